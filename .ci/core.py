@@ -157,7 +157,15 @@ class Lane:
         files = [path for path in tree.glob("tests/test_*.py") if not any(map(path.match, SLOW_FILES))]
         paths = [f"tests/{name}" for name in folders]
         paths += sorted(str(path.relative_to(tree)) for path in files)
-        options = ["-q", "-p", "no:cacheprovider", "-m", "not spark and not maven and not peers"]
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "not spark and not maven and not peers",
+            "--with",
+            "slow",
+        ]
         for test in SLOW:
             options += ["--deselect", test]
         for pattern in SLOW_FILES:

@@ -51,8 +51,8 @@ def _table(columns: tuple[Column, ...]) -> Iterator[str]:
     yield "| column | type | what it is |"
     yield "|---|---|---|"
     for column in columns:
-        star = " *" if column.asked else ""
-        yield f"| `{column.name}`{star} | `{column.type}` | {column.about} |"
+        star = " *" if column.on_request else ""
+        yield f"| `{column.name}`{star} | `{column.type}` | {column.meaning} |"
 
 
 def _options() -> list[str]:

@@ -13,6 +13,7 @@ import importlib
 import io
 import itertools
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -21,6 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType, UnionType
 from typing import Any, Literal, get_args, get_origin
+
+from coordwire.cli.api import html as api
 
 MODULES = (
     "coordwire",
@@ -65,7 +68,7 @@ MERMAID_SHA256 = "be0684e8d20bfc874df12c0f04927a5c482f57f2200eec54cca52a4583fd40
 def everything(docs: Path) -> None:
     _python(docs / "reference" / "python")
     _commands(docs / "reference" / "help.md")
-    _protocol(docs / "_build" / "extra" / "protocol")
+    _protocol(docs / "reference" / "protocol")
     _diagrams(docs / "_build" / "static")
 
 
@@ -192,10 +195,35 @@ def _help(words: list[str]) -> str:
 
 
 def _protocol(folder: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "coordwire", "api", "--html", str(folder)],
-        check=True,
-        stdout=subprocess.DEVNULL,
+    """The pages of `coordwire api --html` as pages of this site, with its navigation and search."""
+    texts = {Path(name).stem: _as_page(text) for name, text in api.pages() if name.endswith(".html")}
+    names = [name for name in texts if name != "index"]
+    texts["index"] += "\n".join(["", "```{toctree}", ":hidden:", "", *names, "```", ""])
+    for name, text in texts.items():
+        _write(folder / f"{name}.md", text)
+
+
+def _as_page(document: str) -> str:
+    """What is in a document's `main` and script, below a heading that Sphinx knows."""
+    parsed = re.fullmatch(r".*<main><h1>(.*?)</h1>(.*)</main>(.*)", document, re.DOTALL)
+    assert parsed is not None, document[:200]
+    heading, main, end = parsed.groups()
+    script = re.search(r"<script>.*</script>", end, re.DOTALL)
+    title, _, facts = heading.partition("<small>")
+    parts = [f"<p class=facts>{facts.removesuffix('</small>')}</p>" if facts else "", main.strip()]
+    parts += [script[0]] if script else []
+    fence = "`" * 12
+    return "\n".join(
+        [
+            f"# {title.strip()}",
+            "",
+            f"{fence}{{raw}} html",
+            "<div class=protocol>",
+            *parts,
+            "</div>",
+            fence,
+            "",
+        ]
     )
 
 

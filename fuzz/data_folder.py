@@ -20,12 +20,12 @@ from types import FrameType
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.broker.broker_config import BrokerConfig
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.disk_logs import DiskLogs, open_cluster
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.disk_logs import DiskLogs, open_cluster
 from coordwire.broker.log.data_folder import DataFolderError
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.validation import AppendRules, one_batch
+from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.records import Record, encode_batch
 from fuzz._run import main
 

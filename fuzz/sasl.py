@@ -19,14 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import Connection, ConnectionState, EncodeError
-from coordwire.broker.authentication import SaslMechanisms
-from coordwire.broker.broker_config import BrokerConfig
-from coordwire.broker.client_link import ClientLink
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.connection_memory import READ_SIZE, ConnectionMemory
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.connections.client_link import ClientLink
+from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
+from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.fault_registry import Faults
-from coordwire.broker.scram_credentials import ScramCredentials
-from coordwire.broker.turns import Turns
+from coordwire.broker.security.authentication import SaslMechanisms
+from coordwire.broker.security.scram_credentials import ScramCredentials
+from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.codec import Message
 from coordwire.connection.events import ConnectionClosed, ResponseReceived, TokenReceived
 from coordwire.frames import encode_request

@@ -24,18 +24,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from coordwire.broker.authentication import SaslMechanisms
-from coordwire.broker.broker_config import BrokerConfig
-from coordwire.broker.client_link import ClientLink, Recording
-from coordwire.broker.cluster_moves import ClusterMoves
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.cluster_topics import bad_name
-from coordwire.broker.connection_memory import READ_SIZE, ConnectionMemory
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.log_cleaning import schedule
+from coordwire.broker.cluster.topics import bad_name
+from coordwire.broker.connections.client_link import ClientLink, Recording
+from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
+from coordwire.broker.connections.tls_refusals import reporting
+from coordwire.broker.connections.turns import Turns
+from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
-from coordwire.broker.log_cleaning import schedule
+from coordwire.broker.security.authentication import SaslMechanisms
+from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.thread import BrokerThread
-from coordwire.broker.tls_refusals import reporting
-from coordwire.broker.turns import Turns
 from coordwire.limits import limits
 
 __all__ = ["Broker"]
@@ -214,7 +214,7 @@ class Broker:
             return ClusterState(
                 clock=clock, config=self.config, nodes=self._nodes, cluster_id=self._cluster_id
             )
-        from coordwire.broker.disk_logs import open_cluster
+        from coordwire.broker.cluster.disk_logs import open_cluster
 
         return open_cluster(self._data, clock=clock, config=self.config, nodes=self._nodes)
 

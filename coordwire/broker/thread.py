@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from coordwire.broker.cluster_moves import ClusterMoves
+from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
 
 if TYPE_CHECKING:

@@ -122,9 +122,9 @@ def _formats(options: argparse.Namespace) -> tuple[str | None, str]:
     """The tables' format, None if it was not named, and the summary's, which --format may name too."""
     tables = {name for name in options.format if name in FORMATS}
     summaries = {name for name in (*options.format, options.summary) if name in SUMMARIES}
-    for name, settings in (("tables", tables), ("summary", summaries)):
-        if len(settings) > 1:
-            raise Failure(f"expected one format of the {name}, got {' and '.join(sorted(settings))}")
+    for name, names in (("tables", tables), ("summary", summaries)):
+        if len(names) > 1:
+            raise Failure(f"expected one format of the {name}, got {' and '.join(sorted(names))}")
     return next(iter(tables), None), next(iter(summaries), "text")
 
 
@@ -189,15 +189,15 @@ def first_line(error: BaseException) -> str:
 
 
 def _setting(text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    if not separator:
+    key, equals, value = text.partition("=")
+    if not equals:
         raise Failure(f"--conf {shown(text)}: expected KEY=VALUE")
     return key, value
 
 
-def _report(finished: int, total: int) -> None:
+def _report(task_count: int, total: int) -> None:
     """Say how far the job has come."""
-    progress.tell(lambda: f"{finished:,} of {counted(total, 'task')}")
+    progress.tell(lambda: f"{task_count:,} of {counted(total, 'task')}")
 
 
 def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
@@ -213,5 +213,5 @@ def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
     print(f"seconds   {summary.seconds:>14,.1f}   {rate:,.1f} MB/s")
     if summary.reused:
         print(f"{summary.reused:,} of {summary.units:,} units were complete before")
-    place = "the tables" if options.no_report else f"the tables and {REPORT}"
-    print(f"{place} are in {shown(options.out)}")
+    contents = "the tables" if options.no_report else f"the tables and {REPORT}"
+    print(f"{contents} are in {shown(options.out)}")

@@ -49,8 +49,8 @@ def describe_group(state: State, group_id: str, version: int) -> DescribedGroup:
         dead = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
         if version >= _SAYS_NOT_FOUND:
             dead.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
-            what = "not found" if group is None else "is not a classic group"
-            dead.error_message = f"Group {group_id} {what}."
+            problem = "not found" if group is None else "is not a classic group"
+            dead.error_message = f"Group {group_id} {problem}."
         return dead
     stable = group.state is GroupState.STABLE
     return DescribedGroup(
@@ -71,9 +71,9 @@ def _classic_member(member: ClassicMember, stable: ClassicGroupModel | None) -> 
 
 
 def list_groups(state: State, request: ListGroupsRequest) -> ListGroupsResponse:
-    """Groups in one of the states and of one of the types, both in any case; all where none is given."""
-    states = {wanted.lower().strip() for wanted in request.states_filter}
-    types = {wanted.lower() for wanted in request.types_filter}
+    """List groups in one of the states and of one of the types, in upper or lower case; without any, all."""
+    states = {name.lower().strip() for name in request.states_filter}
+    types = {name.lower() for name in request.types_filter}
     response = ListGroupsResponse()
     for group_id, group in state.groups.committed_items():
         kind, status, protocol_type = _CONSUMER, "", CONSUMER_PROTOCOL_TYPE
@@ -90,7 +90,7 @@ def list_groups(state: State, request: ListGroupsRequest) -> ListGroupsResponse:
 
 
 def delete_groups(state: State, group_ids: list[str]) -> Result:
-    """Delete groups that are empty, with their offsets."""
+    """Delete empty groups with their offsets."""
     response = DeleteGroupsResponse()
     records: list[LogRecord] = []
     for group_id in dict.fromkeys(group_ids):
@@ -114,7 +114,7 @@ def delete_groups(state: State, group_ids: list[str]) -> Result:
 
 
 def describe_consumer_group(state: State, group_id: str) -> DescribedConsumerGroup:
-    """As of the last durable write."""
+    """Describe a group as of the last durable write."""
     group = state.groups.committed(group_id)
     if not isinstance(group, ConsumerGroupModel):
         missing = f"Group {group_id} not found."
@@ -138,18 +138,18 @@ def describe_consumer_group(state: State, group_id: str) -> DescribedConsumerGro
 
 
 def _consumer_member(image: TopicsImage, group: ConsumerGroupModel, member: ConsumerMember) -> Member:
-    held: dict[UUID, list[int]] = {}
+    owned: dict[UUID, list[int]] = {}
     capacity = MIN_CAPACITY
     for part in (member.owned, member.revoking):
         for topic, partitions in part.items():
             if image.find_id(topic) is None:
                 continue
             # Java's computeIfAbsent makes room first, and adds before the other keys of a bucket.
-            capacity = capacity_for(len(held), capacity)
-            if topic in held:
-                held[topic] += partitions
+            capacity = capacity_for(len(owned), capacity)
+            if topic in owned:
+                owned[topic] += partitions
             else:
-                held[topic] = list(partitions)
+                owned[topic] = list(partitions)
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -159,19 +159,19 @@ def _consumer_member(image: TopicsImage, group: ConsumerGroupModel, member: Cons
         client_host=member.client_host,
         subscribed_topic_names=ordered_names(member.topics),
         subscribed_topic_regex=member.regex,
-        assignment=_assignment(image, topics_in_order(dict(reversed(held.items())), capacity)),
+        assignment=_assignment(image, topics_in_order(dict(reversed(owned.items())), capacity)),
         target_assignment=_assignment(image, group.targets.committed(member.member_id) or NO_TARGET),
         member_type=int(GroupMemberType.CONSUMER if member.classic is None else GroupMemberType.CLASSIC),
     )
 
 
 def _assignment(image: TopicsImage, topics: Mapping[UUID, Iterable[int]]) -> Assignment:
-    """Topics that are gone are left out."""
-    found = []
+    """The topics that still exist."""
+    assigned = []
     for topic_id, partitions in topics.items():
         topic = image.find_id(topic_id)
         if topic is not None:
-            found.append(
+            assigned.append(
                 TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=list(partitions))
             )
-    return Assignment(topic_partitions=found)
+    return Assignment(topic_partitions=assigned)

@@ -35,13 +35,13 @@ def join_group(
     state: State, request: JoinGroupRequest, version: int, context: RequestContext, reply: Reply
 ) -> Result:
     group = find_consumer(state, request.group_id)
-    before: list[LogRecord] = []
+    tombstones: list[LogRecord] = []
     if group is not None:
         if not group.is_empty:
             return join_classic(state, group, request, version, context, reply)
-        before = consumer_tombstones(group)
+        tombstones = consumer_tombstones(group)
         state.groups.pop(request.group_id)
-    return join(state, request, version, context, reply, before)
+    return join(state, request, version, context, reply, tombstones)
 
 
 def sync_group(state: State, request: SyncGroupRequest, reply: Reply) -> Result:

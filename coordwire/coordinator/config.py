@@ -15,7 +15,7 @@ _INT32_MAX = (1 << 31) - 1
 
 
 class MigrationPolicy(Enum):
-    """Which way groups may change their protocol while they have members."""
+    """The directions in which groups may change their protocol while they have members."""
 
     BIDIRECTIONAL = "bidirectional"
     UPGRADE = "upgrade"
@@ -24,21 +24,21 @@ class MigrationPolicy(Enum):
 
     @property
     def upgrades(self) -> bool:
-        """Whether a classic group becomes a consumer group."""
+        """Whether a classic group may become a consumer group."""
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
 
     @property
     def downgrades(self) -> bool:
-        """Whether a consumer group becomes a classic group."""
+        """Whether a consumer group may become a classic group."""
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupConfig:
-    """What an operator sets for consumer groups, or for one of them (a GROUP resource), in milliseconds.
+    """The settings of consumer groups, or of one of them (a GROUP resource), in milliseconds.
 
-    session_timeout_ms: silence after which a member counts as dead. heartbeat_interval_ms: given to members.
-    assignment_interval_ms: how long a target stays before the next is computed (KIP-1263).
+    session_timeout_ms: the silence after which a member counts as dead. heartbeat_interval_ms: sent to
+    members. assignment_interval_ms: the shortest time between two targets (KIP-1263).
     """
 
     session_timeout_ms: int = 45_000
@@ -48,13 +48,13 @@ class ConsumerGroupConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
-    """Times are in milliseconds, sizes in characters or members.
+    """The settings of a group coordinator. Times are in milliseconds, sizes in characters or members.
 
-    min_session_timeout_ms, max_session_timeout_ms: what a classic member may ask for.
-    initial_rebalance_delay_ms: how long an empty group waits for more members, and again after each that
-    comes. new_member_join_timeout_ms: how long a member without an id known to its client may stay parked
-    in JoinGroup. group_max_size: of a classic group. offset_metadata_max_size: of the text that goes with a
-    committed offset. offsets_retention_ms, offsets_retention_check_interval_ms: KIP-211's expiry.
+    min_session_timeout_ms, max_session_timeout_ms: the limits of a classic member's session time-out.
+    initial_rebalance_delay_ms: how long an empty group waits for more members, and again after each member
+    that joins. new_member_join_timeout_ms: how long a member whose client does not know its id may stay
+    parked in JoinGroup. group_max_size: of a classic group. offset_metadata_max_size: of the text that goes
+    with a committed offset. offsets_retention_ms, offsets_retention_check_interval_ms: KIP-211's expiry.
     write_timeout_ms: an operation whose records are not durable by then is answered with an error.
     consumer, consumer_groups: of all consumer groups, and of single ones by id. consumer_group_max_size: of
     a consumer group. consumer_assignors: names, the default first. regex_refresh_interval_ms: how long a
@@ -86,14 +86,14 @@ class CoordinatorConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionConfig:
-    """Times are in milliseconds.
+    """The settings of a transaction coordinator. Times are in milliseconds.
 
-    max_timeout_ms: the longest that a producer may ask for. abort_interval_ms: how often transactions are
-    looked for that are over their time. expiration_ms, expiration_interval_ms: how long an id that is not
-    used is kept, and how often such ids are looked for. retry_ms: how long after a failure markers are
-    written again. version: the level of the feature transaction.version; from 1 on records have version 1,
-    from 2 on each transaction has an epoch of its own (KIP-890). two_phase_commit: whether a producer may ask
-    for a transaction without a timeout (KIP-939).
+    max_timeout_ms: the longest time-out of a transaction. abort_interval_ms: the time between two searches
+    for transactions that exceed their time-out. expiration_ms, expiration_interval_ms: how long an unused id
+    is kept, and the time between two searches for such ids. retry_ms: the time after which markers that
+    failed are written again. version: the level of the feature transaction.version; from 1 on records have
+    version 1, from 2 on each transaction has an epoch of its own (KIP-890). two_phase_commit: whether a
+    producer may begin a transaction without a time-out (KIP-939).
     """
 
     max_timeout_ms: int = 900_000

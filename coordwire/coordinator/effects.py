@@ -1,4 +1,4 @@
-"""What goes into a shard's operations and what comes out of them: contexts, replies, appends and answers.
+"""The context of a request, its reply, and the effects of a shard: appends, answers, ended transactions.
 
 A request may leave out its client's id; a record may not. Apache Kafka lets a client without one join, names
 the member "null-…", and fails when it writes a record that needs the client's id.
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestContext:
-    """Who sends a request.
+    """The sender of a request.
 
     client_id: from the request's header; client_host: as Kafka writes it into its records, "/192.0.2.7".
     new_id: gives the random part of a new member id (a UUID's text).
@@ -78,7 +78,7 @@ class Append:
 class Answer:
     """The response to the request that `Shard.handle` gave this ticket for.
 
-    It is not frozen as other effects are: that costs as much as all else that a heartbeat needs.
+    It is not frozen as other effects are: freezing would double the cost of a heartbeat.
     """
 
     ticket: int
@@ -112,13 +112,13 @@ class Reply:
 
 
 class _Missing(str):
-    """A text of its own, which is not a client's."""
+    """A text that is distinct from any client's id by its type."""
 
     __slots__ = ()
 
 
 NO_CLIENT_ID = _Missing("null")
-"""Where a client has none. Compare with `is`: some client may call itself "null"."""
+"""The id of a client without one. Compare with `is`: a client may call itself "null"."""
 
 
 def client_id_of(context: RequestContext) -> str:

@@ -48,8 +48,8 @@ def capacity_for(size: int, capacity: int = MIN_CAPACITY) -> int:
 
 def in_hash_order(keys: Iterable[str], capacity: int) -> list[str]:
     """Keys, given in the order of their arrival, as a HashMap of this capacity goes over them."""
-    found, mask = list(keys), capacity - 1
-    return _sorted(found, [hashed & mask for hashed in map(_spread_hash, found)])
+    names, mask = list(keys), capacity - 1
+    return _sorted(names, [hashed & mask for hashed in map(_spread_hash, names)])
 
 
 def ordered_names(names: Iterable[str]) -> list[str]:
@@ -75,17 +75,17 @@ def copied_set_capacity(size: int) -> int:
 
 def partitions_in_order(partitions: Iterable[int], capacity: int) -> list[int]:
     """Partition numbers, given in the order of their arrival, as a table of this capacity goes over them."""
-    found = list(partitions)
-    if len(found) < 2:
-        return found
-    most = max(found)
-    if min(found) < 0 or most >= _UNMIXED:
-        found.sort(key=lambda partition: _spread(partition & _INT32) & (capacity - 1))
+    ordered = list(partitions)
+    if len(ordered) < 2:
+        return ordered
+    most = max(ordered)
+    if min(ordered) < 0 or most >= _UNMIXED:
+        ordered.sort(key=lambda partition: _spread(partition & _INT32) & (capacity - 1))
     elif most < capacity:
-        found.sort()
+        ordered.sort()
     else:
-        found.sort(key=(capacity - 1).__and__)
-    return found
+        ordered.sort(key=(capacity - 1).__and__)
+    return ordered
 
 
 def topics_in_order(topics: Mapping[UUID, V], capacity: int) -> dict[UUID, V]:
@@ -97,7 +97,7 @@ def topics_in_order(topics: Mapping[UUID, V], capacity: int) -> dict[UUID, V]:
 
 
 def in_timeline_order(keys: Iterable[str], peak: int) -> list[str]:
-    """The order of Kafka's TimelineHashMap, whose size peaked at this: timers are set in it on loading.
+    """Keys in the order of Kafka's TimelineHashMap with this peak size, in which loading sets timers.
 
     Keys of one slot come last in, first out.
     """
@@ -115,7 +115,7 @@ _INT32 = (1 << 32) - 1
 
 
 def _sorted(keys: list[str], places: list[int]) -> list[str]:
-    """Keys in the order of their places; without a call of Python for each."""
+    """Keys in the order of their places, without a Python call for each."""
     return list(map(keys.__getitem__, sorted(range(len(keys)), key=places.__getitem__)))
 
 
@@ -126,12 +126,12 @@ def _timeline_hash(text: str) -> int:
 
 def java_hash(text: str) -> int:
     """Java's String.hashCode."""
-    found = _hash(text)
-    return found - (1 << 32) if found >> 31 else found
+    unsigned = _hash(text)
+    return unsigned - (1 << 32) if unsigned >> 31 else unsigned
 
 
 def _spread(hashed: int) -> int:
-    """Java's HashMap takes the lower bits, so it mixes the higher ones into them."""
+    """Mix the higher bits into the lower ones, which Java's HashMap takes."""
     return hashed ^ hashed >> 16
 
 
@@ -155,8 +155,8 @@ def _spread_integer(number: int) -> int:
 @lru_cache(maxsize=1 << 14)
 def _hash(text: str) -> int:
     """Java's String.hashCode, unsigned."""
-    found = 0
+    value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
-        found = (31 * found + (high << 8 | low)) & _INT32
-    return found
+        value = (31 * value + (high << 8 | low)) & _INT32
+    return value

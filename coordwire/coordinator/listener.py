@@ -1,11 +1,11 @@
-"""What a shard reports of its groups while it works, from which a timeline can be made.
+"""The reports of a shard about its groups, from which a timeline can be made.
 
-Strategy: consumer groups' changes are all in the records of an append; with it comes what the records don't
-have (`AppendCause`). A classic group changes in place, so its operations report each change as it is made. A
-listener holds reports back until `settle` gives the end of the durable log, and drops what `revert` takes
-back. `coordwire.timeline.from_shard` makes events of them.
-Rules: `GroupListener` itself does nothing; a shard has it where no timeline is wanted. A listener changes
-nothing of what it is given, which may change later.
+Strategy: the records of an append have all changes of consumer groups; `AppendCause` has what the records
+lack. A classic group changes in place, so its operations report each change as it is made. A listener holds
+reports back until `settle` gives the end of the durable log, and drops the reports that `revert` takes back.
+`coordwire.timeline.from_shard` makes events of them.
+Rules: `GroupListener` itself does nothing; it is the null object of a shard without a timeline. A listener
+does not change its arguments, which may change later.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Leaving = Literal["left", "session_timeout", "removed", "fenced", "not_rejoined"
 
 @dataclass(frozen=True, slots=True)
 class AppendCause:
-    """What records don't have of why they were written.
+    """The reason for records, as far as they lack it.
 
-    leaving: how the members left whose tombstones are among the records; reason: the one that they gave.
-    member_id, generation: who commits offsets, and in which; transactional_id: in which transaction.
+    leaving: how the members left whose tombstones are among the records; reason: the one of their request.
+    member_id, generation: of the member that commits offsets; transactional_id: of its transaction.
     """
 
     leaving: Leaving = "left"
@@ -52,12 +52,12 @@ class GroupsInLog(Protocol):
 
 
 class GroupListener:
-    """Takes a shard's reports, and does nothing with them. Times are the shard's, in milliseconds."""
+    """A listener that ignores all reports. Times are the shard's, in milliseconds."""
 
     # --- the partition and its log ---
 
     def reset(self, topics: TopicsImage) -> None:
-        """The shard has no groups; a load may follow."""
+        """The shard has no groups now; a load may follow."""
 
     def topics_changed(self, topics: TopicsImage) -> None:
         """The cluster's topics are these now."""
@@ -69,23 +69,23 @@ class GroupListener:
         """The whole log was replayed."""
 
     def appends(self, now: int, append: Append, cause: AppendCause) -> None:
-        """The operation that is running appends this."""
+        """The current operation appends this."""
 
     def settle(self, written: int, committed: int, groups: GroupsInLog) -> None:
-        """An operation is over, the log ends at `written` and is durable up to `committed`."""
+        """An operation ended; the log ends at `written` and is durable up to `committed`."""
 
     def revert(self, base: int, groups: GroupsInLog) -> None:
-        """Appends from this offset on failed, and what they changed was taken back."""
+        """Appends from this offset on failed, and their changes were taken back."""
 
     def unloaded(self, now: int) -> None:
-        """The shard gives up its partition; what is not durable is another's to decide."""
+        """The shard gives up its partition; the next shard decides about what is not durable."""
 
-    # --- classic groups, in the operation that is running ---
+    # --- classic groups, in the current operation ---
 
     def member_joined(
         self, now: int, group: ClassicGroupModel, member: ClassicMember, replaces: str | None
     ) -> None:
-        """A member is in. replaces: whose place it takes, as a static member."""
+        """A member joined. replaces: the id of the static member whose place it takes."""
 
     def member_left(
         self,
@@ -95,16 +95,16 @@ class GroupListener:
         leaving: Leaving,
         reason: str | None = None,
     ) -> None:
-        """A member is out."""
+        """A member left or was removed."""
 
-    def member_rejoined(self, group: ClassicGroupModel, member: ClassicMember, before: Protocols) -> None:
-        """A member joined again. before: the protocols that it had until now."""
+    def member_rejoined(self, group: ClassicGroupModel, member: ClassicMember, previous: Protocols) -> None:
+        """A member joined again. previous: its protocols until now."""
 
     def rebalance_began(self, now: int, group: ClassicGroupModel) -> None:
-        """The members are to join again; what was reported last is why."""
+        """The members have to join again; the last report has the reason."""
 
     def generation_formed(self, now: int, group: ClassicGroupModel) -> None:
-        """All have joined: there is a new generation, which may be without members."""
+        """All members joined: there is a new generation, which may be without members."""
 
     def generation_assigned(self, now: int, group: ClassicGroupModel) -> None:
         """The members have their assignments."""
@@ -114,10 +114,10 @@ class GroupListener:
         now: int,
         group: ClassicGroupModel,
         member_id: str | None,
-        left: Sequence[ConsumerMember] = (),
+        leavers: Sequence[ConsumerMember] = (),
         leaving: Leaving = "left",
     ) -> None:
-        """A consumer group goes on as this one. member_id: whose doing it is. left: who left with that."""
+        """A consumer group became this one. member_id: of the cause. leavers: members that left with that."""
 
 
 NO_LISTENER = GroupListener()

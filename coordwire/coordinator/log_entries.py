@@ -1,10 +1,10 @@
-"""What a shard reads from its log: records, and the ends of transactions.
+"""The entries of a shard's log: records, and the ends of transactions.
 
     for entry in log_entries(batches): ...      from decoded record batches of the partition
     shard.load(log_entries(batches))
 
-Rules: the records of a batch come as Kafka's loader reads them: a type that is unknown stays bytes, and
-control records other than the ends of transactions are left out.
+Rules: records are read as by Kafka's loader: a record of an unknown type stays bytes, and control records
+other than the ends of transactions are skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NO_PRODUCER = -1
 
 @dataclass(frozen=True, slots=True)
 class TransactionMarker:
-    """The end of a producer's transaction, as the transaction's coordinator decided it.
+    """The end of a producer's transaction, as decided by the transaction's coordinator.
 
     coordinator_epoch: of the transaction's coordinator, for the control record.
     """
@@ -42,7 +42,7 @@ class TransactionMarker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEntry:
-    """One record of the log with what its batch says.
+    """One record of the log, with its offset and its batch's producer.
 
     offset: in the log, of which compaction may leave gaps; producer_id: of the transaction that the record is
     part of or that the marker ends, -1 outside of one.

@@ -1,15 +1,15 @@
 """The records that a coordinator writes; `replay` reads them.
 
-type  key                     value
+type  key                      value
 1     group, topic, partition  a committed offset
-2     group                   a classic group with its members and their assignments, as of a generation
-3     group                   a consumer group's epoch and the hash of its topics' metadata
-4     group                   only a tombstone: Kafka 4.0 kept the topics' metadata in it
-5     group, member           what the member's requests said of it
-6     group                   the target's epoch, and when it was computed
-7     group, member           the member's target
-8     group, member           the partitions that the member owns
-16    group, regex            the topics that a pattern matches
+2     group                    a classic group with its members and their assignments, as of a generation
+3     group                    a consumer group's epoch and the hash of its topics' metadata
+4     group                    only a tombstone: Kafka 4.0 kept the topics' metadata in it
+5     group, member            the member, as its requests describe it
+6     group                    the target's epoch, and when it was computed
+7     group, member            the member's target
+8     group, member            the partitions that the member owns
+16    group, regex             the topics that a pattern matches
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _CLASSIC_VERSION = 3
 
 
 def classic_group_record(group: ClassicGroupModel, assignments: Mapping[str, bytes]) -> LogRecord:
-    """A group with all members, each of which has an assignment here."""
+    """The record of a group with all members and their assignments."""
     members = []
     for member in group.members_in_order():
         if group.protocol is None:
@@ -109,7 +109,7 @@ def classic_group_record(group: ClassicGroupModel, assignments: Mapping[str, byt
 
 
 def new_classic_group_record(group: ClassicGroupModel) -> LogRecord:
-    """A group that has just been made, so that the log knows of it."""
+    """The record of a new group, which has no members yet."""
     value = GroupMetadataValue(
         protocol_type="", generation=0, protocol=None, leader=None,
         current_state_timestamp=_state_timestamp(group),
@@ -191,13 +191,14 @@ def target_record(group_id: str, member_id: str, target: Target) -> LogRecord:
 def owned_record(group_id: str, member: ConsumerMember) -> LogRecord:
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch, previous_member_epoch=member.previous_epoch, state=member.state.value,
-        assigned_partitions=_listed(member.owned), partitions_pending_revocation=_listed(member.revoking),
+        assigned_partitions=_topic_partitions(member.owned),
+        partitions_pending_revocation=_topic_partitions(member.revoking),
     )  # fmt: skip
     key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
     return _consumer_record(8, key, value)
 
 
-def _listed(owned: Owned) -> list[TopicPartitions]:
+def _topic_partitions(owned: Owned) -> list[TopicPartitions]:
     return [
         TopicPartitions(
             topic_id=topic_id, partitions=list(partitions), assignment_epochs=list(partitions.values())
@@ -238,7 +239,7 @@ def _member_tombstone(group_id: str, member_id: str) -> LogRecord:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[LogRecord]:
-    """A member's end; in this order, so that no prefix leaves partitions without their owner."""
+    """The end of a member, in an order of which no prefix leaves partitions without their owner."""
     return [
         _owned_tombstone(group_id, member_id),
         _target_tombstone(group_id, member_id),
@@ -247,7 +248,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[LogRecord]:
 
 
 def consumer_tombstones(group: ConsumerGroupModel, renamed: dict[str, str] | None = None) -> list[LogRecord]:
-    """A group's end. renamed: members whose records are under another id by now."""
+    """The end of a group. renamed: the new ids of members whose records are under another id by now."""
     group_id = group.group_id
     members = [member.member_id for member in group.members_in_order()]
     members = [(renamed or {}).get(member_id, member_id) for member_id in members]
@@ -263,13 +264,13 @@ def consumer_tombstones(group: ConsumerGroupModel, renamed: dict[str, str] | Non
 
 
 def consumer_group_records(group: ConsumerGroupModel) -> Iterable[LogRecord]:
-    """A whole group, for a log that does not have it."""
+    """All records of a group, for a log without it."""
     group_id = group.group_id
     members = group.members_in_order()
     return [
         *(member_record(group_id, member) for member in members),
         epoch_record(group_id, group.epoch, group.metadata_hash),
-        *(target_record(group_id, one.member_id, group.target(one.member_id)) for one in members),
+        *(target_record(group_id, member.member_id, group.target(member.member_id)) for member in members),
         assignment_epoch_record(group_id, group.assignment_epoch, group.assigned_at),
         *(owned_record(group_id, member) for member in members),
     ]
@@ -290,7 +291,7 @@ _OFFSET_VERSION_WITH_EXPIRY = 1
 
 
 def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> LogRecord:
-    """The record of a commit; one with its own expiry has the old version that can say so."""
+    """The record of a commit; one with its own expiry has the old version that has a field for it."""
     value = OffsetCommitValue(
         offset=committed.offset, leader_epoch=committed.leader_epoch, metadata=committed.metadata,
         commit_timestamp=committed.committed_at, expire_timestamp=committed.expires_at,
@@ -310,7 +311,7 @@ def offset_tombstone(group_id: str, topic: str, partition: int) -> LogRecord:
 
 
 def is_unwritable(record: LogRecord) -> bool:
-    """Whether a record can't be written, for want of a client's id or of room for a member's."""
+    """Whether a record can't be written: it lacks a client's id, or a member's id is too long."""
     value = record.value
     if not fits(getattr(record.key, "member_id", None)):
         return True

@@ -22,11 +22,11 @@ _TRANSLATED: dict[int, ErrorCode] = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""What the log says, and what the client reads: it shall look for the coordinator, not for a topic."""
+"""Errors of the log, and the errors for a client, which has to look for the coordinator, not for a topic."""
 
 
 class OperationRefused(Exception):
-    """An operation ends with an error code, and writes nothing. message: for responses that have one."""
+    """An operation ends with an error code, and writes nothing. message: for responses with a text."""
 
     def __init__(self, code: int, message: str | None = None) -> None:
         super().__init__(code)
@@ -35,15 +35,15 @@ class OperationRefused(Exception):
 
 
 def translated(error: int) -> int:
-    """The error code for a client, where an operation failed with this one."""
+    """The error code for a client after an operation failed with this one."""
     return int(_TRANSLATED.get(error, error))
 
 
 def translated_for_fetch(error: int) -> int:
-    """The same for OffsetFetch, whose clients look for the coordinator anew only where that code says so."""
-    found = translated(error)
-    moved = found == ErrorCode.COORDINATOR_NOT_AVAILABLE and found != error
-    return int(ErrorCode.NOT_COORDINATOR) if moved else found
+    """The same for OffsetFetch, whose clients look for another coordinator only after NOT_COORDINATOR."""
+    code = translated(error)
+    moved = code == ErrorCode.COORDINATOR_NOT_AVAILABLE and code != error
+    return int(ErrorCode.NOT_COORDINATOR) if moved else code
 
 
 _MOST_BYTES = 32_767

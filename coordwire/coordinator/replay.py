@@ -1,6 +1,6 @@
-"""The state from records: of the log when a shard loads it, and of an operation when it takes effect.
+"""The replay of records into the state, when a shard loads its log and when an operation takes effect.
 
-Rules: tombstones of what is not there change nothing, so that a compacted log loads. Records that contradict
+Rules: tombstones of missing keys change nothing, so that a compacted log loads. Records that contradict
 the state are refused, as by Apache Kafka: a group ends after its members, a member after its partitions. A
 transaction's offset takes the place of an older one only; the log's offsets say which of two commits is
 later, so that a compacted log leads to the same state.
@@ -60,10 +60,10 @@ _FORGOTTEN = frozenset({9})
 
 
 def replay_entry(state: State, entry: LogEntry) -> None:
-    """Take up a record or a marker of a log.
+    """Replay a record or a marker of a log.
 
-    Raises `OperationRefused` for one that contradicts those before it, and for a value of a version that is
-    unknown, without which the rest would mean something else.
+    Raises `OperationRefused` for one that contradicts earlier ones, and for a value of an unknown version,
+    without which later records would have another meaning.
     """
     record = entry.record
     if isinstance(record, TransactionMarker):
@@ -75,7 +75,7 @@ def replay_entry(state: State, entry: LogEntry) -> None:
 
 
 def replay(state: State, record: LogRecord, offset: int, producer_id: int = -1) -> None:
-    """Take up one record at an offset of the log; a type that is unknown changes nothing."""
+    """Replay one record at an offset of the log; an unknown type changes nothing."""
     match record.key, record.value:
         case GroupMetadataKey(group=group_id), None:
             state.groups.pop(group_id)
@@ -93,7 +93,7 @@ def replay(state: State, record: LogRecord, offset: int, producer_id: int = -1) 
 
 
 def _classic_group(group_id: str, value: GroupMetadataValue) -> ClassicGroupModel:
-    """The group that a record says; its members support the one protocol that the record names."""
+    """The group of a record; its members support the one protocol that the record names."""
     since = value.current_state_timestamp
     group = ClassicGroupModel(
         group_id,
@@ -127,7 +127,7 @@ def _classic_group(group_id: str, value: GroupMetadataValue) -> ClassicGroupMode
 
 
 def _replay_consumer_group(state: State, key: Message | bytes | None, value: Message | bytes | None) -> None:
-    """Take up a record of a consumer group; others change nothing."""
+    """Replay a record of a consumer group; other records change nothing."""
     match key, value:
         case ConsumerGroupMetadataKey(group_id=group_id), ConsumerGroupMetadataValue() as found:
             _consumer_group(state, group_id).set_epoch(found.epoch, found.metadata_hash)
@@ -167,15 +167,15 @@ def _replay_consumer_group(state: State, key: Message | bytes | None, value: Mes
 
 
 def _consumer_group(state: State, group_id: str) -> ConsumerGroupModel:
-    """The group, which a record of its own creates; it may take the place of a group of offsets only."""
+    """Find or create the group of a record; it may replace a group that only has offsets."""
     group = state.groups.get(group_id)
     if isinstance(group, ConsumerGroupModel):
         return group
     if isinstance(group, ClassicGroupModel) and not group.is_simple:
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    made = ConsumerGroupModel(group_id, state.snapshots)
-    state.groups[group_id] = made
-    return made
+    group = ConsumerGroupModel(group_id, state.snapshots)
+    state.groups[group_id] = group
+    return group
 
 
 def _known_consumer_group(state: State, group_id: str) -> ConsumerGroupModel | None:
@@ -212,7 +212,7 @@ def _replay_member(
     classic = value.classic_member_metadata
     side = None
     if classic is not None:
-        protocols = tuple((one.name, one.metadata) for one in classic.supported_protocols)
+        protocols = tuple((protocol.name, protocol.metadata) for protocol in classic.supported_protocols)
         side = ClassicSide(classic.session_timeout_ms, protocols)
     group.put_member(
         replace(
@@ -269,7 +269,9 @@ def _replay_owned(
 
 
 def _owned(topics: list[TopicPartitions], epoch: int) -> Owned:
-    return owned_from_lists(((one.topic_id, one.partitions, one.assignment_epochs) for one in topics), epoch)
+    return owned_from_lists(
+        ((topic.topic_id, topic.partitions, topic.assignment_epochs) for topic in topics), epoch
+    )
 
 
 def _replay_pattern(
@@ -292,7 +294,7 @@ _NO_PRODUCER = -1
 def _replay_offset(
     state: State, key: OffsetCommitKey, value: OffsetCommitValue | None, offset: int, producer_id: int
 ) -> None:
-    """Take up a commit or a tombstone at this offset of the log."""
+    """Replay a commit or a tombstone at this offset of the log."""
     group_id, topic, partition = key.group, key.topic, key.partition
     if value is None:
         state.offsets.remove(group_id, topic, partition)
@@ -317,18 +319,18 @@ def _replay_legacy_offset(
     offset: int,
     producer_id: int,
 ) -> None:
-    """The same for a record of Kafka before 0.8.2's last format."""
-    newer = None
+    """Replay a record of the format before that of Kafka 0.8.2."""
+    current_value = None
     if value is not None:
-        newer = OffsetCommitValue(
+        current_value = OffsetCommitValue(
             offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
         )
-    same = OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition)
-    _replay_offset(state, same, newer, offset, producer_id)
+    current_key = OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition)
+    _replay_offset(state, current_key, current_value, offset, producer_id)
 
 
 def replay_end(state: State, producer_id: int, *, committed: bool) -> None:
-    """A producer's transaction has ended; one without offsets here changes nothing."""
+    """End a producer's transaction; one without offsets here changes nothing."""
     ended = state.pending_offsets.end(producer_id)
     if ended is None or not committed:
         return

@@ -1,6 +1,6 @@
-"""From a request to an operation, and from its outcome to an answer: what a broker does around it.
+"""The routing of requests to operations, and of their outcomes to answers, as a broker does it.
 
-Rules: what is wrong with a request whatever the group is like is refused here. A write is answered after it
+Rules: a request that is invalid whatever the group is like is refused here. A write is answered after it
 is durable; DescribeGroups, ListGroups and OffsetFetch without `require_stable` read what is durable at
 once.
 """
@@ -78,12 +78,12 @@ _LEAVE_BATCHES = 3
 _FETCH_BY_ID = 10
 
 RefusalWording = Callable[[int, str | None], Message]
-"""Words the response to a request that is refused, with an error code and what there is to say about it."""
+"""Makes the response to a refused request from an error code and a message."""
 
 
 @dataclass(slots=True)
 class IncomingRequest:
-    """A request on its way. error: why the shard has no service now, 0 if it has."""
+    """A request on its way. error: 0, or the code of a shard that has no service now."""
 
     state: State
     writes: Writes
@@ -99,7 +99,7 @@ class IncomingRequest:
         on_error: Callable[[int], Message],
         translate: Callable[[int], int] = translated,
     ) -> None:
-        """Run an operation and answer when it is durable; `on_error` words a translated error."""
+        """Run an operation and answer when it is durable; `on_error` makes the answer of an error."""
         if self.error:
             self.reply.send(on_error(self.error))
         else:
@@ -108,7 +108,7 @@ class IncomingRequest:
     def completed(
         self, refused: RefusalWording, translate: Callable[[int], int] = translated
     ) -> Callable[[int, Result], None]:
-        """What answers when an operation is durable, or failed."""
+        """The callback that answers when an operation is durable, or failed."""
 
         def completed(error: int, result: Result) -> None:
             if error:
@@ -136,9 +136,9 @@ def route(call: IncomingRequest) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImmediateRequest:
-    """A request that mostly writes nothing: it is answered at once then, if nothing is on its way to the log.
+    """A request that seldom writes: without records it is answered at once, unless appends are pending.
 
-    validate: refuses what is wrong whatever the group is like.
+    validate: refuses a request that is invalid whatever the group is like.
     """
 
     validate: Callable[[State, Any, int], None]
@@ -146,7 +146,7 @@ class ImmediateRequest:
     refused: RefusalWording
 
     def route(self, call: IncomingRequest) -> None:
-        """Handle it at any other time."""
+        """Handle the request while appends are pending, or without service."""
         try:
             self.validate(call.state, call.request, call.version)
         except OperationRefused as refusal:
@@ -255,9 +255,9 @@ def _leave(call: IncomingRequest) -> None:
         return LeaveGroupResponse(
             members=[
                 MemberResponse(
-                    member_id=one.member_id, group_instance_id=one.group_instance_id, error_code=error
+                    member_id=member.member_id, group_instance_id=member.group_instance_id, error_code=error
                 )
-                for one in leaving_members(request, version)
+                for member in leaving_members(request, version)
             ]
         )
 
@@ -279,7 +279,9 @@ def _describe_consumer_groups(call: IncomingRequest) -> None:
             groups.append(describe_consumer_group(call.state, group_id))
     if not all(fits(group.error_message) for group in groups):
         error = _UNKNOWN_SERVER_ERROR
-        groups = [DescribedConsumerGroup(group_id=one, error_code=error) for one in call.request.group_ids]
+        groups = [
+            DescribedConsumerGroup(group_id=group_id, error_code=error) for group_id in call.request.group_ids
+        ]
     call.reply.send(ConsumerGroupDescribeResponse(groups=groups))
 
 
@@ -323,30 +325,30 @@ def _fetch(call: IncomingRequest) -> None:
             send.send(response)
 
         call.reply = Reply(named)
-    found: list[OffsetFetchResponseGroup] = []
+    fetched: list[OffsetFetchResponseGroup] = []
     if not request.require_stable:
-        for asked in groups:
+        for requested in groups:
             if call.error:
-                found.append(refused_fetch(asked, call.error, version))
+                fetched.append(refused_fetch(requested, call.error, version))
             else:
-                found.append(fetch(call.state, asked, version, stable=False))
-        call.reply.send(fetch_response(found, version))
+                fetched.append(fetch(call.state, requested, version, stable=False))
+        call.reply.send(fetch_response(fetched, version))
         return
 
     def operation() -> Result:
-        found.extend(fetch(call.state, asked, version, stable=True) for asked in groups)
-        response = fetch_response(found, version)
-        if all(group.error_code for group in found):
+        fetched.extend(fetch(call.state, requested, version, stable=True) for requested in groups)
+        response = fetch_response(fetched, version)
+        if all(group.error_code for group in fetched):
             call.reply.send(response)  # refusals, or nothing, need no durable state
         return Result(response=response)
 
     def failed(error: int) -> Message:
         # A group that was refused did not wait, and keeps its own error.
-        refusals = {number: group for number, group in enumerate(found) if group.error_code}
+        refusals = {number: group for number, group in enumerate(fetched) if group.error_code}
         return fetch_response(
             [
-                refusals.get(number) or refused_fetch(asked, error, version)
-                for number, asked in enumerate(groups)
+                refusals.get(number) or refused_fetch(requested, error, version)
+                for number, requested in enumerate(groups)
             ],
             version,
         )
@@ -372,17 +374,17 @@ def _delete_offsets(call: IncomingRequest) -> None:
 def _describe(call: IncomingRequest) -> None:
     request: DescribeGroupsRequest = call.request
     if call.error:
-        groups = [DescribedGroup(group_id=one, error_code=call.error) for one in request.groups]
+        groups = [DescribedGroup(group_id=group_id, error_code=call.error) for group_id in request.groups]
     else:
-        groups = [describe_group(call.state, one, call.version) for one in request.groups]
+        groups = [describe_group(call.state, group_id, call.version) for group_id in request.groups]
         if not all(map(_can_be_described, groups)):
             error = _UNKNOWN_SERVER_ERROR
-            groups = [DescribedGroup(group_id=one, error_code=error) for one in request.groups]
+            groups = [DescribedGroup(group_id=group_id, error_code=error) for group_id in request.groups]
     call.reply.send(DescribeGroupsResponse(groups=groups))
 
 
 def _can_be_described(group: DescribedGroup) -> bool:
-    """Whether a version of the response can say it."""
+    """Whether a response can carry this group."""
     return fits(group.error_message) and all(
         member.client_id is not NO_CLIENT_ID and fits(member.member_id) for member in group.members
     )
@@ -405,7 +407,7 @@ def _delete_groups(call: IncomingRequest) -> None:
             results=[DeletableGroupResult(group_id=name, error_code=error) for name in names]
         )
 
-    # What is in the log on its way decides whether a group is empty: wait for it first.
+    # Pending appends decide whether a group is empty: wait for them first.
     if call.error or not names:
         call.reply.send(on_error(call.error))
         return
@@ -434,4 +436,4 @@ _HANDLERS: dict[type[Message], Callable[[IncomingRequest], None]] = {
 }
 
 REQUESTS = frozenset([*IMMEDIATE, *_HANDLERS])
-"""The types that a shard takes."""
+"""The request types of a shard."""

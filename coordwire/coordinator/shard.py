@@ -3,11 +3,11 @@
     ticket = shard.handle(request, version=9, context=context)
     for effect in shard.effects(): ...         Append: write it, then `appended` or `failed`; Answer: send it
     shard.next_deadline(); shard.advance(now)  time is an input
-    while shard.has_work: shard.work(1_000)    only with resolves_in_turns=True: a turn of what takes long
+    while shard.has_work: shard.work(1_000)    only with resolves_in_turns=True: one turn of a long search
     shard.load(records); shard.unload()        the partition comes and goes
 
-Rules: nothing that a client sends raises. An answer leaves after its records are durable, so `effects` is
-asked after each call. One call at a time: a shard is not for several threads.
+Rules: nothing that a client sends raises. An answer follows after its records are durable, so call `effects`
+after each call. One call at a time: a shard is not for several threads.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["Shard", "ShardStatus"]
 
 
 class ShardStatus(Enum):
-    """Whether a shard has its partition."""
+    """The states of a shard and its partition."""
 
     ABSENT = "absent"
     LOADING = "loading"
@@ -58,7 +58,7 @@ _ERRORS = {
     ShardStatus.LOADING: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ShardStatus.ACTIVE: ErrorCode.NONE,
 }
-"""Why there is no service."""
+"""The errors of requests by status."""
 
 
 class Shard:
@@ -73,10 +73,10 @@ class Shard:
         listener: GroupListener = NO_LISTENER,
         resolves_in_turns: bool = False,
     ) -> None:
-        """assignors: a test's own, beside Kafka's or in their place, for names in the configuration.
+        """assignors: a test's own, in addition to Kafka's or in place of them, by configured name.
         listener: takes reports of each change of a group's state; it belongs to this shard alone.
-        resolves_in_turns: whether patterns that members subscribe to are matched with the topics' names in
-        turns of `work`, between which other requests can be handled; else within the call that needs it.
+        resolves_in_turns: whether the patterns of subscriptions are matched with the topics' names in turns
+        of `work`, between which other requests can be handled; else within the call that needs it.
         """
         self._enter(ShardStatus.ABSENT)
         self._effects: deque[Effect] = deque()
@@ -94,13 +94,13 @@ class Shard:
         return dict(self._state.groups.items())
 
     def effects(self) -> Iterator[Effect]:
-        """What is to be done, each once, in order."""
+        """The effects, each once, in order."""
         effects = self._effects
         while effects:
             yield effects.popleft()
 
     def handle(self, request: Message, *, version: int, context: RequestContext) -> int:
-        """Take a request; its `Answer` has the ticket that this gives."""
+        """Take a request, and return the ticket that its `Answer` has."""
         ticket = self._tickets = self._tickets + 1
         writes = self._writes
         immediate = IMMEDIATE.get(type(request))
@@ -129,10 +129,10 @@ class Shard:
     def complete_transaction(
         self, producer_id: int, producer_epoch: int, *, committed: bool, coordinator_epoch: int = 0
     ) -> int:
-        """A transaction ends: its offsets hold from now on, or never did (WriteTxnMarkers).
+        """Commit or abort the offsets of a transaction (WriteTxnMarkers).
 
-        The marker is appended whether the producer has pending offsets here or not; the epochs are for the
-        log to check. Its `TransactionCompleted` has the ticket that this gives.
+        The marker is appended whether the producer has pending offsets here or not; the log checks the
+        epochs. Returns the ticket that the `TransactionCompleted` has.
         """
         self._tickets += 1
         ticket = self._tickets
@@ -153,8 +153,11 @@ class Shard:
         return bool(self._state.resolutions)
 
     def work(self, amount: int) -> None:
-        """Go on with the patterns of the group that has waited longest, by about so much work: a character
-        of a pattern or of a name each, or one instruction that a pattern tries."""
+        """Continue the search for the topics of the patterns of the group that has waited longest.
+
+        amount: of work, about: one for a character of a pattern or of a name, or for an instruction that a
+        pattern tries.
+        """
         resolutions = self._state.resolutions
         group_id = next(iter(resolutions), None)
         if group_id is None:
@@ -181,19 +184,19 @@ class Shard:
         self._writes.failed(number, error)
 
     def begin_loading(self) -> None:
-        """The partition is this shard's, and its records are being read."""
+        """Refuse requests as a coordinator that loads its partition; `load` ends that."""
         if self.status is ShardStatus.ABSENT:
             self._enter(ShardStatus.LOADING)
 
     def load(self, records: Iterable[LogRecord | LogEntry], *, end_offset: int | None = None) -> None:
         """Take the partition with all records of its log; members' sessions begin now.
 
-        Records that are not entries have the offsets from 0 on, outside of transactions. A transaction that
+        Records that are not entries get the offsets from 0 on, outside of transactions. A transaction that
         the log does not end is open. end_offset: of the log, where its last records are compacted away.
 
-        Raises `Malformed` for a record that contradicts those before it, and for one whose value has an
-        unknown version, with its offset; and what `records` raises. The shard is without a partition then, as
-        Apache Kafka's is.
+        Raises `Malformed` with the offset of a record that contradicts earlier ones, or whose value has an
+        unknown version; and what `records` raises. The shard does not have the partition then, as in Apache
+        Kafka.
         """
         state = self._state = self._new_state()
         state.new_topics_version = state.topics_version
@@ -242,7 +245,7 @@ class Shard:
         self._enter(ShardStatus.ABSENT)
 
     def _new_state(self) -> State:
-        """No groups, and the inputs as they are."""
+        """A state without groups, with the same inputs."""
         old = self._state
         old.listener.reset(old.topics)
         return State(
@@ -258,19 +261,19 @@ class Shard:
         return self._state.timers.next_deadline()
 
     def deadlines(self) -> dict[str, int]:
-        """When which timer of the groups and their members is due."""
-        found = {}
+        """The deadlines of the timers of groups and their members."""
+        deadlines = {}
         for key, due in self._state.timers.deadlines().items():
             if isinstance(key, tuple):
-                found["-".join(key)] = due
+                deadlines["-".join(key)] = due
             elif not key.startswith(WRITE_TIMER):
-                found[key] = due
-        return found
+                deadlines[key] = due
+        return deadlines
 
     def advance(self, now: int) -> bool:
-        """Time has come to this point; timers that are due run, each at its own time.
+        """Set the time, and run the timers that are due, each at its own time.
 
-        False if there is more to do: an append came up, and what comes after it depends on its outcome. Take
+        Returns False if timers remain: one of them appended, and the next ones depend on its outcome. Take
         the effects, confirm the append or fail it, and call again.
         """
         state = self._state
@@ -284,7 +287,7 @@ class Shard:
         return True
 
     def set_group_config(self, group_id: str, config: ConsumerGroupConfig | None) -> None:
-        """What an operator sets for one consumer group from now on; None for what all groups have."""
+        """Set the configuration of one consumer group; None for that of all groups."""
         known = self._group_configs
         if known is None:
             known = self._group_configs = dict(self._state.config.consumer_groups)
@@ -295,9 +298,9 @@ class Shard:
             known[group_id] = config
 
     def set_topics(self, topics: TopicsImage) -> None:
-        """The cluster's topics are these now; the offsets of those that are gone are removed."""
+        """Set the cluster's topics; the offsets of deleted ones are removed."""
         state, known = self._state, self._state.topics
-        gone = known.missing_from(topics)
+        deleted = known.missing_from(topics)
         state.topics = topics
         state.listener.topics_changed(topics)
         state.topics_version = state.topics_version + 1 if topics.version is None else topics.version
@@ -307,12 +310,12 @@ class Shard:
         for group in state.groups.values():
             if isinstance(group, ConsumerGroupModel) and group.subscribes_to_any(changed):
                 group.request_refresh()
-        if gone and self.status is ShardStatus.ACTIVE:
-            self._writes.run(lambda: remove_topics(self._state, gone), _nobody_waits)
+        if deleted and self.status is ShardStatus.ACTIVE:
+            self._writes.run(lambda: remove_topics(self._state, deleted), _nobody_waits)
 
 
 def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:
-    """Gives the offset after the last record."""
+    """Replay all records, and return the offset after the last one."""
     count = 0
     for entry in records:
         if isinstance(entry, LogRecord):
@@ -320,9 +323,9 @@ def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:
         try:
             replay_entry(state, entry)
         except OperationRefused:
-            what = type(getattr(entry.record, "key", entry.record)).__name__
+            kind = type(getattr(entry.record, "key", entry.record)).__name__
             unknown = getattr(entry.record, "unknown", None)
-            reason = f"record {entry.offset} ({what}) {unknown or 'contradicts those before it'}"
+            reason = f"record {entry.offset} ({kind}) {unknown or 'contradicts those before it'}"
             raise Malformed(reason, entry.offset) from None
         state.listener.replayed(entry)
         count = entry.offset + 1
@@ -330,7 +333,7 @@ def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:
 
 
 def _resume(state: State, group: ConsumerGroupModel) -> None:
-    """Members' sessions begin anew, and the time that they have to give up partitions."""
+    """Begin members' sessions anew, and their time to give up partitions."""
     for member in group.members_in_order():
         sessions.keep_alive(state, group.group_id, member.member_id)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
@@ -338,4 +341,4 @@ def _resume(state: State, group: ConsumerGroupModel) -> None:
 
 
 def _nobody_waits(error: int, result: Result) -> None:
-    """A timer's own operation has no client."""
+    """Ignore the outcome of an operation without a client."""

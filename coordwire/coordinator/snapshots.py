@@ -1,4 +1,4 @@
-"""State that can be read as of the last durable write and taken back to before a failed one.
+"""State that can be read as of the last durable write, and reverted to before a failed one.
 
 Strategy: one `Snapshots` for a shard; each write that is handed to the log ends an epoch, named by the
 log's end offset after it. The first change of a key in an epoch keeps the value that the key had when the
@@ -23,15 +23,15 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class _Kept(Protocol):
-    """What keeps track of its own changes."""
+class _Table(Protocol):
+    """A table that keeps track of its own changes."""
 
     def undo(self, key: Any) -> object | None:
-        """Take back the newest epoch's change; or take the key out, and give what `restore` puts back."""
+        """Take back the newest epoch's change; or remove the key, and return the value for `restore`."""
 
     def restore(self, key: Any, value: Any) -> None: ...
     def forget(self, key: Any) -> None:
-        """The oldest change that is kept is durable."""
+        """Drop the oldest stored change, which is durable."""
 
 
 class Snapshots:
@@ -39,14 +39,14 @@ class Snapshots:
 
     def __init__(self) -> None:
         self.epoch = 0
-        self._changed: deque[tuple[int, list[tuple[_Kept, Hashable]]]] = deque([(0, [])])
+        self._changed: deque[tuple[int, list[tuple[_Table, Hashable]]]] = deque([(0, [])])
 
     def begin(self, epoch: int) -> None:
-        """What changes from now on comes after the write that ends at this offset."""
+        """Begin an epoch, after the write that ends at this offset."""
         self.epoch = epoch
         self._changed.append((epoch, []))
 
-    def changed(self, table: _Kept, key: Hashable) -> None:
+    def changed(self, table: _Table, key: Hashable) -> None:
         self._changed[-1][1].append((table, key))
 
     def revert(self, epoch: int) -> None:
@@ -58,7 +58,7 @@ class Snapshots:
         self.epoch = epoch
 
     def _undo(self) -> None:
-        """Take back one epoch. What comes back is the newest in its table, as in Apache Kafka's."""
+        """Take back one epoch. A restored key is the newest in its table, as in Apache Kafka's."""
         changed = self._changed[-1][1]
         before = [(table, key, table.undo(key)) for table, key in changed]
         for table, key, value in before:
@@ -67,7 +67,7 @@ class Snapshots:
         changed.clear()
 
     def commit(self, epoch: int) -> None:
-        """The log is durable up to this offset: nothing before it is undone any more."""
+        """Drop the changes before this offset, up to which the log is durable."""
         while len(self._changed) > 1 and self._changed[0][0] < epoch:
             for table, key in self._changed.popleft()[1]:
                 table.forget(key)
@@ -99,7 +99,7 @@ class SnapshotValue(Generic[V]):
         self.value = self._before.pop()[1]
 
     def restore(self, key: None, value: None) -> None:
-        """`undo` did."""
+        """Do nothing: `undo` restored the value."""
 
     def forget(self, key: None) -> None:
         self._before.popleft()
@@ -108,9 +108,9 @@ class SnapshotValue(Generic[V]):
 class SnapshotDict(Generic[K, V]):
     """A dictionary under a shard's `Snapshots`.
 
-    peak: how many keys it had at most, or made room for: Apache Kafka's table makes room for one more
-    before it looks whether the key is there. changes: how often it changed, for what is derived from it.
-    get: the value of a key as it is now, or None.
+    peak: the largest number of keys that it had or made room for: Apache Kafka's table makes room for one
+    more before it looks whether the key is there. changes: the number of changes, for caches of derived
+    values. get: the value of a key as it is now, or None.
     """
 
     __slots__ = ("_before", "_snapshots", "_values", "changes", "get", "peak")
@@ -135,10 +135,10 @@ class SnapshotDict(Generic[K, V]):
         return iter(list(self._values))
 
     def keys(self) -> KeysView[K]:
-        """As they are while it is not changed; `each` has the values so."""
+        """The keys, to be read while nothing changes; `values_view` gives the values so."""
         return self._values.keys()
 
-    def each(self) -> ValuesView[V]:
+    def values_view(self) -> ValuesView[V]:
         return self._values.values()
 
     def values(self) -> list[V]:
@@ -189,7 +189,7 @@ class SnapshotDict(Generic[K, V]):
             self._snapshots.changed(self, key)
 
     def undo(self, key: K) -> V | None:
-        """Take the key out, and give the value that it had when the epoch began."""
+        """Remove the key, and return the value that it had when the epoch began."""
         self.changes += 1
         _, value = self._before[key].pop()
         if not self._before[key]:

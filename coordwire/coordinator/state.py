@@ -1,4 +1,4 @@
-"""What a shard knows, and what one operation on it gives."""
+"""The state of a shard, and the result of an operation on it."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ NO_PRODUCER = (-1, -1)
 
 @dataclass(slots=True)
 class Result:
-    """What an operation leads to. Never changed.
+    """The result of an operation. Never changed.
 
     response: the answer, once the records are durable; None where none is due, or a `Reply` is sent instead.
     on_append: called with 0 when the records are durable, with an error code when they could not be appended.
-    replay: whether the records change the state, as loading them does; False where the operation did so
-    itself.
-    message: why the operation was refused, for responses that say so.
+    replay: whether the records change the state, as loading them does; False where the operation has changed
+    it itself.
+    message: the reason of a refusal, for responses with a text.
     producer: id and epoch of the transaction that the records are part of, or that the marker ends.
     marker: the end of a transaction, in place of records.
-    cause: what the records don't say, for the shard's listener.
+    cause: the reason for the records, for the shard's listener.
     """
 
     records: Sequence[LogRecord] = ()
@@ -58,11 +58,11 @@ class Result:
 NOTHING = Result()
 
 Outcome: TypeAlias = Result | Message
-"""What an operation gives: a response alone is the result of one that writes nothing."""
+"""The outcome of an operation: a response alone if the operation writes nothing."""
 
 _RETRY_MS = 500
 _LEFT_TO_OTHERS = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-"""Errors after which another shard has the partition, or this one anew."""
+"""Errors after which another shard has the partition, or this one loads it again."""
 
 
 @dataclass(slots=True)
@@ -70,9 +70,9 @@ class State:
     """Groups, offsets and timers of a shard, and the inputs that its operations read.
 
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
-    later: operations to run after the one that is running. assignors: a test's own, by name.
+    later: operations to run after the current one. assignors: a test's own, by name.
     resolutions: by group, those that have not ended; resolves_in_turns: whether `Shard.work` runs them, and
-    not `later`. listener: takes reports of what happens to groups.
+    not `later`. listener: takes reports about groups.
     """
 
     config: CoordinatorConfig
@@ -100,9 +100,9 @@ class State:
         self.timers.set(key, self.now + delay_ms, action)
 
     def set_timer_with_retry(self, key: TimerKey, delay_ms: int, action: Callable[[], Result]) -> None:
-        """A timer whose operation is tried again a little later when its records could not be written."""
+        """Set a timer whose operation is tried again soon after its records could not be written."""
 
-        def again(error: int) -> None:
+        def retry(error: int) -> None:
             if error and error not in _LEFT_TO_OTHERS:
                 self.set_timer_with_retry(key, _RETRY_MS, action)
 
@@ -110,13 +110,13 @@ class State:
             try:
                 result = action()
             except OperationRefused as refusal:
-                again(refusal.code)
+                retry(refusal.code)
                 return NOTHING
 
             def appended(error: int) -> None:
                 if result.on_append is not None:
                     result.on_append(error)
-                again(error)
+                retry(error)
 
             return replace(result, on_append=appended)
 

@@ -1,7 +1,8 @@
 """Timers by key, on a heap of deadlines.
 
 Strategy: a timer that is set for later, as a session is by every heartbeat, keeps its place in the heap; when
-that comes up, the timer is put where it belongs by then. What was cancelled, or set for earlier, is skipped.
+that place comes up, the timer moves to its current deadline. Entries of timers that were cancelled or set for
+earlier are skipped.
 
 Rules: equal deadlines are due in the order in which they were set. The heap is built anew when most of it is
 stale, so that it stays within a constant of the live timers.
@@ -16,7 +17,7 @@ from typing import Generic, TypeAlias, TypeVar
 __all__ = ["TimerKey", "Timers"]
 
 TimerKey: TypeAlias = str | tuple[str, ...]
-"""A tuple where clients choose a part of it, so that no two keys are the same by chance or malice."""
+"""A tuple where clients choose a part of the key, so that no client can make two keys equal."""
 
 T = TypeVar("T")
 
@@ -26,8 +27,8 @@ _SLACK = 64
 class _Timer(Generic[T]):
     """One timer.
 
-    number: that of its setting, of all that there were. entry: the one by which the heap knows it, 0 where it
-    does not; place: its deadline there, which may be earlier than its own.
+    number: of the last call that set it. entry: the number of its entry in the heap, 0 without one; place:
+    the deadline of that entry, which may be earlier than the timer's own.
     """
 
     __slots__ = ("action", "deadline", "entry", "key", "number", "place")
@@ -43,7 +44,7 @@ class _Timer(Generic[T]):
 
 
 class Timers(Generic[T]):
-    """What happens at which time; T is what an expired timer gives back."""
+    """Actions by deadline; T is the result of an action."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, _Timer[T]]] = []
@@ -54,7 +55,7 @@ class Timers(Generic[T]):
         return len(self._live)
 
     def set(self, key: TimerKey, deadline: int, action: Callable[[], T]) -> None:
-        """Run an action at a time, in place of what this key was set for before."""
+        """Set the time and the action of a key's timer, in place of earlier ones."""
         timer = self._live.get(key)
         if timer is None:
             timer = self._live[key] = _Timer(key)
@@ -65,7 +66,7 @@ class Timers(Generic[T]):
             self._push(timer)
 
     def renew(self, key: TimerKey, deadline: int) -> bool:
-        """Set a timer for later, or the same time, with the action that it has; False where `set` must."""
+        """Set a timer for later, or the same time, with its present action; False where `set` is needed."""
         timer = self._live.get(key)
         if timer is None or deadline < timer.place:
             return False
@@ -77,9 +78,9 @@ class Timers(Generic[T]):
         timer.place, timer.entry = timer.deadline, timer.number
         heapq.heappush(self._heap, (timer.deadline, timer.number, timer))
         if len(self._heap) > 2 * len(self._live) + _SLACK:
-            for one in self._live.values():
-                one.place, one.entry = one.deadline, one.number
-            self._heap = [(one.deadline, one.number, one) for one in self._live.values()]
+            for live in self._live.values():
+                live.place, live.entry = live.deadline, live.number
+            self._heap = [(live.deadline, live.number, live) for live in self._live.values()]
             heapq.heapify(self._heap)
 
     def cancel(self, key: TimerKey) -> None:
@@ -104,7 +105,7 @@ class Timers(Generic[T]):
         return None
 
     def pop(self) -> Callable[[], T]:
-        """The action of the next deadline, which is taken out."""
+        """Remove the next timer, and return its action."""
         timer = heapq.heappop(self._heap)[2]
         del self._live[timer.key]
         timer.entry = 0

@@ -53,7 +53,7 @@ class TopicsImage:
     def changed(self, topics: Mapping[str, TopicImage | None], *, version: int | None = None) -> TopicsImage:
         """The next image, in which these names mean other topics, or none.
 
-        What differs from this one is known then without a look at the topics that stay.
+        The differences from this one are known then without a look at the topics that stay.
         """
         image = TopicsImage(version=version)
         image._by_name, image._by_id = self._by_name.copy(), self._by_id.copy()
@@ -73,7 +73,7 @@ class TopicsImage:
         return image
 
     def _compared(self, newer: TopicsImage) -> tuple[Iterable[TopicImage], Iterable[TopicImage]]:
-        """The topics of either image among which all are that differ."""
+        """Topics of either image that include all differences."""
         if newer._base is self._token:
             return newer._delta
         return self._by_id.values(), newer._by_id.values()
@@ -135,9 +135,9 @@ def topic_hash(topic: TopicImage) -> int:
 
 def group_hash(image: TopicsImage, names: Iterable[str]) -> int:
     """The hash of these topics as an int64, as records have it."""
-    found = [topic for topic in map(image.find, names) if topic is not None]
-    if not found:
+    topics = [topic for topic in map(image.find, names) if topic is not None]
+    if not topics:
         return 0
-    found.sort(key=lambda topic: topic.name.encode("utf-16-be", "surrogatepass"))
-    hashed = xxh3_64(struct.pack(f"<{len(found)}Q", *map(topic_hash, found)))
+    topics.sort(key=lambda topic: topic.name.encode("utf-16-be", "surrogatepass"))
+    hashed = xxh3_64(struct.pack(f"<{len(topics)}Q", *map(topic_hash, topics)))
     return hashed - (1 << 64) if hashed >> 63 else hashed

@@ -1,12 +1,12 @@
 """The write path: state first, then append, then commit, then answer (P1, P2).
 
-    run(operation)   the operation changes the state and gives records; with records it waits for their
-                     append, without for the appends before it: what it read may not be durable yet
+    run(operation)   the operation changes the state and returns records; with records it waits for their
+                     append, without records for earlier appends: its input may not be durable yet
     appended         everything up to that append is durable: the requests that waited for it are answered
-    failed           the append and those after it are taken back: the requests that waited get the error
-    too slow         an operation that is not durable in time is answered with an error, and stays in the log
+    failed           the append and later ones are taken back: the requests that waited get the error
+    timeout          an operation that is not durable in time is answered with an error, and stays in the log
 
-Rules: effects come out in order. Appends are confirmed in order; confirming one confirms those before it.
+Rules: effects come out in order. Appends are confirmed in order; confirming one confirms the earlier ones.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from coordwire.enums import ErrorCode
 __all__ = ["WRITE_TIMER", "Writes"]
 
 WRITE_TIMER = "write-"
-"""What the keys of the timers begin with that limit how long an operation waits for the log."""
+"""The prefix of the keys of timers that limit how long an operation waits for the log."""
 
 _ENDED = Result()
-"""What a time limit gives, after which no request waits."""
+"""The result of a time limit, after which no request waits."""
 
 Completed = Callable[[int, Result], None]
-"""Called once with 0 or an error code, and what the operation gave."""
+"""Called once with 0 or an error code, and the operation's result."""
 
 
 class _Operation:
     """One operation that waits for the log."""
 
-    __slots__ = ("completed", "done", "key", "result")
+    __slots__ = ("completed", "is_complete", "key", "result")
 
     def __init__(self, key: str, result: Result, completed: Completed) -> None:
         self.key = key
         self.result = result
         self.completed = completed
-        self.done = False
+        self.is_complete = False
 
 
 class Writes:
-    """Operations in the order of the log. appends: how many there were; pending: those on their way."""
+    """Operations in the order of the log. appends: the number of all appends; pending: those on their way."""
 
     def __init__(self, state: State, effects: deque[Effect], end_offset: int, appends: int = 0) -> None:
-        """appends: of an earlier term, whose confirmations may still come, and mean nothing now."""
+        """appends: the number of those of earlier terms, whose late confirmations are ignored."""
         self._state = state
         self._effects = effects
         self._committed = end_offset
@@ -59,12 +59,12 @@ class Writes:
         self._number = 0
         self.appends = appends
         self._completing = False
-        self._unwritten = False  # whether an operation's records could not be encoded, and it is to be undone
+        self._unwritten = False  # whether an operation has to be undone whose records could not be encoded
         self._queue: deque[tuple[Callable[[], Outcome], Completed]] = deque()
         state.snapshots.begin(end_offset)
 
     def run(self, operation: Callable[[], Outcome], completed: Completed) -> None:
-        """Run an operation; one that the completion of another leads to runs after all that complete now."""
+        """Run an operation, at once or after all operations that complete now."""
         self._queue.append((operation, completed))
         if not self._completing:
             self._run_queue()
@@ -88,7 +88,7 @@ class Writes:
         self._take_up(outcome if isinstance(outcome, Result) else Result(response=outcome), completed)
 
     def _take_up(self, result: Result, completed: Completed) -> None:
-        """Write what an operation gave, or have it wait for what others wrote, which it may have read."""
+        """Write an operation's records; without any, wait for pending appends, which it may have read."""
         if any(map(is_unwritable, result.records)):
             self._unwritten = True
             _complete(result, completed, int(ErrorCode.UNKNOWN_SERVER_ERROR))
@@ -97,7 +97,7 @@ class Writes:
                 self._append(result, completed)
                 self._unwritten = False
             except OperationRefused as refusal:
-                # The records contradict the state; what they changed before that is taken back.
+                # The records contradict the state; changes up to that point are taken back.
                 self._state.snapshots.revert(self._written)
                 _complete(result, completed, refusal.code)
         elif self.pending and result is not _ENDED:
@@ -139,25 +139,25 @@ class Writes:
         self._state.set_timer(waiting.key, self._state.config.write_timeout_ms, too_slow)
 
     def _end(self, waiting: _Operation, error: int) -> None:
-        if waiting.done:
+        if waiting.is_complete:
             return
-        waiting.done = True
+        waiting.is_complete = True
         self._state.timers.cancel(waiting.key)
         _complete(waiting.result, waiting.completed, error)
 
     def appended(self, number: int) -> None:
-        """This append is durable, and with it those before it. One that is no longer pending is ignored."""
+        """This append and all earlier ones are durable. An append that is no longer pending is ignored."""
         while self.pending and self.pending[0].number <= number:
             append = self.pending.popleft()
             self._committed = append.end_offset
         self._state.snapshots.commit(self._committed)
-        done = []
+        durable = []
         while self._waiting and self._waiting[0][0] <= self._committed:
-            done.append(self._waiting.popleft()[1])
-        self._complete_all(done, 0)
+            durable.append(self._waiting.popleft()[1])
+        self._complete_all(durable, 0)
 
     def failed(self, number: int, error: int) -> None:
-        """This append failed: it and those after it, which built on it, are taken back."""
+        """This append failed: it and all later ones, which depend on it, are taken back."""
         taken_back = []
         while self.pending and self.pending[-1].number >= number:
             taken_back.append(self.pending.pop())
@@ -174,7 +174,7 @@ class Writes:
         self._complete_all(failed[::-1], error)
 
     def fail_all(self, error: int) -> None:
-        """The shard gives up its partition: nothing more is written, no answer reports success."""
+        """Fail all operations: nothing more is written, no answer reports success."""
         waiting, self._waiting = self._waiting, deque()
         self._drop(self.pending)
         self.pending.clear()
@@ -182,12 +182,16 @@ class Writes:
         self._complete_all([operation for _, operation in waiting], error)
 
     def _drop(self, appends: Iterable[Append]) -> None:
-        """These shall not be written, if they were not taken yet."""
+        """Remove these appends from the effects that were not taken yet."""
         numbers = {append.number for append in appends}
-        kept = [one for one in self._effects if not (isinstance(one, Append) and one.number in numbers)]
-        if len(kept) < len(self._effects):
+        remaining = [
+            effect
+            for effect in self._effects
+            if not (isinstance(effect, Append) and effect.number in numbers)
+        ]
+        if len(remaining) < len(self._effects):
             self._effects.clear()
-            self._effects.extend(kept)
+            self._effects.extend(remaining)
 
     def _complete_all(self, waiting: Iterable[_Operation], error: int) -> None:
         self._completing = True
@@ -208,4 +212,4 @@ def _complete(result: Result, completed: Completed, error: int) -> None:
 
 
 def _nobody_waits(error: int, result: Result) -> None:
-    """An operation that another one left for later has no client."""
+    """Ignore the outcome of an operation without a client."""

@@ -1,7 +1,7 @@
 """XXH3, 64 bits, without a seed: the hash by which a coordinator notices that topics changed (KIP-1101).
 
-Strategy: as its specification has it: short inputs by length, long ones in stripes of 64 bytes over eight
-accumulators. Only the metadata hash needs it, a few hundred bytes at a time, so plain integers do.
+Strategy: as specified: short inputs by length, long ones in stripes of 64 bytes over eight accumulators.
+Only the metadata hash needs it, a few hundred bytes at a time, so plain integers are fast enough.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def _u64(data: bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 8], "little")
 
 
-def _folded(left: int, right: int) -> int:
-    product = left * right
+def _folded(first: int, second: int) -> int:
+    product = first * second
     return (product & _MASK) ^ (product >> 64)
 
 
@@ -119,8 +119,8 @@ def _long(data: bytes, size: int) -> int:
     _accumulate(lanes, data, size - _STRIPE, len(_SECRET) - 64 - 7)
     total = size * _64_1
     for pair in range(4):
-        left, right = struct.unpack_from("<2Q", _SECRET, 11 + 16 * pair)
-        total += _folded(lanes[2 * pair] ^ left, lanes[2 * pair + 1] ^ right)
+        first, second = struct.unpack_from("<2Q", _SECRET, 11 + 16 * pair)
+        total += _folded(lanes[2 * pair] ^ first, lanes[2 * pair + 1] ^ second)
     return _avalanche(total & _MASK)
 
 

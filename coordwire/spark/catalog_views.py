@@ -43,10 +43,10 @@ def register_views(spark: SparkSession, out: str, database: str | None = None) -
     check_folder(output)
     manifest = load(output)
     if manifest is None:
-        raise CoordwireError(f"{output.shown} has no tables of this pipeline")
+        raise CoordwireError(f"{output.place} has no tables of this pipeline")
     if manifest.log.format != PARQUET:
         raise CoordwireError(
-            f"the tables in {output.shown} are in {manifest.log.format}, expected parquet: their own catalog "
+            f"the tables in {output.place} are in {manifest.log.format}, expected parquet: their own catalog "
             "makes them known"
         )
     prefix = ""
@@ -59,7 +59,7 @@ def register_views(spark: SparkSession, out: str, database: str | None = None) -
         columns = [column.name for column in table_schema(table)]
         views[f"{table}_once"] = once_sql(f"{prefix}{_quoted(table)}", columns, key)
     for name, query in views.items():
-        comment = COMMENT.format(name=name, place=output.shown if not output.local else output.root)
+        comment = COMMENT.format(name=name, place=output.place if not output.local else output.root)
         _view(spark, f"{prefix}{_quoted(name)}", query, comment)
     names = list(views)
     return names if database is None else [f"{database}.{name}" for name in names]
@@ -67,10 +67,10 @@ def register_views(spark: SparkSession, out: str, database: str | None = None) -
 
 def check_place(spark: SparkSession, output: Output) -> None:
     """Raises `CoordwireError` for a folder in a store that Spark itself can't read."""
-    if not output.local and not is_connect(spark) and not hadoop_reads(spark, output.shown):
-        scheme = output.shown.partition("://")[0]
+    if not output.local and not is_connect(spark) and not hadoop_reads(spark, output.place):
+        scheme = output.place.partition("://")[0]
         raise CoordwireError(
-            f"{output.shown}: views need a Hadoop file system for {scheme}://, and this session has none "
+            f"{output.place}: views need a Hadoop file system for {scheme}://, and this session has none "
             "(hadoop-aws has one for s3a://); coordwire.spark.table reads the tables without"
         )
 
@@ -81,14 +81,16 @@ def _rows(output: Output, table: str) -> str:
     if not output.names(table):
         empty = ", ".join(f"CAST(NULL AS {column.type}) AS {_quoted(column.name)}" for column in columns)
         return f"SELECT {empty} WHERE false"
-    values = ((one, "NULL" if one.asked else _quoted(one.name)) for one in columns)  # those aren't written
-    names = ", ".join(f"CAST({value} AS {one.type}) AS {_quoted(one.name)}" for one, value in values)
+    values = (
+        (column, "NULL" if column.on_request else _quoted(column.name)) for column in columns
+    )  # those aren't written
+    names = ", ".join(f"CAST({value} AS {column.type}) AS {_quoted(column.name)}" for column, value in values)
     return f"SELECT {names} FROM parquet.{_quoted(f'{output.uri}/{table}')}"
 
 
 def _view(spark: SparkSession, name: str, query: str, comment: str) -> None:
-    there = _described(spark, name)
-    if there is not None and there.get("Comment") != comment:
+    description = _described(spark, name)
+    if description is not None and description.get("Comment") != comment:
         raise CoordwireError(
             f"{name} is in the catalog already, and is not: {comment} Choose another database"
         )

@@ -71,7 +71,7 @@ class SparkEngine:
         progress: Progress | None,
         run: str | None = None,
     ) -> None:
-        tasks, done = as_tasks(units, self._workers()), 0
+        tasks, done_count = as_tasks(units, self._workers()), 0
         if not tasks:
             return
 
@@ -82,16 +82,16 @@ class SparkEngine:
             job = pool.submit(self._work_through, tasks, work)
             try:
                 while not job.done():
-                    done = max(done, self._done())
+                    done_count = max(done_count, self._done_count())
                     if progress is not None:
-                        progress(done, len(tasks))
+                        progress(done_count, len(tasks))
                     time.sleep(POLL)
             except BaseException:  # interrupted, or asked to end
                 with suppress(Exception):  # Spark itself may be gone
                     self._cancel()
                 raise
             if (error := job.exception()) is not None:
-                raise _told(error) from error
+                raise _in_one_sentence(error) from error
         if progress is not None:
             progress(len(tasks), len(tasks))
 
@@ -101,11 +101,11 @@ class SparkEngine:
     def _work_through(self, tasks: list[list[Unit]], work: Callable[[list[Unit]], int]) -> None:
         self.spark.sparkContext.parallelize(tasks, len(tasks)).map(work).collect()
 
-    def _done(self) -> int:
+    def _done_count(self) -> int:
         """How many tasks have ended, as far as Spark says so."""
         tracker = self.spark.sparkContext.statusTracker()
-        found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        return sum(info.numCompletedTasks for info in found if info is not None)
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return sum(info.numCompletedTasks for info in stages if info is not None)
 
     def _cancel(self) -> None:
         self.spark.sparkContext.cancelAllJobs()
@@ -121,18 +121,18 @@ class ConnectEngine(SparkEngine):
         return CONNECT_WORKERS
 
     def _work_through(self, tasks: list[list[Unit]], work: Callable[[list[Unit]], int]) -> None:
-        def each(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        def run_batches(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             import pyarrow as pa
 
             for batch in batches:
-                done = [work(pickle.loads(row["task"])) for row in batch.to_pylist()]
-                yield pa.RecordBatch.from_pydict({"units": pa.array(done, pa.int64())})
+                unit_counts = [work(pickle.loads(row["task"])) for row in batch.to_pylist()]
+                yield pa.RecordBatch.from_pydict({"units": pa.array(unit_counts, pa.int64())})
 
         rows = [(number, pickle.dumps(task)) for number, task in enumerate(tasks)]
         frame = self.spark.createDataFrame(rows, "number bigint, task binary")
-        frame.repartitionByRange(len(tasks), "number").mapInArrow(each, "units bigint").collect()
+        frame.repartitionByRange(len(tasks), "number").mapInArrow(run_batches, "units bigint").collect()
 
-    def _done(self) -> int:
+    def _done_count(self) -> int:
         return 0
 
     def _cancel(self) -> None:
@@ -163,21 +163,21 @@ class _SparkRows:
             return []
         # A store that workers write to may be one that Spark itself has no credentials for.
         needed = [*columns.split(), *order.split(), *known, *(among or {})]
-        found = table(self._spark, self._out, name, columns=needed, hadoop=False)
+        frame = table(self._spark, self._out, name, columns=needed, hadoop=False)
         for column in known:
-            found = found.where(col(column).isNotNull())
+            frame = frame.where(col(column).isNotNull())
         for column, values in (among or {}).items():
-            found = found.where(col(column).isin(list(values)))
+            frame = frame.where(col(column).isin(list(values)))
         # A datetime holds the years 1 to 9999 only, and a capture may say any time.
-        types = dict(found.dtypes)
-        wanted = [
+        types = dict(frame.dtypes)
+        expressions = [
             f"unix_micros(`{column}`) AS `{column}`" if types[column] == "timestamp" else f"`{column}`"
             for column in columns.split()
         ]
-        return found.selectExpr(*wanted).orderBy(*order.split()).limit(most).collect()
+        return frame.selectExpr(*expressions).orderBy(*order.split()).limit(most).collect()
 
 
-def _told(error: BaseException) -> BaseException:
+def _in_one_sentence(error: BaseException) -> BaseException:
     """What ended the job, without Spark's traces; anything but Spark's own errors as it is."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -188,7 +188,7 @@ def _told(error: BaseException) -> BaseException:
     failed = [line.partition(_FAILED)[2] for line in lines if _FAILED in line]
     lost = [line for line in lines if _LOST.search(line)]
     causes = [line for line in lines if _CAUSE.match(line)]
-    said = (failed or lost[:1] or causes or lines or ["?"])[-1]
+    sentence = (failed or lost[:1] or causes or lines or ["?"])[-1]
     return CoordwireError(
-        f"the Spark job failed: {printable(said)[:MOST_SAID]}; a rerun goes on where it was"
+        f"the Spark job failed: {printable(sentence)[:MOST_SAID]}; a rerun goes on where it was"
     )

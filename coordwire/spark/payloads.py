@@ -56,8 +56,8 @@ def with_schemas(records: DataFrame, *, protobuf: bool = False) -> DataFrame:
     }
     for side, header in (("key", KEY_HEADER), ("value", VALUE_HEADER)):
         if side in records.columns:
-            found = registry_payload(f.col(side), headers, header=header, protobuf=protobuf)
-            records = records.withColumn("_found", found)
+            fields = registry_payload(f.col(side), headers, header=header, protobuf=protobuf)
+            records = records.withColumn("_found", fields)
             for field, name in names.items():
                 if protobuf or field != "message_indexes":
                     records = records.withColumn(f"{side}_{name}", f.col("_found")[field])
@@ -75,15 +75,19 @@ def registry_payload(
     """
     from pyspark.sql import functions as f
 
-    said = f.lit(None).cast("binary")
+    id_header = f.lit(None).cast("binary")
     if headers is not None:
-        said = f.try_element_at(f.filter(headers, lambda one: one["key"] == header), f.lit(-1))["value"]
-    magic = _byte(f.coalesce(said, data), 1)
-    start = f.when(magic == 0, f.lit(_ID)).when(said.isNotNull() & (magic == 1), f.lit(_GUID))
-    found = f.struct(
-        f.coalesce(said, data).alias("head"), said.isNotNull().alias("in_header"), start.alias("start")
+        id_header = f.try_element_at(f.filter(headers, lambda item: item["key"] == header), f.lit(-1))[
+            "value"
+        ]
+    magic = _byte(f.coalesce(id_header, data), 1)
+    start = f.when(magic == 0, f.lit(_ID)).when(id_header.isNotNull() & (magic == 1), f.lit(_GUID))
+    parts = f.struct(
+        f.coalesce(id_header, data).alias("head"),
+        id_header.isNotNull().alias("in_header"),
+        start.alias("start"),
     )
-    return _let(found, lambda found: _read(found, data, protobuf))
+    return _let(parts, lambda parts: _read(parts, data, protobuf))
 
 
 def _let(value: Column, function: Callable[[Column], Column]) -> Column:
@@ -93,28 +97,28 @@ def _let(value: Column, function: Callable[[Column], Column]) -> Column:
     return f.get(f.transform(f.array(value), function), f.lit(0))
 
 
-def _read(found: Column, data: Column, protobuf: bool) -> Column:
+def _read(parts: Column, data: Column, protobuf: bool) -> Column:
     """The payload whose prefix or header is `head`, with the id or GUID before byte `start`."""
     from pyspark.sql import functions as f
 
-    head, start = found["head"], found["start"]
-    there = start.isNotNull() & (f.length(head) >= start)
+    head, start = parts["head"], parts["start"]
+    has_prefix = start.isNotNull() & (f.length(head) >= start)
     number = f.when(start == _ID, _number(f.substring(head, 2, 4)))
     none = f.struct(f.lit(None).cast("array<int>").alias("out"), f.lit(0).alias("used"))
 
-    def whole(indexes: Column) -> Column:
-        rest = f.substr(head, start + indexes["used"] + 1)
+    def struct(indexes: Column) -> Column:
+        remaining = f.substr(head, start + indexes["used"] + 1)
         return f.struct(
             number.cast("int").alias("id"), f.when(start == _GUID, _guid(head)).alias("guid"),
             indexes["out"].alias("message_indexes"),
-            f.when(found["in_header"], data).otherwise(rest).alias("payload"),
+            f.when(parts["in_header"], data).otherwise(remaining).alias("payload"),
         )  # fmt: skip
 
     def complete(indexes: Column) -> Column:
-        return f.when(indexes["out"].isNotNull(), whole(indexes)) if protobuf else whole(indexes)
+        return f.when(indexes["out"].isNotNull(), struct(indexes)) if protobuf else struct(indexes)
 
-    sound = there & ((start == _GUID) | (number < 1 << 31))
-    return f.when(sound, _let(_indexes(head, start) if protobuf else none, complete))
+    is_valid = has_prefix & ((start == _GUID) | (number < 1 << 31))
+    return f.when(is_valid, _let(_indexes(head, start) if protobuf else none, complete))
 
 
 def _byte(data: Column, at: int) -> Column:
@@ -156,11 +160,11 @@ def _indexes(data: Column, start: Column) -> Column:
         f.lit(False).alias("bad"),
     )  # fmt: skip
 
-    def whole(state: Column) -> Column:
-        sound = ~state["bad"] & (state["size"] == f.size(state["out"]))
-        return f.struct(f.when(sound, state["out"]).alias("out"), state["used"].alias("used"))
+    def struct(state: Column) -> Column:
+        is_valid = ~state["bad"] & (state["size"] == f.size(state["out"]))
+        return f.struct(f.when(is_valid, state["out"]).alias("out"), state["used"].alias("used"))
 
-    return _let(f.reduce(numbers, begin, _step), whole)
+    return _let(f.reduce(numbers, begin, _step), struct)
 
 
 def _step(state: Column, byte: Column) -> Column:
@@ -171,7 +175,7 @@ def _step(state: Column, byte: Column) -> Column:
     over = state["bad"] | (state["size"] == f.size(state["out"]))
     bits = byte.bitwiseAND(f.lit(0x7F).cast("bigint"))
     value = state["value"].bitwiseOR(f.call_function("shiftleft", bits, state["shift"]))
-    more = f.struct(
+    continued = f.struct(
         state["size"].alias("size"), value.alias("value"), (state["shift"] + 7).alias("shift"),
         state["out"].alias("out"), (state["used"] + 1).alias("used"),
         (state["shift"] >= 7 * (_VARINT - 1)).alias("bad"),
@@ -183,12 +187,12 @@ def _step(state: Column, byte: Column) -> Column:
         is_size = state["size"] == -1
         is_none = is_size & (number == 0)  # which means [0]
         size = f.when(is_none, f.lit(1).cast("bigint")).when(is_size, number).otherwise(state["size"])
-        one = f.array(f.when(is_size, f.lit(0)).otherwise(number.cast("int")))
+        index = f.array(f.when(is_size, f.lit(0)).otherwise(number.cast("int")))
         return f.struct(
             size.alias("size"), f.lit(0).cast("bigint").alias("value"), f.lit(0).alias("shift"),
-            f.when(~is_size | is_none, f.concat(state["out"], one)).otherwise(state["out"]).alias("out"),
+            f.when(~is_size | is_none, f.concat(state["out"], index)).otherwise(state["out"]).alias("out"),
             (state["used"] + 1).alias("used"),
             ((number < 0) | (is_size & (number > MOST_INDEXES))).alias("bad"),
         )  # fmt: skip
 
-    return f.when(over, state).when(byte >= 0x80, more).otherwise(_let(number, last))
+    return f.when(over, state).when(byte >= 0x80, continued).otherwise(_let(number, last))

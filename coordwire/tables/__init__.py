@@ -10,6 +10,6 @@
     pipeline/      captures and segments into tables, by an engine: processes of this machine, or Spark
     local/         entries of captures into one file a table, for `coordwire decode --out`
 
-Rules: nothing here imports pyspark; pyarrow is imported where rows are made. A worker imports the reader that
-it needs and keeps nothing between tasks; every byte of a file is in a row or in quarantine.
+Rules: nothing here imports pyspark; pyarrow is imported where rows are made. A worker keeps nothing between
+tasks; every byte of a file is in a row or in quarantine.
 """

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """name, type (Spark's DDL), about; asked: only there when `.schema()` asks for it."""
+    """name, type (Spark's DDL), meaning; on_request: only there when `.schema()` names it."""
 
     name: str
     type: str
-    about: str
-    asked: bool = False
+    meaning: str
+    on_request: bool = False
 
 
 HEADERS = "array<struct<key:string,value:binary>>"
@@ -382,7 +382,7 @@ other, whose column stays in the files (see `storage.names`)."""
 
 def default_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
     """Those that are there without being asked for."""
-    return tuple(column for column in columns if not column.asked)
+    return tuple(column for column in columns if not column.on_request)
 
 
 def ddl(columns: Sequence[Column]) -> str:
@@ -421,11 +421,11 @@ def _arrow_types() -> dict[str, pyarrow.DataType]:
 
 def select_tables(names: Iterable[str] | None) -> tuple[str, ...]:
     """The tables to write: those named, or all. Raises `CoordwireError` for an unknown one."""
-    wanted = tuple(TABLES) if names is None else tuple(names)
-    unknown = [name for name in wanted if name not in TABLES]
+    selected = tuple(TABLES) if names is None else tuple(names)
+    unknown = [name for name in selected if name not in TABLES]
     if unknown:
         raise CoordwireError(f"no such table: {', '.join(unknown)}; there are {', '.join(TABLES)}")
-    return wanted
+    return selected
 
 
 def table_schema(name: str) -> list[Column]:

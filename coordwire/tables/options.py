@@ -150,10 +150,10 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 _NAMES = {field.name.replace("_", ""): field.name for field in fields(Options) if field.name != "paths"}
 
 
-def parse_options(given: Mapping[str, str]) -> Options:
+def parse_options(texts: Mapping[str, str]) -> Options:
     """The options, and under `path` or `paths` what to read. Raises `CoordwireError` for what can't be."""
-    values: dict[str, Any] = {"paths": _paths(given)}
-    for name, text in given.items():
+    values: dict[str, Any] = {"paths": _paths(texts)}
+    for name, text in texts.items():
         if name.lower() in ("path", "paths"):
             continue
         field = _NAMES.get(name.lower().replace("_", ""))
@@ -168,28 +168,28 @@ def parse_options(given: Mapping[str, str]) -> Options:
     return Options(**values)
 
 
-def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
+def _paths(texts: Mapping[str, str]) -> tuple[str, ...]:
     """`load("a")` gives `path`, `load(["a", "b"])` gives `paths`, a JSON list."""
-    found: list[str] = []
-    for name, text in given.items():
+    paths: list[str] = []
+    for name, text in texts.items():
         if name.lower() == "path":
-            found.append(text)
+            paths.append(text)
         elif name.lower() == "paths":
-            found += _path_list(text)
-    return tuple(found)
+            paths += _path_list(text)
+    return tuple(paths)
 
 
 def _path_list(text: str) -> list[str]:
     try:
-        found = json.loads(text)
+        paths = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, list) or not all(isinstance(path, str) for path in found):
+        paths = None
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise CoordwireError(f"option paths = {text!r}: expected a JSON list of texts")
-    return found
+    return paths
 
 
 def _camel(name: str) -> str:
     """A field's name as Spark's options are written."""
-    first, *rest = name.split("_")
-    return first + "".join(map(str.capitalize, rest))
+    first, *words = name.split("_")
+    return first + "".join(map(str.capitalize, words))

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from coordwire import Response
-from coordwire.broker.broker_config import BrokerConfig
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.fitting import fit
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.connections.version_fit import fit
 from coordwire.broker.handlers import APIS, ApiCall
+from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.codec import Message, Request
 from coordwire.records import Record, encode_batch
 

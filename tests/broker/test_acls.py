@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from coordwire.broker import Broker, BrokerConfig
-from coordwire.broker.authorizer import Acl, AclFilter, Authorizer
 from coordwire.broker.handlers import APIS
+from coordwire.broker.security.authorizer import Acl, AclFilter, Authorizer
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, ErrorCode, PatternType
 from coordwire.messages import CreateAclsRequest
 from coordwire.messages.create_acls import AclCreation

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from coordwire.broker import BrokerConfig
-from coordwire.broker.disk_logs import open_cluster
+from coordwire.broker.cluster.disk_logs import open_cluster
 from coordwire.broker.handlers import InvalidRequest
 from coordwire.enums import ErrorCode
 from coordwire.messages import (

@@ -6,7 +6,7 @@ import pytest
 
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.handlers import APIS, offered
-from coordwire.broker.released_versions import RELEASES, newest_versions
+from coordwire.broker.settings.released_versions import RELEASES, newest_versions
 from coordwire.enums import ErrorCode
 from coordwire.messages import ApiVersionsRequest, MetadataRequest
 from coordwire.versions import ApiKey

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from coordwire.broker import Broker, BrokerConfig
-from coordwire.broker.authentication import SaslMechanisms, SaslSession
-from coordwire.broker.oauth_tokens import BadToken, read_token
+from coordwire.broker.security.authentication import SaslMechanisms, SaslSession
+from coordwire.broker.security.oauth_tokens import BadToken, read_token
 from coordwire.connection.events import TokenReceived
 from coordwire.enums import ErrorCode
 from coordwire.frames import encode_request

@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire.broker.broker_config import BrokerConfig
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.disk_logs import DiskLogs, open_cluster
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.disk_logs import DiskLogs, open_cluster
 from coordwire.broker.log.data_folder import DataFolder, DataFolderError
 from coordwire.broker.log.disk import DiskRules, DiskStorage
 from coordwire.broker.log.disk_loading import create_log, load_log
 from coordwire.broker.log.partition_log import PartitionLog
-from coordwire.broker.log.refused_records import RefusedRecords
-from coordwire.broker.log.validation import AppendRules, one_batch
+from coordwire.broker.log.validation import AppendRules, RefusedRecords, one_batch
+from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
 from coordwire.messages import PartitionChangeRecord
 from coordwire.records import Record, encode_batch
@@ -409,7 +408,7 @@ def test_an_append_that_the_system_refuses_is_taken_back(
     import os
     from uuid import UUID
 
-    from coordwire.broker.log.refused_records import RefusedRecords
+    from coordwire.broker.log.validation import RefusedRecords
     from coordwire.enums import ErrorCode
 
     folder = tmp_path / "orders-0"

@@ -21,9 +21,9 @@ import pytest
 
 from coordwire import Connection
 from coordwire.broker import Broker, BrokerConfig
-from coordwire.broker.client_link import ClientLink
-from coordwire.broker.link_state import TRANSITIONS, LinkState
-from coordwire.broker.turns import REQUEST, ROUND, SLICE, TURN, TURN_MIN
+from coordwire.broker.connections.client_link import ClientLink
+from coordwire.broker.connections.link_state import TRANSITIONS, LinkState
+from coordwire.broker.connections.turns import REQUEST, ROUND, SLICE, TURN, TURN_MIN
 from coordwire.codec import Message
 from coordwire.messages import (
     FetchRequest,
@@ -307,7 +307,7 @@ def test_half_frames_are_held_up_to_the_bound(witness: Witness) -> None:
 def test_clients_that_do_not_finish_their_frames_are_let_go_when_others_wait(
     witness: Witness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coordwire.broker.connection_memory.PATIENCE", 0.05)
+    monkeypatch.setattr("coordwire.broker.connections.connection_memory.PATIENCE", 0.05)
     config = BrokerConfig(memory=2 * MEGA, max_frame=2 * MEGA)
 
     async def main() -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from coordwire.broker.fitting import fit
+from coordwire.broker.connections.version_fit import fit
 from coordwire.broker.handlers import APIS, ApiCall
 from coordwire.broker.injection import FaultHandle, Faults
 from coordwire.broker.injection.faulted_call import faulted

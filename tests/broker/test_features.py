@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from coordwire.broker.documentation import (
+from coordwire.broker.handlers.broker_settings import broker_settings
+from coordwire.broker.settings.setting_texts import (
     BROKER_DOCUMENTATION,
     GROUP_DOCUMENTATION,
     METRICS_DOCUMENTATION,
     TOPIC_DOCUMENTATION,
 )
-from coordwire.broker.handlers.broker_settings import broker_settings
-from coordwire.broker.settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
+from coordwire.broker.settings.settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 from coordwire.enums import ConfigResourceType, ErrorCode
 from coordwire.messages import ApiVersionsRequest, DescribeConfigsRequest, UpdateFeaturesRequest
 from coordwire.messages.describe_configs import DescribeConfigsResource

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.broker.log.validation import RefusedRecords
 from coordwire.enums import ErrorCode
 from tests.broker.core import batch
 from tests.broker.test_disk import append, killed, opened, verified

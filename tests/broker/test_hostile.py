@@ -17,7 +17,7 @@ import pytest
 
 from coordwire import Connection
 from coordwire.broker import Broker, BrokerConfig
-from coordwire.broker.client_link import ClientLink
+from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.handlers import APIS
 from coordwire.messages import MetadataRequest
 from tests.broker.peer import Peer, run

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.broker.broker_config import BrokerConfig
+from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerProtocolSubscription,

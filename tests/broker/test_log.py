@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire.broker.log.partition_log import FoundTime, PartitionLog
-from coordwire.broker.log.refused_records import RefusedRecords
-from coordwire.broker.log.validation import AppendRules, one_batch
+from coordwire.broker.log.validation import AppendRules, RefusedRecords, one_batch
 from coordwire.enums import ErrorCode
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.records import ControlType, Record, batches, control_record, encode_batch

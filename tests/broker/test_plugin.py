@@ -199,7 +199,7 @@ def test_a_mistake_is_shown_where_the_test_made_it(tmp_path: Path) -> None:
     # Nothing is hidden of what goes wrong in the broker, nor where all is asked for.
     assert {"test_it.py", "cluster_view.py", "partition_log.py"} <= frames(output, "test_six")
     full = run(tmp_path, WITH_OPTIONS, "--full-trace", "-k", "test_two")
-    assert {"test_it.py", "topic_making.py", "thread.py"} <= frames(full, "test_two")
+    assert {"test_it.py", "topics.py", "thread.py"} <= frames(full, "test_two")
 
 
 WITHOUT_A_CODEC = """

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coordwire.broker.cluster_moves import ClusterMoves
 from coordwire.broker.harness import Kafka
-from coordwire.broker.injection.settled import Waits
+from coordwire.broker.injection.cluster_moves import ClusterMoves
+from coordwire.broker.injection.waits import Waits
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AlterReplicaLogDirsRequest,
@@ -50,7 +50,7 @@ def down(core: Core, *nodes: int) -> None:
 
 
 def up(core: Core, *nodes: int) -> None:
-    from coordwire.broker.cluster_nodes import ClusterNode
+    from coordwire.broker.cluster.nodes import ClusterNode
 
     for node in nodes:
         core.cluster.nodes[node] = ClusterNode(node)

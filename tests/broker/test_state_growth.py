@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from coordwire.broker.broker_config import BrokerConfig
-from coordwire.broker.disk_logs import open_cluster
+from coordwire.broker.cluster.disk_logs import open_cluster
+from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AddPartitionsToTxnRequest,

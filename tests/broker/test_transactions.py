@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from coordwire.broker.broker_config import BrokerConfig
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.disk_logs import DiskLogs, open_cluster
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.disk_logs import DiskLogs, open_cluster
+from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.coordinator.transactions import TransactionConfig
 from coordwire.enums import ErrorCode
 from coordwire.messages import (

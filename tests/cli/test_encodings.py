@@ -290,7 +290,7 @@ def test_markup_of_hostile_names() -> None:
     spans = plots.spans(EVIL, {EVIL: [plots.TimeBar(1.0, 2.0, EVIL)]})
     lines = plots.lines(EVIL, {EVIL: [(1.0, 2.0), (2.0, 3.0)]}, "records", 1.0, 2.0)
     bars = plots.bars(EVIL, {EVIL: (1.0, 2.0)}, ["read", "refused"])
-    for part in (spans, lines, bars, plots.nothing(EVIL), plots.table([EVIL], [[EVIL]])):
+    for part in (spans, lines, bars, plots.empty_plot(EVIL), plots.table([EVIL], [[EVIL]])):
         assert not BAD & set(part)
         assert "\n" not in part
         assert "<script>" not in part

@@ -121,12 +121,14 @@ class ConsumerOperations:
             consumer.previous, consumer.epoch = consumer.epoch, response.member_epoch
         if response.assignment is not None:
             consumer.assigned = {
-                one.topic_id: list(one.partitions) for one in response.assignment.topic_partitions
+                other.topic_id: list(other.partitions) for other in response.assignment.topic_partitions
             }
             for topic, partitions in consumer.assigned.items():
                 known = consumer.reported.setdefault(topic, [])
                 known += [partition for partition in partitions if partition not in known]
-        self._consumers = [one for one in self._consumers if one is not consumer][-self.most_members - 3 :]
+        self._consumers = [other for other in self._consumers if other is not consumer][
+            -self.most_members - 3 :
+        ]
         self._consumers.append(consumer)
 
     def _learn_sync(self, response: SyncGroupResponse) -> None:
@@ -135,7 +137,7 @@ class ConsumerOperations:
                 assigned = ConsumerProtocolAssignment.decode(response.assignment[2:], version=0)
             except Exception:
                 return
-            self._classic_owned = [(one.topic, one.partitions) for one in assigned.assigned_partitions]
+            self._classic_owned = [(topic.topic, topic.partitions) for topic in assigned.assigned_partitions]
 
     def full_subscription(self) -> bytes:
         """A classic member's subscription, with what some member was last assigned."""
@@ -155,18 +157,18 @@ class ConsumerOperations:
 
     def plausible_assignments(self, members: list[str]) -> list[SyncGroupRequestAssignment]:
         """What a leader assigns: each partition of each topic to one member."""
-        found: dict[str, dict[str, list[int]]] = {member: {} for member in members}
+        assignments: dict[str, dict[str, list[int]]] = {member: {} for member in members}
         if members:
             for topic in self.replayer.topics.values():
                 for partition in range(topic.partitions):
                     member = members[partition % len(members)]
                     if self._likely(0.03):
                         member = self.random.choice(members)
-                        found[members[0]].setdefault(topic.name, []).append(partition)
-                    found[member].setdefault(topic.name, []).append(partition)
+                        assignments[members[0]].setdefault(topic.name, []).append(partition)
+                    assignments[member].setdefault(topic.name, []).append(partition)
         return [
             SyncGroupRequestAssignment(member_id=member, assignment=self._assignment(topics))
-            for member, topics in found.items()
+            for member, topics in assignments.items()
         ]
 
     def _assignment(self, topics: dict[str, list[int]]) -> bytes:
@@ -255,7 +257,7 @@ class ConsumerOperations:
             return
         request = self._regular(consumer)
         if self._likely(0.65):  # it gives up what it was told to
-            consumer.reported = {topic: list(found) for topic, found in consumer.assigned.items()}
+            consumer.reported = {topic: list(partitions) for topic, partitions in consumer.assigned.items()}
         if self._likely(0.7):
             request.topic_partitions = self._report(consumer)
         if self._likely(0.04):

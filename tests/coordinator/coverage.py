@@ -28,13 +28,13 @@ class Coverage:
         self.records: Counter[str] = Counter()
         self.transitions: Counter[tuple[str, str]] = Counter()
         self.member_states: Counter[tuple[str, str]] = Counter()
-        self._seen: dict[str, str] = {}
+        self._states: dict[str, str] = {}
         self._replayer: Replayer | None = None
 
     def add(self, replayer: Replayer, outcome: Outcome) -> None:
         """Count one step: what came out, and the states that groups are in after it."""
         if replayer is not self._replayer:
-            self._replayer, self._seen = replayer, {}
+            self._replayer, self._states = replayer, {}
         for ticket, data in outcome.answers.items():
             api, version = replayer.requests[ticket]
             response = find_message(api, "response").decode(data, version=version)
@@ -60,9 +60,9 @@ class Coverage:
 
     def _add_consumer_group(self, group: ConsumerGroupModel) -> None:
         """States of a group and its members that follow upon each other from step to step."""
-        before = self._seen.get(group.group_id, "new")
+        before = self._states.get(group.group_id, "new")
         now = group.state.value
-        self._seen[group.group_id] = now
+        self._states[group.group_id] = now
         if before != now:
             self.transitions[before, now] += 1
         for member in group.members.values():
@@ -70,10 +70,10 @@ class Coverage:
 
     def lines(self) -> Iterator[str]:
         for name, codes in sorted(self.errors.items()):
-            found = ", ".join(f"{code} {count}" for code, count in codes.most_common())
+            counts = ", ".join(f"{code} {count}" for code, count in codes.most_common())
             versions = sorted(self.versions.get(name, ()))
-            said = f" v{versions[0]} to v{versions[-1]} ({len(versions)})" if versions else ""
-            yield f"{name}{said}: {found}"
+            range_text = f" v{versions[0]} to v{versions[-1]} ({len(versions)})" if versions else ""
+            yield f"{name}{range_text}: {counts}"
         yield "records: " + ", ".join(f"{kind} {count}" for kind, count in sorted(self.records.items()))
         passed = sorted(self.transitions.items())
         members = sorted(self.member_states.items())
@@ -84,12 +84,12 @@ class Coverage:
 def _codes(value: Any) -> Iterator[int]:
     """Every error code in a response, at any depth."""
     if isinstance(value, list):
-        for one in value:
-            yield from _codes(one)
+        for item in value:
+            yield from _codes(item)
     elif isinstance(value, Message) or hasattr(value, "__slots__"):
         for name in getattr(value, "__dataclass_fields__", ()):
-            inside = getattr(value, name)
+            field_value = getattr(value, name)
             if name == "error_code":
-                yield int(inside)
-            elif isinstance(inside, list):
-                yield from _codes(inside)
+                yield int(field_value)
+            elif isinstance(field_value, list):
+                yield from _codes(field_value)

@@ -14,7 +14,7 @@ from typing import TypeVar
 from coordwire.coordinator.model.classic_group import CLASSIC_TRANSITIONS, GroupState
 from coordwire.coordinator.model.consumer_member import CONSUMER_TRANSITIONS, MEMBER_TRANSITIONS
 
-__all__ = ["DIAGRAMS", "PAGE", "drawn"]
+__all__ = ["DIAGRAMS", "PAGE", "with_diagrams"]
 
 S = TypeVar("S", bound=Enum)
 
@@ -41,15 +41,15 @@ DIAGRAMS: Mapping[str, str] = {
 }
 
 
-def drawn(page: str) -> str:
+def with_diagrams(page: str) -> str:
     """The page with its diagrams as the code has them. Raises `ValueError` where it has no place for one."""
     for name, diagram in DIAGRAMS.items():
         place = re.compile(rf"(<!-- diagram {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        page, count = place.subn(lambda found, diagram=diagram: f"{found[1]}{diagram}\n{found[2]}", page)  # type: ignore[misc]
+        page, count = place.subn(lambda match, diagram=diagram: f"{match[1]}{diagram}\n{match[2]}", page)  # type: ignore[misc]
         if count != 1:
             raise ValueError(f"expected one place for the diagram {name}, found {count}")
     return page
 
 
 if __name__ == "__main__":
-    PAGE.write_text(drawn(PAGE.read_text()))
+    PAGE.write_text(with_diagrams(PAGE.read_text()))

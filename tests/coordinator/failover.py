@@ -17,13 +17,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.coordinator.compare import Difference, readable, shown
+from tests.coordinator.comparison import Difference, outcome_lines, readable
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.generator import Generator
 from tests.coordinator.histories import Outcome, Record, Replayer, entry_from_text, kafka_outcome
-from tests.coordinator.kept import KeptHistory, checksum, write_kept
 from tests.coordinator.log_changes import CHANGES, Log, load_step
 from tests.coordinator.oracle import CoordinatorOracle, oracle
+from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import kafka_settings, settings
 
 __all__ = ["Failover", "failover", "kafka_log"]
@@ -50,10 +50,10 @@ def in_the_order_of(other: Log, log: Log) -> Log:
     end, records = log
     ordered, aligned = list[tuple[int, Record]](), 0
     run: Counter[Record] = Counter()
-    for (offset, mine), (_, theirs) in zip(records, other[1], strict=False):
-        ordered.append((offset, theirs))
-        run[mine] += 1
-        run[theirs] -= 1
+    for (offset, own), (_, kafkas_record) in zip(records, other[1], strict=False):
+        ordered.append((offset, kafkas_record))
+        run[own] += 1
+        run[kafkas_record] -= 1
         if not any(run.values()):
             aligned = len(ordered)
     return end, [*ordered[:aligned], *records[aligned:]]
@@ -74,40 +74,49 @@ class Failover:
     def _changed(self, log: Log) -> Log:
         return CHANGES[self.change][0](random.Random(self._number), log)
 
-    def run(self, kafka: CoordinatorOracle) -> tuple[Difference | None, KeptHistory]:
+    def run(self, kafka: CoordinatorOracle) -> tuple[Difference | None, RecordedHistory]:
         grown = Generator(self.seed, self._coverage)
         grown.grow(self._at)
         before = list(grown.steps)
         outputs = kafka.run([kafka_settings(self.seed), *before])[1:]
         kafkas = kafka_log(before, outputs)
-        ours = load_step(self._changed(in_the_order_of(kafkas, grown.replayer.whole_log)))
-        theirs = load_step(self._changed(kafkas))
-        grown.fail_over(theirs)
+        own_step = load_step(self._changed(in_the_order_of(kafkas, grown.replayer.whole_log)))
+        kafkas_step = load_step(self._changed(kafkas))
+        grown.fail_over(kafkas_step)
         grown.grow_to(self._steps)
         after = grown.steps[len(before) :]
-        from_ours = [ours if step == theirs else step for step in after]
-        expected = [found.sorted(grown.replayer.requests) for found in grown.outcomes[len(before) :]]
-        kept: list[tuple[int, str]] = []
+        from_ours = [own_step if step == kafkas_step else step for step in after]
+        expected = [outcome.sorted(grown.replayer.requests) for outcome in grown.outcomes[len(before) :]]
+        checksums: list[tuple[int, str]] = []
         for steps in (from_ours, after):
-            found = kafka.run([kafka_settings(self.seed), *before, *steps])[1:]
-            outcomes = [kafka_outcome(lines).sorted(grown.replayer.requests) for lines in found]
+            outcome = kafka.run([kafka_settings(self.seed), *before, *steps])[1:]
+            outcomes = [kafka_outcome(lines).sorted(grown.replayer.requests) for lines in outcome]
             difference = self._difference(after, expected, outcomes[len(before) :], grown, "Kafka's")
             if difference is not None:
                 return difference, (self.seed, [])
-            kept = [(checksum(one), step) for one, step in zip(outcomes, [*before, *steps], strict=True)]
+            checksums = [
+                (checksum(outcome), step) for outcome, step in zip(outcomes, [*before, *steps], strict=True)
+            ]
         replayer = Replayer(settings(self.seed))
-        again = [replayer.run(step).sorted(replayer.requests) for step in [*before, *from_ours]]
-        difference = self._difference(after, expected, again[len(before) :], grown, "its own log")
-        return difference, (self.seed, kept)
+        outcomes_after = [replayer.run(step).sorted(replayer.requests) for step in [*before, *from_ours]]
+        difference = self._difference(after, expected, outcomes_after[len(before) :], grown, "its own log")
+        return difference, (self.seed, checksums)
 
     def _difference(
-        self, steps: list[str], ours: list[Outcome], others: list[Outcome], grown: Generator, who: str
+        self,
+        steps: list[str],
+        actual: list[Outcome],
+        expected: list[Outcome],
+        grown: Generator,
+        coordinator: str,
     ) -> Difference | None:
         requests = grown.replayer.requests
-        for number, (step, one, other) in enumerate(zip(steps, ours, others, strict=True), self._at):
-            if one != other:
-                texts = [shown(outcome, requests) for outcome in (one, other)]
-                name = f"after a failover at {self._at} ({self.change}), {who}: {readable(step)[:2_000]}"
+        for number, (step, result, other) in enumerate(zip(steps, actual, expected, strict=True), self._at):
+            if result != other:
+                texts = [outcome_lines(outcome, requests) for outcome in (result, other)]
+                name = (
+                    f"after a failover at {self._at} ({self.change}), {coordinator}: {readable(step)[:2_000]}"
+                )
                 return Difference(self.seed, number, name, *texts)
         return None
 
@@ -126,20 +135,20 @@ def main() -> int:
     changes: Counter[str] = Counter()
     differences = 0
 
-    def agreed() -> Iterator[KeptHistory]:
+    def agreed() -> Iterator[RecordedHistory]:
         nonlocal differences
         for seed in range(options.seed, options.seed + options.count):
-            one = failover(seed, options.steps)
-            changes[one.change] += 1
-            difference, kept = one.run(oracle())
+            run = failover(seed, options.steps)
+            changes[run.change] += 1
+            difference, checksums = run.run(oracle())
             if difference is None:
-                yield kept
+                yield checksums
             else:
                 differences += 1
                 print(difference, flush=True)
 
     if options.keep:
-        write_kept(options.keep, agreed())
+        write_histories(options.keep, agreed())
     else:
         for _ in agreed():
             pass

@@ -85,14 +85,14 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
         self.way = way(seed)
         self.topic_names, self.most_partitions, self.most_members = list(_TOPICS), 4, 6
         if self.way is Way.WIDE:
-            more = self.random.randint(1, len(_MORE_TOPICS))
-            self.topic_names += self.random.sample(_MORE_TOPICS, more)
+            extra = self.random.randint(1, len(_MORE_TOPICS))
+            self.topic_names += self.random.sample(_MORE_TOPICS, extra)
             self.most_partitions, self.most_members = self.random.choice([4, 14]), 11
         self.replayer = Replayer(settings(seed))
         self.steps: list[str] = []
         self.outcomes: list[Outcome] = []
         self._clients: list[_Client] = []
-        self._asked: dict[int, tuple[JoinGroupRequest, int]] = {}
+        self._joins: dict[int, tuple[JoinGroupRequest, int]] = {}
         self._ticket = 0
         self._topics = 0
         self._loaded = True
@@ -172,7 +172,7 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
         if self.mixed:
             self.note_sent(self._ticket, message, version)
         if isinstance(message, JoinGroupRequest):
-            self._asked[self._ticket] = message, version
+            self._joins[self._ticket] = message, version
         client = self.random.choices(["till", "bar", "ü-1", None], [100, 50, 50, 3])[0]
         if self.way is Way.HOSTILE and self._chance(0.01):
             client = self.random.choice(["", "\0", "c" * 32_740])
@@ -180,17 +180,17 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
         return self._ticket
 
     def _learn(self, ticket: int, data: bytes) -> None:
-        if ticket not in self._asked:
+        if ticket not in self._joins:
             return
-        request, version = self._asked[ticket]
+        request, version = self._joins[ticket]
         response = JoinGroupResponse.decode(data, version=version)
         if response.member_id:
             client = _Client(
                 request.group_id, response.member_id, request.group_instance_id, response.generation_id,
-                response.leader == response.member_id, [one.member_id for one in response.members],
+                response.leader == response.member_id, [member.member_id for member in response.members],
                 request.protocols, response.protocol_name,
             )  # fmt: skip
-            self._clients = [one for one in self._clients if one.member_id != client.member_id][-12:]
+            self._clients = [member for member in self._clients if member.member_id != client.member_id][-12:]
             self._clients.append(client)
 
     def _chance(self, share: float) -> bool:
@@ -254,7 +254,7 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
         if client is None:
             return
         if self._chance(0.5):
-            leaders = [one for one in self._clients if one.leader]
+            leaders = [member for member in self._clients if member.leader]
             client = self.random.choice(leaders) if leaders else client
         version = self.random.randint(0, 5)
         request = SyncGroupRequest(
@@ -263,9 +263,9 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
         if client.leader:
             request.assignments = [
                 SyncGroupRequestAssignment(
-                    member_id=one, assignment=self.random.randbytes(self.random.randint(0, 4))
+                    member_id=member, assignment=self.random.randbytes(self.random.randint(0, 4))
                 )
-                for one in client.members
+                for member in client.members
                 if not self._chance(0.1)
             ]
         if self.mixed and self._chance(0.9):
@@ -311,9 +311,9 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
             request.member_id = client.member_id
         else:
             for _ in range(self.random.randint(0, 3)):
-                one = self._client() or client
-                identity = MemberIdentity(member_id=one.member_id, group_instance_id=one.instance_id)
-                if one.instance_id is not None and self._chance(0.4):
+                leaver = self._client() or client
+                identity = MemberIdentity(member_id=leaver.member_id, group_instance_id=leaver.instance_id)
+                if leaver.instance_id is not None and self._chance(0.4):
                     identity.member_id = ""
                 if self._chance(0.05):
                     identity.member_id = "nobody"
@@ -408,6 +408,6 @@ def _is_patient(message: Any) -> None:
 
 def history(seed: int, count: int = 200, coverage: Coverage | None = None) -> Generator:
     """A history of about this many steps, with what our shard made of it."""
-    found = Generator(seed, coverage)
-    found.grow(count)
-    return found
+    generator = Generator(seed, coverage)
+    generator.grow(count)
+    return generator

@@ -101,32 +101,32 @@ class Outcome:
 
 def request_step(ticket: int, message: Message, version: int, new_id: int, client: str | None) -> str:
     body = message.encode(version=version).hex()
-    said = "-" if client is None else client.encode().hex()
-    return f"request {ticket} {message.api_key} {version} {new_id:032x} {said} {body}"
+    client_text = "-" if client is None else client.encode().hex()
+    return f"request {ticket} {message.api_key} {version} {new_id:032x} {client_text} {body}"
 
 
 def kafka_outcome(lines: Iterable[str]) -> Outcome:
     """What the oracle said about a step."""
-    found = Outcome()
+    outcome = Outcome()
     producer = (-1, -1)
     for line in lines:
         words = line.split(" ")
         if words[0] == "answer":
-            found.answers[int(words[1])] = bytes.fromhex(words[2]) if len(words) > 2 else b""
+            outcome.answers[int(words[1])] = bytes.fromhex(words[2]) if len(words) > 2 else b""
         elif words[0] in ("record", "marker"):
             value = None if words[2] == "-" else bytes.fromhex(words[2])
-            found.records.append(Record(bytes.fromhex(words[1]), value, *producer, words[0] == "marker"))
+            outcome.records.append(Record(bytes.fromhex(words[1]), value, *producer, words[0] == "marker"))
         elif words[0] == "failed":
-            found.failed.append(words[1])
+            outcome.failed.append(words[1])
         elif words[0] == "ended":
-            found.ended[int(words[1])] = words[2]
+            outcome.ended[int(words[1])] = words[2]
         elif words[0] == "batch":
             producer = (int(words[2]), int(words[3]))
         elif words[0] == "unloadable":
-            found.other.append(words[0])
+            outcome.other.append(words[0])
         elif words[0] != "unknown":
-            found.other.append(line)
-    return found
+            outcome.other.append(line)
+    return outcome
 
 
 class Replayer:
@@ -145,7 +145,7 @@ class Replayer:
         self.now = START
         self._version = 0
         self._tickets: dict[int, int] = {}
-        self._held = False
+        self._is_held = False
         self._pending: list[int] = []
         self._failure: str | None = None
 
@@ -191,7 +191,7 @@ class Replayer:
         self.log += enumerate(records, self.end_offset)
         self.end_offset = append.end_offset
         outcome.records += records
-        if self._held:
+        if self._is_held:
             self._pending.append(append.number)
         else:
             self.shard.appended(append.number)
@@ -221,31 +221,31 @@ class Replayer:
         self._tickets[self.shard.handle(request, version=int(version), context=context)] = number
 
     def _end(
-        self, ticket: str, producer_id: str, producer_epoch: str, coordinator_epoch: str, how: str
+        self, ticket: str, producer_id: str, producer_epoch: str, coordinator_epoch: str, ending: str
     ) -> None:
-        mine = self.shard.complete_transaction(
-            int(producer_id), int(producer_epoch), committed=how == "COMMIT",
+        number = self.shard.complete_transaction(
+            int(producer_id), int(producer_epoch), committed=ending == "COMMIT",
             coordinator_epoch=int(coordinator_epoch),
         )  # fmt: skip
-        self._tickets[mine] = int(ticket)
+        self._tickets[number] = int(ticket)
 
     def _fail(self, error: str) -> None:
         self._failure = error
 
     def _hold(self) -> None:
-        self._held = True
+        self._is_held = True
 
     def _commit(self) -> None:
-        self._held = False
+        self._is_held = False
         for number in self._pending:
             self.shard.appended(number)
         self._pending.clear()
 
     def _topics(self, *changes: str) -> None:
         for change in changes:
-            topic_id, *rest = change[1:].split(":", 2)
+            topic_id, *fields = change[1:].split(":", 2)
             if change[0] == "+":
-                self.topics[topic_id] = TopicImage(_uuid(topic_id), rest[1], int(rest[0]))
+                self.topics[topic_id] = TopicImage(_uuid(topic_id), fields[1], int(fields[0]))
             else:
                 del self.topics[topic_id]
         self._version += 1
@@ -253,8 +253,8 @@ class Replayer:
 
     def _config(self, group_id: str, *pairs: str) -> None:
         """A group's own configuration, by Kafka's names; none takes it back."""
-        given = {_CONFIGS[name]: int(value) for name, value in (pair.split("=") for pair in pairs)}
-        config = replace(self.config.consumer, **given) if given else None
+        settings = {_CONFIGS[name]: int(value) for name, value in (pair.split("=") for pair in pairs)}
+        config = replace(self.config.consumer, **settings) if settings else None
         self.shard.set_group_config(group_id, config)
 
     def _unload(self) -> None:
@@ -272,9 +272,9 @@ class Replayer:
         self.shard.load(map(log_entry, self.log), end_offset=self.end_offset)
 
 
-def log_entry(found: tuple[int, Record]) -> LogEntry:
+def log_entry(entry: tuple[int, Record]) -> LogEntry:
     """A record of the log as a shard loads it."""
-    offset, record = found
+    offset, record = entry
     content: LogRecord | TransactionMarker
     if record.marker:
         content = TransactionMarker(record.key == _COMMIT)
@@ -295,10 +295,10 @@ def entry_text(offset: int, record: Record) -> str:
 def entry_from_text(text: str) -> tuple[int, Record]:
     key, value, producer, offset = text.split(":")
     if key in ("C", "A"):
-        found = Record(_COMMIT if key == "C" else _ABORT, b"", int(producer), 0, True)
+        record = Record(_COMMIT if key == "C" else _ABORT, b"", int(producer), 0, True)
     else:
-        found = Record(bytes.fromhex(key), None if value == "-" else bytes.fromhex(value), int(producer))
-    return int(offset), found
+        record = Record(bytes.fromhex(key), None if value == "-" else bytes.fromhex(value), int(producer))
+    return int(offset), record
 
 
 def _uuid(text: str) -> UUID:
@@ -332,7 +332,7 @@ def _sort_described(response: Any) -> None:
 def _sort_listed(response: Any) -> None:
     # Kafka lists a group twice that an append on its way replaced.
     response.groups = sorted(
-        {one.group_id: one for one in response.groups}.values(), key=lambda one: one.group_id
+        {group.group_id: group for group in response.groups}.values(), key=lambda group: group.group_id
     )
 
 
@@ -346,8 +346,8 @@ def _sort_fetched(response: Any) -> None:
         topics = {(topic.name, getattr(topic, "topic_id", None)): topic for topic in owner.topics}
         owner.topics = [topics[key] for key in sorted(topics, key=repr)]
         for topic in owner.topics:
-            found = {partition.partition_index: partition for partition in topic.partitions}
-            topic.partitions = [found[index] for index in sorted(found)]
+            partitions = {partition.partition_index: partition for partition in topic.partitions}
+            topic.partitions = [partitions[index] for index in sorted(partitions)]
 
 
 _SORT = {

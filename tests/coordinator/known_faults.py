@@ -29,27 +29,32 @@ from tests.coordinator.settings import settings
 __all__ = ["without_known_faults"]
 
 
-def without_known_faults(seed: int, steps: Sequence[str], ours: Outcome, theirs: Outcome) -> Outcome:
+def without_known_faults(seed: int, steps: Sequence[str], actual: Outcome, expected: Outcome) -> Outcome:
     """Kafka's sorted outcome of the last of these steps, with our answer in place of one with the fault."""
     words = steps[-1].split(" ")
     if words[0] != "request":
-        return theirs
+        return expected
     ticket, key, version = int(words[1]), int(words[2]), int(words[3])
-    if ours.answers.keys() != theirs.answers.keys() or ticket not in ours.answers:
-        return theirs
+    if actual.answers.keys() != expected.answers.keys() or ticket not in actual.answers:
+        return expected
     if key == ListGroupsRequest.api_key:
-        mine, kafkas = (
-            ListGroupsResponse.decode(one.answers[ticket], version=version) for one in (ours, theirs)
+        response, kafkas_response = (
+            ListGroupsResponse.decode(outcome.answers[ticket], version=version)
+            for outcome in (actual, expected)
         )
-        excused = _is_faulty_list(mine, kafkas, _replayed(seed, steps[:-1]))
+        excused = _is_faulty_list(response, kafkas_response, _replayed(seed, steps[:-1]))
     elif key == OffsetFetchRequest.api_key:
         request = OffsetFetchRequest.decode(bytes.fromhex(words[6]), version=version)
         excused = _is_faulty_fetch(
-            request, version, ours.answers[ticket], theirs.answers[ticket], seed, steps
+            request, version, actual.answers[ticket], expected.answers[ticket], seed, steps
         )
     else:
-        return theirs
-    return replace(theirs, answers=theirs.answers | {ticket: ours.answers[ticket]}) if excused else theirs
+        return expected
+    return (
+        replace(expected, answers=expected.answers | {ticket: actual.answers[ticket]})
+        if excused
+        else expected
+    )
 
 
 def _replayed(seed: int, steps: Sequence[str]) -> Replayer:
@@ -59,53 +64,57 @@ def _replayed(seed: int, steps: Sequence[str]) -> Replayer:
     return replayer
 
 
-def _is_faulty_list(mine: Any, kafkas: Any, replayer: Replayer) -> bool:
+def _is_faulty_list(response: Any, kafkas: Any, replayer: Replayer) -> bool:
     groups = replayer.shard._state.groups
     newest = {group_id for group_id, _ in groups.items()}
     being_removed = any(group_id not in newest for group_id, _ in groups.committed_items())
-    alike = replace(kafkas, groups=mine.groups) == mine
-    return alike and being_removed and all(group in mine.groups for group in kafkas.groups)
+    alike = replace(kafkas, groups=response.groups) == response
+    return alike and being_removed and all(group in response.groups for group in kafkas.groups)
 
 
 def _is_faulty_fetch(
-    request: Any, version: int, ours: bytes, theirs: bytes, seed: int, steps: Sequence[str]
+    request: Any, version: int, actual: bytes, expected: bytes, seed: int, steps: Sequence[str]
 ) -> bool:
     if request.require_stable:
         return False
     replayer = _replayed(seed, steps[:-1])
-    mine, kafkas = (OffsetFetchResponse.decode(one, version=version) for one in (ours, theirs))
-    for asked, of_group, given in _groups(request, mine, kafkas):
-        if asked is not None:
-            _put_back(of_group.topics, given, replayer, asked)
-    return kafkas.encode(version=version) == ours
+    response, kafkas = (OffsetFetchResponse.decode(data, version=version) for data in (actual, expected))
+    for group_id, of_group, group in _groups(request, response, kafkas):
+        if group_id is not None:
+            _put_back(of_group.topics, group, replayer, group_id)
+    return kafkas.encode(version=version) == actual
 
 
-def _groups(request: Any, mine: Any, kafkas: Any) -> Iterator[tuple[str | None, Any, Any]]:
+def _groups(request: Any, response: Any, kafkas: Any) -> Iterator[tuple[str | None, Any, Any]]:
     """Of each group: its id, if all of its offsets are asked for, our answer, and Kafka's."""
     if not request.groups:
-        yield (request.group_id if request.topics is None else None), mine, kafkas
+        yield (request.group_id if request.topics is None else None), response, kafkas
         return
-    for asked, of_group, given in zip(request.groups, mine.groups, kafkas.groups, strict=True):
-        yield (asked.group_id if asked.topics is None else None), of_group, given
+    for group, of_group, answer in zip(request.groups, response.groups, kafkas.groups, strict=True):
+        yield (group.group_id if group.topics is None else None), of_group, answer
 
 
-def _put_back(topics: list[Any], given: Any, replayer: Replayer, group_id: str) -> None:
+def _put_back(topics: list[Any], group: Any, replayer: Replayer, group_id: str) -> None:
     """Give Kafka's answer what it lacks of ours, as far as that is being removed."""
     store = replayer.shard._state.offsets.groups
     newest, durable = store.get(group_id), store.committed(group_id)
-    left = set() if newest is None else {key for key, _ in newest.items()}
+    remaining = set() if newest is None else {key for key, _ in newest.items()}
     known = set() if durable is None else {key for key, _ in durable.committed_items()}
-    removed = known - left
-    by_name = {topic.name: topic for topic in given.topics}
-    found = []
+    removed = known - remaining
+    by_name = {topic.name: topic for topic in group.topics}
+    topics_found = []
     for topic in topics:
-        theirs = by_name.pop(topic.name, None)
-        listed = {} if theirs is None else {one.partition_index: one for one in theirs.partitions}
+        kafkas_topic = by_name.pop(topic.name, None)
+        by_index = (
+            {}
+            if kafkas_topic is None
+            else {partition.partition_index: partition for partition in kafkas_topic.partitions}
+        )
         partitions = [
-            listed.get(one.partition_index, one)
-            for one in topic.partitions
-            if one.partition_index in listed or (topic.name, one.partition_index) in removed
+            by_index.get(partition.partition_index, partition)
+            for partition in topic.partitions
+            if partition.partition_index in by_index or (topic.name, partition.partition_index) in removed
         ]
         if partitions:
-            found.append(replace(topic, partitions=partitions))
-    given.topics = [*found, *by_name.values()]
+            topics_found.append(replace(topic, partitions=partitions))
+    group.topics = [*topics_found, *by_name.values()]

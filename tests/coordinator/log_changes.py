@@ -38,7 +38,7 @@ _COMMIT = TransactionMarker(True).encoded()[0]
 _LEGACY, _OFFSET = b"\x00\x00", b"\x00\x01"
 
 
-def _same(chance: random.Random, log: Log) -> Log:
+def _unchanged(chance: random.Random, log: Log) -> Log:
     return log
 
 
@@ -49,8 +49,8 @@ def _transactions(log: Log) -> tuple[dict[int, bool], int]:
     committed: dict[int, bool] = {}
     for offset, record in records:
         if record.marker:
-            how = record.key == _COMMIT
-            committed.update(dict.fromkeys(opened.pop(record.producer_id, []), how))
+            is_commit = record.key == _COMMIT
+            committed.update(dict.fromkeys(opened.pop(record.producer_id, []), is_commit))
         elif record.producer_id != -1:
             opened.setdefault(record.producer_id, []).append(offset)
     return committed, min((offsets[0] for offsets in opened.values()), default=end)
@@ -66,7 +66,7 @@ def _compacted(chance: random.Random, log: Log) -> Log:
         if offset < clean and not record.marker and committed.get(offset, True)
     }
     tombstones = chance.random() < 0.5
-    kept = []
+    remaining = []
     for offset, record in records:
         if (
             offset >= clean
@@ -77,15 +77,15 @@ def _compacted(chance: random.Random, log: Log) -> Log:
                 and (tombstones or record.value is not None)
             )
         ):
-            kept.append((offset, record))
+            remaining.append((offset, record))
     if not tombstones:  # so long after, markers are gone whose transactions have nothing left
-        producers = {record.producer_id for _, record in kept if not record.marker}
-        kept = [
+        producers = {record.producer_id for _, record in remaining if not record.marker}
+        remaining = [
             (offset, record)
-            for offset, record in kept
+            for offset, record in remaining
             if offset >= clean or not record.marker or record.producer_id in producers
         ]
-    return end, kept
+    return end, remaining
 
 
 def _cut(chance: random.Random, log: Log) -> Log:
@@ -115,8 +115,8 @@ def _inserted(chance: random.Random, log: Log, record: Record) -> Log:
     """One more record somewhere, after which the others have moved on."""
     end, records = log
     at = chance.randint(0, end)
-    before = [(offset, one) for offset, one in records if offset < at]
-    after = [(offset + 1, one) for offset, one in records if offset >= at]
+    before = [(offset, entry) for offset, entry in records if offset < at]
+    after = [(offset + 1, entry) for offset, entry in records if offset >= at]
     return end + 1, [*before, (at, record), *after]
 
 
@@ -169,7 +169,7 @@ def _grown(chance: random.Random, record: Record) -> Record:
 
 
 CHANGES: dict[str, tuple[Callable[[random.Random, Log], Log], float]] = {
-    "same": (_same, 3),
+    "same": (_unchanged, 3),
     "compacted": (_compacted, 4),
     "cut": (_cut, 2),
     "newer": (_newer, 1),

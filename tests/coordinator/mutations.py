@@ -39,13 +39,13 @@ _IDS = [UUID(int=0), UUID(int=1), UUID(int=2**128 - 1)]
 _Place = tuple[Any, str]
 
 
-def mutated(chosen: random.Random, request: Message, version: int) -> Message:
+def mutated(chance: random.Random, request: Message, version: int) -> Message:
     """The same request but for one field, or as it is where no replacement fits the version."""
     data = request.encode(version=version)
     for _ in range(_TRIES):
         copy: Message = type(request).decode(data, version=version)
-        owner, name = chosen.choice(list(_places(copy)))
-        setattr(owner, name, _replacement(chosen, getattr(owner, name)))
+        owner, name = chance.choice(list(_places(copy)))
+        setattr(owner, name, _replacement(chance, getattr(owner, name)))
         try:
             return type(request).decode(copy.encode(version=version), version=version)
         except Exception:
@@ -58,26 +58,26 @@ def _places(value: Any) -> Iterator[_Place]:
         if name == "tags":
             continue
         yield value, name
-        inside = getattr(value, name)
-        for one in inside if isinstance(inside, list) else [inside]:
-            if hasattr(one, "__dataclass_fields__"):
-                yield from _places(one)
+        field_value = getattr(value, name)
+        for item in field_value if isinstance(field_value, list) else [field_value]:
+            if hasattr(item, "__dataclass_fields__"):
+                yield from _places(item)
 
 
-def _replacement(chosen: random.Random, value: Any) -> Any:
+def _replacement(chance: random.Random, value: Any) -> Any:
     if value is None:
-        return chosen.choice(["", [], 0, b"", "x"])
+        return chance.choice(["", [], 0, b"", "x"])
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
-        return chosen.choice(_NUMBERS)
+        return chance.choice(_NUMBERS)
     if isinstance(value, str):
-        return chosen.choices([chosen.choice(_TEXTS), None, _LONGEST], [16, 3, 0.3])[0]
+        return chance.choices([chance.choice(_TEXTS), None, _LONGEST], [16, 3, 0.3])[0]
     if isinstance(value, bytes):
-        return chosen.choice([*_BYTES, value[:-1], value + b"\0", None])
+        return chance.choice([*_BYTES, value[:-1], value + b"\0", None])
     if isinstance(value, UUID):
-        return chosen.choice(_IDS)
+        return chance.choice(_IDS)
     if isinstance(value, list):
         few = value[:1]
-        return chosen.choice([[], None, value * 2, [*value, *few], value[::-1], few * 40])
+        return chance.choice([[], None, value * 2, [*value, *few], value[::-1], few * 40])
     return None

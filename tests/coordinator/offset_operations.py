@@ -97,12 +97,12 @@ class OffsetOperations:
     def _fetch(self) -> None:
         version = self.random.randint(1, 10)
         request = OffsetFetchRequest()
-        everything = version >= 2 and self._chance(0.4)
+        all_topics = version >= 2 and self._chance(0.4)
         if version >= 7:
             request.require_stable = self._chance(0.5)
         if version < 8:
             request.group_id = self.random.choice([*_GROUPS, "nowhere"])
-            request.topics = None if everything else [
+            request.topics = None if all_topics else [
                 OffsetFetchRequestTopic(name=name, partition_indexes=self._partitions())
                 for name in self.random.sample(self.topic_names, self.random.randint(1, 2))
             ]  # fmt: skip
@@ -115,7 +115,7 @@ class OffsetOperations:
                         topic.name, topic.topic_id = "", self._topic_id(name)
                     topics.append(topic)
                 request.groups.append(
-                    OffsetFetchRequestGroup(group_id=group_id, topics=None if everything else topics)
+                    OffsetFetchRequestGroup(group_id=group_id, topics=None if all_topics else topics)
                 )
         self._send(request, version)
 

@@ -47,13 +47,13 @@ def _compiled(release: str) -> str:
         if javac is None:
             raise Unavailable("no JDK is installed")
         with tempfile.TemporaryDirectory(dir=cache()) as work:
-            made = Path(work) / "classes"
-            command = [javac, "-nowarn", "-d", str(made), "-cp", f"{folder}/*", *map(str, sources)]
+            output = Path(work) / "classes"
+            command = [javac, "-nowarn", "-d", str(output), "-cp", f"{folder}/*", *map(str, sources)]
             run = subprocess.run(command, capture_output=True, text=True, check=False)
             if run.returncode:
                 raise OracleError(run.stderr[-2000:])
             try:
-                made.rename(classes)
+                output.rename(classes)
             except OSError:  # another run was faster
                 if not classes.exists():
                     raise
@@ -95,8 +95,8 @@ class CoordinatorOracle:
             self._jvm.kill()
             self._jvm.wait()
             self._stderr.seek(0)
-            said = self._stderr.read().decode(errors="replace").strip()
-            raise OracleError(f"the coordinator's JVM ended: {said[-2000:] or 'no word'}") from None
+            message = self._stderr.read().decode(errors="replace").strip()
+            raise OracleError(f"the coordinator's JVM ended: {message[-2000:] or 'no word'}") from None
         finally:
             guard.cancel()
             writer.join()
@@ -122,6 +122,6 @@ class CoordinatorOracle:
 @functools.cache
 def oracle(release: str = RELEASE) -> CoordinatorOracle:
     """The one JVM of a release, ended with this process. Raises `Unavailable`."""
-    found = CoordinatorOracle(release)
-    atexit.register(found.close)
-    return found
+    started = CoordinatorOracle(release)
+    atexit.register(started.close)
+    return started

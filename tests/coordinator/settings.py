@@ -48,14 +48,14 @@ def settings(seed: int) -> CoordinatorConfig:
 
 def kafka_settings(seed: int) -> str:
     """The same as the oracle's command."""
-    found = settings(seed)
+    chosen_settings = settings(seed)
     pairs = {
-        "group.max.size": found.group_max_size,
-        "group.consumer.max.size": found.consumer_group_max_size,
-        "offset.metadata.max.bytes": found.offset_metadata_max_size,
-        "offsets.retention.minutes": found.offsets_retention_ms // 60_000,
-        "group.consumer.migration.policy": found.migration_policy.value,
-        "group.consumer.assignment.interval.ms": found.consumer.assignment_interval_ms,
-        "group.consumer.assignors": ",".join(found.consumer_assignors),
+        "group.max.size": chosen_settings.group_max_size,
+        "group.consumer.max.size": chosen_settings.consumer_group_max_size,
+        "offset.metadata.max.bytes": chosen_settings.offset_metadata_max_size,
+        "offsets.retention.minutes": chosen_settings.offsets_retention_ms // 60_000,
+        "group.consumer.migration.policy": chosen_settings.migration_policy.value,
+        "group.consumer.assignment.interval.ms": chosen_settings.consumer.assignment_interval_ms,
+        "group.consumer.assignors": ",".join(chosen_settings.consumer_assignors),
     }
     return " ".join(["new", *(f"{name}={value}" for name, value in pairs.items())])

@@ -172,8 +172,8 @@ def main() -> int:
     options = parser.parse_args()
     began, steps, wrong = time.process_time(), 0, 0
     for seed in range(options.seed, options.seed + options.count):
-        taken, violation = simulate(seed)
-        steps += taken
+        step_count, violation = simulate(seed)
+        steps += step_count
         if violation is not None:
             wrong += 1
             print(f"seed {seed}: {violation}", flush=True)

@@ -54,8 +54,8 @@ class Group:
         kind = "HOMOGENEOUS" if self.homogeneous else "HETEROGENEOUS"
         words = ["assign", name, kind]
         for member_id, (instance_id, names, target) in self.members.items():
-            listed = ",".join(f"{_text(one.topic_id)}:{_dotted(one.partitions)}" for one in target)
-            words.append(f"{member_id};{instance_id or ''};{','.join(names)};{listed}")
+            topics = ",".join(f"{_text(topic.topic_id)}:{_dotted(topic.partitions)}" for topic in target)
+            words.append(f"{member_id};{instance_id or ''};{','.join(names)};{topics}")
         return " ".join(words)
 
 
@@ -72,40 +72,42 @@ def random_group(seed: int, name: str) -> Group:
 
     Subscriptions differ by member, by kind of member, or not at all.
     """
-    chosen = random.Random(seed)
-    count = chosen.choice([1, 2, 5, 14, 30])
+    chance = random.Random(seed)
+    count = chance.choice([1, 2, 5, 14, 30])
     topics = {
-        f"topic-{index}": (UUID(int=chosen.getrandbits(128)), chosen.choice([1, 3, 12, 13, 40]))
+        f"topic-{index}": (UUID(int=chance.getrandbits(128)), chance.choice([1, 3, 12, 13, 40]))
         for index in range(count)
     }
-    homogeneous = chosen.random() < 0.5
+    homogeneous = chance.random() < 0.5
     names = [*topics, "missing"]
-    common = chosen.sample(names, chosen.randint(1, len(names)))
-    kinds = [chosen.sample(names, chosen.randint(0, len(names))) for _ in range(chosen.choice([0, 2, 5]))]
+    common = chance.sample(names, chance.randint(1, len(names)))
+    kinds = [chance.sample(names, chance.randint(0, len(names))) for _ in range(chance.choice([0, 2, 5]))]
 
     def subscription() -> list[str]:
         if homogeneous:
             return common
-        return chosen.choice(kinds) if kinds else chosen.sample(names, chosen.randint(0, len(names)))
+        return chance.choice(kinds) if kinds else chance.sample(names, chance.randint(0, len(names)))
 
     group = Group(topics, {}, homogeneous)
-    for index in range(chosen.choice([1, 3, 13, 40])):
+    for index in range(chance.choice([1, 3, 13, 40])):
         subscribed = subscription()
-        instance_id = f"till-{index}" if chosen.random() < 0.2 else None
-        group.members[f"member-{chosen.getrandbits(24):x}"] = instance_id, subscribed, []
-    for _ in range(chosen.randint(0, 2)):
+        instance_id = f"till-{index}" if chance.random() < 0.2 else None
+        group.members[f"member-{chance.getrandbits(24):x}"] = instance_id, subscribed, []
+    for _ in range(chance.randint(0, 2)):
         targets = ASSIGNORS[name](group.spec())
         for member_id in list(group.members):
             instance_id, subscribed, _before = group.members[member_id]
-            listed = [Listed(topic, list(found)) for topic, found in targets.get(member_id, {}).items()]
-            group.members[member_id] = instance_id, subscribed, listed
+            topics_owned = [
+                Listed(topic, list(indexes)) for topic, indexes in targets.get(member_id, {}).items()
+            ]
+            group.members[member_id] = instance_id, subscribed, topics_owned
         for topic, (topic_id, partitions) in list(topics.items()):
-            if chosen.random() < 0.2:
-                topics[topic] = topic_id, partitions + chosen.randint(1, 9)
-        for member_id in chosen.sample(list(group.members), len(group.members) // 4):
+            if chance.random() < 0.2:
+                topics[topic] = topic_id, partitions + chance.randint(1, 9)
+        for member_id in chance.sample(list(group.members), len(group.members) // 4):
             del group.members[member_id]
-        for _joined in range(chosen.randint(0, 3)):
-            group.members[f"member-{chosen.getrandbits(24):x}"] = None, subscription(), []
+        for _joined in range(chance.randint(0, 3)):
+            group.members[f"member-{chance.getrandbits(24):x}"] = None, subscription(), []
     return group
 
 
@@ -113,17 +115,17 @@ def random_group(seed: int, name: str) -> Group:
 @pytest.mark.parametrize("seed", range(10))
 def test_topics_are_the_same_where_their_ids_are_equal(name: str, seed: int) -> None:
     spec = random_group(seed, name).spec()
-    others = {
+    copies = {
         member_id: replace(
             member,
             topics=tuple(UUID(int=topic.int) for topic in member.topics),
-            target={UUID(int=topic.int): found for topic, found in member.target.items()},
+            target={UUID(int=topic.int): partitions for topic, partitions in member.target.items()},
         )
         for member_id, member in spec.members.items()
     }
-    found, expected = ASSIGNORS[name](replace(spec, members=others)), ASSIGNORS[name](spec)
-    assert [(one, list(target.items())) for one, target in found.items()] == [
-        (one, list(target.items())) for one, target in expected.items()
+    partitions, expected = ASSIGNORS[name](replace(spec, members=copies)), ASSIGNORS[name](spec)
+    assert [(owner, list(target.items())) for owner, target in partitions.items()] == [
+        (owner, list(target.items())) for owner, target in expected.items()
     ]
 
 
@@ -136,10 +138,12 @@ def test_each_partition_goes_to_one_subscriber(name: str, seed: int) -> None:
     counts: Counter[tuple[UUID, int]] = Counter()
     for member_id, target in targets.items():
         assert set(target) <= set(spec.members[member_id].topics)
-        counts.update((topic, partition) for topic, found in target.items() for partition in found)
+        counts.update((topic, partition) for topic, partitions in target.items() for partition in partitions)
     subscribed = {topic for member in spec.members.values() for topic in member.topics}
-    wanted = {(topic, index) for topic in subscribed for index in range(spec.partitions[topic])}
-    assert counts == Counter(wanted)
+    subscribed_partitions = {
+        (topic, index) for topic in subscribed for index in range(spec.partitions[topic])
+    }
+    assert counts == Counter(subscribed_partitions)
 
 
 def test_the_first_member_of_a_range_decides_the_order_of_topics() -> None:
@@ -149,7 +153,7 @@ def test_the_first_member_of_a_range_decides_the_order_of_topics() -> None:
     members = {"member-c": MemberSpec(None, (), 0), "member-a": MemberSpec(None, tuple(topics), 3)}
     spec = GroupSpec(members, True, dict.fromkeys(topics, 6))
     first, second, third = topics
-    assert {one: list(target) for one, target in ASSIGNORS["range"](spec).items()} == {
+    assert {member_id: list(target) for member_id, target in ASSIGNORS["range"](spec).items()} == {
         "member-a": [first, third, second], "member-c": [first, third, second],
     }  # fmt: skip
 
@@ -171,24 +175,25 @@ def test_the_uniform_assignor_moves_nothing_without_need() -> None:
     spec = group.spec()
     first = ASSIGNORS["uniform"](spec)
     for member_id, (instance_id, names, _) in list(group.members.items()):
-        listed = [Listed(topic, list(found)) for topic, found in first[member_id].items()]
-        group.members[member_id] = instance_id, names, listed
-    again = ASSIGNORS["uniform"](group.spec())
-    assert _as_sets(again) == _as_sets(first)
+        topics = [Listed(topic, list(partitions)) for topic, partitions in first[member_id].items()]
+        group.members[member_id] = instance_id, names, topics
+    second = ASSIGNORS["uniform"](group.spec())
+    assert _as_sets(second) == _as_sets(first)
 
 
 def _as_sets(targets: Mapping[str, Target]) -> dict[str, dict[UUID, set[int]]]:
     return {
-        member: {topic: set(found) for topic, found in target.items()} for member, target in targets.items()
+        member: {topic: set(partitions) for topic, partitions in target.items()}
+        for member, target in targets.items()
     }
 
 
 def shrunk(group: Group, seed: int) -> Group:
     """Members have targets with partitions that topics no longer have, or not yet, in this broker's image."""
-    chosen = random.Random(seed)
+    chance = random.Random(seed)
     for name, (topic_id, partitions) in group.topics.items():
-        if chosen.random() < 0.5:
-            group.topics[name] = topic_id, chosen.randint(1, partitions)
+        if chance.random() < 0.5:
+            group.topics[name] = topic_id, chance.randint(1, partitions)
     return group
 
 
@@ -200,17 +205,17 @@ def test_targets_beyond_a_topics_partitions_are_refused_if_at_all(name: str, see
     try:
         targets = ASSIGNORS[name](spec)
     except OperationRefused as refusal:
-        found = refusal.code, name
+        outcome = refusal.code, name
     else:
         assert set(targets) <= set(spec.members)
         return
-    assert found == (ErrorCode.UNKNOWN_SERVER_ERROR, "uniform")
+    assert outcome == (ErrorCode.UNKNOWN_SERVER_ERROR, "uniform")
 
 
 def unresolved(group: Group, seed: int) -> Group:
     """A member has no topics, in a group that is said to be homogeneous: its pattern is not resolved yet."""
-    found = random.Random(seed).choice([min(group.members), next(iter(group.spec().members))])
-    group.members[found] = group.members[found][0], [], []
+    chosen_member = random.Random(seed).choice([min(group.members), next(iter(group.spec().members))])
+    group.members[chosen_member] = group.members[chosen_member][0], [], []
     return group
 
 
@@ -221,26 +226,30 @@ def difference(seed: int, name: str) -> str | None:
         shrunk(group, seed)
     if seed % 3 == 0 and group.members:
         unresolved(group, seed)
-    begun = " ".join(
+    topics_text = " ".join(
         [
             "topics",
             *(f"+{_text(topic_id)}:{count}:{topic}" for topic, (topic_id, count) in group.topics.items()),
         ]
     )
-    theirs = oracle().run(["new", begun, group.command(name)])[-1]
+    expected = oracle().run(["new", topics_text, group.command(name)])[-1]
     try:
         targets = ASSIGNORS[name](group.spec())
     except OperationRefused:
-        return None if theirs[0].startswith("error ") else f"refused; Kafka's: {theirs}"
-    ours = sorted(
+        return None if expected[0].startswith("error ") else f"refused; Kafka's: {expected}"
+    actual = sorted(
         " ".join(
-            ["target", member, *(f"{_text(topic)}:{_dotted(list(found))}" for topic, found in one.items())]
+            [
+                "target",
+                member,
+                *(f"{_text(topic)}:{_dotted(list(partitions))}" for topic, partitions in target.items()),
+            ]
         )
-        for member, one in targets.items()
+        for member, target in targets.items()
     )
-    if ours == sorted(theirs):
+    if actual == sorted(expected):
         return None
-    return "\n".join(sorted(set(ours) ^ set(theirs)))
+    return "\n".join(sorted(set(actual) ^ set(expected)))
 
 
 @pytest.mark.maven
@@ -250,5 +259,5 @@ def test_kafka_assigns_the_same(name: str) -> None:
         oracle()
     except Unavailable as error:
         give_up(error)
-    found = {seed: difference(seed, name) for seed in range(90)}
-    assert {seed: text for seed, text in found.items() if text is not None} == {}
+    differences = {seed: difference(seed, name) for seed in range(90)}
+    assert {seed: text for seed, text in differences.items() if text is not None} == {}

@@ -90,12 +90,12 @@ def test_a_log_that_can_not_be_read_leaves_the_shard_without_its_partition() -> 
 
 
 def questions() -> list[tuple[Message, int]]:
-    everything = [OffsetFetchRequestGroup(group_id=group, topics=None) for group in GROUPS]
+    all_offsets = [OffsetFetchRequestGroup(group_id=group, topics=None) for group in GROUPS]
     return [
         (ListGroupsRequest(), 5),
         (DescribeGroupsRequest(groups=GROUPS), 6),
         (ConsumerGroupDescribeRequest(group_ids=GROUPS), 1),
-        (OffsetFetchRequest(groups=everything, require_stable=True), 9),
+        (OffsetFetchRequest(groups=all_offsets, require_stable=True), 9),
     ]
 
 
@@ -114,9 +114,11 @@ def test_kafka_knows_the_same_of_each_beginning_of_the_log() -> None:
             for number, (message, version) in enumerate(questions())
         ]
         replayer = Replayer()
-        ours = [replayer.run(step).sorted(replayer.requests) for step in steps]
-        said = kafka.run(["new", *steps, "timers"])[1:]
-        theirs = [kafka_outcome(lines).sorted(replayer.requests) for lines in said[:-1]]
-        assert ours == theirs, f"{count} records"
-        known = sorted(line.removeprefix("timer ") for line in said[-1] if "group-size-counter" not in line)
+        actual = [replayer.run(step).sorted(replayer.requests) for step in steps]
+        outputs = kafka.run(["new", *steps, "timers"])[1:]
+        expected = [kafka_outcome(lines).sorted(replayer.requests) for lines in outputs[:-1]]
+        assert actual == expected, f"{count} records"
+        known = sorted(
+            line.removeprefix("timer ") for line in outputs[-1] if "group-size-counter" not in line
+        )
         assert replayer.deadlines() == known

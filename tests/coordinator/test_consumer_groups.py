@@ -45,11 +45,11 @@ IMAGE = TopicsImage([TopicImage(ORDERS, "orders", 4)])
 NO_WAIT = CoordinatorConfig(consumer=ConsumerGroupConfig(assignment_interval_ms=0))
 
 
-class Desk:
+class Bench:
     """A shard whose appends are durable at once, unless the test says otherwise."""
 
-    def __init__(self, **given: Any) -> None:
-        self.shard = Shard(**{"config": NO_WAIT, **given})
+    def __init__(self, **settings: Any) -> None:
+        self.shard = Shard(**{"config": NO_WAIT, **settings})
         self.shard.set_topics(IMAGE)
         self.shard.load([])
         self.answers: dict[int, Any] = {}
@@ -82,15 +82,15 @@ class Desk:
         assert isinstance(group, ConsumerGroupModel)
         return group
 
-    def join(self, member_id: str, **given: Any) -> ConsumerGroupHeartbeatResponse:
+    def join(self, member_id: str, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         request = ConsumerGroupHeartbeatRequest(
             group_id="g", member_id=member_id, rebalance_timeout_ms=10_000, topic_partitions=[],
             subscribed_topic_names=["orders"],
         )  # fmt: skip
-        for name, value in given.items():
+        for name, value in fields.items():
             setattr(request, name, value)
-        found: ConsumerGroupHeartbeatResponse = self.ask(request, 1)
-        return found
+        response: ConsumerGroupHeartbeatResponse = self.ask(request, 1)
+        return response
 
     def beat(
         self, member_id: str, epoch: int, owned: list[int] | None = None, group_id: str = "g"
@@ -100,8 +100,8 @@ class Desk:
             request.topic_partitions = [
                 ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=ORDERS, partitions=owned)
             ]
-        found: ConsumerGroupHeartbeatResponse = self.ask(request, 1)
-        return found
+        response: ConsumerGroupHeartbeatResponse = self.ask(request, 1)
+        return response
 
     def advance(self, now: int) -> None:
         while not self.shard.advance(now):
@@ -112,91 +112,91 @@ class Desk:
 def given_to(response: ConsumerGroupHeartbeatResponse) -> list[int] | None:
     if response.assignment is None:
         return None
-    return [partition for one in response.assignment.topic_partitions for partition in one.partitions]
+    return [partition for topic in response.assignment.topic_partitions for partition in topic.partitions]
 
 
 def test_a_partition_moves_when_its_owner_has_given_it_up() -> None:
-    desk = Desk()
-    assert given_to(desk.join("a")) == [0, 1, 2, 3]
-    second = desk.join("b")
+    bench = Bench()
+    assert given_to(bench.join("a")) == [0, 1, 2, 3]
+    second = bench.join("b")
     assert given_to(second) == []
-    asked = desk.beat("a", 2, [0, 1, 2, 3])
-    assert given_to(asked) == [0, 1]
-    assert given_to(desk.beat("b", second.member_epoch, [])) is None
-    assert desk.beat("a", 2).member_epoch == 2  # without a list it proves nothing
-    assert desk.beat("a", 2, [0, 1]).member_epoch == 3
-    assert given_to(desk.beat("b", second.member_epoch, [])) == [2, 3]
+    answer = bench.beat("a", 2, [0, 1, 2, 3])
+    assert given_to(answer) == [0, 1]
+    assert given_to(bench.beat("b", second.member_epoch, [])) is None
+    assert bench.beat("a", 2).member_epoch == 2  # without a list it proves nothing
+    assert bench.beat("a", 2, [0, 1]).member_epoch == 3
+    assert given_to(bench.beat("b", second.member_epoch, [])) == [2, 3]
 
 
 def test_a_lost_answer_does_no_harm() -> None:
-    desk = Desk()
-    desk.join("a")
-    desk.join("b")
-    first = desk.beat("a", 2, [0, 1, 2, 3])
-    again = desk.beat("a", 2, [0, 1, 2, 3])
-    assert (again.error_code, again.member_epoch) == (0, first.member_epoch)
-    later = desk.beat("a", 2, [0, 1])
+    bench = Bench()
+    bench.join("a")
+    bench.join("b")
+    first = bench.beat("a", 2, [0, 1, 2, 3])
+    repeated = bench.beat("a", 2, [0, 1, 2, 3])
+    assert (repeated.error_code, repeated.member_epoch) == (0, first.member_epoch)
+    later = bench.beat("a", 2, [0, 1])
     assert later.member_epoch == 3
-    assert desk.beat("a", 2, [0, 1]).member_epoch == 3
-    assert desk.beat("a", 2, [0, 1, 2]).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert bench.beat("a", 2, [0, 1]).member_epoch == 3
+    assert bench.beat("a", 2, [0, 1, 2]).error_code == ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def test_a_failed_append_leaves_no_trace() -> None:
-    desk = Desk()
-    desk.join("a")
-    before = desk.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1)
-    desk.failure = int(ErrorCode.NOT_ENOUGH_REPLICAS)
+    bench = Bench()
+    bench.join("a")
+    before = bench.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1)
+    bench.failure = int(ErrorCode.NOT_ENOUGH_REPLICAS)
     refused = [
-        desk.join("b"),
-        desk.join("a", subscribed_topic_names=["orders", "more"]),
-        desk.join("a", subscribed_topic_regex="o.*"),
-        desk.beat("a", -1),
+        bench.join("b"),
+        bench.join("a", subscribed_topic_names=["orders", "more"]),
+        bench.join("a", subscribed_topic_regex="o.*"),
+        bench.beat("a", -1),
     ]
-    assert {one.error_code for one in refused} == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
-    desk.failure = 0
-    assert desk.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1) == before
-    assert desk.group().owners.items() == [((ORDERS, partition), 2) for partition in range(4)]
-    assert desk.beat("a", 2).error_code == 0
+    assert {response.error_code for response in refused} == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    bench.failure = 0
+    assert bench.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1) == before
+    assert bench.group().owners.items() == [((ORDERS, partition), 2) for partition in range(4)]
+    assert bench.beat("a", 2).error_code == 0
 
 
 def test_a_silent_member_is_out_as_soon_as_the_log_takes_it() -> None:
-    desk = Desk()
-    desk.join("a")
-    desk.failure = int(ErrorCode.NOT_ENOUGH_REPLICAS)
-    desk.advance(45_000)
-    assert list(desk.group().members) == ["a"]
-    desk.failure = 0
-    desk.advance(45_500)
-    assert list(desk.group().members) == []
+    bench = Bench()
+    bench.join("a")
+    bench.failure = int(ErrorCode.NOT_ENOUGH_REPLICAS)
+    bench.advance(45_000)
+    assert list(bench.group().members) == ["a"]
+    bench.failure = 0
+    bench.advance(45_500)
+    assert list(bench.group().members) == []
 
 
 def test_another_shard_goes_on_from_the_log_compacted_or_not() -> None:
-    desk = Desk()
-    desk.join("a")
-    desk.join("b")
-    desk.join("c", subscribed_topic_regex="o.*")
-    desk.beat("a", 2, [0, 1])
-    desk.beat("b", -1)
-    newest = {repr(record.key): record for record in desk.log}
-    for log in (desk.log, list(newest.values())):
-        other = Desk()
+    bench = Bench()
+    bench.join("a")
+    bench.join("b")
+    bench.join("c", subscribed_topic_regex="o.*")
+    bench.beat("a", 2, [0, 1])
+    bench.beat("b", -1)
+    newest = {repr(record.key): record for record in bench.log}
+    for log in (bench.log, list(newest.values())):
+        other = Bench()
         other.shard.load(log)
-        asked = ConsumerGroupDescribeRequest(group_ids=["g"])
-        expected, found = (one.ask(asked, 1).groups[0] for one in (desk, other))
-        for group in (expected, found):
+        request = ConsumerGroupDescribeRequest(group_ids=["g"])
+        expected, actual = (other_bench.ask(request, 1).groups[0] for other_bench in (bench, other))
+        for group in (expected, actual):
             group.members.sort(key=lambda member: member.member_id)
-        assert found == expected
-        assert sorted(other.group().owners.items()) == sorted(desk.group().owners.items())
+        assert actual == expected
+        assert sorted(other.group().owners.items()) == sorted(bench.group().owners.items())
 
 
 def test_a_log_that_contradicts_itself_is_refused() -> None:
-    desk = Desk()
-    desk.join("a")
-    end = [record for record in desk.log if record.type == 3][-1]
+    bench = Bench()
+    bench.join("a")
+    end = [record for record in bench.log if record.type == 3][-1]
     end.value = end.version = None
-    other = Desk()
+    other = Bench()
     with pytest.raises(Malformed, match="contradicts those before it"):
-        other.shard.load([*desk.log, end])
+        other.shard.load([*bench.log, end])
     assert other.beat("a", 2).error_code == ErrorCode.NOT_COORDINATOR
 
 
@@ -205,90 +205,92 @@ def test_a_test_says_who_gets_what() -> None:
     config = CoordinatorConfig(
         consumer_assignors=("fixed",), consumer=ConsumerGroupConfig(assignment_interval_ms=0)
     )
-    desk = Desk(config=config, assignors={"fixed": fixed_targets(targets)})
-    assert given_to(desk.join("a")) == [3]
-    assert given_to(desk.join("b")) == [0, 1, 2]
+    bench = Bench(config=config, assignors={"fixed": fixed_targets(targets)})
+    assert given_to(bench.join("a")) == [3]
+    assert given_to(bench.join("b")) == [0, 1, 2]
 
 
 def test_no_member_can_stop_anothers_timer() -> None:
     """A client chooses its ids; two pairs of group and member may look the same once they are joined."""
-    desk = Desk()
-    desk.join("b-c", group_id="a")
-    desk.advance(40_000)
-    desk.join("c", group_id="a-b")
-    desk.beat("c", -1, group_id="a-b")
-    desk.advance(45_000)
-    assert list(desk.group("a").members) == []
+    bench = Bench()
+    bench.join("b-c", group_id="a")
+    bench.advance(40_000)
+    bench.join("c", group_id="a-b")
+    bench.beat("c", -1, group_id="a-b")
+    bench.advance(45_000)
+    assert list(bench.group("a").members) == []
 
 
 def test_a_pattern_is_resolved_after_the_heartbeat_and_again_for_new_topics() -> None:
-    desk = Desk()
-    desk.join("a", subscribed_topic_names=None, subscribed_topic_regex="ord.*|more")
-    assert desk.group().resolved.items()[0][1].topics == ("orders",)
-    assert given_to(desk.beat("a", 1, [])) == [0, 1, 2, 3]
-    desk.shard.set_topics(TopicsImage([TopicImage(ORDERS, "orders", 4), TopicImage(UUID(int=8), "more", 1)]))
-    desk.advance(11_000)
-    desk.beat("a", 2)
-    assert desk.group().resolved.items()[0][1].topics == ("more", "orders")
+    bench = Bench()
+    bench.join("a", subscribed_topic_names=None, subscribed_topic_regex="ord.*|more")
+    assert bench.group().resolved.items()[0][1].topics == ("orders",)
+    assert given_to(bench.beat("a", 1, [])) == [0, 1, 2, 3]
+    bench.shard.set_topics(TopicsImage([TopicImage(ORDERS, "orders", 4), TopicImage(UUID(int=8), "more", 1)]))
+    bench.advance(11_000)
+    bench.beat("a", 2)
+    assert bench.group().resolved.items()[0][1].topics == ("more", "orders")
 
 
 def slow_pattern(count: int) -> str:
     """Legal, and slow for every name: the whole of it is tried at each character."""
-    return f"(?:[^{''.join(chr(0x4E00 + one) for one in range(count))}]?){{900}}"
+    return f"(?:[^{''.join(chr(0x4E00 + number) for number in range(count))}]?){{900}}"
 
 
 def test_patterns_can_be_resolved_in_turns() -> None:
     """As Kafka's executor does: only the end of a resolution is an operation."""
-    topics = [TopicImage(UUID(int=100 + one), f"orders-{one:04}", 1) for one in range(300)]
-    desk = Desk(resolves_in_turns=True)
-    desk.shard.set_topics(TopicsImage(topics))
-    desk.join("a", subscribed_topic_names=None, subscribed_topic_regex=slow_pattern(500))
-    assert desk.shard.has_work
-    assert desk.group().resolved.items() == []
-    written = len(desk.log)
+    topics = [TopicImage(UUID(int=100 + number), f"orders-{number:04}", 1) for number in range(300)]
+    bench = Bench(resolves_in_turns=True)
+    bench.shard.set_topics(TopicsImage(topics))
+    bench.join("a", subscribed_topic_names=None, subscribed_topic_regex=slow_pattern(500))
+    assert bench.shard.has_work
+    assert bench.group().resolved.items() == []
+    written = len(bench.log)
     turns = 0
-    while desk.shard.has_work:
+    while bench.shard.has_work:
         turns += 1
         if turns < 5:  # a turn is bounded, but for one character of a name
-            assert work(lambda: desk.shard.work(100)) < 100_000
+            assert work(lambda: bench.shard.work(100)) < 100_000
         else:
-            desk.shard.work(100)
-        if desk.shard.has_work:
-            desk.take()
-            assert len(desk.log) == written  # nothing is written before the end
+            bench.shard.work(100)
+        if bench.shard.has_work:
+            bench.take()
+            assert len(bench.log) == written  # nothing is written before the end
             if turns == 10:
-                desk.shard.set_topics(TopicsImage(topics[:200]))  # what it reads is what was there
-                assert desk.join("b").error_code == 0  # another request is handled between
-                assert desk.beat("a", 1, []).error_code == 0  # and does not begin it again
-                written = len(desk.log)
-    desk.take()
+                bench.shard.set_topics(TopicsImage(topics[:200]))  # what it reads is what was there
+                assert bench.join("b").error_code == 0  # another request is handled between
+                assert bench.beat("a", 1, []).error_code == 0  # and does not begin it again
+                written = len(bench.log)
+    bench.take()
     assert turns > 20
-    ((pattern, resolved),) = desk.group().resolved.items()
+    ((pattern, resolved),) = bench.group().resolved.items()
     assert pattern == slow_pattern(500)
     assert resolved.topics == tuple(topic.name for topic in topics)
 
 
 def test_groups_take_turns() -> None:
-    desk = Desk(resolves_in_turns=True)
-    desk.shard.set_topics(TopicsImage([TopicImage(UUID(int=one + 100), f"t{one}", 1) for one in range(100)]))
+    bench = Bench(resolves_in_turns=True)
+    bench.shard.set_topics(
+        TopicsImage([TopicImage(UUID(int=number + 100), f"t{number}", 1) for number in range(100)])
+    )
     for name, pattern in (("slow", slow_pattern(500)), ("fast", "t1.*")):
-        desk.join("a", group_id=name, subscribed_topic_names=None, subscribed_topic_regex=pattern)
+        bench.join("a", group_id=name, subscribed_topic_names=None, subscribed_topic_regex=pattern)
     for _ in range(4):
-        desk.shard.work(2_000)
-        desk.take()
-    assert len(desk.group("fast").resolved.items()[0][1].topics) == 11
-    assert desk.shard.has_work
-    assert desk.group("slow").resolved.items() == []
+        bench.shard.work(2_000)
+        bench.take()
+    assert len(bench.group("fast").resolved.items()[0][1].topics) == 11
+    assert bench.shard.has_work
+    assert bench.group("slow").resolved.items() == []
 
 
 def test_a_shard_that_gives_up_its_partition_resolves_nothing_more() -> None:
-    desk = Desk(resolves_in_turns=True)
-    desk.join("a", subscribed_topic_names=None, subscribed_topic_regex="o.*")
-    desk.shard.unload()
-    assert not desk.shard.has_work
-    desk.shard.work(1_000)
-    desk.take()
-    other = Desk(resolves_in_turns=True)
+    bench = Bench(resolves_in_turns=True)
+    bench.join("a", subscribed_topic_names=None, subscribed_topic_regex="o.*")
+    bench.shard.unload()
+    assert not bench.shard.has_work
+    bench.shard.work(1_000)
+    bench.take()
+    other = Bench(resolves_in_turns=True)
     other.join("a", subscribed_topic_names=None, subscribed_topic_regex="o.*")
     other.beat("a", -1)  # the group is empty before the resolution ends
     while other.shard.has_work:
@@ -301,14 +303,14 @@ def test_a_shard_that_gives_up_its_partition_resolves_nothing_more() -> None:
 def test_turns_lead_to_what_one_call_leads_to(in_turns: bool) -> None:
     logs = []
     for resolves_in_turns in (False, in_turns):
-        desk = Desk(resolves_in_turns=resolves_in_turns)
+        bench = Bench(resolves_in_turns=resolves_in_turns)
         for member, pattern in (("a", "ord.*"), ("b", "[a-z]+"), ("c", "ord.*")):
-            desk.join(member, subscribed_topic_names=None, subscribed_topic_regex=pattern)
-            while desk.shard.has_work:
-                desk.shard.work(1)
-            desk.take()
-            desk.advance(desk.shard._state.now + 11_000)
-        logs.append(desk.log)
+            bench.join(member, subscribed_topic_names=None, subscribed_topic_regex=pattern)
+            while bench.shard.has_work:
+                bench.shard.work(1)
+            bench.take()
+            bench.advance(bench.shard._state.now + 11_000)
+        logs.append(bench.log)
     assert logs[0] == logs[1]
 
 
@@ -316,10 +318,10 @@ def test_a_pattern_of_one_large_set_costs_one_heartbeat_little() -> None:
     """A pattern of 1.5 KB, whose set is repeated 900 times."""
     counts = []
     for count in (250, 500, 1_000):
-        desk = Desk()
+        bench = Bench()
         counts.append(
             work(
-                lambda desk=desk, count=count: desk.join(  # type: ignore[misc]
+                lambda bench=bench, count=count: bench.join(  # type: ignore[misc]
                     "a", subscribed_topic_names=None, subscribed_topic_regex=slow_pattern(count)
                 )
             )
@@ -340,8 +342,8 @@ REQUESTS: dict[type[Message], int] = {
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_whatever_a_client_sends_is_answered(data: st.DataObject) -> None:
-    desk = Desk()
-    desk.join("a", instance_id="till-1")
+    bench = Bench()
+    bench.join("a", instance_id="till-1")
     for cls in data.draw(st.lists(st.sampled_from(list(REQUESTS)), min_size=1, max_size=5)):
         version = REQUESTS[cls]
         request: Any = data.draw(strategies.messages(cls, version=version))
@@ -354,9 +356,9 @@ def test_whatever_a_client_sends_is_answered(data: st.DataObject) -> None:
         ):
             if hasattr(request, name) and data.draw(st.booleans()):
                 setattr(request, name, data.draw(st.sampled_from(values)))
-        desk.ask(request, version)
-    desk.advance(10_000_000)
-    assert desk.beat("nobody", 1).error_code in (
+        bench.ask(request, version)
+    bench.advance(10_000_000)
+    assert bench.beat("nobody", 1).error_code in (
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.GROUP_ID_NOT_FOUND,
     )

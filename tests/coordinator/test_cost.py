@@ -17,11 +17,11 @@ KINDS = [("classic", 4, 12), ("consumer", 1, 15)]
 
 
 def calls(bench: Bench, requests: list[Any], version: int) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     def count(frame: Any, event: str, _: Any) -> None:
         if event == "call":
-            found[frame.f_code.co_name] += 1
+            counts[frame.f_code.co_name] += 1
 
     run = bench.beats(requests, version)
     gc.disable()  # what a collection calls would be counted
@@ -31,19 +31,19 @@ def calls(bench: Bench, requests: list[Any], version: int) -> Counter[str]:
     finally:
         sys.setprofile(None)
         gc.enable()
-    return found
+    return counts
 
 
 @pytest.mark.parametrize(("kind", "version", "limit"), KINDS)
 def test_a_steady_heartbeat_takes_few_calls(kind: str, version: int, limit: int) -> None:
     bench = Bench()
     requests = getattr(bench, kind)("payments", 8)
-    found = calls(bench, requests, version)
-    beats = found["handle"]
+    counts = calls(bench, requests, version)
+    beats = counts["handle"]
     assert beats == 400
-    assert found.total() <= limit * beats
+    assert counts.total() <= limit * beats
     # Nothing is queued, no timer is pushed, nothing waits.
-    assert found["_run_queue"] == found["_push"] == found["_wait"] == 0
+    assert counts["_run_queue"] == counts["_push"] == counts["_wait"] == 0
 
 
 @pytest.mark.parametrize(("kind", "version", "limit"), KINDS)
@@ -51,8 +51,10 @@ def test_the_number_of_groups_changes_nothing(kind: str, version: int, limit: in
     totals = []
     for count in (10, 20, 40):
         bench = Bench(1 << 30)
-        requests = [one for number in range(count) for one in getattr(bench, kind)(f"group-{number}", 1)]
-        found = calls(bench, requests, version)
-        found.pop("run")
-        totals.append(found.total() / found["handle"])
+        requests = [
+            request for number in range(count) for request in getattr(bench, kind)(f"group-{number}", 1)
+        ]
+        counts = calls(bench, requests, version)
+        counts.pop("run")
+        totals.append(counts.total() / counts["handle"])
     assert totals[0] == totals[1] == totals[2]

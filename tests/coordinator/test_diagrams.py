@@ -8,17 +8,17 @@ from coordwire.coordinator.model.classic_group import CLASSIC_TRANSITIONS, Class
 from coordwire.coordinator.model.consumer_member import CONSUMER_TRANSITIONS
 from coordwire.coordinator.refusal import OperationRefused
 from tests.coordinator import reach
-from tests.coordinator.diagrams import PAGE, drawn
+from tests.coordinator.diagrams import PAGE, with_diagrams
 
 
 def test_the_pages_diagrams_are_the_codes() -> None:
     page = PAGE.read_text()
-    assert drawn(page) == page, "run python -m tests.coordinator.diagrams"
+    assert with_diagrams(page) == page, "run python -m tests.coordinator.diagrams"
 
 
 def test_a_page_without_a_place_is_refused() -> None:
     with pytest.raises(ValueError, match="expected one place for the diagram classic, found 0"):
-        drawn("# Nothing")
+        with_diagrams("# Nothing")
 
 
 @pytest.mark.parametrize("before", GroupState)

@@ -36,9 +36,9 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.from_shard import ShardTimeline
 from tests.coordinator.histories import START, Replayer
-from tests.coordinator.kept import read_kept
+from tests.coordinator.recorded_histories import read_histories
 from tests.coordinator.settings import settings
-from tests.coordinator.test_shard import ORDERS, Desk, commit, stable_group
+from tests.coordinator.test_shard import ORDERS, Bench, commit, stable_group
 from tests.timeline.script import subscription
 
 MS = 1_000_000
@@ -47,8 +47,8 @@ HISTORIES = 45
 REBALANCING = (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE)
 
 
-class Witness(Desk):
-    """A desk whose shard reports its events."""
+class Witness(Bench):
+    """A bench whose shard reports its events."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,19 +57,19 @@ class Witness(Desk):
         self.shard.set_topics(TopicsImage([ORDERS]))
         self.shard.load([])
 
-    def told(self) -> list[GroupEvent]:
+    def drain_events(self) -> list[GroupEvent]:
         return list(self.timeline.events())
 
-    def beat(self, member_id: str, epoch: int, **said: Any) -> Any:
+    def beat(self, member_id: str, epoch: int, **fields: Any) -> Any:
         request = ConsumerGroupHeartbeatRequest(
-            group_id="payments", member_id=member_id, member_epoch=epoch, **said
+            group_id="payments", member_id=member_id, member_epoch=epoch, **fields
         )
         return self.ask(request, 1)
 
-    def come(self, member_id: str, **said: Any) -> Any:
+    def come(self, member_id: str, **fields: Any) -> Any:
         return self.beat(
             member_id, 0, rebalance_timeout_ms=60_000, topic_partitions=[],
-            subscribed_topic_names=["orders"], **said,
+            subscribed_topic_names=["orders"], **fields,
         )  # fmt: skip
 
 
@@ -96,12 +96,16 @@ def _short(event: GroupEvent) -> str:
 
 
 def test_a_classic_group_tells_of_its_member_from_joining_to_its_session_s_end() -> None:
-    desk = Witness()
-    member_id = stable_group(desk)
-    assert kinds(desk.told()) == [f"joined {member_id}", f"began first_member {member_id}", "steady 1 1"]
-    desk.advance(3_000 + 10_000)
-    desk.confirm()
-    events = desk.told()
+    bench = Witness()
+    member_id = stable_group(bench)
+    assert kinds(bench.drain_events()) == [
+        f"joined {member_id}",
+        f"began first_member {member_id}",
+        "steady 1 1",
+    ]
+    bench.advance(3_000 + 10_000)
+    bench.confirm()
+    events = bench.drain_events()
     assert kinds(events) == [
         f"session_timeout {member_id}", f"began session_timeout {member_id}", "empty 2 0"
     ]  # fmt: skip
@@ -109,83 +113,83 @@ def test_a_classic_group_tells_of_its_member_from_joining_to_its_session_s_end()
 
 
 def test_a_member_that_leaves_is_told_with_its_reason() -> None:
-    desk = Witness()
-    member_id = stable_group(desk)
-    desk.told()
-    gone = MemberIdentity(member_id=member_id, reason="the shop is closed")
-    desk.ask(LeaveGroupRequest(group_id="payments", members=[gone]), 5)
-    left, *_ = events = desk.told()
+    bench = Witness()
+    member_id = stable_group(bench)
+    bench.drain_events()
+    identity = MemberIdentity(member_id=member_id, reason="the shop is closed")
+    bench.ask(LeaveGroupRequest(group_id="payments", members=[identity]), 5)
+    leaving, *_ = events = bench.drain_events()
     assert kinds(events) == [f"left {member_id}", f"began member_left {member_id}", "empty 2 0"]
-    assert isinstance(left, MemberLeft)
-    assert left.reason == "the shop is closed"
+    assert isinstance(leaving, MemberLeft)
+    assert leaving.reason == "the shop is closed"
 
 
 def test_a_consumer_group_tells_of_epochs_by_their_causes() -> None:
-    desk = Witness()
-    desk.come("a")
-    assert kinds(desk.told()) == ["joined a", "began first_member a", "steady 2 1"]
-    desk.come("b")
-    assert kinds(desk.told()) == [
+    bench = Witness()
+    bench.come("a")
+    assert kinds(bench.drain_events()) == ["joined a", "began first_member a", "steady 2 1"]
+    bench.come("b")
+    assert kinds(bench.drain_events()) == [
         "joined b",
         "began new_member b",
     ]  # the target comes a second after the last
-    desk.advance(1_000)
-    epoch = desk.beat("a", 2, topic_partitions=[]).member_epoch
-    desk.beat("b", 2, topic_partitions=[])
+    bench.advance(1_000)
+    epoch = bench.beat("a", 2, topic_partitions=[]).member_epoch
+    bench.beat("b", 2, topic_partitions=[])
     for member in "ab":
-        epoch = max(epoch, desk.beat(member, epoch, topic_partitions=[]).member_epoch)
-    events = desk.told()
+        epoch = max(epoch, bench.beat(member, epoch, topic_partitions=[]).member_epoch)
+    events = bench.drain_events()
     assert kinds(events) == ["steady 3 2"]
     (ended,) = events
     assert isinstance(ended, RebalanceEnded)
-    assert {part.topic for one in ended.assignments for part in one.partitions} == {"orders"}
-    desk.beat("b", -1)
-    desk.advance(2_000)
-    desk.beat("a", epoch, topic_partitions=[])
-    assert kinds(desk.told()) == ["left b", "began member_left b", "steady 4 1"]
-    desk.advance(2_000 + 45_000)
-    desk.confirm()
-    assert kinds(desk.told()) == ["session_timeout a", "began session_timeout a", "empty 5 0"]
+    assert {part.topic for share in ended.assignments for part in share.partitions} == {"orders"}
+    bench.beat("b", -1)
+    bench.advance(2_000)
+    bench.beat("a", epoch, topic_partitions=[])
+    assert kinds(bench.drain_events()) == ["left b", "began member_left b", "steady 4 1"]
+    bench.advance(2_000 + 45_000)
+    bench.confirm()
+    assert kinds(bench.drain_events()) == ["session_timeout a", "began session_timeout a", "empty 5 0"]
 
 
 def test_nothing_is_told_before_it_is_durable() -> None:
-    desk = Witness()
-    desk.send(commit(5), 8)
-    assert not desk.told()
-    desk.confirm()
-    assert kinds(desk.told()) == ["offset orders 5"]
+    bench = Witness()
+    bench.send(commit(5), 8)
+    assert not bench.drain_events()
+    bench.confirm()
+    assert kinds(bench.drain_events()) == ["offset orders 5"]
 
 
 @pytest.mark.parametrize("joins", [True, False], ids=["classic", "consumer"])
 def test_what_a_failed_append_takes_back_is_never_told(joins: bool) -> None:
-    desk = Witness()
+    bench = Witness()
     if joins:
         protocol = JoinGroupRequestProtocol(name="range", metadata=subscription("orders"))
         request: Any = JoinGroupRequest(
             group_id="payments", session_timeout_ms=10_000, rebalance_timeout_ms=60_000,
             protocol_type="consumer", protocols=[protocol],
         )  # fmt: skip
-        desk.send(request, 3)
+        bench.send(request, 3)
     else:
         request = ConsumerGroupHeartbeatRequest(
             group_id="payments", member_id="a", rebalance_timeout_ms=60_000, topic_partitions=[],
             subscribed_topic_names=["orders"],
         )  # fmt: skip
-        desk.send(request, 1)
-    desk.shard.failed(desk.appends.pop().number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
-    desk.take()
-    desk.advance(100_000)
-    assert not desk.told()
-    assert not desk.shard.groups
+        bench.send(request, 1)
+    bench.shard.failed(bench.appends.pop().number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    bench.take()
+    bench.advance(100_000)
+    assert not bench.drain_events()
+    assert not bench.shard.groups
 
 
 def test_a_steady_heartbeat_makes_no_event() -> None:
-    desk = Witness()
-    member_id = stable_group(desk)
-    desk.told()
+    bench = Witness()
+    member_id = stable_group(bench)
+    bench.drain_events()
     for _ in range(3):
-        desk.ask(HeartbeatRequest(group_id="payments", generation_id=1, member_id=member_id), 3)
-    assert not desk.told()
+        bench.ask(HeartbeatRequest(group_id="payments", generation_id=1, member_id=member_id), 3)
+    assert not bench.drain_events()
 
 
 def test_a_listener_overrides_all_that_a_shard_reports() -> None:
@@ -196,34 +200,34 @@ def test_a_listener_overrides_all_that_a_shard_reports() -> None:
 
 
 def test_a_shard_that_nobody_listens_to_answers_the_same() -> None:
-    alone, heard = Desk(), Witness()
-    assert stable_group(alone) == stable_group(heard)
-    assert alone.shard.groups.keys() == heard.shard.groups.keys()
-    assert alone.shard.deadlines() == heard.shard.deadlines()
+    alone, witness = Bench(), Witness()
+    assert stable_group(alone) == stable_group(witness)
+    assert alone.shard.groups.keys() == witness.shard.groups.keys()
+    assert alone.shard.deadlines() == witness.shard.deadlines()
 
 
 def test_what_was_loaded_is_not_told_again_and_goes_on() -> None:
-    desk = Witness()
-    desk.come("a")
-    desk.told()
-    log = list(desk.log)
-    desk.shard.unload()
-    desk.shard.load(log)
-    assert not desk.told()
-    desk.beat("a", -1)
-    assert kinds(desk.told()) == ["left a", "began member_left a", "empty 3 0"]
+    bench = Witness()
+    bench.come("a")
+    bench.drain_events()
+    log = list(bench.log)
+    bench.shard.unload()
+    bench.shard.load(log)
+    assert not bench.drain_events()
+    bench.beat("a", -1)
+    assert kinds(bench.drain_events()) == ["left a", "began member_left a", "empty 3 0"]
 
 
 def test_a_rebalance_that_was_loaded_goes_on() -> None:
-    desk = Witness()
-    desk.come("a")
-    desk.come("b")
-    desk.told()
-    log = list(desk.log)
-    desk.shard.unload()
-    assert kinds(desk.told()) == ["unfinished 3 0"]
-    desk.shard.load(log)
-    (began,) = desk.told()
+    bench = Witness()
+    bench.come("a")
+    bench.come("b")
+    bench.drain_events()
+    log = list(bench.log)
+    bench.shard.unload()
+    assert kinds(bench.drain_events()) == ["unfinished 3 0"]
+    bench.shard.load(log)
+    (began,) = bench.drain_events()
     assert isinstance(began, RebalanceBegan)
     assert (began.cause, began.detail) == (
         "unknown", "it was under way when the coordinator loaded the group"
@@ -232,57 +236,57 @@ def test_a_rebalance_that_was_loaded_goes_on() -> None:
 
 @pytest.mark.parametrize("committed", [True, False])
 def test_a_transaction_tells_of_its_commits_and_of_its_end(committed: bool) -> None:
-    desk = Witness()
-    member_id = stable_group(desk)
-    desk.told()
-    desk.ask(in_transaction(member_id), 3)
-    (event,) = desk.told()
+    bench = Witness()
+    member_id = stable_group(bench)
+    bench.drain_events()
+    bench.ask(in_transaction(member_id), 3)
+    (event,) = bench.drain_events()
     assert isinstance(event, OffsetCommitted)
     assert (event.member_id, event.generation, event.transactional_id) == (member_id, 1, "shop")
-    desk.shard.complete_transaction(9, 3, committed=committed)
-    desk.take()
-    assert not desk.told()  # the marker is not durable
-    desk.confirm()
-    (step,) = desk.told()
+    bench.shard.complete_transaction(9, 3, committed=committed)
+    bench.take()
+    assert not bench.drain_events()  # the marker is not durable
+    bench.confirm()
+    (step,) = bench.drain_events()
     assert isinstance(step, TransactionStep)
     assert (step.group, step.transactional_id, step.step) == (
         "payments", "shop", "commit" if committed else "abort"
     )  # fmt: skip
     assert (step.producer_id, step.producer_epoch, step.error_code) == (9, 3, 0)
-    end_transaction(desk)
-    assert not desk.told()  # there was no other
+    end_transaction(bench)
+    assert not bench.drain_events()  # there was no other
 
 
 def test_a_transaction_that_was_loaded_has_no_name() -> None:
-    desk = Witness()
-    member_id = stable_group(desk)
-    desk.ask(in_transaction(member_id), 3)
+    bench = Witness()
+    member_id = stable_group(bench)
+    bench.ask(in_transaction(member_id), 3)
     log = [
         LogEntry(offset=n, record=record, producer_id=9 if isinstance(record.key, OffsetCommitKey) else -1)
-        for n, record in enumerate(desk.log)
+        for n, record in enumerate(bench.log)
     ]
     for entries, expected in ((log, [("", "commit")]), ([*log, end_of(log)], [])):
-        desk.shard.unload()
-        desk.shard.load(entries)
-        desk.told()
-        end_transaction(desk)
-        steps = [one for one in desk.told() if isinstance(one, TransactionStep)]
-        assert [(one.transactional_id, one.step) for one in steps] == expected
+        bench.shard.unload()
+        bench.shard.load(entries)
+        bench.drain_events()
+        end_transaction(bench)
+        steps = [step for step in bench.drain_events() if isinstance(step, TransactionStep)]
+        assert [(step.transactional_id, step.step) for step in steps] == expected
 
 
 def in_transaction(member_id: str) -> TxnOffsetCommitRequest:
-    one = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata="")
+    partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata="")
     return TxnOffsetCommitRequest(
         transactional_id="shop", group_id="payments", producer_id=9, producer_epoch=3, member_id=member_id,
         generation_id_or_member_epoch=1,
-        topics=[TxnOffsetCommitRequestTopic(name="orders", partitions=[one])],
+        topics=[TxnOffsetCommitRequestTopic(name="orders", partitions=[partition])],
     )  # fmt: skip
 
 
-def end_transaction(desk: Desk) -> None:
-    desk.shard.complete_transaction(9, 3, committed=True)
-    desk.take()
-    desk.confirm()
+def end_transaction(bench: Bench) -> None:
+    bench.shard.complete_transaction(9, 3, committed=True)
+    bench.take()
+    bench.confirm()
 
 
 def end_of(log: list[LogEntry]) -> LogEntry:
@@ -322,8 +326,10 @@ class WitnessedReplayer(Replayer):
     def known(self) -> dict[str, set[str]]:
         """Who is in, as the shard has it; a group that no record has made yet may still be lost."""
         new = self.shard._state.groups.is_new
-        found = {name: set(group.members) for name, group in self.shard.groups.items() if not new(name)}
-        return {name: members for name, members in found.items() if members}
+        known_members = {
+            name: set(group.members) for name, group in self.shard.groups.items() if not new(name)
+        }
+        return {name: members for name, members in known_members.items() if members}
 
 
 def _settled(group: Any) -> bool:
@@ -331,7 +337,7 @@ def _settled(group: Any) -> bool:
 
 
 def _runs() -> Iterator[tuple[int, list[str]]]:
-    for seed, steps in itertools.islice(read_kept(), HISTORIES):
+    for seed, steps in itertools.islice(read_histories(), HISTORIES):
         yield seed, [step for _, step in steps]
 
 
@@ -346,11 +352,11 @@ def test_events_of_random_histories_add_up_to_the_state() -> None:
                 # What was not durable is gone, and who was in goes on without an event.
                 replayer.members = replayer.known()
                 replayer.steady.clear()
-            if not replayer._held and not replayer._pending:
-                told = {name: who for name, who in replayer.members.items() if who}
-                assert told == replayer.known(), (seed, step)
+            if not replayer._is_held and not replayer._pending:
+                events_of_groups = {name: members for name, members in replayer.members.items() if members}
+                assert events_of_groups == replayer.known(), (seed, step)
                 for name, group in replayer.shard.groups.items():
                     if _settled(group):
                         assert replayer.steady.get(name, True), (seed, step, name)
-                    if group.state in REBALANCING and name in told:
+                    if group.state in REBALANCING and name in events_of_groups:
                         assert not replayer.steady.get(name), (seed, step, name)

@@ -8,9 +8,9 @@ import pytest
 
 from tests.coordinator.failover import failover, in_the_order_of
 from tests.coordinator.histories import Record, Replayer
-from tests.coordinator.kept import FAILOVERS, checksum, read_kept
 from tests.coordinator.log_changes import CHANGES, Log
 from tests.coordinator.oracle import oracle
+from tests.coordinator.recorded_histories import FAILOVERS, checksum, read_histories
 from tests.coordinator.settings import settings
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
@@ -21,7 +21,7 @@ FRESH = 5
 
 def test_kept_histories_go_on_from_kafkas_logs_as_kafka_did() -> None:
     count = 0
-    for seed, steps in read_kept(FAILOVERS):
+    for seed, steps in read_histories(FAILOVERS):
         count += 1
         assert any(step.startswith("load ") for _, step in steps)
         replayer = Replayer(settings(seed))
@@ -66,30 +66,30 @@ def key(partition: int) -> bytes:
     return OFFSET + bytes([partition])
 
 
-def compacted(found: Log) -> set[tuple[tuple[int, Record], ...]]:
+def compacted(entries: Log) -> set[tuple[tuple[int, Record], ...]]:
     """All that the cleaner may leave."""
-    return {tuple(CHANGES["compacted"][0](random.Random(seed), found)[1]) for seed in range(60)}
+    return {tuple(CHANGES["compacted"][0](random.Random(seed), entries)[1]) for seed in range(60)}
 
 
 def test_the_cleaner_keeps_the_last_record_of_a_key() -> None:
     first, second, other = Record(key(0), VALUE), Record(key(0), VALUE + b"2"), Record(key(1), VALUE)
     assert ((1, second), (2, other)) in compacted(log(first, second, other))
-    assert all(other == found[-1][1] for found in compacted(log(first, second, other)))
+    assert all(other == result[-1][1] for result in compacted(log(first, second, other)))
 
 
 def test_the_cleaner_drops_aborted_transactions_and_leaves_open_ones() -> None:
     aborted, marker = Record(key(0), VALUE, 7), Record(ABORT, b"", 7, 0, True)
     still_open, later = Record(key(1), VALUE, 8), Record(key(1), VALUE + b"2")
-    found = compacted(log(aborted, marker, still_open, later))
-    assert ((2, still_open), (3, later)) in found
-    assert all(one[-2:] == ((2, still_open), (3, later)) for one in found)
+    results = compacted(log(aborted, marker, still_open, later))
+    assert ((2, still_open), (3, later)) in results
+    assert all(result[-2:] == ((2, still_open), (3, later)) for result in results)
 
 
 def test_a_cut_log_lost_its_end() -> None:
     records = [Record(key(index), VALUE) for index in range(5)]
     for seed in range(20):
-        end, left = CHANGES["cut"][0](random.Random(seed), log(*records))
-        assert left == list(enumerate(records))[:end]
+        end, remaining = CHANGES["cut"][0](random.Random(seed), log(*records))
+        assert remaining == list(enumerate(records))[:end]
 
 
 def test_an_older_release_wrote_older_versions() -> None:

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.coordinator.compare import first_difference
+from tests.coordinator.comparison import first_difference
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.histories import Replayer
-from tests.coordinator.kept import FURTHER, KeptHistory, checksum, read_kept
 from tests.coordinator.oracle import oracle
 from tests.coordinator.reach import answered_against_reason, unreached
+from tests.coordinator.recorded_histories import FURTHER, RecordedHistory, checksum, read_histories
 from tests.coordinator.settings import settings
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
 
 FRESH = 20
-"""Histories that Kafka's own coordinator judges; `python -m tests.coordinator.compare` takes more."""
+"""Histories that Kafka's own coordinator judges; `python -m tests.coordinator.comparison` takes more."""
 
 
 SHARE = 3
@@ -34,25 +34,25 @@ class _Replayed:
 
 
 def _replay(share: int) -> _Replayed:
-    found = _Replayed()
-    for index, history in enumerate(read_kept()):
-        found.count += 1
+    replayed = _Replayed()
+    for index, history in enumerate(read_histories()):
+        replayed.count += 1
         if index % share == 0:
-            _replay_one(history, found)
-    for history in read_kept(FURTHER):
-        _replay_one(history, found)
-    return found
+            _replay_one(history, replayed)
+    for history in read_histories(FURTHER):
+        _replay_one(history, replayed)
+    return replayed
 
 
-def _replay_one(history: KeptHistory, found: _Replayed) -> None:
+def _replay_one(history: RecordedHistory, replayed: _Replayed) -> None:
     seed, steps = history
     replayer = Replayer(settings(seed))
     for number, (expected, step) in enumerate(steps):
         outcome = replayer.run(step)
         if checksum(outcome.sorted(replayer.requests)) != expected:
-            found.differences.append(f"history {seed}, step {number}: {step}")
+            replayed.differences.append(f"history {seed}, step {number}: {step}")
             return
-        found.coverage.add(replayer, outcome)
+        replayed.coverage.add(replayer, outcome)
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +67,10 @@ def test_kept_histories_come_out_as_kafka_made_them(replayed: _Replayed) -> None
 
 @pytest.mark.long
 def test_all_kept_histories_come_out_as_kafka_made_them(capsys: pytest.CaptureFixture[str]) -> None:
-    found = _replay(1)
-    assert found.differences == []
+    replayed = _replay(1)
+    assert replayed.differences == []
     with capsys.disabled():
-        print("", *found.coverage.lines(), sep="\n")
+        print("", *replayed.coverage.lines(), sep="\n")
 
 
 def test_kept_histories_reach_every_error_code_record_and_transition(replayed: _Replayed) -> None:

@@ -57,7 +57,7 @@ NUMBERS = st.sampled_from([-(2**31), -3, -2, -1, 0, 1, 2, 3, 6_000, 45_000, 2**3
 BYTES = st.sampled_from([b"", b"\0", SUBSCRIPTION, b"\0\1\x7f\xff\xff\xff", SUBSCRIPTION[:-2], b"\xff" * 9])
 
 
-class Desk:
+class Bench:
     """A shard whose appends are durable at once; each answer is written and read in its version."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Desk:
         self.shard.load([])
         self.now = 0
         self._ids = itertools.count(1)
-        self._asked: dict[int, tuple[type[Message], int]] = {}
+        self._requests: dict[int, tuple[type[Message], int]] = {}
 
     def send(self, request: Any, version: int, client_id: str | None = "till") -> list[Any]:
         number = next(self._ids)
@@ -74,31 +74,31 @@ class Desk:
             client_id=client_id, client_host="/127.0.0.1", new_id=lambda: str(UUID(int=number, version=4))
         )
         # The ticket is known before an answer comes: tickets count from 1.
-        self._asked[number] = type(request).response_class, version
+        self._requests[number] = type(request).response_class, version
         assert self.shard.handle(request, version=version, context=context) == number
         return self.drain()
 
     def drain(self) -> list[Any]:
-        found: list[Any] = []
+        responses: list[Any] = []
         while effects := list(self.shard.effects()):
             for effect in effects:
                 if isinstance(effect, Append):
                     effect.encoded()
                     self.shard.appended(effect.number)
                 elif isinstance(effect, Answer):
-                    cls, version = self._asked.pop(effect.ticket)
+                    cls, version = self._requests.pop(effect.ticket)
                     assert type(effect.response) is cls
                     data = effect.response.encode(version=version)
                     assert cls.decode(data, version=version).encode(version=version) == data
-                    found.append(effect.response)
-        return found
+                    responses.append(effect.response)
+        return responses
 
     def advance(self, by: int) -> list[Any]:
         self.now += by
-        found: list[Any] = []
+        responses: list[Any] = []
         while not self.shard.advance(self.now):
-            found += self.drain()
-        return found + self.drain()
+            responses += self.drain()
+        return responses + self.drain()
 
     def sizes(self) -> dict[str, int]:
         """What a client could make grow."""
@@ -114,23 +114,23 @@ class Desk:
             "timers' places": len(state.timers._heap),
             "waiting": len(writes._waiting) + len(writes.pending) + len(writes._queue),
             "changes kept": sum(len(changed) for _, changed in state.snapshots._changed),
-            "unanswered": len(self._asked),
+            "unanswered": len(self._requests),
         }
 
 
-def begun() -> Desk:
+def started() -> Bench:
     """With a stable classic group "g" and a consumer group "c" of a member "m"."""
-    desk = Desk()
-    ((answer,)) = desk.send(join("g"), 4)
-    desk.send(join("g", answer.member_id), 4)
-    (answer,) = desk.advance(3_000)
-    desk.send(SyncGroupRequest(group_id="g", generation_id=1, member_id=answer.member_id), 3)
+    bench = Bench()
+    ((answer,)) = bench.send(join("g"), 4)
+    bench.send(join("g", answer.member_id), 4)
+    (answer,) = bench.advance(3_000)
+    bench.send(SyncGroupRequest(group_id="g", generation_id=1, member_id=answer.member_id), 3)
     consumer = ConsumerGroupHeartbeatRequest(
         group_id="c", member_id="m", rebalance_timeout_ms=9_000, subscribed_topic_names=["orders"],
         topic_partitions=[],
     )  # fmt: skip
-    assert desk.send(consumer, 1)[0].member_epoch == 2
-    return desk
+    assert bench.send(consumer, 1)[0].member_epoch == 2
+    return bench
 
 
 def join(group_id: str, member_id: str = "", session_timeout_ms: int = 30_000) -> JoinGroupRequest:
@@ -152,8 +152,8 @@ def _replaced(draw: st.DrawFn, value: Any) -> Any:
     if isinstance(value, bytes):
         return draw(st.one_of(BYTES, st.just(value)))
     if isinstance(value, list):
-        found = [_replaced(draw, one) for one in value[:3]]
-        return found * draw(st.sampled_from([1, 1, 2]))
+        items = [_replaced(draw, item) for item in value[:3]]
+        return items * draw(st.sampled_from([1, 1, 2]))
     if hasattr(value, "__dataclass_fields__"):
         for name in value.__dataclass_fields__:
             if name != "tags":
@@ -187,20 +187,20 @@ STEPS = st.lists(st.one_of(st.tuples(hostile_requests(), CLIENTS), st.integers(0
 )
 @given(STEPS)
 def test_nothing_that_a_client_sends_raises(steps: list[Any]) -> None:
-    desk = begun()
+    bench = started()
     for step in steps:
         if isinstance(step, int):
-            desk.advance(step)
+            bench.advance(step)
             continue
         (data, cls, version), client_id = step
-        desk.send(cls.decode(data, version=version), version, client_id)
-        sizes = desk.sizes()
+        bench.send(cls.decode(data, version=version), version, client_id)
+        sizes = bench.sizes()
         assert sizes["waiting"] == 0
         assert sizes["members"] <= 5 * sizes["groups"]
         assert sizes["timers' places"] <= 2 * sizes["timers"] + 65
 
 
-def hostile_round(desk: Desk, number: int) -> None:
+def hostile_round(bench: Bench, number: int) -> None:
     """Requests that are all refused, or answered without a trace; each round has other names."""
     name = f"x{number}"
     refused: list[tuple[Any, int]] = [
@@ -224,12 +224,12 @@ def hostile_round(desk: Desk, number: int) -> None:
         (commit("g", metadata="y" * 17), 8),
     ]
     for request, version in refused:
-        desk.send(request, version)
+        bench.send(request, version)
 
 
-def consumer(group_id: str, member_id: str, **more: Any) -> ConsumerGroupHeartbeatRequest:
+def consumer(group_id: str, member_id: str, **fields: Any) -> ConsumerGroupHeartbeatRequest:
     known = {"rebalance_timeout_ms": 9_000, "subscribed_topic_names": ["orders"], "topic_partitions": []}
-    return ConsumerGroupHeartbeatRequest(group_id=group_id, member_id=member_id, **{**known, **more})
+    return ConsumerGroupHeartbeatRequest(group_id=group_id, member_id=member_id, **{**known, **fields})
 
 
 def commit(group_id: str, generation: int = -1, member_id: str = "", metadata: str = "") -> Any:
@@ -244,60 +244,60 @@ def commit(group_id: str, generation: int = -1, member_id: str = "", metadata: s
 
 def test_refused_requests_leave_nothing_behind() -> None:
     """Neither state nor timers: after n, 2n and 4n of them the shard is as it was."""
-    desk = begun()
-    before, deadlines = desk.sizes(), desk.shard.deadlines()
+    bench = started()
+    before, deadlines = bench.sizes(), bench.shard.deadlines()
     for count in (10, 20, 40):
         for number in range(count):
-            hostile_round(desk, number + count)
-        assert desk.sizes() == before
-        assert desk.shard.deadlines() == deadlines
+            hostile_round(bench, number + count)
+        assert bench.sizes() == before
+        assert bench.shard.deadlines() == deadlines
 
 
 def test_ids_that_were_given_out_and_never_used_end_with_their_session() -> None:
     """MEMBER_ID_REQUIRED keeps an id for the session time-out that was asked for, which is limited."""
-    desk = begun()
-    before = desk.sizes()
+    bench = started()
+    before = bench.sizes()
     for count in (10, 20, 40):
         for _ in range(count):
-            (answer,) = desk.send(join("pool", session_timeout_ms=6_000), 5)
+            (answer,) = bench.send(join("pool", session_timeout_ms=6_000), 5)
             assert answer.error_code in (ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.GROUP_MAX_SIZE_REACHED)
         # A limit of a group's size counts them too.
-        assert desk.sizes()["pending"] <= max(count, CONFIG.group_max_size)
-        desk.advance(6_000)
-        after = desk.sizes()
+        assert bench.sizes()["pending"] <= max(count, CONFIG.group_max_size)
+        bench.advance(6_000)
+        after = bench.sizes()
         assert after["pending"] == before["pending"]
         assert after["timers' places"] <= 2 * after["timers"] + 65
 
 
 def test_renewals_and_rejoins_leave_no_timer_behind() -> None:
-    desk = begun()
+    bench = started()
     sizes = []
     for count in (50, 100, 200):
         for _ in range(count):
-            desk.send(consumer("c", "m", member_epoch=0), 1)
-            desk.advance(1)
-        sizes.append(desk.sizes())
+            bench.send(consumer("c", "m", member_epoch=0), 1)
+            bench.advance(1)
+        sizes.append(bench.sizes())
     assert sizes[0] == sizes[1] == sizes[2]
 
 
 def test_a_group_takes_no_more_members_than_it_may() -> None:
-    desk = begun()
-    answers = [desk.send(consumer("c", f"m{number}"), 1)[0] for number in range(20)]
-    assert {one.error_code for one in answers[4:]} == {ErrorCode.GROUP_MAX_SIZE_REACHED}
-    assert len(desk.shard.groups["c"].members) == 5
+    bench = started()
+    answers = [bench.send(consumer("c", f"m{number}"), 1)[0] for number in range(20)]
+    assert {answer.error_code for answer in answers[4:]} == {ErrorCode.GROUP_MAX_SIZE_REACHED}
+    assert len(bench.shard.groups["c"].members) == 5
 
 
 def test_groups_of_commits_that_were_refused_end_at_the_next_check() -> None:
     """Apache Kafka makes a group for a commit before it looks at what is committed; here too."""
-    desk = begun()
-    desk.send(LeaveGroupRequest(group_id="g", member_id=next(iter(desk.shard.groups["g"].members))), 0)
+    bench = started()
+    bench.send(LeaveGroupRequest(group_id="g", member_id=next(iter(bench.shard.groups["g"].members))), 0)
     for count in (10, 20, 40):
         for number in range(count):
-            (answer,) = desk.send(commit(f"simple-{count}-{number}", metadata="y" * 17), 8)
+            (answer,) = bench.send(commit(f"simple-{count}-{number}", metadata="y" * 17), 8)
             assert answer.topics[0].partitions[0].error_code == ErrorCode.OFFSET_METADATA_TOO_LARGE
-        assert desk.sizes()["groups"] >= count
-        desk.advance(CONFIG.offsets_retention_check_interval_ms)
-        after = desk.sizes()
+        assert bench.sizes()["groups"] >= count
+        bench.advance(CONFIG.offsets_retention_check_interval_ms)
+        after = bench.sizes()
         assert (after["groups"], after["offsets"], after["changes kept"]) == (0, 0, 0)
 
 
@@ -306,94 +306,94 @@ LONGEST = "y" * 32_767
 
 def test_a_message_that_would_be_too_long_to_write_is_left_out() -> None:
     """As the limit of a string has it; Apache Kafka fails to write it, and answers so."""
-    desk = begun()
+    bench = started()
     for group_id, member_id in ((LONGEST, "m"), ("c", LONGEST), ("c", "\u4e00" * 10_922)):
-        (answer,) = desk.send(consumer(group_id, member_id, member_epoch=7), 1)
+        (answer,) = bench.send(consumer(group_id, member_id, member_epoch=7), 1)
         assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
-    (answer,) = desk.send(consumer("c", "n" * 9_000, member_epoch=7), 1)
+    (answer,) = bench.send(consumer("c", "n" * 9_000, member_epoch=7), 1)
     assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert "n" * 9_000 in answer.error_message
     for request, version in (
         (DescribeGroupsRequest(groups=[LONGEST, "g"]), 6),
         (ConsumerGroupDescribeRequest(group_ids=[LONGEST, "c"]), 1),
     ):
-        (answer,) = desk.send(request, version)
-        assert [one.error_code for one in answer.groups] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+        (answer,) = bench.send(request, version)
+        assert [group.error_code for group in answer.groups] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
 
 
 def test_a_member_id_that_would_be_too_long_to_write_is_an_error() -> None:
     """It is made of the client's id, which a request has room for, and a UUID."""
-    desk = begun()
-    before = desk.sizes()
-    (answer,) = desk.send(join("g2"), 5, LONGEST)
+    bench = started()
+    before = bench.sizes()
+    (answer,) = bench.send(join("g2"), 5, LONGEST)
     assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_SERVER_ERROR, "")
-    assert desk.send(join("g3"), 0, LONGEST) == []
-    answers = desk.advance(120_000)
-    assert [one.error_code for one in answers if isinstance(one, JoinGroupResponse)] == [
+    assert bench.send(join("g3"), 0, LONGEST) == []
+    answers = bench.advance(120_000)
+    assert [response.error_code for response in answers if isinstance(response, JoinGroupResponse)] == [
         ErrorCode.UNKNOWN_SERVER_ERROR
     ]
-    desk.advance(CONFIG.offsets_retention_check_interval_ms)
-    assert desk.sizes()["members"] <= before["members"]
+    bench.advance(CONFIG.offsets_retention_check_interval_ms)
+    assert bench.sizes()["members"] <= before["members"]
 
 
 def test_a_commits_time_to_live_wraps_as_64_bits_do() -> None:
-    desk = begun()
-    desk.send(LeaveGroupRequest(group_id="g", member_id=next(iter(desk.shard.groups["g"].members))), 0)
+    bench = started()
+    bench.send(LeaveGroupRequest(group_id="g", member_id=next(iter(bench.shard.groups["g"].members))), 0)
     for version, retention in ((2, 2**63 - 1), (3, -(2**63)), (4, -5)):
         request = commit(f"lives-{version}")
         request.retention_time_ms = retention
-        (answer,) = desk.send(request, version)
+        (answer,) = bench.send(request, version)
         assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_an_empty_request_of_every_version_is_answered(cls: type[Message]) -> None:
-    desk = begun()
+    bench = started()
     for version in cls.versions:
-        found = desk.send(cls.decode(cls().encode(version=version), version=version), version)
-        assert len(found) == 1
+        answers = bench.send(cls.decode(cls().encode(version=version), version=version), version)
+        assert len(answers) == 1
 
 
-def waiting_for_a_static_member(patience: int) -> tuple[Desk, str]:
+def waiting_for_a_static_member(patience: int) -> tuple[Bench, str]:
     """A rebalance of a group that has nobody left but a static member, which has to join again, and its id.
     patience: its rebalance timeout, which says for how long it is awaited."""
-    desk = Desk()
+    bench = Bench()
     static, other = join("g"), join("g")
     static.group_instance_id = "i"
     static.rebalance_timeout_ms, other.rebalance_timeout_ms = patience, 5_000
-    desk.send(static, 5)
-    desk.send(other, 3)
-    named = {one.member_id: one for one in desk.advance(5_000)}
-    (leader,) = (one for one in named.values() if one.members)
-    ids = {one.group_instance_id: one.member_id for one in leader.members}
+    bench.send(static, 5)
+    bench.send(other, 3)
+    named = {member.member_id: member for member in bench.advance(5_000)}
+    (leader,) = (member for member in named.values() if member.members)
+    ids = {member.group_instance_id: member.member_id for member in leader.members}
     for name in sorted(named, key=lambda name: name != leader.leader):
-        desk.send(SyncGroupRequest(group_id="g", generation_id=1, member_id=name), 2)
-    desk.send(LeaveGroupRequest(group_id="g", member_id=ids[None]), 2)
-    return desk, ids["i"]
+        bench.send(SyncGroupRequest(group_id="g", generation_id=1, member_id=name), 2)
+    bench.send(LeaveGroupRequest(group_id="g", member_id=ids[None]), 2)
+    return bench, ids["i"]
 
 
 @pytest.mark.parametrize("patience", [0, -1, -32_768, 1, 5_000])
 def test_a_static_member_that_is_awaited_for_no_time_may_come_back(patience: int) -> None:
-    desk, member_id = waiting_for_a_static_member(patience)
-    assert desk.advance(4_000) == []
+    bench, member_id = waiting_for_a_static_member(patience)
+    assert bench.advance(4_000) == []
     back = join("g", member_id)
     back.group_instance_id, back.rebalance_timeout_ms = "i", patience
-    (answer,) = desk.send(back, 5)
+    (answer,) = bench.send(back, 5)
     assert (answer.error_code, answer.generation_id, answer.leader) == (0, 2, member_id)
 
 
 @pytest.mark.parametrize("patience", [0, -1, -32_768, 1, 5_000])
 def test_a_static_member_that_is_awaited_for_no_time_may_be_gone(patience: int) -> None:
-    desk, _ = waiting_for_a_static_member(patience)
-    desk.advance(60_000)
-    (described,) = desk.send(DescribeGroupsRequest(groups=["g"]), 0)
+    bench, _ = waiting_for_a_static_member(patience)
+    bench.advance(60_000)
+    (described,) = bench.send(DescribeGroupsRequest(groups=["g"]), 0)
     assert (described.groups[0].group_state, described.groups[0].members) == ("Empty", [])
 
 
 def test_no_time_is_the_least_that_a_group_waits() -> None:
-    desk = begun()
-    (member_id,) = desk.shard.groups["g"].members
+    bench = started()
+    (member_id,) = bench.shard.groups["g"].members
     request = join("g", member_id)
     request.rebalance_timeout_ms = -3
-    assert desk.send(request, 5)[0].generation_id == 2
-    assert desk.shard.deadlines()["sync-g"] == desk.now
+    assert bench.send(request, 5)[0].generation_id == 2
+    assert bench.shard.deadlines()["sync-g"] == bench.now

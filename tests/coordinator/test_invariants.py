@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.coordinator.checked_histories import watched
 from tests.coordinator.generator import history
-from tests.coordinator.planted import BUGS, FINDERS, PlantedBug, find_planted
+from tests.coordinator.planted_bugs import BUGS, FINDERS, PlantedBug, find_planted
 from tests.coordinator.simulation import simulate
-from tests.coordinator.watched import watched
 
 _MILLION = 1_000_000
 _PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "coordinator.md"
@@ -50,9 +50,9 @@ def test_what_kafka_does_is_not_a_violation(seed: int) -> None:
 def test_invariants_hold_for_a_million_steps() -> None:
     seed, steps = 0, 0
     while steps < _MILLION:
-        taken, violation = simulate(seed)
+        step_count, violation = simulate(seed)
         assert violation is None, f"seed {seed}"
-        steps += taken
+        steps += step_count
         seed += 1
 
 

@@ -35,8 +35,8 @@ SEED = 0
 
 def fetched(*between: str) -> tuple[list[str], Outcome]:
     """Steps up to a fetch of all offsets, and its outcome."""
-    asked = OffsetFetchRequest(group_id="simple", topics=None)
-    steps = [TOPICS, request_step(1, COMMIT, 8, 1, "till"), *between, request_step(9, asked, 7, 9, "till")]
+    request = OffsetFetchRequest(group_id="simple", topics=None)
+    steps = [TOPICS, request_step(1, COMMIT, 8, 1, "till"), *between, request_step(9, request, 7, 9, "till")]
     replayer = Replayer(settings(SEED))
     outcomes = [replayer.run(step) for step in steps]
     return steps, outcomes[-1].sorted(replayer.requests)
@@ -54,26 +54,26 @@ REMOVAL = ("hold", request_step(2, DeleteGroupsRequest(groups_names=["simple"]),
 
 
 def test_an_offset_that_is_being_removed_may_be_missing() -> None:
-    steps, ours = fetched(*REMOVAL)
-    theirs = lacking(ours)
-    assert theirs != ours
-    assert without_known_faults(SEED, steps, ours, theirs) == ours
+    steps, actual = fetched(*REMOVAL)
+    expected = lacking(actual)
+    assert expected != actual
+    assert without_known_faults(SEED, steps, actual, expected) == actual
 
 
 @pytest.mark.parametrize("between", [(), ("hold",)])
 def test_an_offset_that_stays_may_not(between: tuple[str, ...]) -> None:
-    steps, ours = fetched(*between)
-    theirs = lacking(ours)
-    assert without_known_faults(SEED, steps, ours, theirs) == theirs
+    steps, actual = fetched(*between)
+    expected = lacking(actual)
+    assert without_known_faults(SEED, steps, actual, expected) == expected
 
 
 def test_another_offset_is_a_difference() -> None:
-    steps, ours = fetched(*REMOVAL)
-    theirs = lacking(ours, offset=6)
-    assert without_known_faults(SEED, steps, ours, theirs) == theirs
+    steps, actual = fetched(*REMOVAL)
+    expected = lacking(actual, offset=6)
+    assert without_known_faults(SEED, steps, actual, expected) == expected
 
 
-def listed(*between: str) -> tuple[list[str], Outcome]:
+def group_list(*between: str) -> tuple[list[str], Outcome]:
     steps = [TOPICS, request_step(1, COMMIT, 8, 1, "till"), *between]
     steps.append(request_step(9, ListGroupsRequest(), 2, 9, "till"))
     replayer = Replayer(settings(SEED))
@@ -90,20 +90,20 @@ def answering(outcome: Outcome, *group_ids: str) -> Outcome:
 def test_a_group_may_be_missing_or_listed_twice_while_one_is_being_removed(
     group_ids: tuple[str, ...],
 ) -> None:
-    steps, ours = listed(*REMOVAL)
-    theirs = answering(ours, *group_ids)
-    assert theirs != ours
-    assert without_known_faults(SEED, steps, ours, theirs) == ours
+    steps, actual = group_list(*REMOVAL)
+    expected = answering(actual, *group_ids)
+    assert expected != actual
+    assert without_known_faults(SEED, steps, actual, expected) == actual
 
 
 @pytest.mark.parametrize("between", [(), ("hold",)])
 def test_groups_are_listed_once_where_none_is_being_removed(between: tuple[str, ...]) -> None:
-    steps, ours = listed(*between)
-    theirs = answering(ours)
-    assert without_known_faults(SEED, steps, ours, theirs) == theirs
+    steps, actual = group_list(*between)
+    expected = answering(actual)
+    assert without_known_faults(SEED, steps, actual, expected) == expected
 
 
 def test_a_group_that_is_not_there_is_a_difference() -> None:
-    steps, ours = listed(*REMOVAL)
-    theirs = answering(ours, "another")
-    assert without_known_faults(SEED, steps, ours, theirs) == theirs
+    steps, actual = group_list(*REMOVAL)
+    expected = answering(actual, "another")
+    assert without_known_faults(SEED, steps, actual, expected) == expected

@@ -19,11 +19,11 @@ MEMBER = "till-00000000-0000-4000-8000-000000000001"
 @pytest.fixture
 def kafka() -> CoordinatorOracle:
     try:
-        found = oracle()
+        started = oracle()
     except Unavailable as error:
         give_up(error)
-    found.run(["new"])
-    return found
+    started.run(["new"])
+    return started
 
 
 def request(ticket: int, message: Message, version: int) -> str:

@@ -29,7 +29,7 @@ from coordwire.messages.offset_delete import OffsetDeleteRequestPartition, Offse
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
-from tests.coordinator.test_hostile_requests import ORDERS, SUBSCRIPTION, begun, consumer
+from tests.coordinator.test_hostile_requests import ORDERS, SUBSCRIPTION, consumer, started
 
 
 class Name(str):
@@ -132,16 +132,16 @@ LARGE: dict[str, tuple[int, Callable[[int], Any]]] = {
 
 def _calls(request: Any, version: int) -> int:
     """The calls that a request leads to, up to its answer and its records as bytes."""
-    desk = begun()
+    bench = started()
     calls = 0
 
-    def count(frame: Any, event: str, what: Any) -> None:
+    def count(frame: Any, event: str, argument: Any) -> None:
         nonlocal calls
         calls += event in ("call", "c_call")
 
     sys.setprofile(count)
     try:
-        desk.send(request, version)
+        bench.send(request, version)
     finally:
         sys.setprofile(None)
     return calls

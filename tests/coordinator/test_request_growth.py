@@ -56,21 +56,21 @@ WIDE = TopicImage(UUID(int=7), "wide", 1_000)
 SUBSCRIPTION = b"\0\0\0\0\0\1\0\4wide\xff\xff\xff\xff"
 
 
-class Desk:
+class Bench:
     """A shard whose appends are durable at once, with n topics and one of 1,000 partitions."""
 
     def __init__(self, n: int) -> None:
         self.n = n
         consumer = ConsumerGroupConfig(assignment_interval_ms=0)
         self.shard = Shard(config=CoordinatorConfig(consumer=consumer, new_member_join_timeout_ms=10**9))
-        self.topics = [TopicImage(UUID(int=1_000 + one), self.name("t", one), 2) for one in range(n)]
+        self.topics = [TopicImage(UUID(int=1_000 + number), self.name("t", number), 2) for number in range(n)]
         self.shard.set_topics(TopicsImage([WIDE, *self.topics]))
         self.shard.load([])
         self.now = 0
         self._ids = itertools.count(1)
 
     def name(self, kind: str, number: int) -> str:
-        """All of one length, and none of another desk's, since hashes of names are cached."""
+        """All of one length, and none of another bench's, since hashes of names are cached."""
         return f"{kind}{self.n:03}{number:04}"
 
     def send(self, request: Any, version: int) -> list[Any]:
@@ -84,22 +84,22 @@ class Desk:
         return self.drain()
 
     def drain(self) -> list[Any]:
-        found: list[Any] = []
+        responses: list[Any] = []
         while effects := list(self.shard.effects()):
             for effect in effects:
                 if isinstance(effect, Append):
                     effect.encoded()
                     self.shard.appended(effect.number)
                 elif isinstance(effect, Answer):
-                    found.append(effect.response)
-        return found
+                    responses.append(effect.response)
+        return responses
 
     def advance(self, by: int) -> list[Any]:
         self.now += by
-        found: list[Any] = []
+        responses: list[Any] = []
         while not self.shard.advance(self.now):
-            found += self.drain()
-        return found + self.drain()
+            responses += self.drain()
+        return responses + self.drain()
 
     # --- requests ---
 
@@ -158,9 +158,9 @@ class Desk:
         """n members of the classic group in one generation, with their answers; the leader is the first."""
         for number in range(self.n):
             self.send(self.join(number), 9)
-        found = self.advance(10_000)
-        assert len(found) == self.n
-        return sorted(found, key=lambda answer: answer.member_id != answer.leader)
+        responses = self.advance(10_000)
+        assert len(responses) == self.n
+        return sorted(responses, key=lambda answer: answer.member_id != answer.leader)
 
     def stable(self) -> list[Any]:
         """The same, and each has its assignment."""
@@ -170,10 +170,12 @@ class Desk:
         return joined
 
     def sync(self, answer: Any, joined: list[Any]) -> SyncGroupRequest:
-        given = [SyncGroupRequestAssignment(member_id=one.member_id, assignment=b"a") for one in joined]
+        assignments = [
+            SyncGroupRequestAssignment(member_id=member.member_id, assignment=b"a") for member in joined
+        ]
         return SyncGroupRequest(
             group_id="jg", generation_id=1, member_id=answer.member_id, protocol_type="consumer",
-            protocol_name="range", assignments=given if answer.member_id == answer.leader else [],
+            protocol_name="range", assignments=assignments if answer.member_id == answer.leader else [],
         )  # fmt: skip
 
     def committed(self) -> None:
@@ -186,230 +188,236 @@ class Desk:
 Made = tuple[Any, int]
 """A request and its version."""
 
-Case = Callable[[Desk], Made]
+Case = Callable[[Bench], Made]
 
 
-def heartbeat_of_many_members(desk: Desk) -> Made:
-    last = desk.stable()[-1]
+def heartbeat_of_many_members(bench: Bench) -> Made:
+    last = bench.stable()[-1]
     return HeartbeatRequest(group_id="jg", generation_id=1, member_id=last.member_id), 4
 
 
-def heartbeat_of_a_consumer_among_many(desk: Desk) -> Made:
-    last = desk.members()
+def heartbeat_of_a_consumer_among_many(bench: Bench) -> Made:
+    last = bench.members()
     fields = {"member_epoch": last.member_epoch, "topic_partitions": None, "subscribed_topic_names": None}
-    return desk.beat(desk.n - 1, [], **fields, rebalance_timeout_ms=-1), 1
+    return bench.beat(bench.n - 1, [], **fields, rebalance_timeout_ms=-1), 1
 
 
-def consumer_joins_many(desk: Desk) -> Made:
-    desk.members()
-    return desk.beat(desk.n, ["wide"]), 1
+def consumer_joins_many(bench: Bench) -> Made:
+    bench.members()
+    return bench.beat(bench.n, ["wide"]), 1
 
 
-def consumer_joins_many_of_other_topics(desk: Desk) -> Made:
-    desk.members(lambda number: [desk.topics[number].name])
-    return desk.beat(desk.n, ["wide"]), 1
+def consumer_joins_many_of_other_topics(bench: Bench) -> Made:
+    bench.members(lambda number: [bench.topics[number].name])
+    return bench.beat(bench.n, ["wide"]), 1
 
 
-def consumer_joins_many_with_patterns(desk: Desk) -> Made:
-    for number in range(desk.n):
-        regex = f"{desk.topics[number].name[:-1]}."
-        desk.send(desk.beat(number, [], subscribed_topic_names=None, subscribed_topic_regex=regex), 1)
-    return desk.beat(desk.n, ["wide"]), 1
+def consumer_joins_many_with_patterns(bench: Bench) -> Made:
+    for number in range(bench.n):
+        regex = f"{bench.topics[number].name[:-1]}."
+        bench.send(bench.beat(number, [], subscribed_topic_names=None, subscribed_topic_regex=regex), 1)
+    return bench.beat(bench.n, ["wide"]), 1
 
 
-def consumer_subscribes_to_many_topics(desk: Desk) -> Made:
-    return desk.beat(0, desk.names), 1
+def consumer_subscribes_to_many_topics(bench: Bench) -> Made:
+    return bench.beat(0, bench.names), 1
 
 
-def consumer_subscribes_to_one_topic_many_times(desk: Desk) -> Made:
-    return desk.beat(0, ["wide"] * desk.n), 1
+def consumer_subscribes_to_one_topic_many_times(bench: Bench) -> Made:
+    return bench.beat(0, ["wide"] * bench.n), 1
 
 
-def consumer_gives_up_many_topics(desk: Desk) -> Made:
-    (answer,) = desk.send(desk.beat(0, desk.names), 1)
+def consumer_gives_up_many_topics(bench: Bench) -> Made:
+    (answer,) = bench.send(bench.beat(0, bench.names), 1)
     owned = [
-        ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=one.topic_id, partitions=one.partitions)
-        for one in answer.assignment.topic_partitions
+        ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic.topic_id, partitions=topic.partitions)
+        for topic in answer.assignment.topic_partitions
     ]
-    return desk.beat(0, ["wide"], member_epoch=answer.member_epoch, topic_partitions=owned), 1
+    return bench.beat(0, ["wide"], member_epoch=answer.member_epoch, topic_partitions=owned), 1
 
 
-def consumer_has_many_partitions_and_another_joins(desk: Desk) -> Made:
+def consumer_has_many_partitions_and_another_joins(bench: Bench) -> Made:
     """Then gives up half of them."""
-    wide = TopicImage(UUID(int=9), "wider", 8 * desk.n)
-    desk.shard.set_topics(TopicsImage([WIDE, wide, *desk.topics]))
-    (answer,) = desk.send(desk.beat(0, ["wider"]), 1)
-    desk.send(desk.beat(1, ["wider"]), 1)
+    wide = TopicImage(UUID(int=9), "wider", 8 * bench.n)
+    bench.shard.set_topics(TopicsImage([WIDE, wide, *bench.topics]))
+    (answer,) = bench.send(bench.beat(0, ["wider"]), 1)
+    bench.send(bench.beat(1, ["wider"]), 1)
     owned = [
-        ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=wide.id, partitions=list(range(8 * desk.n)))
+        ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=wide.id, partitions=list(range(8 * bench.n)))
     ]
-    return desk.beat(0, ["wider"], member_epoch=answer.member_epoch, topic_partitions=owned), 1
+    return bench.beat(0, ["wider"], member_epoch=answer.member_epoch, topic_partitions=owned), 1
 
 
-def consumer_leaves_many(desk: Desk) -> Made:
-    desk.members()
-    return desk.beat(0, [], member_epoch=-1), 1
+def consumer_leaves_many(bench: Bench) -> Made:
+    bench.members()
+    return bench.beat(0, [], member_epoch=-1), 1
 
 
-def member_joins_many(desk: Desk) -> Made:
-    desk.stable()
-    return desk.join(desk.n), 9
+def member_joins_many(bench: Bench) -> Made:
+    bench.stable()
+    return bench.join(bench.n), 9
 
 
-def member_joins_many_that_wait(desk: Desk) -> Made:
-    for number in range(desk.n):
-        desk.send(desk.join(number), 9)
-    return desk.join(desk.n), 9
+def member_joins_many_that_wait(bench: Bench) -> Made:
+    for number in range(bench.n):
+        bench.send(bench.join(number), 9)
+    return bench.join(bench.n), 9
 
 
-def member_comes_back_to_many(desk: Desk) -> Made:
-    desk.stable()
-    return desk.join(0), 9
+def member_comes_back_to_many(bench: Bench) -> Made:
+    bench.stable()
+    return bench.join(0), 9
 
 
-def member_joins_with_many_protocols(desk: Desk) -> Made:
-    protocols = [JoinGroupRequestProtocol(name=desk.name("p", one), metadata=b"m") for one in range(desk.n)]
-    return desk.join(0, protocols=protocols), 9
+def member_joins_with_many_protocols(bench: Bench) -> Made:
+    protocols = [
+        JoinGroupRequestProtocol(name=bench.name("p", number), metadata=b"m") for number in range(bench.n)
+    ]
+    return bench.join(0, protocols=protocols), 9
 
 
-def member_joins_with_one_protocol_many_times(desk: Desk) -> Made:
-    return desk.join(0, protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")] * desk.n), 9
+def member_joins_with_one_protocol_many_times(bench: Bench) -> Made:
+    return bench.join(0, protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")] * bench.n), 9
 
 
-def member_joins_with_large_metadata(desk: Desk) -> Made:
+def member_joins_with_large_metadata(bench: Bench) -> Made:
     """A subscription to n topics."""
-    topics = b"".join(b"\0\x0b" + name.encode().ljust(11) for name in desk.names)
-    metadata = b"\0\0" + desk.n.to_bytes(4, "big") + topics + b"\xff\xff\xff\xff"
-    return desk.join(0, protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)]), 9
+    topics = b"".join(b"\0\x0b" + name.encode().ljust(11) for name in bench.names)
+    metadata = b"\0\0" + bench.n.to_bytes(4, "big") + topics + b"\xff\xff\xff\xff"
+    return bench.join(0, protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)]), 9
 
 
-def classic_member_joins_many_consumers(desk: Desk) -> Made:
-    desk.members()
-    return desk.join(0, group_id="cg"), 9
+def classic_member_joins_many_consumers(bench: Bench) -> Made:
+    bench.members()
+    return bench.join(0, group_id="cg"), 9
 
 
-def leader_brings_many_assignments(desk: Desk) -> Made:
-    joined = desk.joined()
-    return desk.sync(joined[0], joined), 5
+def leader_brings_many_assignments(bench: Bench) -> Made:
+    joined = bench.joined()
+    return bench.sync(joined[0], joined), 5
 
 
-def member_waits_for_its_assignment_among_many(desk: Desk) -> Made:
-    joined = desk.joined()
-    return desk.sync(joined[-1], joined), 5
+def member_waits_for_its_assignment_among_many(bench: Bench) -> Made:
+    joined = bench.joined()
+    return bench.sync(joined[-1], joined), 5
 
 
-def all_members_leave(desk: Desk) -> Made:
+def all_members_leave(bench: Bench) -> Made:
     """In the order in which each of them is the leader when it goes."""
-    desk.stable()
-    group: Any = desk.shard.groups["jg"]
-    others = [one.member_id for one in group.members_in_order() if one.member_id != group.leader]
-    leaving = [MemberIdentity(member_id=one) for one in (group.leader, *others)]
+    bench.stable()
+    group: Any = bench.shard.groups["jg"]
+    followers = [member.member_id for member in group.members_in_order() if member.member_id != group.leader]
+    leaving = [MemberIdentity(member_id=member) for member in (group.leader, *followers)]
     return LeaveGroupRequest(group_id="jg", members=leaving), 5
 
 
-def one_member_leaves_many_times(desk: Desk) -> Made:
-    joined = desk.stable()
-    leaving = [MemberIdentity(member_id=joined[0].member_id)] * desk.n
+def one_member_leaves_many_times(bench: Bench) -> Made:
+    joined = bench.stable()
+    leaving = [MemberIdentity(member_id=joined[0].member_id)] * bench.n
     return LeaveGroupRequest(group_id="jg", members=leaving), 5
 
 
-def all_consumers_leave(desk: Desk) -> Made:
-    desk.members()
-    leaving = [MemberIdentity(member_id=desk.name("m", one)) for one in range(desk.n)]
+def all_consumers_leave(bench: Bench) -> Made:
+    bench.members()
+    leaving = [MemberIdentity(member_id=bench.name("m", number)) for number in range(bench.n)]
     return LeaveGroupRequest(group_id="cg", members=leaving), 5
 
 
-def many_groups_described(desk: Desk) -> Made:
-    desk.committed()
-    return DescribeGroupsRequest(groups=[desk.name("g", one) for one in range(desk.n)]), 6
+def many_groups_described(bench: Bench) -> Made:
+    bench.committed()
+    return DescribeGroupsRequest(groups=[bench.name("g", number) for number in range(bench.n)]), 6
 
 
-def many_members_described(desk: Desk) -> Made:
-    desk.stable()
+def many_members_described(bench: Bench) -> Made:
+    bench.stable()
     return DescribeGroupsRequest(groups=["jg"]), 6
 
 
-def many_groups_listed(desk: Desk) -> Made:
-    desk.committed()
-    desk.members()
+def many_groups_listed(bench: Bench) -> Made:
+    bench.committed()
+    bench.members()
     return ListGroupsRequest(), 5
 
 
-def many_states_listed(desk: Desk) -> Made:
-    desk.committed()
-    return ListGroupsRequest(states_filter=[desk.name("s", one) for one in range(desk.n)]), 5
+def many_states_listed(bench: Bench) -> Made:
+    bench.committed()
+    return ListGroupsRequest(states_filter=[bench.name("s", number) for number in range(bench.n)]), 5
 
 
-def many_consumers_described(desk: Desk) -> Made:
-    desk.members()
-    return ConsumerGroupDescribeRequest(group_ids=["cg", *(desk.name("g", one) for one in range(desk.n))]), 1
+def many_consumers_described(bench: Bench) -> Made:
+    bench.members()
+    return ConsumerGroupDescribeRequest(
+        group_ids=["cg", *(bench.name("g", number) for number in range(bench.n))]
+    ), 1
 
 
-def many_topics_of_a_consumer_described(desk: Desk) -> Made:
-    desk.send(desk.beat(0, desk.names), 1)
+def many_topics_of_a_consumer_described(bench: Bench) -> Made:
+    bench.send(bench.beat(0, bench.names), 1)
     return ConsumerGroupDescribeRequest(group_ids=["cg"]), 1
 
 
-def many_topics_committed(desk: Desk) -> Made:
-    desk.committed()
-    return desk.commit("g", desk.names), 8
+def many_topics_committed(bench: Bench) -> Made:
+    bench.committed()
+    return bench.commit("g", bench.names), 8
 
 
-def many_partitions_committed(desk: Desk) -> Made:
-    desk.committed()
-    return desk.commit("g", ["wide"], desk.n), 8
+def many_partitions_committed(bench: Bench) -> Made:
+    bench.committed()
+    return bench.commit("g", ["wide"], bench.n), 8
 
 
-def one_topic_committed_many_times(desk: Desk) -> Made:
-    desk.committed()
-    return desk.commit("g", ["wide"] * desk.n), 8
+def one_topic_committed_many_times(bench: Bench) -> Made:
+    bench.committed()
+    return bench.commit("g", ["wide"] * bench.n), 8
 
 
-def many_topics_committed_in_a_transaction(desk: Desk) -> Made:
-    for producer_id in range(desk.n):
-        desk.send(desk.commit_in_transaction(producer_id, ["wide"]), 5)
-    return desk.commit_in_transaction(desk.n, desk.names), 5
+def many_topics_committed_in_a_transaction(bench: Bench) -> Made:
+    for producer_id in range(bench.n):
+        bench.send(bench.commit_in_transaction(producer_id, ["wide"]), 5)
+    return bench.commit_in_transaction(bench.n, bench.names), 5
 
 
-def one_topic_committed_in_a_transaction_many_times(desk: Desk) -> Made:
-    return desk.commit_in_transaction(7, ["wide"] * desk.n), 5
+def one_topic_committed_in_a_transaction_many_times(bench: Bench) -> Made:
+    return bench.commit_in_transaction(7, ["wide"] * bench.n), 5
 
 
-def all_offsets_fetched(desk: Desk) -> Made:
-    desk.committed()
+def all_offsets_fetched(bench: Bench) -> Made:
+    bench.committed()
     return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)]), 9
 
 
-def many_groups_fetched(desk: Desk) -> Made:
-    desk.committed()
+def many_groups_fetched(bench: Bench) -> Made:
+    bench.committed()
     topics = [OffsetFetchRequestTopics(name="wide", partition_indexes=[0])]
-    asked = [OffsetFetchRequestGroup(group_id=desk.name("g", one), topics=topics) for one in range(desk.n)]
-    return OffsetFetchRequest(groups=asked), 9
+    groups = [
+        OffsetFetchRequestGroup(group_id=bench.name("g", number), topics=topics) for number in range(bench.n)
+    ]
+    return OffsetFetchRequest(groups=groups), 9
 
 
-def one_group_fetched_many_times(desk: Desk) -> Made:
-    desk.committed()
+def one_group_fetched_many_times(bench: Bench) -> Made:
+    bench.committed()
     topics = [OffsetFetchRequestTopics(name="wide", partition_indexes=[0])]
     return OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group_id="g", topics=topics)] * desk.n, require_stable=True
+        groups=[OffsetFetchRequestGroup(group_id="g", topics=topics)] * bench.n, require_stable=True
     ), 9
 
 
-def many_offsets_deleted(desk: Desk) -> Made:
-    desk.committed()
+def many_offsets_deleted(bench: Bench) -> Made:
+    bench.committed()
     partitions = [OffsetDeleteRequestPartition(partition_index=0)]
-    topics = [OffsetDeleteRequestTopic(name=name, partitions=partitions) for name in desk.names]
+    topics = [OffsetDeleteRequestTopic(name=name, partitions=partitions) for name in bench.names]
     return OffsetDeleteRequest(group_id="g", topics=topics), 0
 
 
-def many_groups_deleted(desk: Desk) -> Made:
-    desk.committed()
-    return DeleteGroupsRequest(groups_names=[desk.name("g", one) for one in range(desk.n)]), 2
+def many_groups_deleted(bench: Bench) -> Made:
+    bench.committed()
+    return DeleteGroupsRequest(groups_names=[bench.name("g", number) for number in range(bench.n)]), 2
 
 
-def a_group_of_many_offsets_deleted(desk: Desk) -> Made:
-    desk.committed()
-    return DeleteGroupsRequest(groups_names=["g"] * desk.n), 2
+def a_group_of_many_offsets_deleted(bench: Bench) -> Made:
+    bench.committed()
+    return DeleteGroupsRequest(groups_names=["g"] * bench.n), 2
 
 
 CASES: dict[type[Message], list[Case]] = {
@@ -470,11 +478,11 @@ def counter() -> Iterator[Counter]:
 def test_what_a_request_costs_grows_with_n(case: Case, counter: Counter) -> None:
     counts = []
     for size in (3, *SIZES):  # the first for what is made at first use
-        desk = Desk(size * MANY_TOPICS if case in CASES_OF_TOPICS else size)
-        request, version = case(desk)
+        bench = Bench(size * MANY_TOPICS if case in CASES_OF_TOPICS else size)
+        request, version = case(bench)
         sent = type(request).decode(request.encode(version=version), version=version)
         before = counter.count
-        desk.send(sent, version)
+        bench.send(sent, version)
         counts.append(counter.count - before)
     assert_increments(counts[1:], noise=100)
 

@@ -31,7 +31,7 @@ from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
 ORDERS = TopicImage(UUID(int=7), "orders", 3)
 
 
-class Desk:
+class Bench:
     """A shard with a log that does what the test says."""
 
     def __init__(self) -> None:
@@ -93,159 +93,167 @@ def commit(offset: int) -> OffsetCommitRequest:
     return OffsetCommitRequest(group_id="simple", topics=[topic])
 
 
-def committed(desk: Desk, *, stable: bool = False) -> dict[int, int]:
-    asked = OffsetFetchRequestGroup(group_id="simple", topics=None)
-    found = desk.ask(OffsetFetchRequest(groups=[asked], require_stable=stable), 8).groups[0]
-    return {one.partition_index: one.committed_offset for topic in found.topics for one in topic.partitions}
+def committed(bench: Bench, *, stable: bool = False) -> dict[int, int]:
+    group = OffsetFetchRequestGroup(group_id="simple", topics=None)
+    answer = bench.ask(OffsetFetchRequest(groups=[group], require_stable=stable), 8).groups[0]
+    return {
+        partition.partition_index: partition.committed_offset
+        for topic in answer.topics
+        for partition in topic.partitions
+    }
 
 
 def test_an_answer_waits_until_its_records_are_durable() -> None:
-    desk = Desk()
-    ticket = desk.send(commit(5), 8)
-    assert ticket not in desk.answers
-    assert committed_now(desk) == {}
-    desk.confirm()
-    assert desk.answers[ticket].topics[0].partitions[0].error_code == 0
-    assert committed(desk) == {1: 5}
+    bench = Bench()
+    ticket = bench.send(commit(5), 8)
+    assert ticket not in bench.answers
+    assert committed_now(bench) == {}
+    bench.confirm()
+    assert bench.answers[ticket].topics[0].partitions[0].error_code == 0
+    assert committed(bench) == {1: 5}
 
 
-def committed_now(desk: Desk) -> dict[int, int]:
+def committed_now(bench: Bench) -> dict[int, int]:
     """What is read while an append is on its way."""
-    asked = OffsetFetchRequestGroup(group_id="simple", topics=None)
-    ticket = desk.send(OffsetFetchRequest(groups=[asked]), 8)
-    topics = desk.answers[ticket].groups[0].topics
-    return {one.partition_index: one.committed_offset for topic in topics for one in topic.partitions}
+    group = OffsetFetchRequestGroup(group_id="simple", topics=None)
+    ticket = bench.send(OffsetFetchRequest(groups=[group]), 8)
+    topics = bench.answers[ticket].groups[0].topics
+    return {
+        partition.partition_index: partition.committed_offset
+        for topic in topics
+        for partition in topic.partitions
+    }
 
 
 def test_a_failed_append_takes_back_what_was_built_on_it() -> None:
-    desk = Desk()
-    desk.ask(commit(1), 8)
-    first, second = desk.send(commit(2), 8), desk.send(commit(3), 8)
-    desk.shard.failed(desk.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
-    desk.take()
-    desk.appends.clear()
-    codes = [desk.answers[ticket].topics[0].partitions[0].error_code for ticket in (first, second)]
+    bench = Bench()
+    bench.ask(commit(1), 8)
+    first, second = bench.send(commit(2), 8), bench.send(commit(3), 8)
+    bench.shard.failed(bench.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    bench.take()
+    bench.appends.clear()
+    codes = [bench.answers[ticket].topics[0].partitions[0].error_code for ticket in (first, second)]
     assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 2
-    assert committed(desk) == committed(desk, stable=True) == {1: 1}
-    assert desk.ask(commit(4), 8).topics[0].partitions[0].error_code == 0
-    assert committed(desk) == {1: 4}
+    assert committed(bench) == committed(bench, stable=True) == {1: 1}
+    assert bench.ask(commit(4), 8).topics[0].partitions[0].error_code == 0
+    assert committed(bench) == {1: 4}
 
 
-def stable_group(desk: Desk) -> str:
+def stable_group(bench: Bench) -> str:
     """A group of one member, with its assignment."""
-    ticket = desk.send(join(), 3)
-    desk.confirm()
-    desk.advance(3_000)
-    member_id: str = desk.answers[ticket].member_id
+    ticket = bench.send(join(), 3)
+    bench.confirm()
+    bench.advance(3_000)
+    member_id: str = bench.answers[ticket].member_id
     sync = SyncGroupRequest(group_id="payments", generation_id=1, member_id=member_id)
-    assert desk.ask(sync, 3).error_code == 0
+    assert bench.ask(sync, 3).error_code == 0
     return member_id
 
 
-def beat(desk: Desk, member_id: str) -> int:
+def beat(bench: Bench, member_id: str) -> int:
     request = HeartbeatRequest(group_id="payments", generation_id=1, member_id=member_id)
-    found: int = desk.ask(request, 3).error_code
-    return found
+    error_code: int = bench.ask(request, 3).error_code
+    return error_code
 
 
-@pytest.mark.parametrize("how", ["fails", "is too late"])
-def test_a_static_member_may_be_gone_when_its_replacement_fails(how: str) -> None:
-    desk = Desk()
+@pytest.mark.parametrize("failure", ["fails", "is too late"])
+def test_a_static_member_may_be_gone_when_its_replacement_fails(failure: str) -> None:
+    bench = Bench()
 
     def joins() -> JoinGroupRequest:
         request = join()
         request.group_instance_id = "till"
         return request
 
-    ticket = desk.send(joins(), 9)
-    desk.confirm()
-    desk.advance(3_000)
-    member_id = desk.answers[ticket].member_id
+    ticket = bench.send(joins(), 9)
+    bench.confirm()
+    bench.advance(3_000)
+    member_id = bench.answers[ticket].member_id
     sync = SyncGroupRequest(
         group_id="payments", generation_id=1, member_id=member_id, group_instance_id="till"
     )
     sync.protocol_type, sync.protocol_name = "consumer", "range"
-    assert desk.ask(sync, 5).error_code == 0
-    ticket = desk.send(joins(), 9)
+    assert bench.ask(sync, 5).error_code == 0
+    ticket = bench.send(joins(), 9)
     leaving = LeaveGroupRequest(
         group_id="payments", members=[MemberIdentity(member_id="", group_instance_id="till")]
     )
-    desk.send(leaving, 5)
-    assert not desk.shard.groups["payments"].members
-    if how == "fails":
-        desk.shard.failed(desk.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    bench.send(leaving, 5)
+    assert not bench.shard.groups["payments"].members
+    if failure == "fails":
+        bench.shard.failed(bench.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
     else:
-        desk.shard.advance(9_000)
-    desk.take()
-    assert desk.answers[ticket].error_code in (
+        bench.shard.advance(9_000)
+    bench.take()
+    assert bench.answers[ticket].error_code in (
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.UNKNOWN_MEMBER_ID,
     )
 
 
 def test_topics_have_the_ids_of_the_time_of_the_answer() -> None:
-    desk = Desk()
-    desk.ask(commit(5), 8)
-    desk.send(commit(6), 8)
-    asked = OffsetFetchRequestGroup(group_id="simple", topics=None)
-    ticket = desk.send(OffsetFetchRequest(groups=[asked], require_stable=True), 10)
-    desk.shard.set_topics(TopicsImage([]))
-    desk.take()
-    desk.confirm()
-    assert desk.answers[ticket].groups[0].topics == []
+    bench = Bench()
+    bench.ask(commit(5), 8)
+    bench.send(commit(6), 8)
+    group = OffsetFetchRequestGroup(group_id="simple", topics=None)
+    ticket = bench.send(OffsetFetchRequest(groups=[group], require_stable=True), 10)
+    bench.shard.set_topics(TopicsImage([]))
+    bench.take()
+    bench.confirm()
+    assert bench.answers[ticket].groups[0].topics == []
 
 
 def test_a_refused_group_keeps_its_error_where_others_wait_too_long() -> None:
-    desk = Desk()
+    bench = Bench()
     joining = ConsumerGroupHeartbeatRequest(
         group_id="new", member_id="m", rebalance_timeout_ms=9, subscribed_topic_names=["orders"]
     )
     joining.topic_partitions = []
-    assert desk.ask(joining, 1).error_code == 0
-    desk.send(commit(6), 8)
+    assert bench.ask(joining, 1).error_code == 0
+    bench.send(commit(6), 8)
     waiting = OffsetFetchRequestGroup(group_id="simple", topics=None)
     refused = OffsetFetchRequestGroup(group_id="new", member_id="nobody", member_epoch=1, topics=None)
-    ticket = desk.send(OffsetFetchRequest(groups=[waiting, refused], require_stable=True), 9)
-    desk.shard.advance(6_000)
-    desk.take()
-    errors = [group.error_code for group in desk.answers[ticket].groups]
+    ticket = bench.send(OffsetFetchRequest(groups=[waiting, refused], require_stable=True), 9)
+    bench.shard.advance(6_000)
+    bench.take()
+    errors = [group.error_code for group in bench.answers[ticket].groups]
     assert errors == [ErrorCode.NOT_COORDINATOR, ErrorCode.UNKNOWN_MEMBER_ID]
 
 
 def test_time_limits_of_writes_leave_nothing_behind() -> None:
-    desk = Desk()
-    ticket = desk.send(commit(5), 8)
+    bench = Bench()
+    ticket = bench.send(commit(5), 8)
     for second in range(1, 9 * 60):  # before the first look for what has expired
-        desk.shard.advance(second * 1_000)
-    desk.take()
-    assert desk.answers[ticket].topics[0].partitions[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert len(desk.shard._writes._waiting) == 1
+        bench.shard.advance(second * 1_000)
+    bench.take()
+    assert bench.answers[ticket].topics[0].partitions[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert len(bench.shard._writes._waiting) == 1
 
 
 def test_another_shard_goes_on_from_the_log() -> None:
-    desk = Desk()
-    member_id = stable_group(desk)
-    desk.ask(commit(9), 8)
-    other = Desk()
-    other.shard.load(desk.log)
+    bench = Bench()
+    member_id = stable_group(bench)
+    bench.ask(commit(9), 8)
+    other = Bench()
+    other.shard.load(bench.log)
     assert beat(other, member_id) == 0
     assert committed(other) == {1: 9}
 
 
 def test_a_silent_member_is_out_and_an_old_timer_never_fires_after_a_reload() -> None:
-    desk = Desk()
-    member_id = stable_group(desk)
-    desk.advance(12_000)
-    log = list(desk.log)
-    desk.shard.unload()
-    assert beat(desk, member_id) == ErrorCode.NOT_COORDINATOR
-    desk.shard.load(log)
-    desk.advance(13_500)
-    assert beat(desk, member_id) == 0
-    desk.advance(23_499)
-    assert desk.shard.groups["payments"].members
-    desk.advance(23_500)
-    assert not desk.shard.groups["payments"].members
+    bench = Bench()
+    member_id = stable_group(bench)
+    bench.advance(12_000)
+    log = list(bench.log)
+    bench.shard.unload()
+    assert beat(bench, member_id) == ErrorCode.NOT_COORDINATOR
+    bench.shard.load(log)
+    bench.advance(13_500)
+    assert beat(bench, member_id) == 0
+    bench.advance(23_499)
+    assert bench.shard.groups["payments"].members
+    bench.advance(23_500)
+    assert not bench.shard.groups["payments"].members
 
 
 def test_loading_is_told_to_all_but_heartbeats() -> None:
@@ -261,14 +269,14 @@ def test_loading_is_told_to_all_but_heartbeats() -> None:
 
 
 def test_a_request_that_is_not_a_coordinators_is_the_callers_mistake() -> None:
-    desk = Desk()
+    bench = Bench()
     with pytest.raises(TypeError, match="expected a request to a group coordinator, got"):
-        desk.send(ShareGroupHeartbeatRequest(), 1)
+        bench.send(ShareGroupHeartbeatRequest(), 1)
 
 
 def test_leaders_are_elected_in_javas_order_of_strings() -> None:
     """What Java 17 says of a HashMap with these keys: 16 of them, so that its table grew once."""
     keys = [*(f"till-{number}" for number in range(14)), "ü", "😀"]
     expected = ["8", "9", "4", "5", "6", "7", "0", "10", "1", "2", "3", "😀", "13", "12", "11", "ü"]
-    found = in_hash_order(keys, capacity_for(len(keys)))
-    assert [key.removeprefix("till-") for key in found] == expected
+    ordered = in_hash_order(keys, capacity_for(len(keys)))
+    assert [key.removeprefix("till-") for key in ordered] == expected

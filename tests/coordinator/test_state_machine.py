@@ -74,7 +74,7 @@ class _Member:
     instance_id: str | None
     epoch: int = 0
     leads: bool = False
-    others: list[str] = field(default_factory=list)
+    followers: list[str] = field(default_factory=list)
     protocol: str | None = None
     owned: dict[UUID, list[int]] = field(default_factory=dict)
 
@@ -93,8 +93,8 @@ class ShardMachine(RuleBasedStateMachine):
         self.shard = WatchedShard(CHECKERS, now=self.now, config=config)
         self.classic: list[_Member] = []
         self.consumers: list[_Member] = []
-        self.asked: dict[int, Message] = {}
-        self.held = False
+        self.requests: dict[int, Message] = {}
+        self.is_held = False
         self.waiting: list[int] = []
 
     @initialize()
@@ -120,17 +120,17 @@ class ShardMachine(RuleBasedStateMachine):
             client_id="till", client_host="/10.0.0.1", new_id=lambda: str(UUID(int=next(self.ids), version=4))
         )
         ticket = self.shard.handle(request, version=version, context=context)
-        self.asked[ticket] = request
+        self.requests[ticket] = request
         self.settle()
 
     def settle(self) -> None:
         for effect in self.shard.effects():
             if isinstance(effect, Append):
                 self.waiting.append(effect.number)
-                if not self.held:
+                if not self.is_held:
                     self.confirm()
             elif isinstance(effect, Answer):
-                self.learn(self.asked.pop(effect.ticket), effect.response)
+                self.learn(self.requests.pop(effect.ticket), effect.response)
 
     def confirm(self) -> None:
         number = self.waiting.pop(0)
@@ -139,11 +139,11 @@ class ShardMachine(RuleBasedStateMachine):
 
     def learn(self, request: Any, response: Any) -> None:
         if isinstance(response, JoinGroupResponse) and response.member_id:
-            self.classic = [one for one in self.classic if one.member_id != response.member_id][-7:]
+            self.classic = [other for other in self.classic if other.member_id != response.member_id][-7:]
             self.classic.append(
                 _Member(
                     request.group_id, response.member_id, request.group_instance_id, response.generation_id,
-                    response.leader == response.member_id, [one.member_id for one in response.members],
+                    response.leader == response.member_id, [other.member_id for other in response.members],
                     response.protocol_name,
                 )
             )  # fmt: skip
@@ -152,8 +152,8 @@ class ShardMachine(RuleBasedStateMachine):
                 if member.member_id == response.member_id:
                     member.epoch = response.member_epoch
                     if response.assignment is not None:
-                        given = response.assignment.topic_partitions
-                        member.owned = {one.topic_id: one.partitions for one in given}
+                        topics = response.assignment.topic_partitions
+                        member.owned = {other.topic_id: other.partitions for other in topics}
 
     # --- classic members ---
 
@@ -187,14 +187,15 @@ class ShardMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.classic)
     @rule(known=_PICK, wrong=_WRONG, version=st.integers(0, 5))
     def sync(self, known: int, wrong: int, version: int) -> None:
-        leaders = [one for one in self.classic if one.leads] or self.classic
+        leaders = [name for name in self.classic if name.leads] or self.classic
         member = (leaders if known % 2 else self.classic)[known % len(leaders if known % 2 else self.classic)]
         request = SyncGroupRequest(
             group_id=member.group_id, generation_id=member.epoch + wrong, member_id=member.member_id
         )
         if member.leads:
             request.assignments = [
-                SyncGroupRequestAssignment(member_id=one, assignment=one.encode()) for one in member.others
+                SyncGroupRequestAssignment(member_id=name, assignment=name.encode())
+                for name in member.followers
             ]
         if version >= 3:
             request.group_instance_id = member.instance_id
@@ -302,12 +303,12 @@ class ShardMachine(RuleBasedStateMachine):
 
     @rule()
     def hold_the_log(self) -> None:
-        self.held = True
+        self.is_held = True
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.is_held)
     @rule()
     def release_the_log(self) -> None:
-        self.held = False
+        self.is_held = False
         while self.waiting:
             self.confirm()
 

@@ -6,7 +6,7 @@ import pytest
 
 from coordwire.timeline import timeline
 from coordwire.timeline.events import MemberLeft, RebalanceEnded
-from tests.coordinator.stories.compare import EXCUSES
+from tests.coordinator.stories.comparison import EXCUSES
 from tests.coordinator.stories.faults import EVENT_FAULTS, RULE_FAULTS, found_by_event, found_by_rule
 from tests.coordinator.stories.scripts import KINDS, Story, play
 
@@ -180,8 +180,11 @@ def test_a_timeline_is_its_coordinator_s_own_story(kind: str) -> None:
 
 def test_a_difference_is_found() -> None:
     story = play(0)
-    told = [event for event in timeline(story.world.entries) if not isinstance(event, MemberLeft)]
-    assert {one.what for one in story.compare(told).differences()} >= {"left left", "in at the end falsely"}
+    reported = [event for event in timeline(story.world.entries) if not isinstance(event, MemberLeft)]
+    assert {difference.problem for difference in story.compare(reported).differences()} >= {
+        "left left",
+        "in at the end falsely",
+    }
 
 
 @pytest.fixture(scope="module")

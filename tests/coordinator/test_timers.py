@@ -10,10 +10,10 @@ from coordwire.coordinator.timers import Timers
 
 
 def drained(timers: Timers[str]) -> list[tuple[int, str]]:
-    found = []
+    actions = []
     while (deadline := timers.next_deadline()) is not None:
-        found.append((deadline, timers.pop()()))
-    return found
+        actions.append((deadline, timers.pop()()))
+    return actions
 
 
 def test_equal_deadlines_are_due_in_the_order_they_were_set() -> None:
@@ -56,14 +56,14 @@ def test_a_renewal_moves_nothing_in_the_heap_until_it_comes_up() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_any_sequence_comes_out_as_from_a_sorted_list(seed: int) -> None:
     """Set, renewed, cancelled and due, against a list that is sorted each time."""
-    chosen = random.Random(seed)
+    chance = random.Random(seed)
     timers: Timers[str] = Timers()
     known: dict[str, tuple[int, int, str]] = {}
     now = 0
     for number in range(2_000):
-        key = f"k{chosen.randrange(50)}"
-        deadline = now + chosen.randrange(100)
-        match chosen.choice(["cancel", "set", "set", "renew", "renew", "due"]):
+        key = f"k{chance.randrange(50)}"
+        deadline = now + chance.randrange(100)
+        match chance.choice(["cancel", "set", "set", "renew", "renew", "due"]):
             case "cancel":
                 timers.cancel(key)
                 known.pop(key, None)

@@ -65,5 +65,5 @@ def test_a_topics_hash_says_what_changed(other: TopicImage) -> None:
 
 
 def test_the_order_of_racks_does_not_matter() -> None:
-    one, two = (replace(ORDERS, racks=(racks,)) for racks in (("r1", "r2"), ("r2", "r1")))
-    assert topic_hash(one) == topic_hash(two)
+    first, second = (replace(ORDERS, racks=(racks,)) for racks in (("r1", "r2"), ("r2", "r1")))
+    assert topic_hash(first) == topic_hash(second)

@@ -21,25 +21,28 @@ class Histories(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.bench = Bench(abort_interval_ms=1_000)
-        self.who = producer(-1, -1)
+        self.producer = producer(-1, -1)
         self.marked: list[tuple[int, int]] = []
 
     @rule()
     def init(self) -> None:
-        found = self.bench.init()
-        if not found.error_code:
-            self.who = found
+        outcome = self.bench.init()
+        if not outcome.error_code:
+            self.producer = outcome
 
     @rule(place=st.sampled_from([A, B]), version=st.sampled_from([0, 2]))
     def add(self, place: tuple[str, int], version: int) -> None:
-        self.bench.add(self.who, place, version=version)
+        self.bench.add(self.producer, place, version=version)
 
     @rule(committed=st.booleans(), version=st.sampled_from([0, 2]))
     def end(self, committed: bool, version: int) -> None:
-        found = self.bench.end(self.who, committed, version)
-        if not found.error_code and found.producer_id >= 0:
-            assert (found.producer_id, found.producer_epoch) > (self.who.producer_id, self.who.producer_epoch)
-            self.who = found
+        outcome = self.bench.end(self.producer, committed, version)
+        if not outcome.error_code and outcome.producer_id >= 0:
+            assert (outcome.producer_id, outcome.producer_epoch) > (
+                self.producer.producer_id,
+                self.producer.producer_epoch,
+            )
+            self.producer = outcome
 
     @precondition(lambda self: self.bench.markers)
     @rule(error=st.sampled_from([0, 0, E.NOT_LEADER_OR_FOLLOWER]))
@@ -57,15 +60,15 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        before = {name: one.facts for name, one in self.bench.shard.ids.items()}
+        before = {name: entry.facts for name, entry in self.bench.shard.ids.items()}
         first = self.bench.first_id
         self.bench = Bench(log=self.bench.log, abort_interval_ms=1_000)
         self.bench.first_id = first
         after = self.bench.shard.ids
         for name, facts in before.items():
             if name in after:  # an id without a record is gone
-                kept = after[name].facts  # of partitions it also has those whose marker is not recorded
-                assert replace(kept, last_epoch=facts.last_epoch, places=facts.places) == facts
+                expected = after[name].facts  # of partitions it also has those whose marker is not recorded
+                assert replace(expected, last_epoch=facts.last_epoch, places=facts.places) == facts
 
     @invariant()
     def statuses_follow_each_other(self) -> None:

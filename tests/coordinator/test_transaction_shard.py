@@ -41,7 +41,7 @@ class Bench:
         self.outcomes: dict[int, TransactionOutcome] = {}
         self.error = 0
         self.holding = False
-        self.held: list[TransactionAppend] = []
+        self.pending: list[TransactionAppend] = []
         self.shard.load(self.log, coordinator_epoch=epoch)
         self.drain()
 
@@ -59,7 +59,7 @@ class Bench:
             elif isinstance(effect, MarkersToWrite):
                 self.markers.append(effect)
             elif self.holding:
-                self.held.append(effect)
+                self.pending.append(effect)
             else:
                 self.write(effect)
 
@@ -78,15 +78,15 @@ class Bench:
     def init(self, name: str = "t", timeout: int = TIMEOUT, **options: Any) -> TransactionOutcome:
         return self.outcome(self.shard.init_producer_id(name, timeout, **options))
 
-    def add(self, who: TransactionOutcome, *places: tuple[str, int], version: int = 0) -> int:
+    def add(self, owner: TransactionOutcome, *places: tuple[str, int], version: int = 0) -> int:
         ticket = self.shard.add_partitions(
-            "t", who.producer_id, who.producer_epoch, frozenset(places), version=version
+            "t", owner.producer_id, owner.producer_epoch, frozenset(places), version=version
         )
         return self.outcome(ticket).error_code
 
-    def end(self, who: TransactionOutcome, committed: bool = True, version: int = 0) -> TransactionOutcome:
+    def end(self, owner: TransactionOutcome, committed: bool = True, version: int = 0) -> TransactionOutcome:
         return self.outcome(
-            self.shard.end("t", who.producer_id, who.producer_epoch, committed=committed, version=version)
+            self.shard.end("t", owner.producer_id, owner.producer_epoch, committed=committed, version=version)
         )
 
     def mark(self, error: int = 0) -> MarkersToWrite:
@@ -199,10 +199,10 @@ def test_a_transaction_of_each_version() -> None:
     """With version 2 EndTxn gives the next epoch, which the markers have too."""
     for version, epoch in ((0, 0), (2, 1)):
         bench = Bench()
-        who = bench.init()
-        assert (who.producer_id, who.producer_epoch) == (1_001, 0)
-        assert bench.add(who, A) == bench.add(who, A, B) == bench.add(who, B) == 0
-        ended = bench.end(who, version=version)
+        owner = bench.init()
+        assert (owner.producer_id, owner.producer_epoch) == (1_001, 0)
+        assert bench.add(owner, A) == bench.add(owner, A, B) == bench.add(owner, B) == 0
+        ended = bench.end(owner, version=version)
         assert (ended.producer_id, ended.producer_epoch) == ((1_001, 1) if version else (-1, -1))
         assert bench.status() is S.PREPARE_COMMIT
         marker = bench.mark()
@@ -222,8 +222,8 @@ def test_a_second_producer_fences_the_first() -> None:
     assert (new.error_code, new.producer_id, new.producer_epoch) == (0, old.producer_id, 2)
     assert bench.add(old, A) == bench.end(old).error_code == E.PRODUCER_FENCED
     assert bench.end(old, version=2).error_code == E.PRODUCER_FENCED
-    asked = bench.init(expected=(old.producer_id, 0))
-    assert asked.error_code == E.PRODUCER_FENCED
+    outcome = bench.init(expected=(old.producer_id, 0))
+    assert outcome.error_code == E.PRODUCER_FENCED
     assert bench.init(expected=(old.producer_id + 1, 2)).error_code == E.PRODUCER_FENCED
     bumped = bench.init(expected=(new.producer_id, 2))
     assert bumped.producer_epoch == 3
@@ -244,29 +244,29 @@ def test_when_the_epochs_are_used_up_the_producer_gets_another_id(version: int) 
         assert (retried.error_code, retried.producer_id, retried.producer_epoch) == (0, 1_001, 0)
     else:
         assert (marker.producer_id, marker.producer_epoch) == (7, 32_766)
-        begun = bench.init()
-        assert (begun.producer_id, begun.producer_epoch) == (1_001, 0)
+        outcome = bench.init()
+        assert (outcome.producer_id, outcome.producer_epoch) == (1_001, 0)
         assert bench.init(expected=(7, 32_766)).error_code == E.PRODUCER_FENCED
 
 
 def test_a_transaction_that_is_over_its_time_is_aborted() -> None:
     bench = Bench(abort_interval_ms=10_000)
-    who = bench.init(timeout=15_000)
-    bench.add(who, A)
+    owner = bench.init(timeout=15_000)
+    bench.add(owner, A)
     bench.advance(10_000)
     assert bench.status() is S.ONGOING
     bench.advance(10_000)
     assert bench.status() is S.PREPARE_ABORT
     assert bench.mark().producer_epoch == 1
     assert bench.status() is S.COMPLETE_ABORT
-    assert bench.end(who).error_code == E.PRODUCER_FENCED
+    assert bench.end(owner).error_code == E.PRODUCER_FENCED
 
 
 def test_an_abort_that_cannot_be_written_is_tried_again() -> None:
     for version in (0, 2):
         bench = Bench(version=version, abort_interval_ms=1_000)
-        who = bench.init(timeout=1_500)
-        bench.add(who, A)
+        owner = bench.init(timeout=1_500)
+        bench.add(owner, A)
         bench.error = E.NOT_ENOUGH_REPLICAS
         bench.advance(4_000)
         assert bench.status() is S.ONGOING
@@ -311,8 +311,8 @@ def test_what_init_producer_id_refuses(
 
 def test_a_transaction_that_another_system_ends_has_no_timeout() -> None:
     bench = Bench(two_phase_commit=True)
-    who = bench.init(two_phase=True)
-    bench.add(who, A)
+    owner = bench.init(two_phase=True)
+    bench.add(owner, A)
     assert bench.facts.timeout_ms == NO_TIMEOUT
     bench.advance(1_000_000_000)
     assert bench.status() is S.ONGOING
@@ -335,7 +335,7 @@ def test_an_append_under_way_keeps_the_id_busy_and_a_failed_one_changes_nothing(
     bench.drain()
     assert ticket not in bench.outcomes
     assert bench.init().error_code == bench.add(ME, B) == E.CONCURRENT_TRANSACTIONS
-    (append,) = bench.held
+    (append,) = bench.pending
     bench.shard.failed(append.number, E.NOT_LEADER_OR_FOLLOWER)
     bench.holding = False
     assert bench.outcome(ticket).error_code == E.NOT_COORDINATOR
@@ -344,7 +344,7 @@ def test_an_append_under_way_keeps_the_id_busy_and_a_failed_one_changes_nothing(
     bench.holding = True
     bench.mark()
     bench.shard.unload()
-    bench.shard.appended(bench.held[-1].number)  # too late
+    bench.shard.appended(bench.pending[-1].number)  # too late
     assert not bench.shard.ids
 
 
@@ -363,9 +363,9 @@ def test_markers_that_fail_are_written_again_and_fenced_ones_are_not() -> None:
     bench.advance(100_000)
     assert not bench.markers
     assert bench.status() is S.PREPARE_COMMIT
-    again = Bench(log=bench.log, epoch=1)  # the next coordinator begins with all partitions
-    assert again.mark().places == frozenset({A, B})
-    assert again.facts.status is S.COMPLETE_COMMIT
+    successor = Bench(log=bench.log, epoch=1)  # the next coordinator begins with all partitions
+    assert successor.mark().places == frozenset({A, B})
+    assert successor.facts.status is S.COMPLETE_COMMIT
 
 
 def test_the_end_is_recorded_however_often_that_fails() -> None:
@@ -383,9 +383,9 @@ def test_the_end_is_recorded_however_often_that_fails() -> None:
 def test_partitions_are_verified() -> None:
     bench = in_status(S.ONGOING)
 
-    def verified(who: TransactionOutcome) -> TransactionOutcome:
+    def verified(owner: TransactionOutcome) -> TransactionOutcome:
         return bench.outcome(
-            bench.shard.verify_partitions("t", who.producer_id, who.producer_epoch, frozenset({A, B}))
+            bench.shard.verify_partitions("t", owner.producer_id, owner.producer_epoch, frozenset({A, B}))
         )
 
     assert verified(ME).places == {A: 0, B: E.TRANSACTION_ABORTABLE}
@@ -416,6 +416,6 @@ def test_changes_only_follow_where_kafka_lets_them() -> None:
         (before, after) for after, befores in BEFORE.items() for before in befores
     )
     assert len(list(allowed)) == 3 + 4 + 1 + 5 + 1 + 1 + 3 + 1
-    one = TransactionalId("t", TransactionFacts(producer_id=1, timeout_ms=1, update_time=0))
+    entry = TransactionalId("t", TransactionFacts(producer_id=1, timeout_ms=1, update_time=0))
     with pytest.raises(AssertionError):
-        one.completed(0)
+        entry.completed(0)

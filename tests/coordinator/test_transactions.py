@@ -18,14 +18,14 @@ from coordwire.messages.offset_delete import OffsetDeleteRequestPartition, Offse
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from coordwire.records import Record, RecordBatch, batches, encode_batch
-from tests.coordinator.test_shard import ORDERS, Desk, commit, committed
+from tests.coordinator.test_shard import ORDERS, Bench, commit, committed
 
 UNSTABLE = int(ErrorCode.UNSTABLE_OFFSET_COMMIT)
 HOUR = 3_600_000
 
 
-class Bank(Desk):
-    """A desk whose log keeps batches, as a broker's does."""
+class Bank(Bench):
+    """A bench whose log keeps batches, as a broker's does."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,26 +59,30 @@ def written(append: Append) -> list[RecordBatch]:
 def transactional(
     offset: int, *, producer: int = 7, epoch: int = 0, partition: int = 1
 ) -> TxnOffsetCommitRequest:
-    one = TxnOffsetCommitRequestPartition(
+    committed = TxnOffsetCommitRequestPartition(
         partition_index=partition, committed_offset=offset, committed_metadata=""
     )
     return TxnOffsetCommitRequest(
         transactional_id="tx", group_id="simple", producer_id=producer, producer_epoch=epoch,
-        topics=[TxnOffsetCommitRequestTopic(name="orders", partitions=[one])],
+        topics=[TxnOffsetCommitRequestTopic(name="orders", partitions=[committed])],
     )  # fmt: skip
 
 
-def sent(desk: Desk, request: TxnOffsetCommitRequest, version: int = 3) -> int:
-    code: int = desk.ask(request, version).topics[0].partitions[0].error_code
+def sent(bench: Bench, request: TxnOffsetCommitRequest, version: int = 3) -> int:
+    code: int = bench.ask(request, version).topics[0].partitions[0].error_code
     return code
 
 
-def stable_codes(desk: Desk) -> dict[int, int]:
+def stable_codes(bench: Bench) -> dict[int, int]:
     """Each partition's error for a client that reads stable offsets only."""
     topic = OffsetFetchRequestTopics(name="orders", partition_indexes=[0, 1])
-    asked = OffsetFetchRequestGroup(group_id="simple", topics=[topic])
-    found = desk.ask(OffsetFetchRequest(groups=[asked], require_stable=True), 8).groups[0]
-    return {one.partition_index: one.error_code for topic in found.topics for one in topic.partitions}
+    group = OffsetFetchRequestGroup(group_id="simple", topics=[topic])
+    answer = bench.ask(OffsetFetchRequest(groups=[group], require_stable=True), 8).groups[0]
+    return {
+        partition.partition_index: partition.error_code
+        for topic in answer.topics
+        for partition in topic.partitions
+    }
 
 
 def test_offsets_of_a_transaction_are_read_after_its_commit_only() -> None:
@@ -113,7 +117,7 @@ def test_the_batch_says_whose_transaction_it_is() -> None:
     bank = Bank()
     sent(bank, transactional(5, producer=7, epoch=2))
     bank.end(7, committed=True, epoch=2)
-    assert [(one.producer_id, one.producer_epoch, one.end_offset) for one in bank.batches] == [
+    assert [(entry.producer_id, entry.producer_epoch, entry.end_offset) for entry in bank.batches] == [
         (7, 2, 1),
         (7, 2, 2),
     ]
@@ -136,7 +140,7 @@ def test_a_marker_that_could_not_be_written_ends_nothing() -> None:
 
 def test_a_transaction_without_offsets_here_ends_too() -> None:
     bank = Bank()
-    assert [bank.end(99, committed=how) for how in (True, False)] == [0, 0]
+    assert [bank.end(99, committed=committed) for committed in (True, False)] == [0, 0]
     assert len(bank.batches) == 2
 
 

@@ -112,7 +112,7 @@ class TransactionOperations:
             epoch = self.random.choice([-1, 0, 3])
         elif producer in self._producers and self.random.random() < 0.2:
             epoch = self._producers[producer] = epoch + 1  # a new incarnation ends what the old one left
-        how = self.random.choice(["COMMIT", "COMMIT", "ABORT"])
-        self._step(f"end {self._next_ticket()} {producer} {epoch} {self.random.randint(0, 2)} {how}")
+        ending = self.random.choice(["COMMIT", "COMMIT", "ABORT"])
+        self._step(f"end {self._next_ticket()} {producer} {epoch} {self.random.randint(0, 2)} {ending}")
         if self.random.random() < 0.9:
-            self._open = [one for one in self._open if one != producer]
+            self._open = [open_producer for open_producer in self._open if open_producer != producer]

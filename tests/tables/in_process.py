@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress, work_through
-from coordwire.tables.pipeline.local_rows import LocalRows
+from coordwire.tables.pipeline.local_engine import LocalRows
 from coordwire.tables.pipeline.units import Unit
 from coordwire.tables.report.summary import TableRows
 

@@ -15,8 +15,8 @@ from coordwire.logs import LogRecord, encode_log_record, find_record
 from coordwire.records import Record, batches, encode_batch
 from coordwire.tables.options import Options
 from coordwire.tables.readers import disk_lag
-from coordwire.tables.readers.log_copies import CopiedSegment, LogCopy
 from coordwire.tables.readers.sources import SOURCES, SourceDefinition, plan, read
+from coordwire.tables.readers.splits import CopiedSegment, LogCopy
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, read_records
 from tests.broker_sample import broker_sample
 from tests.tables import pipeline_steps

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -117,10 +116,3 @@ def test_options() -> None:
             parse_options({name: text})
     with pytest.raises(CoordwireError, match=r"there are batchSize, .*startingOffset"):
         parse_options({"nmae": ""})
-
-
-@pytest.mark.parametrize("name", SOURCES)
-def test_the_readers_of_each_source_are_there(name: str) -> None:
-    for reader in SOURCES[name].readers.values():
-        module, _, function = reader.partition(":")
-        assert callable(getattr(import_module(f"coordwire.tables.readers.{module}"), function))

@@ -15,9 +15,9 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline import units
-from coordwire.tables.readers import segment_records, sources
 from coordwire.tables.readers.files import find_files, open_bytes, open_stream
-from coordwire.tables.readers.sources import SOURCES, plan, plan_files, read
+from coordwire.tables.readers.segment_rows import read_records
+from coordwire.tables.readers.sources import SOURCES, plan, plan_files, read, reason_of
 from tests.tables import pipeline_steps
 
 ROOT = Path(__file__).parents[2]
@@ -164,21 +164,20 @@ def test_files_that_change_after_they_were_listed(tmp_path: Path, how: str) -> N
 def test_a_reader_that_fails_ends_no_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline_steps.put_segment(tmp_path / "in", "bad", 0, range(5))
     pipeline_steps.put_segment(tmp_path / "in", "good", 0, range(5))
-    sound = segment_records.read_records
 
     def broken(part: Any, *arguments: Any) -> Iterator[Any]:
         if part.topic == "bad":
             raise ValueError("not foreseen")
-        return sound(part, *arguments)
+        return read_records(part, *arguments)
 
-    monkeypatch.setattr(segment_records, "read_records", broken)
+    monkeypatch.setattr(units, "read_records", broken)
     assert pipeline_steps.run(tmp_path / "in", tmp_path / "out", tables=ALL).records == 5
     [row] = pipeline_steps.table_rows(tmp_path / "out", "quarantine")
     assert row["reason"] == "the reader failed: ValueError: not foreseen"
     assert row["end"] - row["start"] == (tmp_path / "in" / "bad-0" / LOG).stat().st_size
     with pytest.raises(units.UnitFailed, match=rf"bad-0/{LOG}: ValueError: not foreseen"):
         pipeline_steps.run(tmp_path / "in", tmp_path / "strict", tables=ALL, options=Options(mode="failfast"))
-    assert sources.reason_of(OSError(5, "Input/output error")) == "Input/output error"
+    assert reason_of(OSError(5, "Input/output error")) == "Input/output error"
 
 
 def test_a_lack_of_memory_fails_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +187,7 @@ def test_a_lack_of_memory_fails_the_task(tmp_path: Path, monkeypatch: pytest.Mon
     def starved(*arguments: Any) -> Iterator[Any]:
         raise MemoryError
 
-    monkeypatch.setattr(segment_records, "read_records", starved)
+    monkeypatch.setattr(units, "read_records", starved)
     with pytest.raises(units.UnitFailed, match=rf"large-0/{LOG}: MemoryError"):
         pipeline_steps.run(tmp_path / "in", tmp_path / "out", tables=ALL)
 
@@ -209,7 +208,10 @@ def test_rotated_captures_with_a_file_missing(tmp_path: Path) -> None:
 
     groups = plan(source, options)
     parts = [part for group in groups for part in group]
-    assert [(Path(part.path).name, len(part.rest)) for part in parts] == [("x.pcap", 2), ("x.pcap2", 0)]
+    assert [(Path(part.path).name, len(part.further_paths)) for part in parts] == [
+        ("x.pcap", 2),
+        ("x.pcap2", 0),
+    ]
     first = frames()
     assert first > 0
     files = [file for file in find_files([str(folder)]) if not file.trouble]

@@ -23,10 +23,9 @@ pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire
 
 from coordwire.records import Record, batches, encode_batch
 from coordwire.tables.options import Options
-from coordwire.tables.readers import object_ranges, segment_positions
+from coordwire.tables.readers import object_ranges, segment_reader
 from coordwire.tables.readers.rows import Bad
-from coordwire.tables.readers.segment_batches import read_batches
-from coordwire.tables.readers.segment_records import read_records
+from coordwire.tables.readers.segment_rows import read_batches, read_records
 from coordwire.tables.readers.sources import SOURCES, SourceDefinition, plan, read
 from coordwire.tables.readers.splits import Part
 from coordwire.tables.stores import RemoteStream, StoreError
@@ -104,7 +103,7 @@ def test_the_rows_of_local_files_by_any_split(
         for name, value in zip(("LEAST", "MOST", "IN_TURN"), tuning, strict=True):
             stack.enter_context(mock.patch.object(object_ranges, name, value))
         stack.enter_context(mock.patch.object(object_ranges, "SMALLEST", 1))
-        stack.enter_context(mock.patch.object(segment_positions, "LEAD", 600))
+        stack.enter_context(mock.patch.object(segment_reader, "LEAD", 600))
         whole = rows_of(str(place), options)
         assert rows_of("memory://logs", options) == whole
         assert rows_of("memory://logs", replace(options, split_size=size)) == whole
@@ -134,9 +133,9 @@ def test_a_stream_goes_on_where_it_would_in_a_local_file(
     found = []
     for place in (str(local), "memory://grown"):
         index = f"{place}/{INDEX}" if indexed else None
-        with mock.patch.object(segment_positions, "LEAD", 64):
+        with mock.patch.object(segment_reader, "LEAD", 64):
             part = Part("segment", f"{place}/{LOG}", len(data), 0, len(data), index=index)
-            found.append(segment_positions.resume_position(part, read))
+            found.append(segment_reader.resume_position(part, read))
     store.rm("/grown", recursive=True)
     assert found[0] == found[1] <= read
     assert found[0] == max(end for end in ends if end <= read)
@@ -174,7 +173,7 @@ def cost(found: list[Request]) -> tuple[int, int]:
 def test_the_last_of_a_segment_and_its_headers(
     s3: LocalS3, size: int, total: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segment_positions, "LEAD", total // 100)
+    monkeypatch.setattr(segment_reader, "LEAD", total // 100)
     count = total // size
     data = batches_of(count, size)
     bucket = f"sized-{size}"
@@ -267,7 +266,7 @@ def test_headers_that_scouts_find(
 
 
 def test_bytes_grow_as_the_file_does(s3: LocalS3, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_positions, "LEAD", 50_000)
+    monkeypatch.setattr(segment_reader, "LEAD", 50_000)
     spent = []
     for times in (1, 2, 4):
         data = bytearray(batches_of(40 * times, 20_000))

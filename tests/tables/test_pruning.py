@@ -147,7 +147,7 @@ def test_prune_reads_nothing_and_forgets_the_file(inputs: Path, tmp_path: Path) 
     theirs.write_bytes(b"a user's")
     shutil.rmtree(inputs / "orders-0")
     gone = str(inputs / "orders-0" / LOG)
-    with mock.patch("coordwire.tables.readers.segment_records.read_records", side_effect=AssertionError):
+    with mock.patch("coordwire.tables.readers.segment_rows.read_records", side_effect=AssertionError):
         assert pipeline.prune([str(inputs)], str(out)) == [gone]
     assert keys(out) == PAY
     assert paths(out, "files") == {str(inputs / "pay-0" / LOG), str(inputs / "meta.properties")}

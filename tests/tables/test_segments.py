@@ -19,8 +19,7 @@ from coordwire.errors import CorruptBatch
 from coordwire.records import Record, batches, encode_batch
 from coordwire.tables.options import Options, parse_options
 from coordwire.tables.readers.rows import Bad
-from coordwire.tables.readers.segment_batches import read_batches
-from coordwire.tables.readers.segment_records import read_records
+from coordwire.tables.readers.segment_rows import read_batches, read_records
 from coordwire.tables.readers.sources import SOURCES, plan, read
 from tests.broker_sample import OLD_FORMATS, SAMPLE, broker_sample
 from tests.tables.made_segments import START, partition, segment

@@ -11,20 +11,28 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from coordwire.broker.features import FEATURES, FeatureLevels
+from coordwire.broker.cluster.features import FEATURES, FeatureLevels
 from coordwire.broker.handlers.acls_api import create_acls, delete_acls, describe_acls
 from coordwire.broker.handlers.api_call import ApiCall, Handler, InvalidRequest
-from coordwire.broker.handlers.coordinators_api import find_coordinator
-from coordwire.broker.handlers.features_api import update_features
+from coordwire.broker.handlers.clients_api import (
+    alter_quotas,
+    describe_quotas,
+    push_telemetry,
+    telemetry_subscriptions,
+)
+from coordwire.broker.handlers.controller_api import describe_quorum, update_features
 from coordwire.broker.handlers.fetch_api import fetch
-from coordwire.broker.handlers.groups_api import groups
-from coordwire.broker.handlers.log_dirs_api import alter_log_dirs, describe_log_dirs
+from coordwire.broker.handlers.groups_api import find_coordinator, groups
 from coordwire.broker.handlers.metadata_api import describe_cluster, describe_topic_partitions, metadata
 from coordwire.broker.handlers.offsets_api import delete_records, epoch_ends, list_offsets
-from coordwire.broker.handlers.placement_api import alter_reassignments, elect_leaders, list_reassignments
+from coordwire.broker.handlers.placement_api import (
+    alter_log_dirs,
+    alter_reassignments,
+    describe_log_dirs,
+    elect_leaders,
+    list_reassignments,
+)
 from coordwire.broker.handlers.produce_api import produce
-from coordwire.broker.handlers.quorum_api import describe_quorum
-from coordwire.broker.handlers.quotas_api import alter_quotas, describe_quotas
 from coordwire.broker.handlers.scram_api import alter_users, describe_users
 from coordwire.broker.handlers.settings_api import (
     alter_settings,
@@ -32,7 +40,6 @@ from coordwire.broker.handlers.settings_api import (
     incrementally_alter_settings,
     list_resources,
 )
-from coordwire.broker.handlers.telemetry_api import push_telemetry, telemetry_subscriptions
 from coordwire.broker.handlers.topics_api import create_partitions, create_topics, delete_topics
 from coordwire.broker.handlers.transaction_views_api import (
     describe_producers,
@@ -47,7 +54,7 @@ from coordwire.broker.handlers.transactions_api import (
     init_producer_id,
     write_markers,
 )
-from coordwire.broker.released_versions import newest_versions
+from coordwire.broker.settings.released_versions import newest_versions
 from coordwire.enums import ErrorCode
 from coordwire.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse
 from coordwire.messages.api_versions import ApiVersion, FinalizedFeatureKey, SupportedFeatureKey

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from coordwire.broker.authorizer import CLUSTER
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.cluster_topics import ClusterPartition
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.topics import ClusterPartition
+from coordwire.broker.security.authorizer import CLUSTER
 from coordwire.codec import Message
 from coordwire.enums import AclOperation, AclResourceType, ErrorCode
 

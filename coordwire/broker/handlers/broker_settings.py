@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.settings import TOPIC_SETTINGS
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.settings.settings import TOPIC_SETTINGS
 from coordwire.enums import ConfigType
 
 __all__ = ["BrokerSetting", "broker_settings"]

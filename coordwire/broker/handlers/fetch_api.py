@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from functools import partial
 from uuid import UUID
 
-from coordwire.broker.fetch_sessions import FINAL_EPOCH, FetchKey, FetchSession
+from coordwire.broker.cluster.fetch_sessions import FINAL_EPOCH, FetchKey, FetchSession
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
 from coordwire.broker.log.partition_log import PartitionLog
-from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode, IsolationLevel
 from coordwire.messages import FetchRequest, FetchResponse

@@ -1,4 +1,4 @@
-"""All that the group coordinators answer: the request goes to them, and the answer comes from them."""
+"""Groups: FindCoordinator, and the requests that the group coordinators answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from functools import partial
 from typing import Any
 
 from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.enums import CoordinatorType, ErrorCode
+from coordwire.messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from coordwire.messages.find_coordinator import Coordinator
 
-__all__ = ["groups"]
+__all__ = ["find_coordinator", "groups"]
+
+# --- requests of groups ---
+
 
 _OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 """Read, Delete, Describe, DescribeConfigs, AlterConfigs: what a client may do to a group."""
@@ -27,3 +36,45 @@ def _with_operations(call: ApiCall, response: Any) -> None:
         if not group.error_code:
             group.authorized_operations = _OPERATIONS
     call.reply(response)
+
+
+# --- where coordinators are ---
+
+
+_BATCHES = 4
+
+
+def find_coordinator(call: ApiCall) -> FindCoordinatorResponse:
+    request: FindCoordinatorRequest = call.request
+    if call.version >= _BATCHES:
+        return FindCoordinatorResponse(
+            coordinators=[_coordinator(call, request.key_type, key) for key in request.coordinator_keys]
+        )
+    found = _coordinator(call, request.key_type, request.key)
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        error_message=found.error_message or ErrorCode(found.error_code).name,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
+
+
+def _coordinator(call: ApiCall, key_type: int, key: str) -> Coordinator:
+    refused = Coordinator(key=key, node_id=-1, host="", port=-1, error_code=int(ErrorCode.INVALID_REQUEST))
+    if key_type not in (CoordinatorType.GROUP, CoordinatorType.TRANSACTION):
+        kind = "share groups" if key_type == CoordinatorType.SHARE else f"key type {key_type}"
+        refused.error_message = f"this broker has no coordinator for {kind}"
+        return refused
+    try:
+        coordinators = call.cluster.groups if key_type == CoordinatorType.GROUP else call.cluster.transactions
+        node = call.cluster.nodes[coordinators.coordinator_of(key)]
+    except KeyError:
+        refused.error_code = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        refused.error_message = "the coordinator's node is down"
+        return refused
+    except OSError as error:
+        refused.error_code = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        refused.error_message = str(error)
+        return refused
+    return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from coordwire.broker.cluster_topics import (
+from coordwire.broker.cluster.topics import (
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,
     ClusterPartition,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from coordwire.broker.cluster_topics import ClusterPartition
+from coordwire.broker.cluster.topics import ClusterPartition
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
-from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.broker.log.validation import RefusedRecords
 from coordwire.enums import ErrorCode, IsolationLevel
 from coordwire.messages import (
     DeleteRecordsRequest,

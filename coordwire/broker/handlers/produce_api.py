@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import TypeAlias
 from uuid import UUID
 
-from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
+from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
-from coordwire.broker.log.refused_records import RefusedRecords
-from coordwire.broker.log.validation import one_batch
+from coordwire.broker.log.validation import RefusedRecords, one_batch
 from coordwire.coordinator.transactions import Place
 from coordwire.enums import ErrorCode
 from coordwire.messages import ProduceRequest, ProduceResponse

@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.cluster_topics import bad_name
-from coordwire.broker.documentation import (
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.topics import bad_name
+from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.broker.handlers.broker_settings import broker_settings
+from coordwire.broker.settings.setting_texts import (
     BROKER_DOCUMENTATION,
     GROUP_DOCUMENTATION,
     METRICS_DOCUMENTATION,
     TOPIC_DOCUMENTATION,
 )
-from coordwire.broker.handlers.api_call import ApiCall
-from coordwire.broker.handlers.broker_settings import broker_settings
-from coordwire.broker.settings import (
+from coordwire.broker.settings.settings import (
     GROUP_SETTINGS,
     METRICS_SETTINGS,
     TOPIC_SETTINGS,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.cluster_topics import ClusterTopic, bad_name
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.topics import ClusterTopic, bad_name
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.handlers.settings_api import described_settings
-from coordwire.broker.settings import TOPIC_SETTINGS, BadSetting, checked
+from coordwire.broker.settings.settings import TOPIC_SETTINGS, BadSetting, checked
 from coordwire.enums import ConfigSource, ErrorCode
 from coordwire.messages import (
     CreatePartitionsRequest,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordwire.broker.cluster_topics import bad_name
+from coordwire.broker.cluster.topics import bad_name
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.transactions import TransactionalId

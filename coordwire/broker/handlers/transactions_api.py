@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from coordwire.broker.cluster_topics import INTERNAL_TOPICS, OFFSETS_TOPIC
+from coordwire.broker.cluster.topics import INTERNAL_TOPICS, OFFSETS_TOPIC
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
 from coordwire.broker.handlers.groups_api import groups
 from coordwire.codec import Message

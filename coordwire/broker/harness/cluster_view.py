@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
-from coordwire.broker.harness.topic_making import make_topic
-from coordwire.broker.log.refused_records import RefusedRecords
-from coordwire.broker.log.validation import one_batch
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
+from coordwire.broker.harness.topics import make_topic
+from coordwire.broker.log.validation import RefusedRecords, one_batch
 from coordwire.codec import Message
 from coordwire.coordinator import RequestContext
 from coordwire.enums import ErrorCode

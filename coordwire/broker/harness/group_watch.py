@@ -17,7 +17,7 @@ from typing import Any
 
 from coordwire.broker.broker import Broker
 from coordwire.broker.harness.cluster_view import ask_coordinator
-from coordwire.broker.injection.settled import Settled
+from coordwire.broker.injection.waits import Settled
 from coordwire.broker.thread import BrokerThread
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.messages import (

@@ -20,9 +20,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from coordwire.broker.broker import Broker
-from coordwire.broker.broker_config import BrokerConfig
-from coordwire.broker.cluster_moves import ClusterMoves
-from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.harness.cluster_view import (
     StoredRecord,
     Value,
@@ -32,9 +30,11 @@ from coordwire.broker.harness.cluster_view import (
 )
 from coordwire.broker.harness.exchange_log import Exchange
 from coordwire.broker.harness.group_watch import GroupUnderTest
-from coordwire.broker.harness.topic_making import make_topic
+from coordwire.broker.harness.topics import make_topic
 from coordwire.broker.harness.traffic import Traffic
+from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
+from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.thread import BrokerThread
 from coordwire.codec.names import suggestion
 

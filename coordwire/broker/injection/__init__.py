@@ -5,7 +5,8 @@
     fault_rule.py        a rule; fault_text.py: the same as text
     fault_registry.py    the rules of a broker, with a handle for each
     faulted_call.py      one request that rules take
-    settled.py           results that are waited for, in threads and in coroutines
+    cluster_moves.py     leaders, coordinators and nodes that move, log directories that fail
+    waits.py             results that are waited for, in threads and in coroutines
 
 Rules: a broker without rules does not come here at all. Everything may be called from any thread.
 """
@@ -13,7 +14,7 @@ Rules: a broker without rules does not come here at all. Everything may be calle
 from coordwire.broker.injection.fault_registry import FaultHandle, FaultNotReached, Faults
 from coordwire.broker.injection.fault_rule import FaultRule, FaultyRule, Incoming
 from coordwire.broker.injection.fault_text import parse_fault
-from coordwire.broker.injection.settled import Settled
+from coordwire.broker.injection.waits import Settled
 
 __all__ = [
     "FaultHandle",

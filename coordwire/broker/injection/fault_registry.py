@@ -21,8 +21,8 @@ from typing import Any
 
 from coordwire.broker.injection.fault_rule import FaultRule, Incoming
 from coordwire.broker.injection.fault_text import api_keys, error_of, parse_fault
-from coordwire.broker.injection.settled import Settled, Waits
 from coordwire.broker.injection.subjects import Level
+from coordwire.broker.injection.waits import Settled, Waits
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.broker.log.validation import RefusedRecords
 from coordwire.enums import ErrorCode
 from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import RecordBatch

@@ -14,14 +14,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from struct import Struct
 
-from coordwire.broker.log.refused_records import RefusedRecords
 from coordwire.enums import ErrorCode
 from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, counted
 from coordwire.records import Record, RecordBatch, backend, batches, encode_batch
 from coordwire.records.batch import APPEND_TIME, CRC_AT, CRC_FROM, LOG_APPEND_TIME
 from coordwire.records.compression.codecs import Codec
 
-__all__ = ["AppendRules", "ValidBatch", "one_batch", "stamped", "validated"]
+__all__ = ["AppendRules", "RefusedRecords", "ValidBatch", "one_batch", "stamped", "validated"]
+
+
+class RefusedRecords(Exception):
+    """Records that are not appended. records: index and reason of each one that is wrong."""
+
+    def __init__(
+        self, code: ErrorCode, message: str | None = None, records: tuple[tuple[int, str], ...] = ()
+    ) -> None:
+        super().__init__(message or code.name)
+        self.code = int(code)
+        self.message = message
+        self.records = records
+
 
 _OFFSET, _INT, _SHORT = Struct(">q"), Struct(">i"), Struct(">h")
 _MAGIC_AT, _NEWEST_MAGIC = 16, 2

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     inputs, status = _expanded(options)
     times.make_absolute(options, _span(options))
     search = _Search(options)
-    if tables.is_asked_for(options):
+    if tables.writes_tables(options):
         with tables.writing(options) as output:
             # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
             return max(status, _read(tables.chains(options.files), options, output, search))

@@ -23,10 +23,9 @@ from coordwire.cli.selection.survey import Survey
 from coordwire.cli.terminal import chosen_format
 from coordwire.errors import UnreadableRange, counted
 from coordwire.tables.options import Options
-from coordwire.tables.readers.disk_lag import lag_rows
+from coordwire.tables.readers.disk_lag import lag_inputs, lag_rows
 from coordwire.tables.readers.file_origins import Origins
 from coordwire.tables.readers.files import find_files
-from coordwire.tables.readers.log_copies import lag_inputs
 
 LagRow = dict[str, Any]
 HEAD = ("group", "topic", "committed", "end", "lag")

@@ -184,7 +184,7 @@ def _advertised(text: str | None, nodes: int) -> list[tuple[str, int]]:
 
 def _topic(text: str, default: int) -> tuple[str, int]:
     name, _, count = text.partition(":")
-    from coordwire.broker.cluster_topics import bad_name
+    from coordwire.broker.cluster.topics import bad_name
 
     reason = bad_name(name)
     if reason is not None:

@@ -1,4 +1,4 @@
-"""Server-side assignors (KIP-848): who gets which partitions, equal to Apache Kafka's own choice."""
+"""Server-side assignors (KIP-848), whose targets equal those of Apache Kafka."""
 
 from collections.abc import Mapping
 

@@ -23,39 +23,39 @@ def range_targets(spec: GroupSpec) -> Mapping[str, Target]:
 
 
 def _equal_targets(spec: GroupSpec, members: list[str]) -> Mapping[str, Target]:
-    """All have the first one's topics."""
-    found: dict[str, dict[UUID, tuple[int, ...]]] = {member_id: {} for member_id in members}
+    """The targets of members that all have the first member's topics."""
+    targets: dict[str, dict[UUID, tuple[int, ...]]] = {member_id: {} for member_id in members}
     topics = spec.members[members[0]].topics if members else ()
     for topic in topics:
         for member_id, share in zip(members, _shares(spec.partitions[topic], len(members)), strict=False):
-            found[member_id][topic] = share
+            targets[member_id][topic] = share
     return {
         member_id: topics_in_order(target, _capacity(len(target), len(topics)))
-        for member_id, target in found.items()
+        for member_id, target in targets.items()
     }
 
 
 def _mixed_targets(spec: GroupSpec, members: list[str]) -> Mapping[str, Target]:
     group = NumberedGroup(spec, members)
-    found: list[dict[int, tuple[int, ...]]] = [{} for _ in members]
+    shares_of: list[dict[int, tuple[int, ...]]] = [{} for _ in members]
     for topic, subscribers in enumerate(group.subscribers):
         shares = _shares(group.partitions[topic], len(subscribers))
         for index, share in zip(subscribers, shares, strict=False):
-            found[index][topic] = share
+            shares_of[index][topic] = share
     places: dict[int, dict[int, int]] = {}
     targets: dict[str, Target] = {}
-    for index, (member_id, target) in enumerate(zip(members, found, strict=True)):
+    for index, (member_id, target) in enumerate(zip(members, shares_of, strict=True)):
         topics = list(target)
         if len(topics) > 1:
             kind = group.kinds[index]
             if group.shares_kinds:
                 place = places.get(kind)
                 if place is None:
-                    wanted = group.wanted[kind]
-                    place = places[kind] = dict(zip(wanted, range(len(wanted)), strict=True))
+                    numbers = group.subscriptions[kind]
+                    place = places[kind] = dict(zip(numbers, range(len(numbers)), strict=True))
                 topics.sort(key=place.__getitem__)
             else:
-                topics = list(filter(target.__contains__, group.wanted[kind]))
+                topics = list(filter(target.__contains__, group.subscriptions[kind]))
             capacity = _capacity(len(topics), spec.members[member_id].subscribed)
             topics.sort(key=group.buckets(capacity).__getitem__)
         targets[member_id] = {group.topics[topic]: target[topic] for topic in topics}
@@ -63,7 +63,7 @@ def _mixed_targets(spec: GroupSpec, members: list[str]) -> Mapping[str, Target]:
 
 
 def _capacity(size: int, expected: int) -> int:
-    """Of a table with this many topics that was made for as many as were expected."""
+    """The capacity of a table of this size, which was made for an expected size."""
     return capacity_for(size, initial_capacity(int(expected / 0.75) + 1))
 
 
@@ -74,7 +74,7 @@ def _rank(spec: GroupSpec, member_id: str) -> tuple[bool, bytes]:
 
 
 def _shares(partitions: int, members: int) -> Iterator[tuple[int, ...]]:
-    """Each member's part: as equal as can be, the larger ones first; nothing for those who get nothing."""
+    """The members' shares, as equal as possible, larger ones first; without the empty ones."""
     least, extra = divmod(partitions, members)
     start = 0
     for index in range(min(partitions, members)):

@@ -24,8 +24,8 @@ __all__ = ["Assignor", "GroupSpec", "MemberSpec", "TargetTable", "fixed_targets"
 class MemberSpec:
     """A member as an assignor sees it. Never changed; not frozen, since that takes twice the time to make.
 
-    topics: that exist, of those that it subscribes to; subscribed: how many it subscribes to. target: what
-    it was last assigned.
+    topics: the existing ones of its subscription; subscribed: the number of all of them. target: its last
+    assignment.
     """
 
     instance_id: str | None
@@ -39,8 +39,8 @@ class GroupSpec:
     """A group as an assignor sees it.
 
     members: in the order of Apache Kafka's hash table. homogeneous: whether all subscribe to the same
-    topics. partitions: of each topic that a member subscribes to. assigned_before: all targets that the
-    group has, those of members that are gone included.
+    topics. partitions: of each topic that a member subscribes to. assigned_before: all targets of the
+    group, those of former members included.
     """
 
     members: Mapping[str, MemberSpec]
@@ -50,14 +50,11 @@ class GroupSpec:
 
 
 Assignor: TypeAlias = Callable[[GroupSpec], Mapping[str, Target]]
-"""Gives each member its target; a member that is missing in the answer gets nothing.
-
-The one of a test may be any such function.
-"""
+"""Gives each member its target; a member without one gets nothing. A test's own may be any such function."""
 
 
 class _PartitionSet:
-    """A HashSet of partition numbers: it remembers how large it was."""
+    """A HashSet of partition numbers, with the capacity of its largest size."""
 
     __slots__ = ("_capacity", "_partitions")
 
@@ -81,13 +78,13 @@ class _PartitionSet:
 
 
 class TargetTable:
-    """A target that is being changed: a copy of what the member had."""
+    """A copy of a member's target, to be changed."""
 
-    __slots__ = ("_added", "_capacity", "_kept")
+    __slots__ = ("_added", "_capacity", "_retained")
 
     def __init__(self, target: Target) -> None:
         self._capacity = capacity_for(len(target), initial_capacity(len(target)))
-        self._kept = {
+        self._retained = {
             topic: _PartitionSet(partitions, copied_set_capacity(len(partitions)))
             for topic, partitions in target.items()
         }
@@ -95,10 +92,10 @@ class TargetTable:
 
     def add(self, topic: UUID, partition: int, capacity: int = MIN_CAPACITY) -> None:
         """capacity: of the set for a topic that is new."""
-        # Java's computeIfAbsent makes room first, for what is there, whether or not it adds a topic; and what
-        # it adds comes before the other keys of its bucket.
-        self._capacity = capacity_for(len(self._kept) + len(self._added), self._capacity)
-        partitions = self._kept.get(topic)
+        # Java's computeIfAbsent makes room first, whether or not it inserts; and it inserts before the
+        # other keys of the bucket.
+        self._capacity = capacity_for(len(self._retained) + len(self._added), self._capacity)
+        partitions = self._retained.get(topic)
         if partitions is None:
             partitions = self._added.get(topic)
         if partitions is None:
@@ -106,7 +103,7 @@ class TargetTable:
         partitions.add(partition)
 
     def remove(self, topic: UUID, partition: int) -> None:
-        for topics in (self._kept, self._added):
+        for topics in (self._retained, self._added):
             partitions = topics.get(topic)
             if partitions is not None:
                 partitions.discard(partition)
@@ -114,11 +111,11 @@ class TargetTable:
                     del topics[topic]
 
     def remove_topic(self, topic: UUID) -> None:
-        self._kept.pop(topic, None)
+        self._retained.pop(topic, None)
         self._added.pop(topic, None)
 
     def target(self) -> Target:
-        topics = dict(reversed(self._added.items())) | self._kept
+        topics = dict(reversed(self._added.items())) | self._retained
         return {
             topic: partitions.in_order()
             for topic, partitions in topics_in_order(topics, self._capacity).items()

@@ -52,8 +52,8 @@ def _equal_targets(spec: GroupSpec) -> Mapping[str, Target]:
         may_have_extra = extra > 0
         quota, table = least + may_have_extra, None
         if member.target:
-            quota, table, taken = _kept(member.target, topics, quota)
-            unassigned += taken
+            quota, table, released = _retain(member.target, topics, quota)
+            unassigned += released
         if quota and may_have_extra and len(spec.members) - index > extra:
             quota -= 1
         elif may_have_extra:
@@ -77,8 +77,8 @@ def _equal_targets(spec: GroupSpec) -> Mapping[str, Target]:
 
 def _unassigned(spec: GroupSpec, topics: Mapping[UUID, None]) -> list[tuple[UUID, int]]:
     assigned: dict[UUID, set[int]] = {topic: set() for topic in topics}
-    for one in filter(None, spec.assigned_before):
-        for topic, partitions in one.items():
+    for target in filter(None, spec.assigned_before):
+        for topic, partitions in target.items():
             if topic in assigned:
                 assigned[topic].update(partitions)
     return [
@@ -89,12 +89,12 @@ def _unassigned(spec: GroupSpec, topics: Mapping[UUID, None]) -> list[tuple[UUID
     ]
 
 
-def _kept(
+def _retain(
     target: Target, topics: Mapping[UUID, None], quota: int
 ) -> tuple[int, TargetTable | None, list[tuple[UUID, int]]]:
-    """What is left of a member's quota; its new target, if it loses something; what it loses to others."""
+    """The rest of a member's quota; its new target, if it changes; the partitions that it releases."""
     table: TargetTable | None = None
-    taken: list[tuple[UUID, int]] = []
+    released: list[tuple[UUID, int]] = []
     for topic, partitions in target.items():
         if topic not in topics:
             table = table or TargetTable(target)
@@ -105,9 +105,9 @@ def _kept(
             table = table or TargetTable(target)
             for partition in partitions[quota:]:
                 table.remove(topic, partition)
-                taken.append((topic, partition))
+                released.append((topic, partition))
             quota = 0
-    return quota, table, taken
+    return quota, table, released
 
 
 # --- different subscriptions ---
@@ -122,7 +122,7 @@ def balanced_targets(spec: GroupSpec) -> Mapping[str, Target]:
 
 
 class _Balancer:
-    """Who owns which partition, and each member's rank: how many partitions it has, then its number.
+    """The owners of partitions, and each member's rank: its number of partitions, then its index.
 
     A rank is one integer, load * members + number, so that sorting ranks sorts members.
     """
@@ -134,7 +134,7 @@ class _Balancer:
         self._ranks = list(range(self._count))
         self._owners = [[_NOBODY] * partitions for partitions in group.partitions]
         self._tables: dict[int, NumberedTarget] = {}
-        self._wanted: dict[int, set[int]] = {}
+        self._subscribed: dict[int, set[int]] = {}
         self._least = 0
         self._readers: dict[int, Callable[[list[int]], tuple[int, ...]]] = {}
         self._capacities = []
@@ -143,7 +143,7 @@ class _Balancer:
             self._capacities.append(initial_capacity(int(expected / 0.75) + 1))
 
     def targets(self) -> Mapping[str, Target]:
-        self._keep()
+        self._take_retained()
         self._assign_rest()
         self._balance()
         return {
@@ -153,36 +153,38 @@ class _Balancer:
             for index, member_id in enumerate(self.group.members)
         }
 
-    def _kept(self, index: int) -> dict[int, Collection[int]]:
-        """What the member has of topics that it still subscribes to."""
+    def _retained(self, index: int) -> dict[int, Collection[int]]:
+        """The member's partitions of topics that it still subscribes to."""
         group = self.group
         target = self._spec.members[group.members[index]].target
         if not target:
             return {}
         kind = group.kinds[index]
         numbers = group.numbers(target)
-        wanted = self._wanted.get(kind)
-        if wanted is None:
+        subscribed = self._subscribed.get(kind)
+        if subscribed is None:
             if group.shares_kinds:
-                wanted = self._wanted[kind] = set(group.wanted[kind])
+                subscribed = self._subscribed[kind] = set(group.subscriptions[kind])
             else:
-                wanted = set(numbers).intersection(group.wanted[kind])
-        if wanted.issuperset(numbers):
+                subscribed = set(numbers).intersection(group.subscriptions[kind])
+        if subscribed.issuperset(numbers):
             return dict(zip(numbers, target.values(), strict=True))
         return {
-            number: found for number, found in zip(numbers, target.values(), strict=True) if number in wanted
+            number: partitions
+            for number, partitions in zip(numbers, target.values(), strict=True)
+            if number in subscribed
         }
 
-    def _keep(self) -> None:
+    def _take_retained(self) -> None:
         all_owners = self._owners
         for index, member_id in enumerate(self.group.members):
             target = self._spec.members[member_id].target
             if not target:
                 continue
-            kept = self._kept(index)
-            self._ranks[index] += sum(map(len, kept.values())) * self._count
+            retained = self._retained(index)
+            self._ranks[index] += sum(map(len, retained.values())) * self._count
             try:
-                for topic, partitions in kept.items():
+                for topic, partitions in retained.items():
                     owners = all_owners[topic]
                     for partition in partitions:
                         if partition < 0:
@@ -190,21 +192,21 @@ class _Balancer:
                         owners[partition] = index
             except IndexError:
                 raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
-            if len(kept) < len(target):
-                self._tables[index] = NumberedTarget(len(target), kept)
+            if len(retained) < len(target):
+                self._tables[index] = NumberedTarget(len(target), retained)
 
     def _ranks_of(self, topic: int) -> tuple[int, ...]:
         """The ranks of a topic's subscribers, in the order of members."""
         members = self.group.subscribers[topic]
         reader = self._readers.get(id(members))
         if reader is None:
-            # One alone would not come as a tuple.
+            # A single item would not come as a tuple.
             reader = itemgetter(*members) if len(members) > 1 else _single(members[0])
             self._readers[id(members)] = reader
         return reader(self._ranks)
 
     def _sorted(self, topics: list[int]) -> list[int]:
-        """Those with the most partitions a subscriber first; then those with the fewest subscribers."""
+        """Sort topics: by most partitions a subscriber, then by fewest subscribers."""
         group = self.group
 
         def rank(topic: int) -> tuple[float, int, tuple[int, int]]:
@@ -219,7 +221,7 @@ class _Balancer:
             for topic, owners in enumerate(self._owners)
             if _NOBODY in owners
         }
-        given: list[list[tuple[int, int]]] = [[] for _ in self.group.members]
+        gains: list[list[tuple[int, int]]] = [[] for _ in self.group.members]
         ranks, count = self._ranks, self._count
         for topic in self._sorted(list(free)):
             members = self._least_loaded(topic, len(free[topic]))
@@ -232,28 +234,28 @@ class _Balancer:
             for index in members:
                 ranks[index] += count
             deque(
-                map(list.append, map(given.__getitem__, members), zip(repeat(topic), free[topic])), maxlen=0
+                map(list.append, map(gains.__getitem__, members), zip(repeat(topic), free[topic])), maxlen=0
             )
-        for index, partitions in enumerate(given):
+        for index, partitions in enumerate(gains):
             if partitions:
                 self._table(index).add_all(partitions)
 
     def _least_loaded(self, topic: int, count: int) -> list[int]:
-        """Who takes this many partitions: the least loaded in turn, whom others join at their level."""
+        """The members that take this many partitions: the least loaded ones in turn, level by level."""
         of_members = self._ranks_of(topic)
         level = min(of_members) // self._count
-        # Those of the first level are in order; most often they are enough.
+        # Members of the first level are in order; most often they are enough.
         bound = (level + 1) * self._count
         first = [rank for rank in of_members if rank < bound]
         if len(first) >= count:
             below = bound - self._count
             return [rank - below for rank in first[:count]]
         ranks = sorted(of_members)
-        found: list[int] = []
-        while len(found) < count:
+        takers: list[int] = []
+        while len(takers) < count:
             level += 1
-            found += ranks[: bisect_left(ranks, level * self._count)]
-        return [rank % self._count for rank in found[:count]]
+            takers += ranks[: bisect_left(ranks, level * self._count)]
+        return [rank % self._count for rank in takers[:count]]
 
     def _balance(self) -> None:
         shared = [topic for topic, members in enumerate(self.group.subscribers) if len(members) > 1]
@@ -268,7 +270,7 @@ class _Balancer:
                     last_changed = index
 
     def _balance_topic(self, topic: int) -> int:
-        """How many partitions moved."""
+        """Balance a topic, and return the number of moved partitions."""
         count = self._count
         top = max(map(self._ranks.__getitem__, self._owners[topic]), default=0) // count
         if top - self._least <= 1:
@@ -301,7 +303,7 @@ class _Balancer:
         table = self._tables.get(index)
         if table is None:
             target = self._spec.members[self.group.members[index]].target
-            table = self._tables[index] = NumberedTarget(len(target), self._kept(index))
+            table = self._tables[index] = NumberedTarget(len(target), self._retained(index))
         return table
 
     def _move(self, topic: int, partition: int, index: int) -> None:
@@ -366,7 +368,7 @@ class _Loads:
         """The next member to take a partition from; -1 if there is none left."""
         if self._most_next < self._most_start:
             if self._most_end <= self._most_start and self._most_start > 0:
-                # All of the range were excluded: go on at the level of the next member.
+                # All members of the range were excluded: continue at the level of the next member.
                 self._most_level = self._load(self._most_start - 1)
             else:
                 self._most_level -= 1
@@ -379,7 +381,7 @@ class _Loads:
         return self._members[self._most_next + 1]
 
     def exclude_most_loaded(self) -> None:
-        """The member given last has no partition of this topic: put it outside of the range."""
+        """Put the last most loaded member, which has no partition of this topic, outside of the range."""
         members, last = self._members, self._most_end - 1
         at = self._most_next + 1
         members[at], members[last] = members[last], members[at]

@@ -1,10 +1,10 @@
-"""A rebalance: from the first sign to the new generation, with the timers that bound it.
+"""The rebalance of a classic group, from its cause to the new generation, with its timers.
 
     Empty -> PreparingRebalance      wait the initial delay, longer while members join
     Stable, Completing -> Preparing  wait until all members have joined, at most the rebalance time-out
     all joined -> Completing         answer every JoinGroup; members have the rebalance time-out for SyncGroup
 
-Members that fail are found here too: a session that ends may begin a rebalance, or complete one.
+A session that ends may begin a rebalance, or complete one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SESSION = "heartbeat"
 def keep_alive(
     state: State, group: ClassicGroupModel, member: ClassicMember, timeout_ms: int | None = None
 ) -> None:
-    """Begin a member's session anew; by default with the time-out that it asked for."""
+    """Begin a member's session anew; by default with the time-out of its JoinGroup."""
     if timeout_ms is None:
         timeout_ms = member.session_timeout_ms
     if not state.timers.renew((_SESSION, group.group_id, member.member_id), state.now + timeout_ms):
@@ -52,7 +52,7 @@ def keep_alive(
 
 
 def keep_pending_alive(state: State, group: ClassicGroupModel, member_id: str, timeout_ms: int) -> None:
-    """Begin the session of a member, or of an id that was given out and has not joined."""
+    """Begin the session of a member, or of an id that a client got and has not joined with."""
     group_id = group.group_id
     key = (_SESSION, group_id, member_id)
     state.set_timer(key, timeout_ms, lambda: expire_session(state, group_id, member_id))
@@ -63,7 +63,7 @@ def cancel_session(state: State, group: ClassicGroupModel, member_id: str) -> No
 
 
 def expire_session(state: State, group_id: str, member_id: str) -> Result:
-    """A session ended: the member is out, unless it waits for an answer."""
+    """End a session: remove the member, unless it waits for an answer."""
     group = find_classic(state, group_id)
     if group is None or group.state is GroupState.DEAD:
         return NOTHING
@@ -75,7 +75,7 @@ def expire_session(state: State, group_id: str, member_id: str) -> Result:
     member = group.members.get(member_id)
     if member is None or member.satisfies_heartbeat:
         return NOTHING
-    # A new member's JoinGroup may be parked still; its client shall join anew if it is alive.
+    # A new member's JoinGroup may be parked still; its client has to join again if it is alive.
     unknown = int(ErrorCode.UNKNOWN_MEMBER_ID)
     group.answer_join(member, JoinGroupResponse(error_code=unknown))
     state.listener.member_left(state.now, group, member, "session_timeout")
@@ -95,7 +95,7 @@ def _join_key(group: ClassicGroupModel) -> str:
 
 
 def rebalance_or_complete(state: State, group: ClassicGroupModel) -> Result:
-    """Begin a rebalance; in one that is under way, complete the join phase if no member is missing."""
+    """Begin a rebalance, or complete the join phase of the current one if no member is missing."""
     if group.can_rebalance:
         return prepare_rebalance(state, group)
     return complete_if_all_joined(state, group)
@@ -121,7 +121,7 @@ def prepare_rebalance(state: State, group: ClassicGroupModel) -> Result:
 
 
 def complete_if_all_joined(state: State, group: ClassicGroupModel) -> Result:
-    """Complete the join phase if no member is missing, or if its time was over before anybody joined."""
+    """Complete the join phase if no member is missing, or if its time ended before a member joined."""
     if group.state is not GroupState.PREPARING_REBALANCE:
         return NOTHING
     if not group.overdue and (group.previous_state is GroupState.EMPTY or not group.all_joined):
@@ -130,10 +130,10 @@ def complete_if_all_joined(state: State, group: ClassicGroupModel) -> Result:
 
 
 def _delay_join(state: State, group: ClassicGroupModel, delay_ms: int, remaining_ms: int) -> None:
-    """Give an empty group time for more members to come."""
+    """Give an empty group time for more members to join."""
     group_id = group.group_id
 
-    def over() -> Result:
+    def end() -> Result:
         group = find_classic(state, group_id)
         if group is None:
             return NOTHING
@@ -144,21 +144,21 @@ def _delay_join(state: State, group: ClassicGroupModel, delay_ms: int, remaining
         _delay_join(state, group, longer, max(remaining_ms - delay_ms, 0))
         return NOTHING
 
-    state.set_timer(_join_key(group), delay_ms, over)
+    state.set_timer(_join_key(group), delay_ms, end)
 
 
 def _limit_join(state: State, group: ClassicGroupModel) -> None:
     group_id = group.group_id
 
-    def over() -> Result:
+    def end() -> Result:
         group = find_classic(state, group_id)
         return NOTHING if group is None else _complete_join(state, group)
 
-    state.set_timer(_join_key(group), group.rebalance_timeout_ms, over)
+    state.set_timer(_join_key(group), group.rebalance_timeout_ms, end)
 
 
 def _complete_join(state: State, group: ClassicGroupModel) -> Result:
-    """End the join phase: dynamic members that have not joined are out, the others get a generation."""
+    """End the join phase: remove dynamic members that have not joined; the others get a generation."""
     state.timers.cancel(_join_key(group))
     group.overdue = False
     absent = [
@@ -173,8 +173,8 @@ def _complete_join(state: State, group: ClassicGroupModel) -> Result:
     if group.state is GroupState.DEAD:
         return NOTHING
     if not group.elect_joined_leader() and group.members:
-        # Only static members are left, and none has joined: wait until one does or its session ends. A timer
-        # of no time would come round for ever; without one, the next that joins completes the phase.
+        # Only static members remain, and none has joined: wait until one joins or its session ends. A timer
+        # of no time would fire for ever; without a timer, the next member that joins completes the phase.
         group.overdue = group.rebalance_timeout_ms <= 0
         if not group.overdue:
             _limit_join(state, group)
@@ -213,7 +213,7 @@ def cancel_sync_timer(state: State, group: ClassicGroupModel) -> None:
 def _limit_sync(state: State, group: ClassicGroupModel) -> None:
     group_id, generation = group.group_id, group.generation
 
-    def over() -> Result:
+    def end() -> Result:
         group = find_classic(state, group_id)
         if (
             group is None
@@ -223,18 +223,18 @@ def _limit_sync(state: State, group: ClassicGroupModel) -> None:
         ):
             return NOTHING
         for member_id in list(group.pending_syncs):
-            gone = group.members.get(member_id)
-            if gone is not None:
-                state.listener.member_left(state.now, group, gone, "not_rejoined")
+            member = group.members.get(member_id)
+            if member is not None:
+                state.listener.member_left(state.now, group, member, "not_rejoined")
             group.remove(member_id)
             cancel_session(state, group, member_id)
         return prepare_rebalance(state, group)
 
-    state.set_timer(_sync_key(group), group.rebalance_timeout_ms, over)
+    state.set_timer(_sync_key(group), group.rebalance_timeout_ms, end)
 
 
 def refuse_parked_syncs(state: State, group: ClassicGroupModel, error: int) -> None:
-    """Take back all assignments; members that wait for theirs get an error."""
+    """Remove all assignments; members that wait for an assignment get an error."""
     for member in group.members.values():
         member.assignment = b""
     _answer_syncs(state, group, error)
@@ -255,5 +255,5 @@ def _answer_syncs(state: State, group: ClassicGroupModel, error: int) -> None:
             error_code=error,
         )
         if group.answer_sync(member, response):
-            # Its session may have ended while the answer was parked, unnoticed.
+            # Its session may have ended while the answer was parked.
             keep_alive(state, group, member)

@@ -45,7 +45,7 @@ __all__ = ["heartbeat", "join", "leave", "leaving_members", "replace_static_memb
 # --- JoinGroup ---
 
 _KNOWN_ID_REQUIRED = 4
-"""The first version that must know its member id."""
+"""The first version whose clients must know their member id."""
 
 
 def join(
@@ -54,9 +54,12 @@ def join(
     version: int,
     context: RequestContext,
     reply: Reply,
-    before: Sequence[LogRecord] = (),
+    tombstones: Sequence[LogRecord] = (),
 ) -> Result:
-    """before: records that end an empty group of another type, whose place this group takes."""
+    """Let a member join.
+
+    tombstones: of an empty consumer group that this group replaces.
+    """
     group = find_classic(state, request.group_id)
     created = group is None
     if group is None:
@@ -64,12 +67,12 @@ def join(
             return _refuse_join(reply, request.member_id, ErrorCode.UNKNOWN_MEMBER_ID)
         group = ClassicGroupModel(request.group_id, state.now)
         state.groups[request.group_id] = group
-        if before:
+        if tombstones:
             state.listener.became_classic(state.now, group, request.member_id or None)
     if not _has_room(state, group, request.member_id):
-        gone = group.members.get(request.member_id)
-        if gone is not None:
-            state.listener.member_left(state.now, group, gone, "removed")
+        removed = group.members.get(request.member_id)
+        if removed is not None:
+            state.listener.member_left(state.now, group, removed, "removed")
         group.remove(request.member_id)
         result = _refuse_join(reply, "", ErrorCode.GROUP_MAX_SIZE_REACHED)
     elif request.member_id:
@@ -77,17 +80,17 @@ def join(
     else:
         result = _join_new(state, group, request, version, context, reply)
     if created and result is NOTHING:
-        # The group is in the log from its first moment, so that the log and the state never differ.
+        # The group is written at once, so that the log and the state never differ.
         def appended(error: int) -> None:
             if error:
                 reply.send(JoinGroupResponse(error_code=translated(error)))
 
-        return Result([*before, new_classic_group_record(group)], on_append=appended, replay=False)
+        return Result([*tombstones, new_classic_group_record(group)], on_append=appended, replay=False)
     return result
 
 
 def _has_room(state: State, group: ClassicGroupModel, member_id: str) -> bool:
-    """Whether one more fits; while members join, those that did are counted."""
+    """Whether the group has room for the member; in a join phase only joined members count."""
     limit = state.config.group_max_size
     if group.state is GroupState.PREPARING_REBALANCE:
         member = group.members.get(member_id)
@@ -153,16 +156,16 @@ def _join_known(
     leader = group.is_leader(member_id)
     match group.state:
         case GroupState.COMPLETING_REBALANCE if unchanged:
-            # The answer was lost, perhaps: the current generation, once more.
+            # The answer may have been lost: send the current generation once more.
             return _current_generation(group, member_id, reply, with_members=leader)
         case GroupState.STABLE if unchanged and not leader:
             return _current_generation(group, member_id, reply, with_members=False)
         case GroupState.EMPTY:
             return _refuse_join(reply, member_id, ErrorCode.UNKNOWN_MEMBER_ID)
-    # A leader's JoinGroup asks for a rebalance: of topics that changed, only it knows.
-    before = member.protocols
+    # A leader's JoinGroup asks for a rebalance: only the leader knows of changed topics.
+    previous = member.protocols
     group.update(member, protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
-    state.listener.member_rejoined(group, member, before)
+    state.listener.member_rejoined(group, member, previous)
     return rebalance_or_complete(state, group)
 
 
@@ -196,7 +199,7 @@ def _add(
         group.member_added = True
     group.add(member, reply)
     state.listener.member_joined(state.now, group, member, None)
-    # A parked client sends no heartbeats; one that is gone must not stay in the group for ever.
+    # A parked client sends no heartbeats; a client that has gone away must not stay in the group for ever.
     keep_alive(state, group, member, state.config.new_member_join_timeout_ms)
     return rebalance_or_complete(state, group)
 
@@ -230,14 +233,14 @@ def replace_static_member(
     leader = group.leader
     member = group.replace_static(instance_id, old_id, new_id)
     keep_alive(state, group, member)
-    before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
+    previous = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
     group.update(member, protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
 
-    def tell() -> None:
+    def report() -> None:
         state.listener.member_joined(state.now, group, member, old_id)
 
     if group.state in (GroupState.COMPLETING_REBALANCE, GroupState.PREPARING_REBALANCE):
-        tell()
+        report()
     if group.state is GroupState.COMPLETING_REBALANCE:
         # The leader may have been given the old id to assign to.
         return prepare_rebalance(state, group)
@@ -246,14 +249,14 @@ def replace_static_member(
     if group.state is GroupState.PREPARING_REBALANCE:
         return complete_if_all_joined(state, group)
     if (group.protocol or "") != group.selected_protocol():
-        tell()
+        report()
         return rebalance_or_complete(state, group)
 
     def appended(error: int) -> None:
         if error:
-            group.update(member, *before, None)
+            group.update(member, *previous, None)
             if new_id not in group.members:
-                return  # it left meanwhile; the request is answered with the error alone
+                return  # the member left meanwhile; the request is answered with the error alone
             old = group.replace_static(instance_id, new_id, old_id)
             keep_alive(state, group, old)
             reply.send(
@@ -263,10 +266,10 @@ def replace_static_member(
                 )
             )  # fmt: skip
             return
-        tell()
+        report()
         leads = version >= _SKIPS_ASSIGNMENT and group.is_leader(new_id)
         if leads and group.state in (GroupState.PREPARING_REBALANCE, GroupState.DEAD):
-            return  # another generation is on its way, in which it will be
+            return  # the member will be in the next generation
         group.answer_join(
             member,
             JoinGroupResponse(
@@ -316,11 +319,11 @@ def _sync_error(group: ClassicGroupModel, request: SyncGroupRequest) -> int:
         return refusal.code
     if request.generation_id != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    for told, known in (
+    for requested, current in (
         (request.protocol_type, group.protocol_type),
         (request.protocol_name, group.protocol),
     ):
-        if told is not None and known is not None and told != known:
+        if requested is not None and current is not None and requested != current:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     return 0
 
@@ -332,14 +335,14 @@ def _end_pending_sync(state: State, group: ClassicGroupModel, member_id: str) ->
 
 
 def _store_assignments(state: State, group: ClassicGroupModel, request: SyncGroupRequest) -> Result:
-    """Write the leader's assignments; members get theirs once they are durable."""
+    """Write the leader's assignments; members get them once they are durable."""
     generation = request.generation_id
-    assignments = {given.member_id: given.assignment for given in request.assignments}
+    assignments = {member.member_id: member.assignment for member in request.assignments}
     for member_id in group.members:
         assignments.setdefault(member_id, b"")
 
     def appended(error: int) -> None:
-        # A member may have joined or left meanwhile, so that the assignments are of no use any more.
+        # A member may have joined or left meanwhile, which makes the assignments useless.
         if group.state is not GroupState.COMPLETING_REBALANCE or group.generation != generation:
             return
         if error:
@@ -362,7 +365,7 @@ def _refuse_sync(reply: Reply, error: int) -> Result:
 
 _REBALANCE_IN_PROGRESS = int(ErrorCode.REBALANCE_IN_PROGRESS)
 _DEAD, _EMPTY, _PREPARING = GroupState.DEAD, GroupState.EMPTY, GroupState.PREPARING_REBALANCE
-"""An enumeration's member costs as much as the rest of a test for it."""
+"""Constants: an attribute of an enumeration costs as much as the rest of a comparison with it."""
 
 
 def heartbeat(state: State, group: ClassicGroupModel | None, request: HeartbeatRequest) -> Outcome:
@@ -376,7 +379,7 @@ def heartbeat(state: State, group: ClassicGroupModel | None, request: HeartbeatR
         raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
     if entered is _EMPTY:
         raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-    # While assignments are on their way a member may send heartbeats already, and is alive.
+    # A member may send heartbeats before it has its assignment.
     keep_alive(state, group, member)
     return HeartbeatResponse(error_code=_REBALANCE_IN_PROGRESS if entered is _PREPARING else 0)
 
@@ -434,7 +437,7 @@ def _remove_member(state: State, group: ClassicGroupModel, identity: MemberIdent
         except OperationRefused as refusal:
             return refusal.code
     cancel_session(state, group, member_id)
-    # Its JoinGroup may be parked still; its client shall join anew if it is alive.
+    # Its JoinGroup may be parked still; its client has to join again if it is alive.
     group.answer_join(
         group.members[member_id], JoinGroupResponse(error_code=int(ErrorCode.UNKNOWN_MEMBER_ID))
     )

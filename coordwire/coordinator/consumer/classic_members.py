@@ -1,8 +1,8 @@
 """Members that use the classic protocol in a consumer group, while its clients are upgraded one by one.
 
-JoinGroup brings the member a step towards its target; its epoch is the generation. SyncGroup fetches what it
-was assigned, from the coordinator. Heartbeat asks it to join again when there is more to do, and from then
-on it has its rebalance time-out for that. The coordinator assigns: there is no leader.
+JoinGroup takes the member a step towards its target; its epoch is the generation. SyncGroup fetches its
+assignment from the coordinator. Heartbeat asks it to join again when the next step is due, for which it has
+its rebalance time-out. The coordinator assigns: there is no leader.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def join_classic(
             return
         sessions.unlimit_join(state, group.group_id, response.member_id)
         if not downgrades:
-            # It has its rebalance time-out to fetch its assignment.
+            # The member has its rebalance time-out to fetch its assignment.
             sessions.keep_alive(state, group.group_id, response.member_id, request.session_timeout_ms)
             sessions.limit_sync(state, group.group_id, response.member_id, request.rebalance_timeout_ms)
         reply.send(response)
@@ -167,7 +167,7 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
     assert member.classic is not None
     name, metadata = member.classic.protocols[0]
     expected = ((request.protocol_type, CONSUMER_PROTOCOL_TYPE), (request.protocol_name, name))
-    if any(told is not None and told != known for told, known in expected):
+    if any(requested is not None and requested != known for requested, known in expected):
         raise OperationRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
         # There is a new target. A member that gives up partitions joined for it already.
@@ -188,7 +188,7 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
             ordered = topics_in_order(owned, capacity_for(len(owned)))
             assignment = written_assignment(ordered, state.topics, metadata)
         except MalformedProtocol:
-            # Apache Kafka fails here too, and never answers: the member joins again when it gives up.
+            # Apache Kafka fails here too, and never answers: the member joins again after its time-out.
             return
         reply.send(
             SyncGroupResponse(
@@ -218,13 +218,13 @@ def heartbeat_classic(state: State, group: ConsumerGroupModel, request: Heartbea
 def leave_classic(
     state: State, group: ConsumerGroupModel, request: LeaveGroupRequest, version: int
 ) -> Result:
-    gone: dict[str, ConsumerMember] = {}
+    leaving: dict[str, ConsumerMember] = {}
     response = LeaveGroupResponse()
     for identity in leaving_members(request, version):
         error = 0
         try:
             member = _leaving(group, identity)
-            gone[member.member_id] = member
+            leaving[member.member_id] = member
         except OperationRefused as refusal:
             error = refusal.code
         response.members.append(
@@ -233,12 +233,12 @@ def leave_classic(
                 error_code=int(error),
             )
         )  # fmt: skip
-    reason = next((one.reason for one in request.members if one.reason is not None), None)
-    return remove_members(state, group, list(gone.values()), response, AppendCause(reason=reason))
+    reason = next((member.reason for member in request.members if member.reason is not None), None)
+    return remove_members(state, group, list(leaving.values()), response, AppendCause(reason=reason))
 
 
 def _leaving(group: ConsumerGroupModel, identity: MemberIdentity) -> ConsumerMember:
-    """An operator may name a static member by its instance id alone."""
+    """Find the member, which an operator may name by its instance id alone."""
     if identity.group_instance_id is None:
         return find_member(group, identity.member_id)
     if not identity.member_id:

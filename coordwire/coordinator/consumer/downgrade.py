@@ -1,7 +1,7 @@
-"""A consumer group becomes a classic one, online: its last member that uses KIP-848 is gone.
+"""The online conversion of a consumer group without members of KIP-848 to a classic group.
 
-Members keep their ids, sessions, and what their target says as their assignment; the group's epoch becomes
-its generation. They are asked to join again where the assignment is not for the members that remain.
+Members keep their ids and sessions; their targets become their assignments, and the group's epoch becomes its
+generation. They are asked to join again where the targets are not for the members that remain.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from coordwire.logs import LogRecord
 __all__ = ["downgrade", "downgrades_when_replaced", "downgrades_without"]
 
 
-def downgrades_without(state: State, group: ConsumerGroupModel, gone: Collection[ConsumerMember]) -> bool:
-    """Whether the group becomes classic when these members are gone."""
-    left = len(group.members) - len(gone)
-    classic_left = group.classic_members - sum(member.classic is not None for member in gone)
-    return classic_left == left and left > 0 and _allowed(state, left)
+def downgrades_without(state: State, group: ConsumerGroupModel, removed: Collection[ConsumerMember]) -> bool:
+    """Whether the group becomes classic without these members."""
+    remaining = len(group.members) - len(removed)
+    remaining_classic = group.classic_members - sum(member.classic is not None for member in removed)
+    return remaining_classic == remaining and remaining > 0 and _allowed(state, remaining)
 
 
 def downgrades_when_replaced(state: State, group: ConsumerGroupModel, replaced: ConsumerMember) -> bool:
@@ -50,15 +50,15 @@ def downgrade(
     group: ConsumerGroupModel,
     records: list[LogRecord],
     *,
-    gone: Collection[str] = (),
+    removed: Collection[str] = (),
     leaving: Leaving = "left",
     joining: ConsumerMember | None = None,
     rebalance: bool,
 ) -> None:
-    """Put a classic group in the place of a consumer group, and make the records for that.
+    """Replace a consumer group by a classic one, and add the records of that.
 
-    gone: who is no longer in it, and how they went. joining: a static member that replaces one, in records
-    that were made before.
+    removed: the ids of members that leave, in the way that `leaving` names. joining: a static member that
+    replaces another, in records that were made before.
     """
     replaced = None
     renamed: dict[str, str] = {}
@@ -70,7 +70,7 @@ def downgrade(
     members = [
         member
         for member in group.members_in_order()
-        if member.member_id not in gone
+        if member.member_id not in removed
         and (joining is None or member.instance_id is None or member.instance_id != joining.instance_id)
     ]
     if joining is not None:
@@ -90,25 +90,25 @@ def downgrade(
         )  # fmt: skip
     classic.protocol = classic.selected_protocol()
     classic.topics = classic.computed_topics()
-    for one in classic.members.values():
-        of = one.member_id
-        if replaced is not None and joining is not None and of == joining.member_id:
-            of = replaced.member_id
+    for classic_member in classic.members.values():
+        target_id = classic_member.member_id
+        if replaced is not None and joining is not None and target_id == joining.member_id:
+            target_id = replaced.member_id
         try:
-            one.assignment = written_assignment(
-                group.target(of), state.topics, one.metadata(classic.protocol)
+            classic_member.assignment = written_assignment(
+                group.target(target_id), state.topics, classic_member.metadata(classic.protocol)
             )
         except MalformedProtocol as error:
             raise OperationRefused(
                 ErrorCode.GROUP_ID_NOT_FOUND,
                 f"Cannot downgrade the classic group {group.group_id}: {error.reason}.",
             ) from None
-    assignments = {one.member_id: one.assignment for one in classic.members.values()}
+    assignments = {member.member_id: member.assignment for member in classic.members.values()}
     records.append(classic_group_record(classic, assignments))
     state.groups[group.group_id] = classic
-    _report(state, group, classic, gone, leaving, joining, replaced)
-    for one in classic.members_in_order():
-        keep_alive(state, classic, one)
+    _report(state, group, classic, removed, leaving, joining, replaced)
+    for classic_member in classic.members_in_order():
+        keep_alive(state, classic, classic_member)
     if rebalance:
         prepare_rebalance(state, classic)
 
@@ -117,15 +117,15 @@ def _report(
     state: State,
     group: ConsumerGroupModel,
     classic: ClassicGroupModel,
-    gone: Collection[str],
+    removed: Collection[str],
     leaving: Leaving,
     joining: ConsumerMember | None,
     replaced: ConsumerMember | None,
 ) -> None:
     """Report the conversion to the shard's listener."""
-    cause = joining.member_id if joining is not None else next(iter(gone), None)
-    left = [member for name in gone if (member := group.members.get(name)) is not None]
-    state.listener.became_classic(state.now, classic, cause, left, leaving)
+    cause = joining.member_id if joining is not None else next(iter(removed), None)
+    leavers = [member for name in removed if (member := group.members.get(name)) is not None]
+    state.listener.became_classic(state.now, classic, cause, leavers, leaving)
     if joining is not None and replaced is not None:
-        taken = classic.members[joining.member_id]
-        state.listener.member_joined(state.now, classic, taken, replaced.member_id)
+        classic_member = classic.members[joining.member_id]
+        state.listener.member_joined(state.now, classic, classic_member, replaced.member_id)

@@ -1,7 +1,7 @@
-"""ConsumerGroupHeartbeat (KIP-848): the one request by which members join, live, change and leave.
+"""ConsumerGroupHeartbeat (KIP-848): the one request by which members join, stay, change and leave.
 
-Strategy: three steps, each of which adds records. The member is taken up as it says it is, which may raise
-the group's epoch; the target is computed anew if its epoch is smaller; the member is reconciled with it.
+Strategy: three steps, each of which adds records. The request updates the member, which may raise the group's
+epoch; the target is computed anew if its epoch is smaller; the member is reconciled with the target.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _TRIES = 32
 
 
 def validate_heartbeat(state: State, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-    """Refuse what is wrong whatever the group is like. Raises `OperationRefused`."""
+    """Raise `OperationRefused` for a request that is invalid whatever the group is like."""
     epoch = request.member_epoch
-    chosen = version >= _ID_FROM_CLIENT or epoch > 0 or epoch == LEFT
-    if chosen and request.member_id < _VISIBLE and _is_blank(request.member_id):
+    has_own_id = version >= _ID_FROM_CLIENT or epoch > 0 or epoch == LEFT
+    if has_own_id and request.member_id < _VISIBLE and _is_blank(request.member_id):
         raise _invalid("MemberId can't be empty.")
     if request.group_id < _VISIBLE and _is_blank(request.group_id):
         raise _invalid("GroupId can't be empty.")
@@ -86,7 +86,7 @@ def validate_heartbeat(state: State, request: ConsumerGroupHeartbeatRequest, ver
 
 _JAVA_SPACES = "".join(map(chr, range(33)))
 _VISIBLE = "!"
-"""What is not less than this doesn't begin with a space."""
+"""The first character after Java's spaces: a greater text does not begin with one of them."""
 
 
 def _is_blank(text: str) -> bool:
@@ -98,12 +98,12 @@ def _invalid(message: str) -> OperationRefused:
 
 
 def new_member_id(new_id: Callable[[], str]) -> str:
-    """A member id as Apache Kafka makes it: a UUID in base64 that does not begin like an option."""
+    """Make a member id as Apache Kafka does: a UUID in base64 that does not begin with a hyphen."""
     for _ in range(_TRIES):
-        found = base64.urlsafe_b64encode(UUID(new_id()).bytes).decode().rstrip("=")
-        if not found.startswith("-"):
+        member_id = base64.urlsafe_b64encode(UUID(new_id()).bytes).decode().rstrip("=")
+        if not member_id.startswith("-"):
             break
-    return found
+    return member_id
 
 
 def consumer_group_heartbeat(
@@ -127,7 +127,7 @@ def consumer_group_heartbeat(
         or not group.is_settled(old, state.now)
         or (group.patterns.peak and resolution_is_due(state, group, len(group.patterns), is_new=False))
     ):
-        new = _taken_further(state, group, old, new, request, records)
+        new = _advanced(state, group, old, new, request, records)
     config = state.config.of_consumer_group(group_id)
     sessions.keep_alive(state, group_id, member_id, config.session_timeout_ms)
     response = ConsumerGroupHeartbeatResponse(
@@ -143,7 +143,7 @@ def consumer_group_heartbeat(
     return Result(records, response) if records else response
 
 
-def _taken_further(
+def _advanced(
     state: State,
     group: ConsumerGroupModel,
     old: ConsumerMember,
@@ -151,11 +151,11 @@ def _taken_further(
     request: ConsumerGroupHeartbeatRequest,
     records: list[LogRecord],
 ) -> ConsumerMember:
-    """The member after the three steps."""
+    """Take the three steps, and return the member after them."""
     renamed = record_member(group, old, new, records)
     pattern = update_pattern(state, group, old, new, records)
     changed = renamed or pattern is not PatternChange.NONE
-    # A pattern that is not resolved yet will raise the epoch when it is.
+    # A new pattern raises the epoch when it is resolved.
     epoch, homogeneous = refresh_epoch(
         state, group, old, new, records, changed=renamed or pattern is PatternChange.RESOLVED
     )
@@ -196,7 +196,7 @@ def _member(
 def _updated(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, context: RequestContext
 ) -> ConsumerMember:
-    """The member as it says it is now; what it leaves out is as before."""
+    """Update the member; fields that the request leaves out stay."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     if (
         names is None
@@ -227,7 +227,7 @@ def _updated(
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the member says everything, as it does after an error."""
+    """Whether the request has all fields, as it does after an error."""
     return (
         request.rebalance_timeout_ms != _NO_TIMEOUT
         and request.topic_partitions is not None

@@ -1,7 +1,7 @@
-"""Which member a heartbeat or a JoinGroup is from: one that is known, a new one, or a static one again.
+"""The member of a heartbeat or a JoinGroup: a known one, a new one, or a static one that returns.
 
-A static member that comes back without its id takes over its predecessor's target and partitions, at epoch
-0; with KIP-848 only after the predecessor has left for now (-2).
+A static member that returns without its id takes over its predecessor's target and partitions, at epoch 0;
+with KIP-848 only after the predecessor has left for now (-2).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def find_member(group: ConsumerGroupModel, member_id: str) -> ConsumerMember:
 
 
 def find_static_member(group: ConsumerGroupModel, member_id: str, instance_id: str) -> ConsumerMember:
-    """The member with this instance id, if the member id is its."""
+    """The member with this instance id; refuses another member id."""
     member = group.static_member(instance_id)
     if member is None:
         raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -68,7 +68,7 @@ def joining_static_member(
     *,
     classic: bool,
 ) -> ConsumerMember:
-    """A static member that joins; `records` gets what replaces its predecessor."""
+    """A static member that joins; adds the records that replace its predecessor."""
     old = group.static_member(instance_id)
     if old is None:
         return group.members.get(member_id) or ConsumerMember(member_id)
@@ -89,10 +89,10 @@ def joining_static_member(
 
 
 def validate_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> None:
-    """Refuse a member that is not where the group knows it to be.
+    """Refuse a member that is in another epoch than the group has for it.
 
-    Epoch 0 always joins. The previous epoch is accepted from a member that owns nothing but what it is
-    assigned: the answer with the new epoch was lost, perhaps.
+    Epoch 0 always joins. The previous epoch is accepted from a member that owns nothing but its assignment:
+    the answer with the new epoch may have been lost.
     """
     if epoch in (0, member.epoch):
         return
@@ -110,10 +110,10 @@ def validate_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> No
 def _is_part(reported: Reported, member: ConsumerMember) -> bool:
     if reported is None:
         return False
-    nothing: Mapping[int, int] = {}
+    unowned: Mapping[int, int] = {}
     return all(
         topic.topic_id in member.owned
-        and all(partition in member.owned.get(topic.topic_id, nothing) for partition in topic.partitions)
+        and all(partition in member.owned.get(topic.topic_id, unowned) for partition in topic.partitions)
         for topic in reported
     )
 
@@ -121,7 +121,7 @@ def _is_part(reported: Reported, member: ConsumerMember) -> bool:
 def record_member(
     group: ConsumerGroupModel, old: ConsumerMember, new: ConsumerMember, records: list[LogRecord]
 ) -> bool:
-    """Keep what a member says of itself; whether it names other topics."""
+    """Add the record of a changed member; whether it names other topics."""
     if new is old or new == old:
         return False
     records.append(member_record(group.group_id, new))

@@ -29,7 +29,7 @@ _MIN_INTERVAL_MS = 10_000
 
 
 class PatternChange(Enum):
-    """What became of a member's pattern; resolved: its topics are known already."""
+    """The change of a member's pattern. resolved: its topics are known already."""
 
     NONE = "none"
     UPDATED = "updated"
@@ -43,7 +43,7 @@ def update_pattern(
     new: ConsumerMember,
     records: list[LogRecord],
 ) -> PatternChange:
-    """Take up a member's pattern, and have the group's patterns resolved if that is due."""
+    """Compare a member's patterns, and begin a resolution of the group's if it is due."""
     change, is_new = PatternChange.NONE, False
     if old.regex != new.regex:
         change = PatternChange.UPDATED
@@ -83,7 +83,7 @@ def _validate(regex: str) -> None:
 
 
 def resolution_is_due(state: State, group: ConsumerGroupModel, patterns: int, *, is_new: bool) -> bool:
-    """Whether the group's patterns, this many, are to be resolved now."""
+    """Whether a resolution of the group's patterns is due. patterns: their number."""
     if group.group_id in state.resolutions:
         return False
     last = group.last_resolved
@@ -100,33 +100,33 @@ def resolution_is_due(state: State, group: ConsumerGroupModel, patterns: int, *,
 
 
 def end_resolution(state: State, resolution: Resolution) -> Result:
-    """Complete a resolution, and take up the topics of the group's patterns."""
+    """Complete a resolution, and record the topics of the group's patterns."""
     while not resolution.is_complete:
         resolution.advance()
     state.resolutions.pop(resolution.group_id, None)
-    return _take_up(state, resolution.group_id, resolution.resolved)
+    return _record_topics(state, resolution.group_id, resolution.resolved)
 
 
-def _take_up(state: State, group_id: str, resolved: dict[str, ResolvedPattern]) -> Result:
-    """The patterns' topics are known: a new epoch, if they changed or what they are like did."""
+def _record_topics(state: State, group_id: str, resolved: dict[str, ResolvedPattern]) -> Result:
+    """Record the patterns' topics; raise the epoch if they or their metadata changed."""
     group = find_consumer(state, group_id)
     if group is None:
         return NOTHING
     records = []
     changed = False
     topics = dict(group.topics.items())
-    for regex, found in resolved.items():
+    for regex, resolution in resolved.items():
         if regex not in group.patterns:
             continue
         known = group.resolved.get(regex)
         before = () if known is None else known.topics
-        if before != found.topics:
+        if before != resolution.topics:
             changed = True
             for name in before:
                 _count(topics, name, -1)
-            for name in found.topics:
+            for name in resolution.topics:
                 _count(topics, name, 1)
-        records.append(pattern_record(group_id, regex, found))
+        records.append(pattern_record(group_id, regex, resolution))
     metadata_hash = group_hash(state.topics, topics)
     if changed or metadata_hash != group.metadata_hash:
         epoch = group.epoch + 1

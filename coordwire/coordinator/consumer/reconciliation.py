@@ -47,19 +47,19 @@ def reconcile(
     *,
     subscription_changed: bool,
 ) -> ConsumerMember:
-    """The member's next step towards its target, with its record and its timer."""
+    """Take the member's next step towards its target, with its record and its timer."""
     if not subscription_changed and member.is_reconciled_to(target.epoch):
         return member
-    found = reconciled(state, group, member, target, reported, subscription_changed=subscription_changed)
-    if found is member or found == member:
-        return found
-    records.append(owned_record(group.group_id, found))
-    if found.classic is None:
-        if found.state is MemberState.UNREVOKED_PARTITIONS:
-            sessions.limit_revocation(state, group.group_id, found)
+    step = reconciled(state, group, member, target, reported, subscription_changed=subscription_changed)
+    if step is member or step == member:
+        return step
+    records.append(owned_record(group.group_id, step))
+    if step.classic is None:
+        if step.state is MemberState.UNREVOKED_PARTITIONS:
+            sessions.limit_revocation(state, group.group_id, step)
         else:
-            sessions.unlimit_revocation(state, group.group_id, found.member_id)
-    return found
+            sessions.unlimit_revocation(state, group.group_id, step.member_id)
+    return step
 
 
 # --- steps ---
@@ -91,7 +91,7 @@ def reconciled(
         case MemberState.UNRELEASED_PARTITIONS:
             return step.towards_target(member.epoch)
         case MemberState.UNKNOWN:
-            # A newer coordinator knew more states. Without partitions the member can begin anew.
+            # A newer coordinator has more states. Without partitions the member can begin anew.
             if reported is None or list(reported):
                 raise OperationRefused(
                     ErrorCode.FENCED_MEMBER_EPOCH,
@@ -129,7 +129,7 @@ class _Step:
         )
 
     def within_subscription(self) -> ConsumerMember:
-        """Take away topics that the member no longer subscribes to, before a new target does."""
+        """Revoke topics that the member no longer subscribes to, before a new target does."""
         member = self._member
         if not self._subscribes and not member.revoking:
             if member.owned is NOTHING_OWNED:
@@ -137,17 +137,17 @@ class _Step:
             owned: Owned = NOTHING_OWNED
             revoking: Owned = member.owned
         else:
-            gone = [topic for topic in member.owned if topic not in self._subscribed]
-            if not gone:
+            dropped = [topic for topic in member.owned if topic not in self._subscribed]
+            if not dropped:
                 return member
-            left = {
+            subscribed = {
                 topic: partitions for topic, partitions in member.owned.items() if topic in self._subscribed
             }
-            owned = topics_in_order(left, copied_capacity(len(member.owned)))
+            owned = topics_in_order(subscribed, copied_capacity(len(member.owned)))
             given_up, added = dict(member.revoking), dict[UUID, Mapping[int, int]]()
             capacity = copied_capacity(len(given_up))
-            for topic in gone:
-                # Java's merge makes room first, and adds before the other keys of a bucket.
+            for topic in dropped:
+                # Java's merge makes room first, and inserts before the other keys of a bucket.
                 capacity = capacity_for(len(given_up) + len(added), capacity)
                 if topic in given_up:
                     given_up[topic] = _merged(given_up[topic], member.owned[topic])
@@ -155,65 +155,69 @@ class _Step:
                     added[topic] = member.owned[topic]
             revoking = topics_in_order(dict(reversed(added.items())) | given_up, capacity)
         if revoking and self.reports(revoking):
-            return self._at(member.epoch, MemberState.UNREVOKED_PARTITIONS, owned, revoking)
+            return self._moved(member.epoch, MemberState.UNREVOKED_PARTITIONS, owned, revoking)
         return replace(member, previous_epoch=member.epoch, owned=owned)
 
     def towards_target(self, epoch: int) -> ConsumerMember:
-        """Keep what the target has too; give up the rest; then take what is free.
+        """Retain the target's partitions, give up the others, then take free ones of the target.
 
-        epoch: what the member stays in while it gives up.
+        epoch: of the member while it gives up partitions.
         """
         member = self._member
         owned: dict[UUID, Mapping[int, int]] = {}
         revoking: dict[UUID, Mapping[int, int]] = {}
-        taken: dict[UUID, list[int]] = {}
+        gains: dict[UUID, list[int]] = {}
         waits = False
         target = self._target.target
         topics = dict.fromkeys([*target, *member.owned])
         capacity = capacity_for(len(topics), copied_set_capacity(len(target)))
         for topic in topics_in_order(topics, capacity):
-            wanted = target.get(topic, ()) if topic in self._subscribed else ()
-            has = member.owned.get(topic, _NONE)
-            among = frozenset(wanted)
-            kept = {partition: since for partition, since in has.items() if partition in among}
-            lost = {partition: since for partition, since in has.items() if partition not in among}
-            free, waits_here = self._free(topic, wanted, has)
+            assigned = target.get(topic, ()) if topic in self._subscribed else ()
+            owned_before = member.owned.get(topic, _NONE)
+            assigned_set = frozenset(assigned)
+            retained = {
+                partition: since for partition, since in owned_before.items() if partition in assigned_set
+            }
+            lost = {
+                partition: since for partition, since in owned_before.items() if partition not in assigned_set
+            }
+            free, waits_here = self._free(topic, assigned, owned_before)
             waits = waits or waits_here
-            if kept:
-                owned[topic] = kept
+            if retained:
+                owned[topic] = retained
             if lost:
-                revoking[topic] = _ordered(lost, copied_capacity(len(has)))
+                revoking[topic] = _ordered(lost, copied_capacity(len(owned_before)))
             if free:
-                taken[topic] = partitions_in_order(free, copied_set_capacity(len(wanted)))
+                gains[topic] = partitions_in_order(free, copied_set_capacity(len(assigned)))
         if revoking and self.reports(revoking):
-            for topic, kept_here in owned.items():
-                owned[topic] = _ordered(kept_here, copied_capacity(len(member.owned[topic])))
-            return self._at(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
-        kept_topics = set(owned)
+            for topic, partitions in owned.items():
+                owned[topic] = _ordered(partitions, copied_capacity(len(member.owned[topic])))
+            return self._moved(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
+        retained_topics = set(owned)
         capacity = capacity_for(len(owned))
         added: dict[UUID, Mapping[int, int]] = {}
-        for topic in topics_in_order(taken, capacity_for(len(taken))):
-            # Java's computeIfAbsent makes room first, and adds before the other keys of a bucket.
+        for topic in topics_in_order(gains, capacity_for(len(gains))):
+            # Java's computeIfAbsent makes room first, and inserts before the other keys of a bucket.
             capacity = capacity_for(len(owned) + len(added), capacity)
-            new = dict.fromkeys(taken[topic], self._target.epoch)
+            new = dict.fromkeys(gains[topic], self._target.epoch)
             if topic in owned:
                 owned[topic] = {**owned[topic], **new}
             else:
                 added[topic] = new
         owned = dict(reversed(added.items())) | owned
         for topic, partitions in owned.items():
-            # What the member had is copied where some of it is kept; otherwise the topic begins anew.
-            size = len(member.owned[topic]) if topic in kept_topics else 0
+            # Java copies the member's partitions of a topic if it retains some; else the table is new.
+            size = len(member.owned[topic]) if topic in retained_topics else 0
             owned[topic] = _ordered(partitions, capacity_for(len(partitions), copied_capacity(size)))
         state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
-        return self._at(self._target.epoch, state, topics_in_order(owned, capacity), NOTHING_OWNED)
+        return self._moved(self._target.epoch, state, topics_in_order(owned, capacity), NOTHING_OWNED)
 
-    def _free(self, topic: UUID, wanted: Iterable[int], has: Mapping[int, int]) -> tuple[list[int], bool]:
-        """What of a topic's target can be taken now, and whether there is more that can't."""
+    def _free(self, topic: UUID, assigned: Iterable[int], owned: Mapping[int, int]) -> tuple[list[int], bool]:
+        """The free partitions of a topic's target, and whether others are not free yet."""
         own = self._member.revoking.get(topic, _NONE)
         free, waits = [], False
-        for partition in wanted:
-            if partition in has:
+        for partition in assigned:
+            if partition in owned:
                 continue
             if partition in own or self._group.is_free(topic, partition):
                 free.append(partition)
@@ -221,16 +225,16 @@ class _Step:
                 waits = True
         return free, waits
 
-    def _at(self, epoch: int, state: MemberState, owned: Owned, revoking: Owned) -> ConsumerMember:
+    def _moved(self, epoch: int, state: MemberState, owned: Owned, revoking: Owned) -> ConsumerMember:
         member = self._member
         return replace(
             member, epoch=epoch, previous_epoch=member.epoch, state=state, owned=owned, revoking=revoking
         )
 
 
-def _merged(known: Mapping[int, int], more: Mapping[int, int]) -> Mapping[int, int]:
-    both = {**known, **more}
-    return _ordered(both, capacity_for(len(both), copied_capacity(len(known))))
+def _merged(known: Mapping[int, int], added: Mapping[int, int]) -> Mapping[int, int]:
+    merged = {**known, **added}
+    return _ordered(merged, capacity_for(len(merged), copied_capacity(len(known))))
 
 
 def _ordered(partitions: Mapping[int, int], capacity: int) -> Mapping[int, int]:

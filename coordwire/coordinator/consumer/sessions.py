@@ -55,7 +55,7 @@ def find_consumer(state: State, group_id: str) -> ConsumerGroupModel | None:
 
 
 def _cancel_timers(state: State, group_id: str, member_id: str) -> None:
-    """All timers of a member."""
+    """Cancel all timers of a member."""
     for kind in (_SESSION, _REVOCATION, _JOIN, _SYNC):
         state.timers.cancel((kind, group_id, member_id))
 
@@ -129,7 +129,7 @@ def unlimit_sync(state: State, group_id: str, member_id: str) -> None:
 def leave_consumer_group(
     group: ConsumerGroupModel, request: ConsumerGroupHeartbeatRequest, state: State
 ) -> Result:
-    """A heartbeat with epoch -1 or -2."""
+    """Handle a heartbeat with epoch -1 or -2."""
     if request.instance_id is None:
         member = find_member(group, request.member_id)
     else:
@@ -145,9 +145,9 @@ def _leave_for_now(group: ConsumerGroupModel, member: ConsumerMember) -> Result:
     owned: Mapping[object, object] = {
         topic: dict.fromkeys(partitions, 0) for topic, partitions in member.owned.items()
     }
-    left = replace(member, epoch=LEFT_FOR_NOW, owned=owned, revoking=NOTHING_OWNED)  # type: ignore[arg-type]
+    absent = replace(member, epoch=LEFT_FOR_NOW, owned=owned, revoking=NOTHING_OWNED)  # type: ignore[arg-type]
     response = ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=LEFT_FOR_NOW)
-    return Result([owned_record(group.group_id, left)], response)
+    return Result([owned_record(group.group_id, absent)], response)
 
 
 def remove_members(
@@ -157,14 +157,14 @@ def remove_members(
     response: Message | None = None,
     cause: AppendCause = NO_CAUSE,
 ) -> Result:
-    """Members are out; what they had is free at once."""
+    """Remove members, whose partitions are free at once."""
     if not members:
         return Result(response=response)
     records: list[LogRecord] = []
     group_id = group.group_id
     if downgrades_without(state, group, members):
-        gone = {member.member_id for member in members}
-        downgrade(state, group, records, gone=gone, leaving=cause.leaving, rebalance=True)
+        removed = {member.member_id for member in members}
+        downgrade(state, group, records, removed=removed, leaving=cause.leaving, rebalance=True)
         return Result(records, response, replay=False)
     for member in members:
         records += member_tombstones(group_id, member.member_id)

@@ -38,7 +38,7 @@ __all__ = [
 
 
 def subscribed_names(group: ConsumerGroupModel, member: ConsumerMember) -> list[str]:
-    """Topics, each once; a pattern that is not resolved yet matches none (KIP-848)."""
+    """The member's topics, each once; an unresolved pattern matches none (KIP-848)."""
     resolved = group.resolved.get(member.regex) if member.regex else None
     if resolved is None or not resolved.topics:
         return ordered_names(member.named or member.topics)
@@ -67,9 +67,9 @@ def refresh_epoch(
     *,
     changed: bool,
 ) -> tuple[int, bool]:
-    """The group's epoch and whether all subscribe to the same: as they will be.
+    """The group's epoch after a change of a member, and whether all members then have one subscription.
 
-    The epoch rises if a subscription changed, or the topics that the group subscribes to did.
+    The epoch rises if a subscription changed, or the metadata of subscribed topics did.
     """
     if not changed and not group.refresh_due(state.now):
         return group.epoch, group.homogeneous
@@ -105,14 +105,14 @@ def refresh_epoch(
 
 
 class TargetOfMember(NamedTuple):
-    """What one member shall have, as of which epoch."""
+    """One member's target, and its epoch."""
 
     epoch: int
     target: Target
 
 
 def current_target(group: ConsumerGroupModel, member: ConsumerMember) -> TargetOfMember:
-    """The last target; a static member that comes back under a new id has its predecessor's."""
+    """The member's last target; a static member under a new id has its predecessor's."""
     member_id = member.member_id
     if member.instance_id is not None:
         known = group.static_members.get(member.instance_id)
@@ -131,7 +131,7 @@ def update_target(
     homogeneous: bool,
     records: list[LogRecord],
 ) -> TargetOfMember:
-    """The member's target as of now: a new one, if the group's epoch asks for it and it is time."""
+    """The member's target; computes a new one if the group's epoch has risen and the interval is over."""
     if group.assignment_epoch >= epoch or not _is_time(state, group):
         return current_target(group, new)
     name = group.preferred_assignor(old, new) or state.config.consumer_assignors[0]
@@ -156,7 +156,7 @@ def _is_time(state: State, group: ConsumerGroupModel) -> bool:
 
 
 def _spec(state: State, group: ConsumerGroupModel, new: ConsumerMember, homogeneous: bool) -> GroupSpec:
-    """The group as it is with the new member, which may be in the place of a static one."""
+    """The input of the assignor: the group with the new member, which may replace a static one."""
     members = {member.member_id: member for member in group.members_in_order()} | {new.member_id: new}
     targets = dict(zip(members, map(group.targets.get, members), strict=True))
     capacity = capacity_for(len(members))
@@ -171,14 +171,14 @@ def _spec(state: State, group: ConsumerGroupModel, new: ConsumerMember, homogene
         member = members[member_id]
         subscription = member.named or member.topics, member.regex
         if subscription not in known:
-            found = subscribed_names(group, member)
-            names.update(found)
-            known[subscription] = subscribed_ids(state.topics, found), len(found)
+            subscribed = subscribed_names(group, member)
+            names.update(subscribed)
+            known[subscription] = subscribed_ids(state.topics, subscribed), len(subscribed)
         topics, count = known[subscription]
         target = targets[member_id]
         if target is None:
             target = NO_TARGET
         specs[member_id] = MemberSpec(member.instance_id, topics, count, target)
-    found_topics = [topic for name in names if (topic := state.topics.find(name)) is not None]
-    partitions = {topic.id: topic.partitions for topic in found_topics}
+    images = [topic for name in names if (topic := state.topics.find(name)) is not None]
+    partitions = {topic.id: topic.partitions for topic in images}
     return GroupSpec(specs, homogeneous, partitions, group.targets.values())

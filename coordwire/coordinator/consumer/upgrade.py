@@ -1,7 +1,7 @@
-"""A group becomes a consumer group: a new one, an empty classic one, or online one with classic members.
+"""The creation of consumer groups: of none, of an empty classic group, or online of one with members.
 
-Classic members stay, with what they were last assigned and the group's generation as their epoch. Requests
-of theirs that are parked are answered: a rebalance is in progress.
+Classic members stay, with their last assignment, and the group's generation as their epoch. Their parked
+requests are answered with REBALANCE_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ __all__ = ["find_or_make_consumer_group"]
 def find_or_make_consumer_group(
     state: State, group_id: str, records: list[LogRecord], *, join: bool
 ) -> ConsumerGroupModel:
-    """The group for a heartbeat. One that joins may make it, or convert it; `records` says how.
+    """Find the group of a heartbeat; one that joins may create or convert it, and adds the records.
 
-    What is new is outside of the shard's state until its records are taken up.
+    A new group is outside of the shard's state until its records are replayed.
     """
     group = state.groups.get(group_id)
     if isinstance(group, ConsumerGroupModel):
@@ -76,21 +76,21 @@ def _upgraded(state: State, group: ClassicGroupModel, records: list[LogRecord]) 
     for member in group.members_in_order():
         group.answer_sync(member, SyncGroupResponse(error_code=error))
     records.append(classic_tombstone(group.group_id))
-    made = ConsumerGroupModel(group.group_id, Snapshots())
-    made.set_assignment(group.generation, 0)
+    upgraded = ConsumerGroupModel(group.group_id, Snapshots())
+    upgraded.set_assignment(group.generation, 0)
     for member_id, target, new in _members(state, group):
-        made.put_target(member_id, target)
-        made.put_member(new)
-    made.set_epoch(group.generation, group_hash(state.topics, made.topics))
-    records += consumer_group_records(made)
-    for new in made.members_in_order():
+        upgraded.put_target(member_id, target)
+        upgraded.put_member(new)
+    upgraded.set_epoch(group.generation, group_hash(state.topics, upgraded.topics))
+    records += consumer_group_records(upgraded)
+    for new in upgraded.members_in_order():
         assert new.classic is not None
         sessions.keep_alive(state, group.group_id, new.member_id, new.classic.session_timeout_ms)
-    return made
+    return upgraded
 
 
 def _members(state: State, group: ClassicGroupModel) -> Iterator[tuple[str, Target, ConsumerMember]]:
-    """One member after the other: what contradicts those before it is found before the next is read."""
+    """Convert members one after the other: the caller checks each before the next is read."""
     epoch = group.generation
     for member in group.members_in_order():
         try:

@@ -1,1 +1,1 @@
-"""What a shard keeps: groups, members, committed offsets. Nothing here decides when something happens."""
+"""The data of a shard: groups, members, committed offsets. Nothing here decides when something happens."""

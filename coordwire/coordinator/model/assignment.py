@@ -1,7 +1,7 @@
-"""Which partitions of which topics: targets, and what members own with the epochs in which they got it.
+"""Assignments: targets, and the partitions that members own, with the epochs in which they got them.
 
 Rules: a mapping's order is that in which Apache Kafka's hash tables have it, because records and answers
-list partitions in that order, and the uniform assignor takes them away in it. Mappings are never changed.
+list partitions in that order, and the uniform assignor removes them in it. Mappings are never changed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Owned: TypeAlias = Mapping[UUID, Mapping[int, int]]
 
 NO_TARGET: Target = {}
 NOTHING_OWNED: Owned = {}
-"""What a member owns to whom nothing was ever assigned."""
+"""The partitions of a member that never had an assignment."""
 
 
 class TopicPartitions(Protocol):
@@ -55,35 +55,35 @@ Reported: TypeAlias = Iterable[TopicPartitions] | None
 
 
 def target_from_lists(topics: Iterable[TopicPartitions]) -> Target:
-    """A target as a record lists it."""
-    found = {
+    """The target that a record lists."""
+    target = {
         topic.topic_id: tuple(
             partitions_in_order(dict.fromkeys(topic.partitions), copied_set_capacity(len(topic.partitions)))
         )
         for topic in topics
     }
-    return topics_in_order(found, capacity_for(len(found)))
+    return topics_in_order(target, capacity_for(len(target)))
 
 
-def same_target(one: Target, other: Target) -> bool:
-    """Whether these are the same partitions, in whatever order."""
-    return one.keys() == other.keys() and all(
-        partitions == other[topic] or set(partitions) == set(other[topic])
-        for topic, partitions in one.items()
+def same_target(first: Target, second: Target) -> bool:
+    """Whether these are the same partitions, in any order."""
+    return first.keys() == second.keys() and all(
+        partitions == second[topic] or set(partitions) == set(second[topic])
+        for topic, partitions in first.items()
     )
 
 
 def owned_from_lists(topics: Iterable[tuple[UUID, list[int], list[int] | None]], epoch: int) -> Owned:
-    """What a record lists: topics, partitions, and the epoch of each.
+    """The partitions that a record lists by topic, each with its epoch.
 
     epoch: for records of a Kafka before 4.3, which have none. A static member that left has epoch -2, in
     which it can't have got a partition.
     """
-    found = {}
+    owned = {}
     for topic_id, partitions, epochs in topics:
         if epochs is None or len(epochs) != len(partitions):
             epochs = [max(epoch, 0)] * len(partitions)
         by_partition = dict(zip(partitions, epochs, strict=True))
         order = partitions_in_order(by_partition, capacity_for(len(by_partition), MIN_CAPACITY))
-        found[topic_id] = {partition: by_partition[partition] for partition in order}
-    return topics_in_order(found, capacity_for(len(found)))
+        owned[topic_id] = {partition: by_partition[partition] for partition in order}
+    return topics_in_order(owned, capacity_for(len(owned)))

@@ -53,7 +53,7 @@ CLASSIC_TRANSITIONS: Mapping[tuple[GroupState, GroupState], str] = {
     (GroupState.COMPLETING_REBALANCE, GroupState.PREPARING_REBALANCE): "a member joins, leaves or fails",
     (GroupState.STABLE, GroupState.PREPARING_REBALANCE): "a member joins, changes, leaves or fails",
 } | {(state, GroupState.DEAD): "the partition moves away" for state in GroupState}
-"""What leads from one state to another; a group enters none in another way.
+"""The causes of transitions; there are no others.
 
 Empty waits for members; PreparingRebalance for their JoinGroup; CompletingRebalance for the leader's
 SyncGroup; Stable has assignments; Dead is a group whose coordinator gave it up.
@@ -73,10 +73,10 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 @dataclass(slots=True, eq=False)
 class ClassicMember:
-    """A member and the requests of its that are parked.
+    """A member and its parked requests.
 
-    instance_id: a static member's name, None for a dynamic one. new: it has not yet been through a completed
-    join phase, so that its client knows no member id to send heartbeats with.
+    instance_id: a static member's name, None for a dynamic one. new: it has not completed a join
+    phase yet, so that its client has no member id for heartbeats.
     """
 
     member_id: str
@@ -94,7 +94,7 @@ class ClassicMember:
 
     @property
     def satisfies_heartbeat(self) -> bool:
-        """Whether its silence is not a failure: it waits for an answer. A new member's patience has a
+        """Whether the member waits for an answer, so that its silence is not a failure; a new one has a
         limit."""
         return not self.new and (self.parked_join is not None or self.parked_sync is not None)
 
@@ -116,9 +116,9 @@ class ClassicGroupModel:
     state_since: when it entered its state, in milliseconds; None where an old record does not say.
     pending_joins: ids given out with MEMBER_ID_REQUIRED that have not joined yet (KIP-394).
     pending_syncs: members of the generation whose SyncGroup has not come yet.
-    member_added: somebody joined since the initial delay was last extended.
-    overdue: the join phase's time is over, and no member has joined.
-    topics: what the members subscribe to; None where that can't be known.
+    member_added: whether a member joined since the initial delay was last extended.
+    overdue: whether the join phase's time is over, and no member has joined.
+    topics: the topics that the members subscribe to; None where they can't be known.
     """
 
     __slots__ = (
@@ -158,7 +158,7 @@ class ClassicGroupModel:
         self._capacity = MIN_CAPACITY
         self._following: deque[str] | None = None
 
-    # --- what it is like ---
+    # --- properties ---
 
     def is_leader(self, member_id: str) -> bool:
         return self.leader is not None and self.leader == member_id
@@ -177,12 +177,12 @@ class ClassicGroupModel:
 
     @property
     def is_simple(self) -> bool:
-        """Whether it came into being by a commit only, without a record of its own."""
+        """Whether only a commit created the group, without a record of its own."""
         return self.protocol_type is None and self.state is GroupState.EMPTY and not self.pending_joins
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a rebalance waits: as long as its most patient member, and not less than no time."""
+        """How long a rebalance waits: the longest time-out of a member, and at least 0."""
         return max([0, *(member.rebalance_timeout_ms for member in self.members.values())])
 
     @property
@@ -204,7 +204,7 @@ class ClassicGroupModel:
         return self.is_consumer if self.topics is None else topic in self.topics
 
     def validate_member(self, member_id: str, instance_id: str | None) -> ClassicMember:
-        """The member; refuses one that the group doesn't know, or whose instance id another took over."""
+        """Find the member; refuse an unknown one, and one whose instance id another member took over."""
         if instance_id is not None:
             existing = self.static_members.get(instance_id)
             if existing is None:
@@ -216,7 +216,7 @@ class ClassicGroupModel:
             raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
         return member
 
-    # --- members come and go ---
+    # --- changes of members ---
 
     def add(self, member: ClassicMember, parked: Reply | None = None) -> None:
         if member.instance_id is not None:
@@ -255,8 +255,11 @@ class ClassicGroupModel:
         self.pending_syncs.discard(member_id)
 
     def _first_member(self) -> str | None:
-        """The first in the order of members, which is worked out once for leaders that leave one after the
-        other: it changes only when a member comes."""
+        """The first in the order of members.
+
+        The order changes only when a member joins, so it is worked out once for leaders that leave one after
+        the other.
+        """
         if self._following is None:
             self._following = deque(in_hash_order(self.members, self._capacity))
         while self._following:
@@ -273,7 +276,7 @@ class ClassicGroupModel:
         session_timeout_ms: int,
         parked: Reply | None,
     ) -> None:
-        """A member joins again, with what it asks for now."""
+        """Update a member that joins again."""
         self._count(member.protocols, -1)
         member.protocols = protocols
         self._count(member.protocols, 1)
@@ -308,7 +311,7 @@ class ClassicGroupModel:
                 del supported[name]
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has rejoined, else elect one that has; False if there is none."""
+        """Keep the leader if it has rejoined, else elect a member that has; False without one."""
         if self.leader is None:
             return False
         if self.members[self.leader].parked_join is None:
@@ -369,7 +372,7 @@ class ClassicGroupModel:
         return True
 
     def joined_members(self) -> list[JoinGroupResponseMember]:
-        """All members with their metadata, as the leader gets them."""
+        """All members with their metadata, for the leader's answer."""
         return [
             JoinGroupResponseMember(
                 member_id=member.member_id,

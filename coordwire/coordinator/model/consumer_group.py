@@ -1,8 +1,8 @@
 """A consumer group (KIP-848): members, epochs, targets, and the counts that follow from its members.
 
 Rules: everything is under the shard's snapshots, so that a failed append takes back all of it, and readers
-see what is durable; `refresh` alone isn't, and asks once more at worst. A partition belongs to the member at
-whose epoch it is entered in `owners`; it is free when it is not there.
+see what is durable; the time of the refresh alone is not, which costs one refresh more at worst. A partition
+belongs to the member whose epoch `owners` has for it; it is free without an epoch there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STABLE = MemberState.STABLE
 
 
 class Subscribers(NamedTuple):
-    """Of a topic: members that name it, and patterns that match it."""
+    """The numbers of members that name a topic, and of patterns that match it."""
 
     by_name: int = 0
     by_regex: int = 0
@@ -38,7 +38,7 @@ class Subscribers(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What a group has one of.
+    """The single values of a group.
 
     assignment_epoch: of the target; assigned_at: when that was computed, 0 where it is not known.
     classic_members: how many members use the classic protocol. has_partition_metadata: whether the log has a
@@ -127,7 +127,7 @@ class ConsumerGroupModel:
     def set_partition_metadata(self, present: bool) -> None:
         self._set(has_partition_metadata=present)
 
-    # --- what it is like ---
+    # --- properties ---
 
     is_dead = False
 
@@ -140,7 +140,7 @@ class ConsumerGroupModel:
         return _state(self.members.values(), self.epoch, self.assignment_epoch)
 
     def committed_facts(self) -> tuple[ConsumerGroupState, int, int, str | None]:
-        """As of the last durable write: state, epoch, assignment epoch, the assignor most members prefer."""
+        """State, epoch, assignment epoch and most preferred assignor, as of the last durable write."""
         facts = self.facts.committed
         members = [member for _, member in self.members.committed_items()]
         counts = dict(self.assignors.committed_items())
@@ -159,10 +159,10 @@ class ConsumerGroupModel:
         return not self.topics.keys().isdisjoint(topics)
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """Who has an instance id now.
+        """The member with an instance id.
 
-        Refused for one that a member had before it took another: it stays taken while the group lives, as
-        Apache Kafka keeps it for the member even when that is gone.
+        Raises `OperationRefused` for an instance id that a member had before it took another: Apache Kafka
+        keeps it for that member while the group lives, even after the member has left.
         """
         member_id = None if instance_id is None else self.static_members.get(instance_id)
         if member_id is None:
@@ -182,25 +182,25 @@ class ConsumerGroupModel:
         return owner is None or owner == -1
 
     def waits_for_partitions(self, member: ConsumerMember) -> bool:
-        """Whether a partition of the member's target still is another member's."""
+        """Whether another member still owns a partition of the member's target."""
         if member.state is not MemberState.UNRELEASED_PARTITIONS:
             return False
-        nothing: Mapping[int, int] = {}
+        unowned: Mapping[int, int] = {}
         return any(
-            partition not in member.owned.get(topic_id, nothing) and not self.is_free(topic_id, partition)
+            partition not in member.owned.get(topic_id, unowned) and not self.is_free(topic_id, partition)
             for topic_id, partitions in self.target(member.member_id).items()
             for partition in partitions
         )
 
     @property
     def last_resolved(self) -> ResolvedPattern | None:
-        """The pattern that Apache Kafka finds first, which says when all were resolved last."""
-        changes, found = self._last_resolved
+        """The pattern that Apache Kafka finds first; its time is that of the last resolution of all."""
+        changes, pattern = self._last_resolved
         if changes != self.resolved.changes:
             ordered = in_timeline_order(self.resolved, self.resolved.peak)
-            found = self.resolved.get(ordered[0]) if ordered else None
-            self._last_resolved = self.resolved.changes, found
-        return found
+            pattern = self.resolved.get(ordered[0]) if ordered else None
+            self._last_resolved = self.resolved.changes, pattern
+        return pattern
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether a classic member may join with these protocols."""
@@ -209,7 +209,7 @@ class ConsumerGroupModel:
         )
 
     def preferred_assignor(self, old: ConsumerMember, new: ConsumerMember) -> str | None:
-        """The assignor that most members will prefer when one changes; a tie goes by Java's HashMap."""
+        """The assignor that most members prefer after a change of one; a tie goes by Java's HashMap."""
         ordered = in_timeline_order(self.assignors, self.assignors.peak)
         counts = {name: self.assignors.get(name) or 0 for name in ordered}
         capacity = copied_capacity(len(counts))
@@ -221,13 +221,13 @@ class ConsumerGroupModel:
                     del counts[name]
             elif name is not None and by > 0:
                 capacity = capacity_for(len(counts), capacity)
-                counts = {name: 1, **counts}  # Java's compute adds before the other keys of a bucket
+                counts = {name: 1, **counts}  # Java's compute inserts before the other keys of a bucket
         return _most(in_hash_order(counts, capacity), counts)
 
     # --- the metadata's refresh ---
 
     def is_settled(self, member: ConsumerMember, now: int) -> bool:
-        """Whether a member has come to the group's newest target, and nothing suggests another one."""
+        """Whether a member has reached the group's newest target, and no other target is due."""
         facts = self.facts.value
         return (
             member.epoch == facts.assignment_epoch >= facts.epoch >= self.refresh_epoch
@@ -244,7 +244,7 @@ class ConsumerGroupModel:
     def request_refresh(self) -> None:
         self.refresh_at = self.refresh_epoch = 0
 
-    # --- subscriptions as they will be ---
+    # --- future subscriptions ---
 
     def topics_after(
         self, old: Iterable[ConsumerMember], new: ConsumerMember | None, dropped_patterns: Iterable[str]
@@ -272,7 +272,7 @@ class ConsumerGroupModel:
         self._count_preferences(old, new)
         if new.instance_id is not None:
             self.static_members[new.instance_id] = new.member_id
-        self._note_type()
+        self._update_homogeneous()
 
     def remove_member(self, member_id: str) -> None:
         old = self.members.pop(member_id)
@@ -283,7 +283,7 @@ class ConsumerGroupModel:
         self._count_preferences(old, None)
         if old.instance_id is not None:
             self.static_members.pop(old.instance_id)
-        self._note_type()
+        self._update_homogeneous()
 
     def put_target(self, member_id: str, target: Target) -> None:
         self.targets[member_id] = target
@@ -298,11 +298,11 @@ class ConsumerGroupModel:
 
     def _count_topics(self, names: Iterable[str], by_name: int = 0, by_regex: int = 0) -> None:
         for name in names:
-            found = _counted(self.topics.get(name), by_name, by_regex)
-            if found is None:
+            subscribers = _counted(self.topics.get(name), by_name, by_regex)
+            if subscribers is None:
                 self.topics.pop(name)
             else:
-                self.topics[name] = found
+                self.topics[name] = subscribers
 
     def _count_subscriptions(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         if old is not None:
@@ -332,10 +332,12 @@ class ConsumerGroupModel:
                 for name, _ in side.protocols:
                     _count(self.protocols, name, by)
 
-    def _note_type(self) -> None:
-        found = self.is_homogeneous(self.patterns.each(), self.topics.each(), len(self.members))
-        if found is not self.homogeneous:
-            self._set(homogeneous=found)
+    def _update_homogeneous(self) -> None:
+        homogeneous = self.is_homogeneous(
+            self.patterns.values_view(), self.topics.values_view(), len(self.members)
+        )
+        if homogeneous is not self.homogeneous:
+            self._set(homogeneous=homogeneous)
 
     @staticmethod
     def is_homogeneous(patterns: Iterable[int], topics: Iterable[Subscribers], members: int) -> bool:
@@ -372,7 +374,7 @@ class ConsumerGroupModel:
             for partition in partitions:
                 known = self.owners.get((topic_id, partition))
                 if known is not None and known >= epoch:
-                    # Two members can't own it; the records that say so are another's.
+                    # Two members can't own a partition; another coordinator wrote such records.
                     raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
                 self.owners[topic_id, partition] = epoch
 
@@ -393,9 +395,9 @@ def _most(names: Iterable[str], counts: Mapping[str, int]) -> str | None:
 
 
 def _count(counts: SnapshotDict[str, int], name: str, by: int) -> None:
-    found = (counts.get(name) or 0) + by
-    if found > 0:
-        counts[name] = found
+    count = (counts.get(name) or 0) + by
+    if count > 0:
+        counts[name] = count
     else:
         counts.pop(name)
 
@@ -403,8 +405,8 @@ def _count(counts: SnapshotDict[str, int], name: str, by: int) -> None:
 def _counted(known: Subscribers | None, by_name: int, by_regex: int) -> Subscribers | None:
     names, regexes = known or Subscribers()
     if by_name < 0 or by_regex < 0:
-        gone = known is None or known == (-by_name, -by_regex)
-        return None if gone else Subscribers(names + by_name, regexes + by_regex)
+        is_last = known is None or known == (-by_name, -by_regex)
+        return None if is_last else Subscribers(names + by_name, regexes + by_regex)
     return Subscribers(names + by_name, regexes + by_regex)
 
 
@@ -412,8 +414,8 @@ def _count_all(
     topics: dict[str, Subscribers], names: Iterable[str], by_name: int = 0, by_regex: int = 0
 ) -> None:
     for name in names:
-        found = _counted(topics.get(name), by_name, by_regex)
-        if found is None:
+        subscribers = _counted(topics.get(name), by_name, by_regex)
+        if subscribers is None:
             topics.pop(name, None)
         else:
-            topics[name] = found
+            topics[name] = subscribers

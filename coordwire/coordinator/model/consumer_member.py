@@ -1,6 +1,6 @@
 """A member of a consumer group (KIP-848) and its states.
 
-A member is a value: what its requests said of it, and its partitions. It is replaced as a whole.
+A member is a value: the contents of its requests, and its partitions. It is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ConsumerGroupState(Enum):
 
 
 class MemberState(Enum):
-    """How far a member has come towards its target, by the number that records have for it."""
+    """The progress of a member towards its target, by the number in records."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -46,7 +46,7 @@ class MemberState(Enum):
 
     @classmethod
     def of(cls, number: int) -> MemberState:
-        """The state of a record, which may be a newer Kafka's."""
+        """The state of a record, which a newer Kafka may have written."""
         return cls(number) if number in (0, 1, 2) else cls.UNKNOWN
 
 
@@ -62,7 +62,7 @@ CONSUMER_TRANSITIONS: Mapping[tuple[ConsumerGroupState, ConsumerGroupState], str
     (ConsumerGroupState.RECONCILING, ConsumerGroupState.EMPTY): "the last member leaves",
     (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY): "the last member leaves",
 }
-"""How the state that follows from a group's epochs changes; one heartbeat may take a group several steps."""
+"""The causes of changes of a group's state; one heartbeat may take a group several steps."""
 
 MEMBER_TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = {
     (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS): "its new target lacks what it owns",
@@ -78,19 +78,19 @@ MEMBER_TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = {
         MemberState.UNREVOKED_PARTITIONS,
     ): "a newer target lacks what it owns",
 }
-"""How far a member has come, and what takes it further."""
+"""The causes of changes of a member's state."""
 
 
 # --- the member ---
 
 LEFT = -1
 LEFT_FOR_NOW = -2
-"""Epochs of a member that is gone, and of a static one that will be back."""
+"""The epochs of a member that left, and of a static one that left for now."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassicSide:
-    """What a member said that uses the classic protocol in a consumer group."""
+    """The JoinGroup of a member that uses the classic protocol in a consumer group."""
 
     session_timeout_ms: int
     protocols: Protocols
@@ -100,10 +100,10 @@ class ClassicSide:
 class ConsumerMember:
     """A member.
 
-    epoch: of the target that it has come to; previous_epoch: the one before. topics: names, sorted. named:
-    the same as the member's request lists them, until the log has them. regex: a pattern, empty or None
-    without one. owned: with the epoch in which each partition was assigned. revoking: partitions that it
-    shall give up and has not yet. classic: None where it uses KIP-848.
+    epoch: of the target that it has reached; previous_epoch: the epoch before that. topics: names, sorted.
+    named: the names in the order of the member's request, until the log has them. regex: a pattern, empty or
+    None without one. owned: with the epoch in which each partition was assigned. revoking: partitions that
+    it has to give up and has not yet. classic: None where it uses KIP-848.
     """
 
     member_id: str

@@ -43,7 +43,7 @@ _INT32 = 4
 
 
 class MalformedProtocol(Exception):
-    """Bytes that end early, or of a negative version: what Apache Kafka calls a schema error."""
+    """The bytes end early or have a negative version: a schema error of Apache Kafka."""
 
     def __init__(self, reason: str = "Buffer underflow while parsing consumer protocol's header") -> None:
         super().__init__(reason)
@@ -52,7 +52,7 @@ class MalformedProtocol(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OwnedTopic:
-    """Partitions of a topic that a member reports."""
+    """Partitions of a topic that a member reports as its own."""
 
     topic_id: UUID
     partitions: list[int]
@@ -67,7 +67,7 @@ class Subscription:
     owned: tuple[tuple[str, list[int]], ...]
 
     def reported(self, image: TopicsImage) -> list[OwnedTopic]:
-        """What the member owns, of topics that exist."""
+        """The owned partitions of topics that exist."""
         return [
             OwnedTopic(topic.id, partitions)
             for name, partitions in self.owned
@@ -76,12 +76,12 @@ class Subscription:
 
 
 def _impossible() -> OperationRefused:
-    """A length that can't be: Apache Kafka fails, and says no more than that."""
+    """The error for an impossible length, of which Apache Kafka gives no details."""
     return OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 class _Reader:
-    """Fixed-length encodings, as the embedded protocol has them in all versions."""
+    """A reader of fixed-length encodings, which the embedded protocol has in all versions."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -94,9 +94,9 @@ class _Reader:
     def _number(self, layout: str, size: int) -> int:
         if len(self._data) - self._at < size:
             raise MalformedProtocol
-        (found,) = struct.unpack_from(layout, self._data, self._at)
+        (value,) = struct.unpack_from(layout, self._data, self._at)
         self._at += size
-        number: int = found
+        number: int = value
         return number
 
     def int32(self) -> int:
@@ -109,20 +109,20 @@ class _Reader:
         return self._data[self._at - size : self._at]
 
     def count(self) -> int:
-        found = self.int32()
-        if not 0 <= found <= len(self._data) - self._at:
+        count = self.int32()
+        if not 0 <= count <= len(self._data) - self._at:
             raise _impossible()
-        return found
+        return count
 
     def nullable_string(self) -> str | None:
         size = self._number(">h", 2)
         return None if size < 0 else self._bytes(size).decode("utf-8", "replace")
 
     def string(self) -> str:
-        found = self.nullable_string()
-        if found is None:
+        text = self.nullable_string()
+        if text is None:
             raise _impossible()
-        return found
+        return text
 
     def nullable_bytes(self) -> bytes | None:
         size = self.int32()
@@ -135,7 +135,7 @@ class _Reader:
 
 
 def read_subscription(metadata: bytes) -> Subscription:
-    """Raises `MalformedProtocol`, and `OperationRefused` for lengths that can't be."""
+    """Read a subscription. Raises `MalformedProtocol`, and `OperationRefused` for impossible lengths."""
     reader = _Reader(metadata)
     topics = tuple(reader.string() for _ in range(reader.count()))
     reader.nullable_bytes()
@@ -147,24 +147,24 @@ def read_subscription(metadata: bytes) -> Subscription:
 
 
 def read_assignment(data: bytes, image: TopicsImage) -> tuple[Target, bool]:
-    """A classic member's assignment, of topics that exist; whether it has data of a custom assignor."""
+    """Read the assignment of existing topics, and whether it has data of a custom assignor."""
     reader = _Reader(data)
-    found = {}
+    target = {}
     for name, partitions in reader.partitions_by_topic():
         topic = image.find(name)
         if topic is not None:
             order = partitions_in_order(dict.fromkeys(partitions), copied_set_capacity(len(partitions)))
-            found[topic.id] = tuple(order)
-    return topics_in_order(found, capacity_for(len(found))), bool(reader.nullable_bytes())
+            target[topic.id] = tuple(order)
+    return topics_in_order(target, capacity_for(len(target))), bool(reader.nullable_bytes())
 
 
 def read_named_assignment(data: bytes) -> tuple[tuple[str, list[int]], ...]:
-    """A classic member's assignment, of topics that exist or not. Raises as `read_subscription` does."""
+    """Read the assignment of any topics. Raises as `read_subscription` does."""
     return _Reader(data).partitions_by_topic()
 
 
 def written_assignment(target: Mapping[UUID, Iterable[int]], image: TopicsImage, metadata: bytes) -> bytes:
-    """An assignment in the version of the member's subscription. Raises `MalformedProtocol`."""
+    """Write an assignment in the version of the member's subscription. Raises `MalformedProtocol`."""
     version = _Reader(metadata).version
     topics = [(topic, list(target[topic_id])) for topic_id in target if (topic := image.find_id(topic_id))]
     parts = [struct.pack(">hi", version, len(topics))]
@@ -182,18 +182,18 @@ _VERSION_BYTES = 2
 
 
 def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
-    """All topics of all members; None if one member's metadata ends early.
+    """Read the topics of all members; None if one member's metadata ends early.
 
     Raises `OperationRefused` where Apache Kafka fails too: for a length that no subscription can have. The
     first member whose metadata can't be read decides.
     """
-    found: set[str] = set()
+    topics: set[str] = set()
     for data in metadata:
         try:
-            found.update(_topics(data))
+            topics.update(_topics(data))
         except struct.error:
             return None
-    return frozenset(found)
+    return frozenset(topics)
 
 
 def _topics(data: bytes) -> list[str]:
@@ -203,15 +203,15 @@ def _topics(data: bytes) -> list[str]:
     position = _VERSION_BYTES + 4
     if not 0 <= count <= len(data) - position:
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    found = []
+    topics = []
     for _ in range(count):
         (size,) = struct.unpack_from(">h", data, position)
         position += 2
         if not 0 <= size <= len(data) - position:
             raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-        found.append(data[position : position + size].decode("utf-8", "replace"))
+        topics.append(data[position : position + size].decode("utf-8", "replace"))
         position += size
     (size,) = struct.unpack_from(">i", data, position)
     if size > len(data) - position - 4:
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    return found
+    return topics

@@ -23,10 +23,10 @@ NO_EXPIRY = -1
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """An offset as it was committed.
+    """A committed offset.
 
-    leader_epoch: of the last record consumed, -1 where unknown. expires_at: where the commit itself said so
-    (OffsetCommit 2 to 4), else -1. topic_id: `NO_TOPIC_ID` where it was not known. log_offset: of its record.
+    leader_epoch: of the last record consumed, -1 where unknown. expires_at: the time that the commit asked
+    for (OffsetCommit 2 to 4), else -1. topic_id: `NO_TOPIC_ID` where unknown. log_offset: of its record.
     """
 
     offset: int
@@ -38,7 +38,7 @@ class CommittedOffset:
     log_offset: int = -1
 
     def expired(self, now: int, since: int, retention_ms: int) -> bool:
-        """since: what the retention counts from."""
+        """Whether the offset has expired. since: the start of the retention."""
         return now >= self.expires_at if self.expires_at != NO_EXPIRY else now - since >= retention_ms
 
 
@@ -47,7 +47,7 @@ GroupOffsets = SnapshotDict[tuple[str, int], CommittedOffset]
 
 
 class OffsetStore:
-    """All groups' offsets; a group without any is not in it."""
+    """The offsets of all groups that have some."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -91,11 +91,11 @@ class PendingOffsets:
 
     def of_group(self, group_id: str) -> list[Partition]:
         """The partitions of which a group has pending offsets."""
-        found = self._open.get(group_id)
-        return [] if found is None else list(found)
+        offsets = self._open.get(group_id)
+        return [] if offsets is None else list(offsets)
 
     def all_offsets(self) -> Iterator[tuple[str, Partition, CommittedOffset]]:
-        """Every pending offset with its group and partition; several where several producers have one."""
+        """Every pending offset of every producer, with its group and partition."""
         for store in self.producers.values():
             for group_id, offsets in store.groups.items():
                 for partition, pending in offsets.items():
@@ -116,7 +116,7 @@ class PendingOffsets:
             of_group[topic, partition] = known | {producer_id}
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
-        """Forget what is pending for a partition, of every producer."""
+        """Remove the pending offsets of a partition, of every producer."""
         of_group = self._open.get(group_id)
         producers = None if of_group is None else of_group.pop((topic, partition))
         if of_group is None or producers is None:
@@ -129,7 +129,7 @@ class PendingOffsets:
             self._open.pop(group_id)
 
     def end(self, producer_id: int) -> OffsetStore | None:
-        """End a producer's transaction: gives its offsets, which are no longer pending."""
+        """End a producer's transaction, and return its offsets, which are no longer pending."""
         store = self.producers.pop(producer_id)
         if store is None:
             return None

@@ -1,7 +1,7 @@
-"""OffsetCommit: who may commit, and what is stored.
+"""OffsetCommit.
 
-A group that uses a coordinator for offsets only ("simple") commits without a generation; it comes into
-being with its first commit. From version 10 topics are named by id (KIP-848).
+A group that uses a coordinator for offsets only ("simple") commits without a generation; its first commit
+creates it. From version 10 topics are named by id (KIP-848).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupSt
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.model.offsets import CommittedOffset
-from coordwire.coordinator.offsets.response_topics import AnsweredTopics
+from coordwire.coordinator.offsets.response_topics import ResponseTopics
 from coordwire.coordinator.offsets.validation import validate_consumer_commit, validate_older_epoch
 from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
@@ -38,31 +38,31 @@ _TOPIC_IDS = 10
 _NO_RETENTION = -1
 
 
-Unknown = AnsweredTopics[OffsetCommitResponseTopic]
+Unknown = ResponseTopics[OffsetCommitResponseTopic]
 """The topics and partitions of a commit that do not exist, with their errors."""
 
 
 def resolve_commit(
     state: State, request: OffsetCommitRequest, version: int
 ) -> tuple[list[OffsetCommitRequestTopic], Unknown]:
-    """The topics and partitions that exist, and those that do not."""
+    """Split a commit into the topics and partitions that exist, and those that do not."""
     known = []
     by_id = version >= _TOPIC_IDS
-    unknown: Unknown = AnsweredTopics(
+    unknown: Unknown = ResponseTopics(
         (lambda topic: topic.topic_id) if by_id else (lambda topic: topic.name), _without_partitions
     )
-    for asked in request.topics:
-        topic = state.topics.find_id(asked.topic_id) if by_id else state.topics.find(asked.name)
+    for requested in request.topics:
+        topic = state.topics.find_id(requested.topic_id) if by_id else state.topics.find(requested.name)
         if topic is None:
             error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            name, topic_id = ("", asked.topic_id) if by_id else (asked.name, NO_TOPIC_ID)
-            unknown.add(_answered(name, topic_id, asked.partitions, int(error)))
+            name, topic_id = ("", requested.topic_id) if by_id else (requested.name, NO_TOPIC_ID)
+            unknown.add(_answered(name, topic_id, requested.partitions, int(error)))
             continue
         valid: list[OffsetCommitRequestPartition] = []
         missing: list[OffsetCommitRequestPartition] = []
-        for partition in asked.partitions:
-            there = state.topics.has(topic.name, partition.partition_index)
-            (valid if there else missing).append(partition)
+        for partition in requested.partitions:
+            exists = state.topics.has(topic.name, partition.partition_index)
+            (valid if exists else missing).append(partition)
         if missing:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             unknown.add(_answered(topic.name, topic.id, missing, int(error)))
@@ -80,8 +80,8 @@ def _answered(
 ) -> OffsetCommitResponseTopic:
     """A topic with one error for each of its partitions."""
     answered = [
-        OffsetCommitResponsePartition(partition_index=one.partition_index, error_code=error)
-        for one in partitions
+        OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+        for partition in partitions
     ]
     return OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=answered)
 
@@ -90,8 +90,8 @@ def refused_commit(
     topics: list[OffsetCommitRequestTopic], unknown: Unknown, error: int
 ) -> OffsetCommitResponse:
     """An answer with one error for every partition that exists."""
-    found = [_answered(one.name, one.topic_id, one.partitions, error) for one in topics]
-    return OffsetCommitResponse(topics=unknown.merged(found))
+    answers = [_answered(topic.name, topic.topic_id, topic.partitions, error) for topic in topics]
+    return OffsetCommitResponse(topics=unknown.merged(answers))
 
 
 def commit(
@@ -101,16 +101,16 @@ def commit(
     unknown: Unknown,
     version: int,
 ) -> Result:
-    """Store what exists of a commit."""
+    """Store the offsets of the partitions that exist."""
     of_older_epoch = _validate(state, request, version)
-    found = []
+    answers = []
     now = state.now
     retention = request.retention_time_ms
     expires_at = -1 if retention == _NO_RETENTION else _as_long(now + retention)
     records = []
     for topic in topics:
         answered = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
-        found.append(answered)
+        answers.append(answered)
         for partition in topic.partitions:
             metadata = partition.committed_metadata or ""
             error = 0
@@ -133,22 +133,22 @@ def commit(
                 OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             )
     cause = AppendCause(member_id=request.member_id or None, generation=request.generation_id_or_member_epoch)
-    return Result(records, OffsetCommitResponse(topics=unknown.merged(found)), cause=cause)
+    return Result(records, OffsetCommitResponse(topics=unknown.merged(answers)), cause=cause)
 
 
 def _as_long(number: int) -> int:
-    """A sum as Java's 64 bits have it: a client may ask for more time than there is."""
+    """A sum with Java's overflow of 64 bits, which a client's retention may cause."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def too_large(state: State, metadata: str) -> bool:
-    """Whether a commit's text is over the limit, which counts UTF-16 as Java does."""
+    """Whether a commit's text exceeds the limit, which counts UTF-16 as Java does."""
     length = len(metadata) + sum(character > "\uffff" for character in metadata)
     return length > state.config.offset_metadata_max_size
 
 
 def _validate(state: State, request: OffsetCommitRequest, version: int) -> ConsumerMember | None:
-    """Gives a member that commits in an epoch before its own, where each partition's epoch decides."""
+    """Refuse a commit, or return a member in an older epoch, where each partition's epoch decides."""
     generation = request.generation_id_or_member_epoch
     group: GroupModel | None = state.groups.get(request.group_id)
     if group is None:
@@ -173,11 +173,11 @@ def validate_classic_commit(
     *,
     transactional: bool = False,
 ) -> None:
-    """Refuse who may not commit; in a transaction, members need not say who they are, nor wait."""
+    """Refuse a commit of another member; in a transaction, members may be anonymous, and need not wait."""
     if group.state is GroupState.DEAD:
         raise OperationRefused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if generation < 0 and group.state is GroupState.EMPTY:
-        return  # an operator's, or a consumer's that does without a membership
+        return  # of an operator, or of a consumer without a membership
     if generation >= 0 or member_id or instance_id is not None:
         group.validate_member(member_id, instance_id)
         if generation != group.generation:

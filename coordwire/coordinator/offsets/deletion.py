@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.offsets import CommittedOffset
-from coordwire.coordinator.offsets.response_topics import AnsweredTopics
+from coordwire.coordinator.offsets.response_topics import ResponseTopics
 from coordwire.coordinator.records import group_tombstones, offset_tombstone
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import GroupModel, Result, State
@@ -30,24 +30,24 @@ __all__ = ["delete_offsets", "expire_offsets", "remove_topics", "resolve_delete"
 
 # --- by an operator ---
 
-Unknown = AnsweredTopics[OffsetDeleteResponseTopic]
+Unknown = ResponseTopics[OffsetDeleteResponseTopic]
 """The topics and partitions of a request that do not exist, with their errors."""
 
 
 def resolve_delete(
     state: State, request: OffsetDeleteRequest
 ) -> tuple[list[OffsetDeleteRequestTopic], Unknown]:
-    """The topics and partitions that exist, and those that do not."""
+    """Split a request into the topics and partitions that exist, and those that do not."""
     known = []
-    unknown: Unknown = AnsweredTopics(
+    unknown: Unknown = ResponseTopics(
         lambda topic: topic.name, lambda topic: OffsetDeleteResponseTopic(name=topic.name)
     )
     for topic in request.topics:
         valid: list[OffsetDeleteRequestPartition] = []
         missing: list[OffsetDeleteRequestPartition] = []
         for partition in topic.partitions:
-            there = state.topics.has(topic.name, partition.partition_index)
-            (valid if there else missing).append(partition)
+            exists = state.topics.has(topic.name, partition.partition_index)
+            (valid if exists else missing).append(partition)
         if missing:
             error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             unknown.add(_answered(topic.name, missing, error))
@@ -61,8 +61,8 @@ def _answered(
 ) -> OffsetDeleteResponseTopic:
     """A topic with one error for each of its partitions."""
     answered = [
-        OffsetDeleteResponsePartition(partition_index=one.partition_index, error_code=error)
-        for one in partitions
+        OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=error)
+        for partition in partitions
     ]
     return OffsetDeleteResponseTopic(name=name, partitions=answered)
 
@@ -79,15 +79,15 @@ def delete_offsets(
     if isinstance(group, ClassicGroupModel) and not group.is_empty and not group.is_consumer:
         raise OperationRefused(ErrorCode.NON_EMPTY_GROUP)
     records: list[LogRecord] = []
-    found = []
+    answers = []
     for topic in topics:
         error = int(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC) if group.is_subscribed(topic.name) else 0
-        found.append(_answered(topic.name, topic.partitions, error))
+        answers.append(_answered(topic.name, topic.partitions, error))
         for partition in topic.partitions:
             index = partition.partition_index
             if not error and _has_offset(state, request.group_id, topic.name, index):
                 records.append(offset_tombstone(request.group_id, topic.name, index))
-    return Result(records, OffsetDeleteResponse(topics=unknown.merged(found)))
+    return Result(records, OffsetDeleteResponse(topics=unknown.merged(answers)))
 
 
 def _has_offset(state: State, group_id: str, topic: str, partition: int) -> bool:
@@ -107,7 +107,7 @@ def schedule_expiry(state: State) -> None:
 
 
 def expire_offsets(state: State) -> Result:
-    """Remove what has expired; the next check comes an interval after this one, or after its failure."""
+    """Remove expired offsets; the next check comes an interval after this one, or after its failure."""
     records: list[LogRecord] = []
     for group in state.groups.values():
         if _expire_group(state, group, records) and group.is_empty:
@@ -129,20 +129,20 @@ def _expire_group(state: State, group: GroupModel, records: list[LogRecord]) -> 
         return not is_open
     if not _may_expire(group):
         return False
-    left = False
+    remains = False
     retention = state.config.offsets_retention_ms
     for (topic, partition), committed in offsets.items():
         since = _retention_start(group, committed)
-        kept = group.is_subscribed(topic) or pending.is_open(group.group_id, topic, partition)
-        if not kept and committed.expired(state.now, since, retention):
+        is_needed = group.is_subscribed(topic) or pending.is_open(group.group_id, topic, partition)
+        if not is_needed and committed.expired(state.now, since, retention):
             records.append(offset_tombstone(group.group_id, topic, partition))
         else:
-            left = True
-    return not left and not is_open
+            remains = True
+    return not remains and not is_open
 
 
 def _may_expire(group: GroupModel) -> bool:
-    """Offsets of a group with members expire only where the coordinator knows what these subscribe to."""
+    """Whether offsets may expire: of a group with members, only if its subscriptions are known."""
     return (
         isinstance(group, ConsumerGroupModel)
         or group.protocol_type is None
@@ -152,7 +152,7 @@ def _may_expire(group: GroupModel) -> bool:
 
 
 def _retention_start(group: GroupModel, committed: CommittedOffset) -> int:
-    """What the retention counts from: the moment in which a typed group became empty, else the commit."""
+    """The start of the retention: when a typed group became empty, else the commit."""
     if isinstance(group, ConsumerGroupModel):
         return committed.committed_at
     if group.protocol_type is None or group.state is not GroupState.EMPTY or group.state_since is None:
@@ -162,7 +162,7 @@ def _retention_start(group: GroupModel, committed: CommittedOffset) -> int:
 
 def remove_topics(state: State, topics: Iterable[TopicImage]) -> Result:
     """Remove all groups' offsets of topics that were deleted, those of open transactions included."""
-    gone = {topic.name: topic.id for topic in topics}
+    deleted = {topic.name: topic.id for topic in topics}
     stored = [
         (group_id, partition, committed)
         for group_id, offsets in state.offsets.groups.items()
@@ -171,6 +171,6 @@ def remove_topics(state: State, topics: Iterable[TopicImage]) -> Result:
     records = [
         offset_tombstone(group_id, topic, partition)
         for group_id, (topic, partition), committed in [*stored, *state.pending_offsets.all_offsets()]
-        if topic in gone and committed.topic_id in (NO_TOPIC_ID, gone[topic])
+        if topic in deleted and committed.topic_id in (NO_TOPIC_ID, deleted[topic])
     ]
     return Result(records)

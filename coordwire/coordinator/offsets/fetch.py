@@ -47,30 +47,30 @@ def requested_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFe
 
 
 def fetch(
-    state: State, asked: OffsetFetchRequestGroup, version: int, *, stable: bool
+    state: State, request: OffsetFetchRequestGroup, version: int, *, stable: bool
 ) -> OffsetFetchResponseGroup:
-    """One group's offsets; `stable` reads the newest, which the caller answers with once they are durable."""
+    """One group's offsets; with `stable` the newest, which the caller sends once they are durable."""
     groups, offsets = state.groups, state.offsets.groups
-    group = groups.get(asked.group_id) if stable else groups.committed(asked.group_id)
+    group = groups.get(request.group_id) if stable else groups.committed(request.group_id)
     of_group: GroupOffsets | None = None
     if isinstance(group, ConsumerGroupModel):
         try:
-            validate_consumer_fetch(group, asked.member_id, asked.member_epoch, stable=stable)
+            validate_consumer_fetch(group, request.member_id, request.member_epoch, stable=stable)
         except OperationRefused as refusal:
-            return refused_fetch(asked, refusal.code, version)
+            return refused_fetch(request, refusal.code, version)
     if group is not None and not group.is_dead:
-        of_group = offsets.get(asked.group_id) if stable else offsets.committed(asked.group_id)
+        of_group = offsets.get(request.group_id) if stable else offsets.committed(request.group_id)
 
     def is_unstable(topic: str, partition: int) -> bool:
-        return stable and state.pending_offsets.is_open(asked.group_id, topic, partition)
+        return stable and state.pending_offsets.is_open(request.group_id, topic, partition)
 
-    if asked.topics is not None:
-        topics = _requested(state, asked.topics, _find(of_group, stable=stable), is_unstable, version)
+    if request.topics is not None:
+        topics = _requested(state, request.topics, _find(of_group, stable=stable), is_unstable, version)
     elif of_group is None:
         topics = []
     else:
         topics = _all(of_group.items() if stable else of_group.committed_items(), is_unstable)
-    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+    return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
 
 
 def _find(
@@ -82,10 +82,10 @@ def _find(
 
 
 def _all(
-    found: list[tuple[tuple[str, int], CommittedOffset]], is_unstable: Callable[[str, int], bool]
+    offsets: list[tuple[tuple[str, int], CommittedOffset]], is_unstable: Callable[[str, int], bool]
 ) -> list[OffsetFetchResponseTopics]:
     topics: dict[str, OffsetFetchResponseTopics] = {}
-    for (name, partition), committed in sorted(found, key=itemgetter(0)):
+    for (name, partition), committed in sorted(offsets, key=itemgetter(0)):
         if name not in topics:
             topics[name] = OffsetFetchResponseTopics(name=name)
         of_topic = topics[name].partitions
@@ -101,17 +101,17 @@ def _requested(
     version: int,
 ) -> list[OffsetFetchResponseTopics]:
     answered, unknown = [], []
-    for asked in topics:
-        name, topic_id = asked.name, asked.topic_id
+    for requested in topics:
+        name, topic_id = requested.name, requested.topic_id
         if version >= _TOPIC_IDS:
             topic = state.topics.find_id(topic_id)
             if topic is None:
-                unknown.append(_unknown(asked))
+                unknown.append(_unknown(requested))
                 continue
             name = topic.name
         partitions = [
             _partition(index, _of_topic(find((name, index)), topic_id), unstable=is_unstable(name, index))
-            for index in asked.partition_indexes
+            for index in requested.partition_indexes
         ]
         answered.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions))
     return answered + unknown
@@ -139,22 +139,22 @@ def _partition(
     )  # fmt: skip
 
 
-def _unknown(asked: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+def _unknown(requested: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
     return OffsetFetchResponseTopics(
-        topic_id=asked.topic_id,
+        topic_id=requested.topic_id,
         partitions=[
             OffsetFetchResponsePartitions(
                 partition_index=index, committed_offset=-1, error_code=int(ErrorCode.UNKNOWN_TOPIC_ID)
             )
-            for index in asked.partition_indexes
+            for index in requested.partition_indexes
         ],
     )
 
 
-def refused_fetch(asked: OffsetFetchRequestGroup, error: int, version: int) -> OffsetFetchResponseGroup:
-    """One group's error; before version 2 there is no place for it but each partition's."""
+def refused_fetch(request: OffsetFetchRequestGroup, error: int, version: int) -> OffsetFetchResponseGroup:
+    """One group's error; before version 2 only partitions have a field for it."""
     if version >= _TOP_LEVEL_ERROR:
-        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error)
+        return OffsetFetchResponseGroup(group_id=request.group_id, error_code=error)
     topics = [
         OffsetFetchResponseTopics(
             name=topic.name,
@@ -163,15 +163,15 @@ def refused_fetch(asked: OffsetFetchRequestGroup, error: int, version: int) -> O
                 for index in topic.partition_indexes
             ],
         )
-        for topic in asked.topics or ()
+        for topic in request.topics or ()
     ]
-    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+    return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
 
 
-def name_by_id(state: State, asked: list[OffsetFetchRequestGroup], response: OffsetFetchResponse) -> None:
-    """Give the topics of who asked for all of them their ids: those at the time of the answer."""
-    for one, group in zip(asked, response.groups, strict=True):
-        if one.topics is not None:
+def name_by_id(state: State, requests: list[OffsetFetchRequestGroup], response: OffsetFetchResponse) -> None:
+    """Set the ids of topics in answers to requests for all topics, as of the time of the answer."""
+    for request, group in zip(requests, response.groups, strict=True):
+        if request.topics is not None:
             continue
         known = [(state.topics.find(topic.name), topic) for topic in group.topics]
         group.topics = [topic for image, topic in known if image is not None]
@@ -188,11 +188,11 @@ def fetch_response(groups: list[OffsetFetchResponseGroup], version: int) -> Offs
     for topic in group.topics:
         partitions = [
             OffsetFetchResponsePartition(
-                partition_index=one.partition_index, committed_offset=one.committed_offset,
-                committed_leader_epoch=one.committed_leader_epoch, metadata=one.metadata,
-                error_code=one.error_code,
+                partition_index=partition.partition_index, committed_offset=partition.committed_offset,
+                committed_leader_epoch=partition.committed_leader_epoch, metadata=partition.metadata,
+                error_code=partition.error_code,
             )
-            for one in topic.partitions
+            for partition in topic.partitions
         ]  # fmt: skip
         response.topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=partitions))
     return response

@@ -1,6 +1,6 @@
 """TxnOffsetCommit: offsets that hold if, and only if, their producer's transaction commits (KIP-98, KIP-447).
 
-The checks of the group are laxer than OffsetCommit's: clients before version 3 say neither member nor
+The group's checks are laxer than those of OffsetCommit: clients before version 3 send neither member nor
 generation, and a rebalance does not matter. The broker around the shard has asked the transaction's
 coordinator whether the transaction is open (KIP-890). Version 6 names topics by id (KIP-1319).
 """
@@ -15,7 +15,7 @@ from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.offsets.commit import too_large, validate_classic_commit
-from coordwire.coordinator.offsets.response_topics import AnsweredTopics
+from coordwire.coordinator.offsets.response_topics import ResponseTopics
 from coordwire.coordinator.offsets.validation import validate_consumer_commit, validate_older_epoch
 from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
@@ -38,33 +38,35 @@ _KNOWS_LOADING = 2
 """The first version whose clients wait while a coordinator loads."""
 
 
-Unknown = AnsweredTopics[TxnOffsetCommitResponseTopic]
+Unknown = ResponseTopics[TxnOffsetCommitResponseTopic]
 """The topics and partitions of a commit that do not exist, with their errors."""
 
 
 def resolve_transactional(
     state: State, request: TxnOffsetCommitRequest, version: int
 ) -> tuple[list[TxnOffsetCommitRequestTopic], Unknown]:
-    """The topics and partitions that exist, and those that do not."""
+    """Split a commit into the topics and partitions that exist, and those that do not."""
     known = []
-    unknown: Unknown = AnsweredTopics(lambda topic: (topic.name, topic.topic_id), _without_partitions)
+    unknown: Unknown = ResponseTopics(lambda topic: (topic.name, topic.topic_id), _without_partitions)
     by_id = version >= _TOPIC_IDS
-    for asked in request.topics:
+    for requested in request.topics:
         topic: TopicImage | None
-        topic = state.topics.find_id(asked.topic_id) if by_id else state.topics.find(asked.name)
+        topic = state.topics.find_id(requested.topic_id) if by_id else state.topics.find(requested.name)
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if topic is None and by_id:
             error = ErrorCode.UNKNOWN_TOPIC_ID
-        name = asked.name if topic is None else topic.name
+        name = requested.name if topic is None else topic.name
         valid: list[TxnOffsetCommitRequestPartition] = []
         missing: list[TxnOffsetCommitRequestPartition] = []
-        for partition in asked.partitions:
-            there = state.topics.has(name, partition.partition_index)
-            (valid if there else missing).append(partition)
+        for partition in requested.partitions:
+            exists = state.topics.has(name, partition.partition_index)
+            (valid if exists else missing).append(partition)
         if missing:
-            unknown.add(_answered(name, asked.topic_id, missing, int(error)))
+            unknown.add(_answered(name, requested.topic_id, missing, int(error)))
         if valid:
-            known.append(TxnOffsetCommitRequestTopic(name=name, topic_id=asked.topic_id, partitions=valid))
+            known.append(
+                TxnOffsetCommitRequestTopic(name=name, topic_id=requested.topic_id, partitions=valid)
+            )
     return known, unknown
 
 
@@ -77,8 +79,8 @@ def _answered(
 ) -> TxnOffsetCommitResponseTopic:
     """A topic with one error for each of its partitions."""
     answered = [
-        TxnOffsetCommitResponsePartition(partition_index=one.partition_index, error_code=error)
-        for one in partitions
+        TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+        for partition in partitions
     ]
     return TxnOffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=answered)
 
@@ -89,8 +91,8 @@ def refused_transactional(
     """An answer with one error for every partition that exists."""
     if version < _KNOWS_LOADING and error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         error = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    found = [_answered(one.name, one.topic_id, one.partitions, error) for one in topics]
-    return TxnOffsetCommitResponse(topics=unknown.merged(found))
+    answers = [_answered(topic.name, topic.topic_id, topic.partitions, error) for topic in topics]
+    return TxnOffsetCommitResponse(topics=unknown.merged(answers))
 
 
 def commit_transactional(
@@ -99,13 +101,13 @@ def commit_transactional(
     topics: list[TxnOffsetCommitRequestTopic],
     unknown: Unknown,
 ) -> Result:
-    """Keep what exists of a commit until the transaction ends."""
+    """Store the offsets of partitions that exist as pending until the transaction ends."""
     of_older_epoch = _validate(state, request)
-    found = []
+    answers = []
     records = []
     for topic in topics:
         answered = TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
-        found.append(answered)
+        answers.append(answered)
         image = state.topics.find(topic.name)
         assert image is not None
         for partition in topic.partitions:
@@ -128,7 +130,7 @@ def commit_transactional(
         member_id=request.member_id or None, generation=request.generation_id_or_member_epoch,
         transactional_id=request.transactional_id,
     )  # fmt: skip
-    response = TxnOffsetCommitResponse(topics=unknown.merged(found))
+    response = TxnOffsetCommitResponse(topics=unknown.merged(answers))
     producer = request.producer_id, request.producer_epoch
     return Result(records, response, producer=producer, cause=cause)
 
@@ -143,7 +145,7 @@ def _validate_partition(
 
 
 def _validate(state: State, request: TxnOffsetCommitRequest) -> ConsumerMember | None:
-    """Gives a member that commits in an epoch before its own, where each partition's epoch decides."""
+    """Refuse a commit, or return a member in an older epoch, where each partition's epoch decides."""
     generation = request.generation_id_or_member_epoch
     group: GroupModel | None = state.groups.get(request.group_id)
     if group is None:

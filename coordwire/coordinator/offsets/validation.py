@@ -1,6 +1,6 @@
-"""Who may commit and fetch offsets.
+"""The validation of commits and fetches of offsets in a consumer group.
 
-In a consumer group its members may, in their epochs (KIP-848). A commit of an older epoch counts while the
+Members may commit and fetch in their epochs (KIP-848). A commit of an older epoch counts while the
 member has owned the partition since that epoch or longer (KIP-1251). A member of the classic protocol gets
 ILLEGAL_GENERATION where others get STALE_MEMBER_EPOCH.
 """
@@ -31,7 +31,7 @@ def _stale(member: ConsumerMember) -> OperationRefused:
 def validate_consumer_commit(
     group: ConsumerGroupModel, member_id: str, epoch: int, version: int = _KNOWS_STALE_EPOCHS
 ) -> ConsumerMember | None:
-    """Gives a member whose epoch isn't the current one: `validate_older_epoch` decides for each partition.
+    """Return a member in an older epoch, where `validate_older_epoch` decides for each partition.
 
     version: of OffsetCommit; TxnOffsetCommit needs none.
     """
@@ -48,10 +48,10 @@ def validate_consumer_commit(
 
 
 def validate_older_epoch(member: ConsumerMember, topic_id: UUID, partition: int, epoch: int) -> None:
-    nothing: Mapping[int, int] = {}
-    since = member.owned.get(topic_id, nothing).get(partition)
+    unowned: Mapping[int, int] = {}
+    since = member.owned.get(topic_id, unowned).get(partition)
     if since is None:
-        since = member.revoking.get(topic_id, nothing).get(partition)
+        since = member.revoking.get(topic_id, unowned).get(partition)
     if since is None or epoch < since:
         raise _stale(member)
 
@@ -59,7 +59,7 @@ def validate_older_epoch(member: ConsumerMember, topic_id: UUID, partition: int,
 def validate_consumer_fetch(
     group: ConsumerGroupModel, member_id: str | None, epoch: int, *, stable: bool
 ) -> None:
-    """stable: whether what is not durable counts. Without a member id it is an operator who asks."""
+    """Refuse a fetch. stable: whether pending changes count. An operator fetches without a member id."""
     if member_id is None:
         if epoch < 0:
             return

@@ -45,7 +45,7 @@ IDLE = (TransactionStatus.EMPTY, TransactionStatus.COMPLETE_COMMIT, TransactionS
 def validate_begin(
     config: TransactionConfig, name: str, timeout_ms: int, *, two_phase: bool, keep_prepared: bool
 ) -> None:
-    """Refuse what is wrong whatever is known of the id."""
+    """Refuse a request that is invalid whatever the id's facts are."""
     if not name:
         raise OperationRefused(ErrorCode.INVALID_REQUEST)
     if two_phase and not config.two_phase_commit:
@@ -57,20 +57,20 @@ def validate_begin(
 
 
 def begin_of(
-    one: TransactionalId,
+    entry: TransactionalId,
     expected: tuple[int, int] | None,
     *,
     timeout_ms: int,
     new_producer_id: Callable[[], int],
     now: int,
 ) -> TransactionFacts | None:
-    """The id with its next producer; None where the one before is in a transaction, and is to be fenced.
+    """The facts with the next producer; None if the last one is in a transaction, and has to be fenced.
 
-    expected: the id and the epoch that the producer has had.
+    expected: the id and the epoch that the producer had.
     """
-    if one.pending is not None:
+    if entry.pending is not None:
         raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
-    facts = one.facts
+    facts = entry.facts
     if expected is not None and not _may_be(facts, *expected):
         raise OperationRefused(ErrorCode.PRODUCER_FENCED)
     if facts.status in PREPARED:
@@ -81,15 +81,15 @@ def begin_of(
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     epoch = None if expected is None else expected[1]
     if is_exhausted(facts.producer_epoch) and epoch in (None, facts.producer_epoch):
-        return one.next_producer(new_producer_id(), timeout_ms, now, keep_last=expected is not None)
+        return entry.next_producer(new_producer_id(), timeout_ms, now, keep_last=expected is not None)
     if is_exhausted(facts.producer_epoch):  # Kafka has no epoch to give either
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    return one.next_epoch(timeout_ms, epoch, now)
+    return entry.next_epoch(timeout_ms, epoch, now)
 
 
-def checked_producer(one: TransactionalId, producer_id: int, epoch: int) -> TransactionFacts:
-    """What is known of an id that a request is about; refuses another producer, and one that is too late."""
-    facts = one.facts
+def checked_producer(entry: TransactionalId, producer_id: int, epoch: int) -> TransactionFacts:
+    """The facts of an id; refuses another producer, and one with another epoch."""
+    facts = entry.facts
     if facts.producer_id != producer_id:
         raise OperationRefused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if facts.producer_epoch != epoch:
@@ -100,7 +100,7 @@ def checked_producer(one: TransactionalId, producer_id: int, epoch: int) -> Tran
 
 
 def _may_be(facts: TransactionFacts, producer_id: int, epoch: int) -> bool:
-    """Whether a producer that goes by this id and epoch may go on."""
+    """Whether a producer with this id and epoch may continue."""
     return (
         facts.producer_epoch == NO_EPOCH
         or producer_id == facts.producer_id
@@ -112,13 +112,13 @@ def _may_be(facts: TransactionFacts, producer_id: int, epoch: int) -> bool:
 
 
 class EndAction(Enum):
-    """What an EndTxn does."""
+    """The action of an EndTxn."""
 
     PREPARE = "prepare"
     """The transaction's end is written."""
 
     PREPARE_EMPTY = "prepare_empty"
-    """There is none; an abort is written that raises the epoch."""
+    """There is no transaction; an abort is written that raises the epoch."""
 
     DONE = "done"
     """It was done already."""
@@ -146,7 +146,7 @@ ENDS: dict[tuple[TransactionStatus, bool], EndAction] = {
     (_S.COMPLETE_ABORT, True): _E.INVALID,
     (_S.COMPLETE_ABORT, False): _E.DONE,
 }
-"""By status, and whether it is a commit: transaction versions 0 and 1."""
+"""The actions of transaction versions 0 and 1, by status, and whether it is a commit."""
 
 ENDS_WITH_EPOCHS: dict[tuple[TransactionStatus, bool, bool], EndAction] = {
     **{
@@ -160,11 +160,11 @@ ENDS_WITH_EPOCHS: dict[tuple[TransactionStatus, bool, bool], EndAction] = {
     (_S.COMPLETE_COMMIT, False, False): _E.PREPARE_EMPTY,
     (_S.COMPLETE_ABORT, False, False): _E.PREPARE_EMPTY,
 }
-"""By status, whether it is a commit, and whether the epoch is the one before: transaction version 2."""
+"""The actions of version 2, by status, whether it is a commit, and whether the epoch is the previous one."""
 
 
 def end_of(
-    one: TransactionalId,
+    entry: TransactionalId,
     producer_id: int,
     epoch: int,
     *,
@@ -174,15 +174,15 @@ def end_of(
     new_producer_id: Callable[[], int],
     now: int,
 ) -> TransactionFacts | None:
-    """What the id becomes; None if it was done already. Raises `OperationRefused`.
+    """The next facts of the id; None if the transaction ended already. Raises `OperationRefused`.
 
-    from_client: not by the coordinator itself, which fences with the next epoch.
+    from_client: False for the coordinator itself, which fences with the next epoch.
     """
-    fencing = one.pending is TransactionStatus.PREPARE_EPOCH_FENCE
+    fencing = entry.pending is TransactionStatus.PREPARE_EPOCH_FENCE
     if version < 2:
-        ending = _by_epoch_equal(one, producer_id, epoch, committed, from_client, fencing)
+        ending = _by_epoch_equal(entry, producer_id, epoch, committed, from_client, fencing)
     else:
-        ending = _by_next_epoch(one, producer_id, epoch, committed, from_client, fencing)
+        ending = _by_next_epoch(entry, producer_id, epoch, committed, from_client, fencing)
     if ending is EndAction.DONE:
         return None
     if ending is EndAction.BUSY:
@@ -190,35 +190,35 @@ def end_of(
     if ending is EndAction.INVALID:
         raise OperationRefused(ErrorCode.INVALID_TXN_STATE)
     following = NO_ID
-    if version >= 2 and is_exhausted(one.facts.producer_epoch):
+    if version >= 2 and is_exhausted(entry.facts.producer_epoch):
         following = new_producer_id()
     if fencing and not committed:
-        one.pending = None
+        entry.pending = None
         if version < 2:
-            one.fence_at(epoch)
+            entry.fence_at(epoch)
     elif fencing:
         raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
-    return one.prepared(committed, version, following, now, empty=ending is EndAction.PREPARE_EMPTY)
+    return entry.prepared(committed, version, following, now, empty=ending is EndAction.PREPARE_EMPTY)
 
 
 def _by_epoch_equal(
-    one: TransactionalId, producer_id: int, epoch: int, committed: bool, from_client: bool, fencing: bool
+    entry: TransactionalId, producer_id: int, epoch: int, committed: bool, from_client: bool, fencing: bool
 ) -> EndAction:
-    facts = one.facts
+    facts = entry.facts
     if facts.producer_id != producer_id:
         raise OperationRefused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if (from_client and epoch != facts.producer_epoch) or epoch < facts.producer_epoch:
         raise OperationRefused(ErrorCode.PRODUCER_FENCED)
-    if one.pending is not None and not fencing:
+    if entry.pending is not None and not fencing:
         raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
     return ENDS[facts.status, committed]
 
 
 def _by_next_epoch(
-    one: TransactionalId, producer_id: int, epoch: int, committed: bool, from_client: bool, fencing: bool
+    entry: TransactionalId, producer_id: int, epoch: int, committed: bool, from_client: bool, fencing: bool
 ) -> EndAction:
-    facts = one.facts
-    if one.pending is not None and not fencing:
+    facts = entry.facts
+    if entry.pending is not None and not fencing:
         raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
     over = (
         not fencing

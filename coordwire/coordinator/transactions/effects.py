@@ -1,4 +1,4 @@
-"""What a transaction coordinator wants done, as values."""
+"""The effects of a transaction coordinator, as values."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class MarkersToWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionOutcome:
-    """What became of the operation with this ticket.
+    """The outcome of the operation with this ticket.
 
-    producer_id, producer_epoch: that the producer goes by from now on, -1 where the operation does not say.
+    producer_id, producer_epoch: of the producer from now on, -1 where the operation does not set them.
     places: an error code for each partition, where they differ.
     """
 

@@ -1,8 +1,8 @@
-"""The log of a shard: records and markers on their way, and the ids as durable records say.
+"""The log of a shard: the ids of durable records, and the records and markers on their way.
 
-Rules: an id's facts change when a record of them is durable. Markers follow a decision that is durable, and
-are written again until each partition has them; then so is the record that completes the transaction. Ids
-that were not used for long are removed by tombstones.
+Rules: an id's facts change when their record is durable. Markers follow a durable decision, and are written
+again until each partition has them; then the record that completes the transaction is written until it is
+durable. Tombstones remove ids that were not used for long.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OnWritten = Callable[[int], None]
 
 
 def ignore(*_: object) -> None:
-    """No operation waits for it."""
+    """Do nothing: no operation waits."""
 
 
 class _Write(NamedTuple):

@@ -1,4 +1,4 @@
-"""Records of `__transaction_state`: facts to a record as Kafka writes it, and back.
+"""Records of `__transaction_state`: written from facts as Kafka does, and read back.
 
 Rules: the partitions of an id without a transaction are null. `last_epoch` is not in a record, so that it is
 unknown after a restart, as it is in Kafka. A record of a type or version that is unknown changes nothing.
@@ -20,7 +20,7 @@ __all__ = ["record_of", "replayed", "tombstone_of", "transaction_records"]
 
 
 def record_of(name: str, facts: TransactionFacts, version: int) -> LogRecord:
-    """The record that says this. version: the level of transaction.version."""
+    """The record of these facts. version: the level of transaction.version."""
     flexible = version >= 1
     places: list[PartitionsSchema] | None = None
     if facts.status is not TransactionStatus.EMPTY:
@@ -66,17 +66,17 @@ def transaction_records(batches: Iterable[RecordBatch]) -> Iterable[LogRecord]:
 
 def replayed(records: Iterable[LogRecord]) -> dict[str, TransactionalId]:
     """The ids after these records. Raises `Malformed` for a status that does not exist."""
-    found: dict[str, TransactionalId] = {}
+    ids: dict[str, TransactionalId] = {}
     for number, record in enumerate(records):
         match record.key, record.value:
             case TransactionLogKey(transactional_id=name), None:
-                found.pop(name, None)
+                ids.pop(name, None)
             case TransactionLogKey(transactional_id=name), TransactionLogValue() as value:
                 status = TransactionStatus(value.transaction_status)
                 if not status.known:
                     raise _unknown(number, value.transaction_status)
-                found[name] = TransactionalId(name, _facts(value, status))
-    return found
+                ids[name] = TransactionalId(name, _facts(value, status))
+    return ids
 
 
 def _unknown(number: int, status: int) -> CoordwireError:
@@ -84,7 +84,7 @@ def _unknown(number: int, status: int) -> CoordwireError:
 
 
 def _facts(value: TransactionLogValue, status: TransactionStatus) -> TransactionFacts:
-    listed = value.transaction_partitions or []
+    partitions = value.transaction_partitions or []
     return TransactionFacts(
         producer_id=value.producer_id,
         previous_producer_id=value.previous_producer_id,
@@ -92,7 +92,7 @@ def _facts(value: TransactionLogValue, status: TransactionStatus) -> Transaction
         producer_epoch=value.producer_epoch,
         timeout_ms=value.transaction_timeout_ms,
         status=status,
-        places=frozenset((one.topic, index) for one in listed for index in one.partition_ids),
+        places=frozenset((topic.topic, index) for topic in partitions for index in topic.partition_ids),
         start_time=value.transaction_start_timestamp_ms,
         update_time=value.transaction_last_update_timestamp_ms,
         version=value.client_transaction_version,

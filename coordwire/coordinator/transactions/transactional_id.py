@@ -1,6 +1,6 @@
-"""A transactional id: what is known of it, and what it may become next.
+"""A transactional id: its facts, and the next facts that it may have.
 
-Strategy: the facts are one immutable value; a change is the value that will hold once its record is durable,
+Strategy: the facts are one immutable value; a change makes the value that holds once its record is durable,
 and until then the id has a pending status. Rules: one change at a time; a status follows only those in
 `BEFORE`. The epochs are those of KIP-360 and KIP-890: -1 where there is none.
 """
@@ -39,7 +39,7 @@ BEFORE: Mapping[TransactionStatus, frozenset[TransactionStatus]] = {
     _S.DEAD: frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.PREPARE_EPOCH_FENCE: frozenset({_S.ONGOING}),
 }
-"""From which statuses each may follow."""
+"""The statuses that each may follow."""
 
 
 def is_exhausted(epoch: int) -> bool:
@@ -49,7 +49,7 @@ def is_exhausted(epoch: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionFacts:
-    """What the log says of a transactional id.
+    """The state of a transactional id in the log.
 
     previous_producer_id: before the last change; next_producer_id: after the one that is prepared.
     last_epoch: that a retry of InitProducerId may still have. start_time: -1 outside of a transaction.
@@ -70,8 +70,11 @@ class TransactionFacts:
 
 
 class TransactionalId:
-    """One id. pending: the status that it is on the way to. failed_fence: an epoch was raised that no record
-    says, so that it is not raised again."""
+    """One id.
+
+    pending: the next status, whose record is on its way. failed_fence: whether an epoch was raised without a
+    record, so that it is not raised again.
+    """
 
     __slots__ = ("facts", "failed_fence", "name", "pending")
 
@@ -82,7 +85,7 @@ class TransactionalId:
         self.failed_fence = False
 
     def _change(self, status: TransactionStatus, **changes: object) -> TransactionFacts:
-        """What it will be, once that is durable."""
+        """The facts once their record is durable."""
         assert self.pending is None
         assert self.facts.status in BEFORE[status]
         self.pending = status
@@ -93,10 +96,10 @@ class TransactionalId:
             **changes,  # type: ignore[arg-type]
         )
 
-    # --- what it may become ---
+    # --- next facts ---
 
     def next_epoch(self, timeout_ms: int, expected: int | None, now: int) -> TransactionFacts:
-        """A producer begins with this id. expected: the epoch that it says it has.
+        """A producer begins with this id. expected: the epoch in its request.
 
         Raises `OperationRefused` for an epoch that was replaced.
         """
@@ -109,16 +112,16 @@ class TransactionalId:
                 epoch, last = facts.producer_epoch, facts.last_epoch
             else:
                 raise OperationRefused(ErrorCode.PRODUCER_FENCED)
-        return self._begun(timeout_ms, now, producer_epoch=epoch, last_epoch=last)
+        return self._next_begin(timeout_ms, now, producer_epoch=epoch, last_epoch=last)
 
     def next_producer(
         self, producer_id: int, timeout_ms: int, now: int, *, keep_last: bool
     ) -> TransactionFacts:
-        """The epochs of its producer id are used up: it goes by another from now on."""
+        """The epochs of the producer id are used up: the producer gets another id."""
         last = self.facts.producer_epoch if keep_last else NO_EPOCH
-        return self._begun(timeout_ms, now, producer_id=producer_id, producer_epoch=0, last_epoch=last)
+        return self._next_begin(timeout_ms, now, producer_id=producer_id, producer_epoch=0, last_epoch=last)
 
-    def _begun(self, timeout_ms: int, now: int, **changes: int) -> TransactionFacts:
+    def _next_begin(self, timeout_ms: int, now: int, **changes: int) -> TransactionFacts:
         return self._change(
             TransactionStatus.EMPTY,
             timeout_ms=timeout_ms,
@@ -129,7 +132,7 @@ class TransactionalId:
         )
 
     def with_places(self, places: frozenset[Place], version: int, now: int) -> TransactionFacts:
-        """Partitions are in the transaction, which begins with the first of them."""
+        """Partitions join the transaction, which begins with the first of them."""
         facts = self.facts
         return self._change(
             TransactionStatus.ONGOING,
@@ -140,21 +143,20 @@ class TransactionalId:
         )
 
     def fenced(self) -> int:
-        """The transaction is going to be aborted by another than its producer; gives the epoch for that."""
+        """Begin the abort by another than the producer, and return the epoch for that."""
         facts = self.facts
         keep = self.failed_fence or facts.producer_epoch == HIGHEST_EPOCH
         self._change(TransactionStatus.PREPARE_EPOCH_FENCE)
         return facts.producer_epoch if keep else facts.producer_epoch + 1
 
     def fence_at(self, epoch: int) -> None:
-        """The producer's epoch is this one, before a record says so: transaction versions 0 and 1."""
+        """Set the producer's epoch before a record has it: transaction versions 0 and 1."""
         self.facts = replace(self.facts, producer_epoch=epoch, last_epoch=NO_EPOCH)
 
     def prepared(
         self, committed: bool, version: int, next_producer_id: int, now: int, *, empty: bool = False
     ) -> TransactionFacts:
-        """The transaction's end is decided. empty: an abort without a transaction, which only raises the
-        epoch."""
+        """The transaction's end is decided. empty: the abort only raises the epoch, without a transaction."""
         facts = self.facts
         epoch, last = facts.producer_epoch, facts.last_epoch
         if version >= 2:
@@ -189,7 +191,7 @@ class TransactionalId:
         )
 
     def expires(self) -> None:
-        """It is on the way out."""
+        """Begin the removal of the id."""
         self._change(TransactionStatus.DEAD, places=frozenset())
 
     def marked(self, places: Iterable[Place]) -> None:

@@ -67,11 +67,11 @@ def is_compacted(compacted: Iterable[str]) -> Column:
         f.col("count").cast("bigint") < span,
         *(topic.rlike(f"^{_java(glob)}$") for glob in compacted),
     ]
-    found = reduce(lambda one, other: one | f.coalesce(other, f.lit(False)), signs, f.lit(False))
-    return f.max(found).over(Window.partitionBy(*LOG))
+    any_sign = reduce(lambda sign, other: sign | f.coalesce(other, f.lit(False)), signs, f.lit(False))
+    return f.max(any_sign).over(Window.partitionBy(*LOG))
 
 
 def _java(glob: str) -> str:
     """A glob as a regular expression that Java reads as Python does."""
-    inside = re.fullmatch(r"\(\?s:(.*)\)\\[zZ]", translate(glob), re.DOTALL)
-    return f"(?:{inside[1] if inside else re.escape(glob)})"
+    match = re.fullmatch(r"\(\?s:(.*)\)\\[zZ]", translate(glob), re.DOTALL)
+    return f"(?:{match[1] if match else re.escape(glob)})"

@@ -41,14 +41,14 @@ def offset_gaps(
     """
     from pyspark.sql import functions as f
 
-    why = f.create_map(*[f.lit(text) for item in _WHY.items() for text in item])
+    causes = f.create_map(*[f.lit(text) for item in _WHY.items() for text in item])
     return (
         _judged(batches, quarantine, compacted)
         .where("kind is not null")
         .select(
             *LOG, "kind", "first_offset", "last_offset",
             (f.col("last_offset") - f.col("first_offset") + 1).alias("offsets"),
-            why[f.col("kind")].alias("why"), "before_path", "before_end", "path", "position",
+            causes[f.col("kind")].alias("why"), "before_path", "before_end", "path", "position",
         )
         .orderBy(*LOG, "first_offset", "path")
     )  # fmt: skip
@@ -68,7 +68,7 @@ def offset_coverage(
     from pyspark.sql import functions as f
 
     offsets = f.col("last_offset") - f.col("first_offset") + 1
-    inside = f.coalesce(f.col("count").cast("bigint"), f.col("span"))
+    covered = f.coalesce(f.col("count").cast("bigint"), f.col("span"))
 
     def summed(name: str, condition: Column, value: Column) -> Column:
         return f.sum(f.when(condition, value).otherwise(f.lit(0))).alias(name)
@@ -83,9 +83,9 @@ def offset_coverage(
             f.min("first").alias("first_in_log"),
             (f.max("last") + 1).alias("end_offset"),
             f.count("*").alias("batches"),
-            summed("records", ~f.col("is_control"), inside),
-            summed("markers", f.col("is_control"), inside),
-            f.sum(f.col("span") - inside).alias("inside"),
+            summed("records", ~f.col("is_control"), covered),
+            summed("markers", f.col("is_control"), covered),
+            f.sum(f.col("span") - covered).alias("inside"),
             *map(gaps, ("compacted", "unreadable", "missing", "repeated")),
             f.max("is_compacted").alias("is_compacted"),
         )
@@ -141,26 +141,28 @@ def _with_unreadable(rows: DataFrame, quarantine: DataFrame | None) -> DataFrame
     if quarantine is None:
         none = f.lit(None).cast(_BAD)
         return rows.withColumns({"bad": none, "bad_before": none})
-    found = (
+    ranges = (
         quarantine.where("flow is null")
         .groupBy("path")
         .agg(f.collect_list(f.struct("start", "end")).alias("bad"))
     )
-    other = found.withColumnsRenamed({"path": "before_path", "bad": "bad_before"})
-    return rows.join(f.broadcast(found), "path", "left").join(f.broadcast(other), "before_path", "left")
+    other = ranges.withColumnsRenamed({"path": "before_path", "bad": "bad_before"})
+    return rows.join(f.broadcast(ranges), "path", "left").join(f.broadcast(other), "before_path", "left")
 
 
 def _unreadable_before() -> Column:
     """Whether unreadable bytes lie between a batch and the one before it."""
     from pyspark.sql import functions as f
 
-    same = f.col("path") == f.col("before_path")
-    here = f.exists(
+    same_file = f.col("path") == f.col("before_path")
+    in_file = f.exists(
         "bad",
-        lambda bad: (bad["start"] < f.col("position")) & (~same | (bad["start"] >= f.col("before_end"))),
+        lambda span: (
+            (span["start"] < f.col("position")) & (~same_file | (span["start"] >= f.col("before_end")))
+        ),
     )
-    there = f.exists("bad_before", lambda bad: ~same & (bad["start"] >= f.col("before_end")))
-    return f.coalesce(here, f.lit(False)) | f.coalesce(there, f.lit(False))
+    in_file_before = f.exists("bad_before", lambda span: ~same_file & (span["start"] >= f.col("before_end")))
+    return f.coalesce(in_file, f.lit(False)) | f.coalesce(in_file_before, f.lit(False))
 
 
 def repeated_records(records: DataFrame) -> DataFrame:
@@ -172,13 +174,13 @@ def repeated_records(records: DataFrame) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    what = ["topic", "partition", "timestamp", "key", "value", "headers"]
+    key_columns = ["topic", "partition", "timestamp", "key", "value", "headers"]
     offsets = f.sort_array(f.collect_set("offset"))
-    more = [f.sort_array(f.collect_set("producer_id")).alias("producers")]
+    producers = [f.sort_array(f.collect_set("producer_id")).alias("producers")]
     return (
         records.where("not is_control")
-        .groupBy(*what)
-        .agg(offsets.alias("offsets"), *(more if "producer_id" in records.columns else []))
+        .groupBy(*key_columns)
+        .agg(offsets.alias("offsets"), *(producers if "producer_id" in records.columns else []))
         .where("size(offsets) > 1")
         .withColumn("times", f.size("offsets"))
         .orderBy("topic", "partition", f.col("offsets")[0])

@@ -60,9 +60,11 @@ def latest_by_key(records: DataFrame, *, tombstones: bool = False) -> DataFrame:
     from pyspark.sql import functions as f
 
     rows = committed(records).where("key is not null")
-    rest = [name for name in records.columns if name not in ("topic", "partition", "key")]
-    latest = f.max_by(f.struct(*rest), f.col("offset")).alias("latest")
-    found = rows.groupBy("topic", "partition", "key").agg(latest)
-    found = found.select("topic", "partition", "key", *(f.col("latest")[name].alias(name) for name in rest))
-    kept = found if tombstones else found.where("value is not null")
-    return kept.select(*records.columns).orderBy("topic", "partition", "offset")
+    columns = [name for name in records.columns if name not in ("topic", "partition", "key")]
+    latest = f.max_by(f.struct(*columns), f.col("offset")).alias("latest")
+    latest_rows = rows.groupBy("topic", "partition", "key").agg(latest)
+    latest_rows = latest_rows.select(
+        "topic", "partition", "key", *(f.col("latest")[name].alias(name) for name in columns)
+    )
+    result = latest_rows if tombstones else latest_rows.where("value is not null")
+    return result.select(*records.columns).orderBy("topic", "partition", "offset")

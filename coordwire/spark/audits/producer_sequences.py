@@ -47,7 +47,7 @@ def producer_sequences(batches: DataFrame, *, compacted: Iterable[str] = ()) -> 
     in_epoch = Window.partitionBy(*LOG, "producer_id", "producer_epoch").orderBy("base_offset", "position")
     before = (Window.unboundedPreceding, -1)
     numbers = ["producer_id", "producer_epoch", "base_sequence", "last_sequence"]
-    same = Window.partitionBy(*LOG, *numbers).orderBy("base_offset", "position")
+    sequence_window = Window.partitionBy(*LOG, *numbers).orderBy("base_offset", "position")
     base, epoch = f.col("base_sequence").cast("bigint"), f.col("producer_epoch")
     rows = (
         by_log(batches)
@@ -57,7 +57,7 @@ def producer_sequences(batches: DataFrame, *, compacted: Iterable[str] = ()) -> 
             {
                 "epoch_before": f.max(epoch).over(producer.rowsBetween(*before)),
                 "step": f.coalesce(_signed(base - f.lag(base).over(in_epoch)), f.lit(0)),
-                "seen": f.row_number().over(same) > 1,
+                "seen": f.row_number().over(sequence_window) > 1,
                 "length": _modulo(f.col("last_sequence").cast("bigint") - base),
             }
         )

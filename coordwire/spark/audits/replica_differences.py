@@ -38,9 +38,9 @@ def compare_replicas(left: DataFrame, right: DataFrame) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    one, other = _side(left, "left"), _side(right, "right")
+    first_side, other = _side(left, "left"), _side(right, "right")
     place = ["topic", "partition", "base_offset"]
-    both = one.join(other, place, "full")
+    joined = first_side.join(other, place, "full")
     fields = f.array_compact(
         f.array(
             *(
@@ -49,16 +49,16 @@ def compare_replicas(left: DataFrame, right: DataFrame) -> DataFrame:
             )
         )
     )
-    both = both.withColumn("fields", f.when(_there("left") & _there("right"), fields))
-    both = _with_surroundings(both)
+    joined = joined.withColumn("fields", f.when(_has_batch("left") & _has_batch("right"), fields))
+    joined = _with_surroundings(joined)
     kind = (
         f.when(f.col("fields").isNotNull(), f.when(f.size("fields") > 0, "differs"))
-        .when(_there("left"), _alone("left", "right"))
+        .when(_has_batch("left"), _alone("left", "right"))
         .otherwise(_alone("right", "left"))
     )
-    side = f.when(f.col("fields").isNotNull(), "both").when(_there("left"), "left").otherwise("right")
+    side = f.when(f.col("fields").isNotNull(), "both").when(_has_batch("left"), "left").otherwise("right")
     return (
-        both.withColumns({"kind": kind, "side": side})
+        joined.withColumns({"kind": kind, "side": side})
         .where("kind is not null")
         .select(*place, "kind", "side", "fields", *(f"{s}_{n}" for s in ("left", "right") for n in _SHOWN))
         .orderBy(*place)
@@ -68,20 +68,20 @@ def compare_replicas(left: DataFrame, right: DataFrame) -> DataFrame:
 def _side(batches: DataFrame, side: str) -> DataFrame:
     from pyspark.sql import functions as f
 
-    kept = dict.fromkeys([*_COMPARED, *_SHOWN])
+    columns = dict.fromkeys([*_COMPARED, *_SHOWN])
     rows = by_log(batches).where("base_offset is not null")
     return rows.select(
-        "topic", "partition", "base_offset", *(f.col(name).alias(f"{side}_{name}") for name in kept)
+        "topic", "partition", "base_offset", *(f.col(name).alias(f"{side}_{name}") for name in columns)
     )
 
 
-def _there(side: str) -> Column:
+def _has_batch(side: str) -> Column:
     from pyspark.sql import functions as f
 
     return f.col(f"{side}_path").isNotNull()
 
 
-def _with_surroundings(both: DataFrame) -> DataFrame:
+def _with_surroundings(joined: DataFrame) -> DataFrame:
     """With what each side has around a batch: its first and last offset, the end of all that begins before
     (`SIDE_before`), and the next beginning (`SIDE_after`)."""
     from pyspark.sql import Window
@@ -89,19 +89,19 @@ def _with_surroundings(both: DataFrame) -> DataFrame:
 
     partition = Window.partitionBy("topic", "partition")
     order = partition.orderBy("base_offset")
-    found: dict[str, Column] = {}
+    surroundings: dict[str, Column] = {}
     for side in ("left", "right"):
-        begins = f.when(_there(side), f.col("base_offset"))
+        begins = f.when(_has_batch(side), f.col("base_offset"))
         last = f.col(f"{side}_last_offset")
         before, after = (
             order.rowsBetween(Window.unboundedPreceding, -1),
             order.rowsBetween(1, Window.unboundedFollowing),
         )
-        found[f"{side}_first"] = f.min(begins).over(partition)
-        found[f"{side}_last"] = f.max(last).over(partition)
-        found[f"{side}_before"] = f.max(last).over(before)
-        found[f"{side}_after"] = f.min(begins).over(after)
-    return both.withColumns(found)
+        surroundings[f"{side}_first"] = f.min(begins).over(partition)
+        surroundings[f"{side}_last"] = f.max(last).over(partition)
+        surroundings[f"{side}_before"] = f.max(last).over(before)
+        surroundings[f"{side}_after"] = f.min(begins).over(after)
+    return joined.withColumns(surroundings)
 
 
 def _alone(side: str, other: str) -> Column:
@@ -135,7 +135,7 @@ def replica_divergence(left: DataFrame, right: DataFrame) -> DataFrame:
         f.struct("base_offset", "kind", "left_partition_leader_epoch", "right_partition_leader_epoch"),
         f.when(content, f.col("base_offset")),
     )
-    found = (
+    differences = (
         compare_replicas(left, right)
         .groupBy("topic", "partition")
         .agg(first.alias("at"), f.count_if(content).alias("differing"))
@@ -151,7 +151,7 @@ def replica_divergence(left: DataFrame, right: DataFrame) -> DataFrame:
     )
     at = f.when(differing > 0, f.col("at"))
     return (
-        ends.join(found, ["topic", "partition"], "left")
+        ends.join(differences, ["topic", "partition"], "left")
         .select(
             "topic", "partition", verdict.alias("verdict"),
             at["base_offset"].alias("first_offset"), at["kind"].alias("first_kind"),
@@ -218,7 +218,9 @@ def batch_bytes(row: Row) -> DifferingBytes:
         path, position, size = (row[f"{side}_{name}"] for name in ("path", "position", "size"))
         sides.append(b"" if path is None else bytes(open_bytes(path)[position : position + size]))
     left, right = sides
-    differ = [at for at, (one, other) in enumerate(zip(left, right, strict=False)) if one != other]
+    differ = [
+        at for at, (left_byte, other) in enumerate(zip(left, right, strict=False)) if left_byte != other
+    ]
     shorter, longer = sorted(map(len, sides))
     first = differ[0] if differ else shorter if longer > shorter else None
     return DifferingBytes(left, right, first, len(differ) + longer - shorter)

@@ -35,25 +35,25 @@ class PushdownReader(BatchReader):
     """Reads what the filters can want."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        for one in filters:
-            self.options = narrowed(self.source_name, self.options, one)
+        for condition in filters:
+            self.options = narrowed(self.source_name, self.options, condition)
         return filters
 
 
-def narrowed(source: str, options: Options, one: Filter) -> Options:
+def narrowed(source: str, options: Options, condition: Filter) -> Options:
     """The options under which no row is missing that this filter lets through."""
-    if not isinstance(one, EqualTo | GreaterThan | GreaterThanOrEqual | LessThan | LessThanOrEqual):
+    if not isinstance(condition, EqualTo | GreaterThan | GreaterThanOrEqual | LessThan | LessThanOrEqual):
         return options
-    (name, *inside), value = one.attribute, one.value
-    if inside or value is None:
+    (name, *nested), value = condition.attribute, condition.value
+    if nested or value is None:
         return options
     if name == OFFSETS.get(source) and isinstance(value, int):
-        return _ranged(options, "offset", one, value, value + 1)
+        return _ranged(options, "offset", condition, value, value + 1)
     if name == TIMES.get(source) and isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         milliseconds = int((moment - _EPOCH).total_seconds() * 1000)
-        return _ranged(options, "timestamp", one, milliseconds - 1, milliseconds + 2)
-    if source in TOPICS and isinstance(one, EqualTo):
+        return _ranged(options, "timestamp", condition, milliseconds - 1, milliseconds + 2)
+    if source in TOPICS and isinstance(condition, EqualTo):
         if name == "topic" and isinstance(value, str) and options.topics is None and not _wild(value):
             return replace(options, topics=(value,))
         if name == "partition" and isinstance(value, int) and options.partitions is None:
@@ -61,15 +61,15 @@ def narrowed(source: str, options: Options, one: Filter) -> Options:
     return options
 
 
-def _ranged(options: Options, what: str, one: Filter, low: int, end: int) -> Options:
+def _ranged(options: Options, field: str, condition: Filter, low: int, end: int) -> Options:
     """With the range cut to what is at least `low` or before `after`."""
     changes: dict[str, Any] = {}
-    if isinstance(one, (EqualTo, *_LOW)):
-        before = getattr(options, f"starting_{what}")
-        changes[f"starting_{what}"] = low if before is None else max(low, before)
-    if isinstance(one, (EqualTo, *_HIGH)):
-        before = getattr(options, f"ending_{what}")
-        changes[f"ending_{what}"] = end if before is None else min(end, before)
+    if isinstance(condition, (EqualTo, *_LOW)):
+        before = getattr(options, f"starting_{field}")
+        changes[f"starting_{field}"] = low if before is None else max(low, before)
+    if isinstance(condition, (EqualTo, *_HIGH)):
+        before = getattr(options, f"ending_{field}")
+        changes[f"ending_{field}"] = end if before is None else min(end, before)
     return replace(options, **changes)
 
 

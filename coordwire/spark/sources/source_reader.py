@@ -28,11 +28,11 @@ def checked_columns(source: SourceDefinition, schema: StructType) -> list[str]:
     """The columns that a schema picks. Raises `CoordwireError` for an unknown one or another type."""
     known = {column.name: column.type for column in source.columns}
     for field in schema.fields:
-        wanted, kind = field.dataType.simpleString(), known.get(field.name)
+        type_name, kind = field.dataType.simpleString(), known.get(field.name)
         if kind is None:
             raise CoordwireError(f"{source.name} has no column {field.name}; it has {', '.join(known)}")
-        if wanted != kind:
-            raise CoordwireError(f"{source.name}: column {field.name} is {kind}, not {wanted}")
+        if type_name != kind:
+            raise CoordwireError(f"{source.name}: column {field.name} is {kind}, not {type_name}")
     return schema.fieldNames()
 
 
@@ -40,9 +40,9 @@ def arrow_rows(
     source: SourceDefinition, partition: InputPartition, options: Options, schema: StructType
 ) -> Iterator[pyarrow.RecordBatch]:
     """A task's rows in the schema that Spark planned with."""
-    wanted = arrow_schema_of(schema)
+    arrow_schema = arrow_schema_of(schema)
     for batch in read(source, partition.value or (), options, checked_columns(source, schema)):
-        yield conform(batch, wanted)
+        yield conform(batch, arrow_schema)
 
 
 class BatchReader(DataSourceReader):

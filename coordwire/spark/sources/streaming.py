@@ -1,10 +1,11 @@
 """A folder that grows, as a stream: `spark.readStream.format("kafka-segment")` and the other sources.
 
-Strategy: `stream_offsets` decides which files are new and keeps that in the offset; here its decisions
-become what the workers read, as in a batch job. Rules: nothing is kept but the offset, which Spark does; files
-are put there whole, by moving them in, whatever their times; segments may grow. Under `availableNow` what is
-there at the start is read, then the query ends; `maxFilesPerTrigger` bounds a micro-batch. Before PySpark
-4.2 Spark asks for the latest offset alone: `maxFilesPerTrigger` is refused, and `availableNow` is one batch.
+Strategy: `stream_offsets` decides which files are new and keeps that in the offset; here its decisions are
+turned into what the workers read, as in a batch job. Rules: nothing is kept but the offset, which Spark does;
+files are put there whole, by moving them in, whatever their times; segments may grow. Under `availableNow`
+what is there at the start is read, then the query ends; `maxFilesPerTrigger` bounds a micro-batch. Before
+PySpark 4.2 Spark asks for the latest offset alone: `maxFilesPerTrigger` is refused, and `availableNow` is one
+batch.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from coordwire.spark.sources.source_reader import arrow_rows, checked_columns
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.readers.rows import Bad, conform, quarantine_batch
-from coordwire.tables.readers.segment_positions import resume_position
+from coordwire.tables.readers.segment_reader import resume_position
 from coordwire.tables.readers.sources import SOURCES, plan_files
 from coordwire.tables.readers.splits import Part
 from coordwire.tables.readers.stream_offsets import (
@@ -73,13 +74,13 @@ class _Reader(DataSourceStreamReader):
         )
         if changed and options.failfast:
             raise CoordwireError(str(changed[0]))
-        for bad in changed:
-            _LOG.warning("%s", bad)
-        whole = [arrival.file for arrival in arrivals if not arrival.read]
-        groups: list[tuple[Part, ...]] = plan_files(source, whole, options)
+        for change in changed:
+            _LOG.warning("%s", change)
+        new_files = [arrival.file for arrival in arrivals if not arrival.read]
+        groups: list[tuple[Part, ...]] = plan_files(source, new_files, options)
         for arrival in arrivals:
             if arrival.grown:
-                groups += _rest(plan_files(source, [arrival.file], options), arrival)
+                groups += _remaining(plan_files(source, [arrival.file], options), arrival)
         partitions = [InputPartition(group) for group in groups]
         return [*partitions, *([InputPartition(changed)] if changed else [])]
 
@@ -142,7 +143,7 @@ def stream_reader(name: str, options: Options, schema: StructType) -> DataSource
     return (FolderReader if BOUNDED_STREAMS else _EarlierFolderReader)(name, options, schema)
 
 
-def _rest(groups: Iterable[tuple[Part, ...]], arrival: Arrival) -> Iterator[tuple[Part, ...]]:
+def _remaining(groups: Iterable[tuple[Part, ...]], arrival: Arrival) -> Iterator[tuple[Part, ...]]:
     """The parts of a segment that grew, from the first batch that wasn't all there."""
     groups = list(groups)
     if not groups:

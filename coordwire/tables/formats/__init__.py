@@ -69,17 +69,17 @@ def check_format(name: str, place: str = "") -> None:
     if name not in _PACKAGES:
         return
     package, least = _PACKAGES[name]
-    wanted = ".".join(map(str, least))
+    expected = ".".join(map(str, least))
     try:
-        found = version(package)
+        installed = version(package)
     except PackageNotFoundError:
         raise CoordwireError(
-            f"tables in the format {name} need the package {package}, {wanted} or newer: "
+            f"tables in the format {name} need the package {package}, {expected} or newer: "
             f"pip install 'coordwire[{name}]'; it writes them with any version of Spark"
         ) from None
-    if _numbers(found) < least:
+    if _numbers(installed) < least:
         raise CoordwireError(
-            f"tables in the format {name} need {package} {wanted} or newer, and {found} is installed: "
+            f"tables in the format {name} need {package} {expected} or newer, and {installed} is installed: "
             f"pip install --upgrade 'coordwire[{name}]'"
         )
     scheme = canonical(place).partition("://")[0] if is_uri(place) else ""
@@ -88,10 +88,10 @@ def check_format(name: str, place: str = "") -> None:
             f"Delta tables can be in {', '.join(DELTA_STORES)} or on the local disk, not in {scheme}: choose "
             f"another --out than {place}, or --format iceberg"
         )
-    if bad := sorted(set(place) & set("#?%" if name == "iceberg" else "%" if scheme else "")):
+    if refused_characters := sorted(set(place) & set("#?%" if name == "iceberg" else "%" if scheme else "")):
         raise CoordwireError(
-            f"{name.capitalize()}'s readers take {' and '.join(bad)} in a path for more than a name: choose "
-            "another --out"
+            f"{name.capitalize()}'s readers take {' and '.join(refused_characters)} in a path for more than "
+            "a name: choose another --out"
         )
 
 
@@ -115,10 +115,10 @@ def open_table(format_name: str, output: Output, table: str, table_id: str) -> V
     return IcebergTableFiles(output, table, table_id)
 
 
-def differing(found: Mapping[str, str], wanted: Mapping[str, str]) -> Sequence[str]:
+def differing(present: Mapping[str, str], expected: Mapping[str, str]) -> Sequence[str]:
     """The columns that have another type than the pipeline writes, as sentences."""
     return [
-        f"{name} is {found[name]}, expected {kind}"
-        for name, kind in wanted.items()
-        if name in found and found[name] != kind
+        f"{name} is {present[name]}, expected {kind}"
+        for name, kind in expected.items()
+        if name in present and present[name] != kind
     ]

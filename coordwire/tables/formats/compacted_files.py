@@ -33,7 +33,7 @@ _INPUTS = ("capture", "source", "path")
 
 
 def without_replaced(
-    output: Output, manifest: Manifest, table: str, there: Sequence[str], run: str
+    output: Output, manifest: Manifest, table: str, files: Sequence[str], run: str
 ) -> tuple[dict[str, int], set[str]]:
     """The files to add, with their sizes, and those to remove.
 
@@ -42,15 +42,15 @@ def without_replaced(
     """
     named = {name for note in manifest.units.values() for name in note["proofs"]}
     named.update(manifest.files, manifest.log.retired)
-    others = [name for name in there if name not in named]
+    unnamed = [name for name in files if name not in named]
     paths = _replaced(output, manifest, table)
     writing = UnitFiles(output, UNIT, run)
     removes = set()
     try:
-        for name in others:
-            found = _read(output, table, name)
-            staying = _staying(found, table, paths)
-            if staying.num_rows < found.num_rows:
+        for name in unnamed:
+            rows = _read(output, table, name)
+            staying = _staying(rows, table, paths)
+            if staying.num_rows < rows.num_rows:
                 removes.add(name)
                 for batch in staying.to_batches():
                     writing.add(table, batch)
@@ -70,10 +70,10 @@ def _replaced(output: Output, manifest: Manifest, table: str) -> set[str] | None
         if note.get("commit", 0) < manifest.log.commit and any(
             name.startswith(f"{table}/") for name in note["proofs"]
         ):
-            both = sorted(paths.intersection(note["paths"]))
-            if both:
+            shared = sorted(paths.intersection(note["paths"]))
+            if shared:
                 raise CoordwireError(
-                    f"{output.path(table)} was compacted, and only some of its rows of {text(both[0])} are "
+                    f"{output.path(table)} was compacted, and only some of its rows of {text(shared[0])} are "
                     "to be replaced: choose another --out"
                 )
     return {text(path) for path in paths}
@@ -86,25 +86,25 @@ def _read(output: Output, table: str, name: str) -> pyarrow.Table:
     if is_uri(name):
         raise CoordwireError(f"{output.path(table)} has files outside of its folder, as {name}")
     with output.folder.open(name) as stream:
-        found = pyarrow.parquet.ParquetFile(stream, coerce_int96_timestamp_unit="us").read()
+        rows = pyarrow.parquet.ParquetFile(stream, coerce_int96_timestamp_unit="us").read()
     schema = arrow_schema(TABLES[table])
     return pa.table(
         [
-            found.column(field.name).cast(field.type)
-            if field.name in found.column_names
-            else pa.nulls(found.num_rows, field.type)
+            rows.column(field.name).cast(field.type)
+            if field.name in rows.column_names
+            else pa.nulls(rows.num_rows, field.type)
             for field in schema
         ],
         schema=schema,
     )
 
 
-def _staying(found: pyarrow.Table, table: str, paths: set[str] | None) -> pyarrow.Table:
+def _staying(rows: pyarrow.Table, table: str, paths: set[str] | None) -> pyarrow.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if paths is None:
-        return found.slice(0, 0)
-    column = next(name for name in _INPUTS if name in found.column_names)
-    going = pc.is_in(found.column(column), value_set=pa.array(sorted(paths), pa.string()))
-    return found.filter(pc.invert(going))
+        return rows.slice(0, 0)
+    column = next(name for name in _INPUTS if name in rows.column_names)
+    going = pc.is_in(rows.column(column), value_set=pa.array(sorted(paths), pa.string()))
+    return rows.filter(pc.invert(going))

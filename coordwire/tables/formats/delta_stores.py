@@ -23,8 +23,8 @@ LONGEST = 500
 
 def url(place: str) -> str:
     """A URI whose path is escaped, from one whose path is as it is."""
-    scheme, _, rest = canonical(place).partition("://")
-    authority, slash, path = rest.partition("/")
+    scheme, _, location = canonical(place).partition("://")
+    authority, slash, path = location.partition("/")
     return f"{scheme}://{authority}{slash}{quote(path)}"
 
 
@@ -46,5 +46,5 @@ def storage_options(place: str) -> dict[str, str]:
 
 def in_one_line(error: BaseException) -> str:
     """What delta-rs says on several lines, in colours, on one."""
-    said = " ".join(_COLOURS.sub(" ", str(error)).split())
-    return said if len(said) <= LONGEST else f"{said[:LONGEST]}\N{HORIZONTAL ELLIPSIS}"
+    sentence = " ".join(_COLOURS.sub(" ", str(error)).split())
+    return sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]}\N{HORIZONTAL ELLIPSIS}"

@@ -51,21 +51,21 @@ class DeltaTableFiles:
         self._output = output
         self._table = table
         self._app = f"coordwire-{table_id}"
-        self._place = output.path(table) if output.local else f"{output.shown.rstrip('/')}/{table}"
+        self._place = output.path(table) if output.local else f"{output.place.rstrip('/')}/{table}"
         self._url = self._place if output.local else url(self._place)
-        self._storage = None if output.local else storage_options(output.shown)
+        self._storage = None if output.local else storage_options(output.place)
         self._schema = Schema.from_arrow(arrow_schema(table_schema(table)))
         self._partitions = ["date"] if any(field.name == "date" for field in self._schema.fields) else []
-        self._found: DeltaTable | None = None
+        self._delta: DeltaTable | None = None
 
     def committed(self) -> int | None:
-        self._found = None
+        self._delta = None
         if LOG not in self._output.folder.entries(self._table):
             return None
         self._output.folder.check(f"{self._table}/{LOG}")
         with self._explained("read as a Delta table"):
-            self._found = DeltaTable(self._url, storage_options=self._storage)
-        number: int | None = self._found.transaction_version(self._app)
+            self._delta = DeltaTable(self._url, storage_options=self._storage)
+        number: int | None = self._delta.transaction_version(self._app)
         if number is None:
             raise CoordwireError(
                 f"{self._place} is a Delta table that was not written with this folder's manifest: "
@@ -74,9 +74,9 @@ class DeltaTableFiles:
         return number
 
     def files(self) -> list[str]:
-        if self._found is None:
+        if self._delta is None:
             return []
-        protocol = self._found.protocol()
+        protocol = self._delta.protocol()
         if protocol.min_reader_version > PLAIN_READER:
             raise CoordwireError(
                 f"{self._place} uses features of Delta that only its own readers know "
@@ -84,7 +84,7 @@ class DeltaTableFiles:
                 "with the Delta package"
             )
         names = []
-        for path in self._found.get_add_actions(flatten=True).column("path").to_pylist():
+        for path in self._delta.get_add_actions(flatten=True).column("path").to_pylist():
             names.append(path if "://" in path else f"{self._table}/{unquote(path)}")
         return sorted(names)
 
@@ -96,35 +96,39 @@ class DeltaTableFiles:
             max_commit_retries=0,
         )
         with self._explained("written"):
-            if self._found is None:
+            if self._delta is None:
                 create_table_with_add_actions(
                     self._url, self._schema, actions, storage_options=self._storage,
                     partition_by=self._partitions, commit_properties=properties,
                 )  # fmt: skip
                 return
-            self._add_columns(self._found)
-            gone = [self._removed(name) for name in sorted(removes)]
-            self._found.create_write_transaction(
-                [*actions, *gone], "append", self._found.schema(), self._partitions,
+            self._add_columns(self._delta)
+            removed = [self._removed(name) for name in sorted(removes)]
+            self._delta.create_write_transaction(
+                [*actions, *removed], "append", self._delta.schema(), self._partitions,
                 commit_properties=properties,
             )  # fmt: skip
 
     @contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
+    def _explained(self, action: str) -> Iterator[None]:
         """delta-rs's errors as ours."""
         try:
             yield
         except CommitFailedError as error:
             raise Conflict(f"{self._place}: {in_one_line(error)}") from None
         except DeltaError as error:
-            if what == "written" and self._found is None and LOG in self._output.folder.entries(self._table):
+            if (
+                action == "written"
+                and self._delta is None
+                and LOG in self._output.folder.entries(self._table)
+            ):
                 raise Conflict(f"{self._place}: {in_one_line(error)}") from None
-            raise CoordwireError(f"{self._place} can't be {what}: {in_one_line(error)}") from None
+            raise CoordwireError(f"{self._place} can't be {action}: {in_one_line(error)}") from None
         except OSError as error:
-            raise CoordwireError(f"{self._place} can't be {what}: {in_one_line(error)}") from None
+            raise CoordwireError(f"{self._place} can't be {action}: {in_one_line(error)}") from None
 
     def _statistics(self, names: Collection[str]) -> list[tuple[str, str]]:
-        return [(name, delta_statistics(found)) for name, found in footers(self._output, sorted(names))]
+        return [(name, delta_statistics(footer)) for name, footer in footers(self._output, sorted(names))]
 
     def _added(self, name: str, size: int, stats: str) -> AddAction:
         return AddAction(name.removeprefix(f"{self._table}/"), size, self._values(name), _now(), True, stats)
@@ -137,15 +141,15 @@ class DeltaTableFiles:
     def _values(self, name: str) -> dict[str, str | None]:
         return {"date": partition_date(name)} if self._partitions else {}
 
-    def _add_columns(self, found: DeltaTable) -> None:
-        there = {field.name: field.type.to_json() for field in found.schema().fields}
-        wanted = {field.name: field.type.to_json() for field in self._schema.fields}
-        if wrong := differing(there, wanted):
+    def _add_columns(self, delta: DeltaTable) -> None:
+        present = {field.name: field.type.to_json() for field in delta.schema().fields}
+        expected = {field.name: field.type.to_json() for field in self._schema.fields}
+        if wrong := differing(present, expected):
             raise CoordwireError(f"{self._place}: {'; '.join(wrong)}: choose another --out")
-        new = [Field(field.name, field.type) for field in self._schema.fields if field.name not in there]
+        new = [Field(field.name, field.type) for field in self._schema.fields if field.name not in present]
         if new:
-            found.alter.add_columns(new)
-            found.update_incremental()
+            delta.alter.add_columns(new)
+            delta.update_incremental()
 
 
 def _now() -> int:

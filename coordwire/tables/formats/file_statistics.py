@@ -51,23 +51,23 @@ def delta_statistics(metadata: FileMetaData) -> str:
             name = column.path_in_schema
             if "." in name:  # of a list or struct
                 continue
-            found = column.statistics
-            if found is None or not found.has_null_count:
+            statistics = column.statistics
+            if statistics is None or not statistics.has_null_count:
                 unknown.add(name)
                 continue
-            nulls[name] = nulls.get(name, 0) + found.null_count
-            if found.null_count == column.num_values and not found.has_min_max:
+            nulls[name] = nulls.get(name, 0) + statistics.null_count
+            if statistics.null_count == column.num_values and not statistics.has_min_max:
                 continue  # only nulls
-            if found.has_min_max:
-                low, high = found.min, found.max
+            if statistics.has_min_max:
+                low, high = statistics.min, statistics.max
                 old = bounds.get(name, (low, high))
                 bounds[name] = min(low, old[0]), max(high, old[1])
             else:
                 unknown.add(name)
     least, most = {}, {}
     for name, pair in bounds.items():
-        if name not in unknown and (said := _as_json(*pair)) is not None:
-            least[name], most[name] = said
+        if name not in unknown and (limits := _as_json(*pair)) is not None:
+            least[name], most[name] = limits
     counts = {name: count for name, count in nulls.items() if name not in unknown}
     return json.dumps(
         {"numRecords": metadata.num_rows, "minValues": least, "maxValues": most, "nullCount": counts}

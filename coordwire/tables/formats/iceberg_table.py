@@ -82,16 +82,16 @@ class IcebergTableFiles:
         self._table = table
         self._id = table_id
         self._number: int | None = None
-        self._found: Table | None = None
+        self._iceberg: Table | None = None
         self._catalog = PathCatalog(output, self._check)
 
     def committed(self) -> int | None:
-        self._number = self._found = None
+        self._number = self._iceberg = None
         if METADATA in self._output.folder.entries(self._table):
             self._output.folder.check(f"{self._table}/{METADATA}")
-            self._found = self._catalog.find_table(self._table)
-        if self._found is not None:
-            self._number = self._number_of(self._found.metadata)
+            self._iceberg = self._catalog.find_table(self._table)
+        if self._iceberg is not None:
+            self._number = self._number_of(self._iceberg.metadata)
         return self._number
 
     def _number_of(self, metadata: TableMetadata) -> int:
@@ -110,9 +110,9 @@ class IcebergTableFiles:
         return sorted(self._name(task.file) for task in self._tasks())
 
     def _tasks(self) -> Iterator[FileScanTask]:
-        if self._found is None:
+        if self._iceberg is None:
             return
-        for task in self._found.scan().plan_files():
+        for task in self._iceberg.scan().plan_files():
             if task.delete_files:
                 raise CoordwireError(
                     f"{self._output.path(self._table)} has files of deleted rows, which only Iceberg's own "
@@ -126,10 +126,10 @@ class IcebergTableFiles:
     def commit(self, number: int, adds: Mapping[str, int], removes: Collection[str]) -> None:
         stamp = {OWNER: self._id, NUMBER: str(number)}
         try:
-            if self._found is None:
+            if self._iceberg is None:
                 transaction: Transaction = self._new(stamp)
             else:
-                transaction = self._found.transaction()
+                transaction = self._iceberg.transaction()
                 self._add_columns(transaction)
                 transaction.set_properties(stamp)
             self._change(transaction, number, adds, removes)
@@ -158,13 +158,15 @@ class IcebergTableFiles:
         ))  # fmt: skip
 
     def _add_columns(self, transaction: Transaction) -> None:
-        there = {field.name: _said(field.field_type) for field in transaction.table_metadata.schema().fields}
-        wanted = {field.name: _said(field.field_type) for field in self._schema.fields}
-        if wrong := differing(there, wanted):
+        present = {
+            field.name: _type_name(field.field_type) for field in transaction.table_metadata.schema().fields
+        }
+        expected = {field.name: _type_name(field.field_type) for field in self._schema.fields}
+        if wrong := differing(present, expected):
             raise CoordwireError(
                 f"{self._output.path(self._table)}: {'; '.join(wrong)}: choose another --out"
             )
-        if set(wanted) - set(there):
+        if set(expected) - set(present):
             with transaction.update_schema() as update:
                 update.union_by_name(self._schema)
 
@@ -173,8 +175,8 @@ class IcebergTableFiles:
     ) -> None:
         if not adds and not removes:
             return
-        said = {"coordwire.version": __version__, NUMBER: str(number)}
-        update = transaction.update_snapshot(snapshot_properties=said)
+        properties = {"coordwire.version": __version__, NUMBER: str(number)}
+        update = transaction.update_snapshot(snapshot_properties=properties)
         change: Any = update.overwrite() if removes else update.fast_append()
         with change:
             for file in self._data_files(transaction.table_metadata, adds):
@@ -220,10 +222,12 @@ def _type(name: str, ids: Iterator[int]) -> IcebergType:
     return _TYPES[name]
 
 
-def _said(kind: IcebergType) -> str:
+def _type_name(kind: IcebergType) -> str:
     """A type without the ids of its fields."""
     if isinstance(kind, ListType):
-        return f"list<{_said(kind.element_type)}>"
+        return f"list<{_type_name(kind.element_type)}>"
     if isinstance(kind, StructType):
-        return f"struct<{', '.join(f'{field.name}: {_said(field.field_type)}' for field in kind.fields)}>"
+        return (
+            f"struct<{', '.join(f'{field.name}: {_type_name(field.field_type)}' for field in kind.fields)}>"
+        )
     return str(kind)

@@ -50,10 +50,10 @@ class _FolderFile(InputFile, OutputFile):
         self._name = name
 
     def __len__(self) -> int:
-        found = self._output.folder.stat(self._name)
-        if found is None:
+        status = self._output.folder.stat(self._name)
+        if status is None:
             raise FileNotFoundError(self.location)
-        return found.size
+        return status.size
 
     def exists(self) -> bool:
         return self._output.folder.stat(self._name) is not None
@@ -80,8 +80,8 @@ class FolderFiles(FileIO):
         if output.local:
             self.root = f"file://{output.root.rstrip('/')}"
         else:
-            scheme, _, rest = output.shown.rstrip("/").partition("://")
-            self.root = f"{scheme.lower()}://{rest}"
+            scheme, _, path = output.place.rstrip("/").partition("://")
+            self.root = f"{scheme.lower()}://{path}"
 
     def location(self, name: str) -> str:
         """The URI of a file."""
@@ -142,12 +142,12 @@ class PathCatalog(NoopCatalog):
         return Table((name,), metadata, self.files.location(location), self.files, self)
 
     def _newest(self, name: str) -> tuple[int, str | None]:
-        found = [
+        versions = [
             (int(match[1]), entry)
             for entry in self._output.folder.entries(f"{name}/{METADATA}")
             if (match := _VERSION.fullmatch(entry)) is not None
         ]
-        return max(found, default=(0, None))
+        return max(versions, default=(0, None))
 
     def create_transaction(
         self, name: str, schema: Schema, spec: PartitionSpec, properties: dict[str, str]
@@ -156,8 +156,8 @@ class PathCatalog(NoopCatalog):
         metadata = new_table_metadata(
             schema, spec, UNSORTED_SORT_ORDER, self.files.location(name), properties
         )
-        where = self.files.location(f"{name}/{METADATA}/v1.metadata.json")
-        return CreateTableTransaction(StagedTable((name,), metadata, where, self.files, self))
+        location = self.files.location(f"{name}/{METADATA}/v1.metadata.json")
+        return CreateTableTransaction(StagedTable((name,), metadata, location, self.files, self))
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -175,11 +175,11 @@ class PathCatalog(NoopCatalog):
             metadata_location=current.metadata_location if current is not None else None,
         )  # fmt: skip
         version, _ = self._newest(name)
-        made = f"{name}/{METADATA}/v{version + 1}.metadata.json"
+        new_name = f"{name}/{METADATA}/v{version + 1}.metadata.json"
         data = metadata.model_dump_json(exclude_none=True).encode()
-        if not self._output.create(made, data):
+        if not self._output.create(new_name, data):
             raise CommitFailedException(f"another writer committed version {version + 1} of {name}")
         self._output.write(f"{name}/{METADATA}/version-hint.text", str(version + 1).encode())
         return CommitTableResponse(
-            metadata=metadata.model_dump(), metadata_location=self.files.location(made)
+            metadata=metadata.model_dump(), metadata_location=self.files.location(new_name)
         )

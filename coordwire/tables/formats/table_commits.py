@@ -4,7 +4,7 @@ Strategy: a run ends with a number. The manifest has it first, and with it which
 which files go; then each table gets one transaction with that number. A table says which number it has last,
 so that the next run after a kill in between commits what is missing and nothing
 twice. Rules: what a table's log says counts, not which files are there, since Delta and Iceberg may compact
-and clean them; a table without anything new or gone gets no commit.
+and clean them; a table without anything new or dropped gets no commit.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ TRIES = 5
 
 
 def next_log(
-    manifest: Manifest, notes: Notes, gone: Collection[str], files: dict[str, Proof] | None
+    manifest: Manifest, notes: Notes, dropped: Collection[str], files: dict[str, Proof] | None
 ) -> tuple[Notes, TableLog]:
     """The notes and the log with which a run ends: one number more, if anything is new or goes.
 
-    notes: of all units that are complete; gone: those of them that others replace; files: the table of files.
+    notes: of all units that are complete; dropped: those of them that others replace; files: the table of
+    files.
     """
     number = manifest.log.commit + 1
-    retired = [name for unit in gone for name in notes[unit]["proofs"]]
-    kept = {unit: {"commit": number} | note for unit, note in notes.items() if unit not in gone}
+    retired = [name for unit in dropped for name in notes[unit]["proofs"]]
+    remaining = {unit: {"commit": number} | note for unit, note in notes.items() if unit not in dropped}
     new_files = files is not None and files != manifest.files
     if new_files:
         retired += manifest.files
-    if not retired and not new_files and all(note["commit"] < number for note in kept.values()):
-        return kept, manifest.log
+    if not retired and not new_files and all(note["commit"] < number for note in remaining.values()):
+        return remaining, manifest.log
     before = manifest.log
     last = number if new_files else before.files_commit
     replaced: dict[str, list[str]] = {}
-    for unit in gone:
+    for unit in dropped:
         for name in {name.partition("/")[0] for name in notes[unit]["proofs"]}:
             replaced.setdefault(name, []).extend(notes[unit]["paths"])
-    return kept, TableLog(before.format, before.table_id, number, last, retired, replaced)
+    return remaining, TableLog(before.format, before.table_id, number, last, retired, replaced)
 
 
 def unless_same(
@@ -62,27 +63,27 @@ def unless_same(
     return None
 
 
-def bring_up(output: Output, wanted: Collection[str], run: str, *, create: bool = False) -> list[str]:
+def bring_up(output: Output, names: Collection[str], run: str, *, create: bool = False) -> list[str]:
     """Commit what the manifest has to the tables that don't have it; the tables that got a commit.
 
     wanted: tables that are to be there, even without rows, if `create`; the others are if they have files.
     Raises `CoordwireError` where a table has commits that the manifest doesn't know, and after `TRIES`.
     """
     manifest = load(output) or Manifest()
-    done = []
+    notices = []
     for name in TABLES:
-        if name not in wanted and not any(manifest.changes(name, 0)):
+        if name not in names and not any(manifest.changes(name, 0)):
             continue
         table = open_table(manifest.log.format, output, name, manifest.log.table_id)
         for attempt in range(TRIES):
             try:
                 if _commit(output, name, table, manifest, run, create):
-                    done.append(name)
+                    notices.append(name)
                 break
             except Conflict as error:
                 if attempt == TRIES - 1:
                     raise CoordwireError(f"{error.reason}; a rerun goes on where it was") from None
-    return done
+    return notices
 
 
 def _commit(
@@ -99,10 +100,10 @@ def _commit(
     if last is None:
         removes.clear()
     elif removes:
-        there = table.files()
-        if removes.difference(there):
-            more, changed = without_replaced(output, manifest, name, there, run)
-            adds, removes = adds | more, removes.intersection(there) | changed
+        present = table.files()
+        if removes.difference(present):
+            rewritten, changed = without_replaced(output, manifest, name, present, run)
+            adds, removes = adds | rewritten, removes.intersection(present) | changed
     if not adds and not removes and (last is not None or not create):
         return False
     table.commit(newest, adds, removes)
@@ -111,5 +112,5 @@ def _commit(
 
 def table_files(output: Output, manifest: Manifest, table: str) -> list[str]:
     """The files that a table consists of at present, by its own log."""
-    found = open_table(manifest.log.format, output, table, manifest.log.table_id)
-    return [] if found.committed() is None else found.files()
+    opened = open_table(manifest.log.format, output, table, manifest.log.table_id)
+    return [] if opened.committed() is None else opened.files()

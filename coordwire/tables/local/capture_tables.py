@@ -69,9 +69,9 @@ class TablesFormat:
             for row in self._errors.rows(entry):
                 self._add("errors", row, EVENT)
         else:
-            bad = bad_of(entry, entry.file, show_secrets=self._show_secrets)
-            row = quarantine_row(bad, self._columns["quarantine"])
-            self._add("quarantine", row, EVENT + len(bad.data or b""))
+            bad_range = bad_of(entry, entry.file, show_secrets=self._show_secrets)
+            row = quarantine_row(bad_range, self._columns["quarantine"])
+            self._add("quarantine", row, EVENT + len(bad_range.data or b""))
 
     def finish(self) -> None:
         """The capture is at its end."""
@@ -101,9 +101,9 @@ class TablesFormat:
 
 def _writer(files: OwnedFiles, table: str, name: str, format: str) -> TableWriter:
     if format == "csv":
-        from coordwire.tables.local.csv_table import CsvTable
+        from coordwire.tables.local.table_writers import CsvTable
 
         return CsvTable(files.open(name), TABLES[table])
-    from coordwire.tables.local.parquet_table import ParquetTable
+    from coordwire.tables.local.table_writers import ParquetTable
 
     return ParquetTable(files.open(name), TABLES[table])

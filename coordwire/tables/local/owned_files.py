@@ -56,11 +56,11 @@ class OwnedFiles:
         if data is None:
             return {}
         try:
-            found = json.loads(data)
-            if (found["made_by"], found["format"]) == (MADE_BY, FORMAT):
+            form = json.loads(data)
+            if (form["made_by"], form["format"]) == (MADE_BY, FORMAT):
                 return {
                     str(name): [[int(size), int(crc)] for size, crc in proofs]
-                    for name, proofs in found["files"].items()
+                    for name, proofs in form["files"].items()
                 }
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             pass
@@ -71,13 +71,13 @@ class OwnedFiles:
 
     def check(self, names: Iterable[str]) -> None:
         """Raises `CoordwireError` if one of these names has a file that we can't prove to be ours."""
-        there = set(self._folder.entries(""))
-        taken = [name for name in names if name in there and not self._is_ours(name)]
-        if taken:
-            more = f" and {len(taken) - TOLD} more" if len(taken) > TOLD else ""
+        entries = set(self._folder.entries(""))
+        foreign = [name for name in names if name in entries and not self._is_ours(name)]
+        if foreign:
+            suffix = f" and {len(foreign) - TOLD} more" if len(foreign) > TOLD else ""
             raise CoordwireError(
                 f"{self.root} has files that coordwire decode did not write, or that changed since: "
-                f"{', '.join(taken[:TOLD])}{more}; nothing was overwritten; move them away, or choose "
+                f"{', '.join(foreign[:TOLD])}{suffix}; nothing was overwritten; move them away, or choose "
                 "another --out"
             )
 
@@ -123,7 +123,7 @@ class OwnedFiles:
         del self._parts[name]
 
     def _list(self, known: dict[str, list[Proof]]) -> None:
-        said = {"made_by": MADE_BY, "format": FORMAT, "files": known}
-        self._folder.write(LIST, json.dumps(said).encode() + b"\n")
+        form = {"made_by": MADE_BY, "format": FORMAT, "files": known}
+        self._folder.write(LIST, json.dumps(form).encode() + b"\n")
         for folder in (WRITING, NOTES):  # where it was until it was whole; the pipeline's own are not empty
             self._folder.remove_folder(folder)

@@ -4,7 +4,7 @@ job.py            inputs -> units of work -> a job -> manifest and report
 inputs.py         the files of a run, and the units of work that they make
 units.py          one unit of work to rows
 engine.py         what runs units and reads tables back; coordwire.spark has Spark's engines
-local_engine.py   processes of this machine; local_rows.py: tables read back by pyarrow
+local_engine.py   processes of this machine, and tables read back by pyarrow
 manifest.py       which units are complete, and which files are the pipeline's
 files_table.py    the table of input files
 pruning.py        rows of files that are gone, removed

@@ -33,17 +33,17 @@ def write_files(
     """The table of files: what each is, and what became of its bytes. Its new files, and those to remove."""
     import pyarrow as pa
 
-    found: dict[str, Counter[str]] = {}
+    numbers_of: dict[str, Counter[str]] = {}
     joined: dict[str, str] = {}
     for note in notes.values():
-        first, *rest = note["paths"]
+        first, *further = note["paths"]
         if note["kind"] in ("story", "lag"):
             continue
-        numbers = found.setdefault(first, Counter())
+        numbers = numbers_of.setdefault(first, Counter())
         numbers.update({key: note[key] for key in ("units_rows", "read_bytes", "quarantined_bytes")})
-        joined.update((path, first) for path in rest)
+        joined.update((path, first) for path in further)
     origins = Origins(files.values())
-    rows = [_file_row(file, origins.of(file), found, joined, files) for file in files.values()]
+    rows = [_file_row(file, origins.of(file), numbers_of, joined, files) for file in files.values()]
     writing = UnitFiles(output, FILES_UNIT, run)
     try:
         for batch in pa.Table.from_pylist(rows, schema=arrow_schema(TABLES["files"])).to_batches():
@@ -58,7 +58,7 @@ def write_files(
 def _file_row(
     file: File,
     origin: FileOrigin,
-    found: dict[str, Counter[str]],
+    numbers_of: dict[str, Counter[str]],
     joined: dict[str, str],
     files: dict[str, File],
 ) -> dict[str, Any]:
@@ -73,14 +73,14 @@ def _file_row(
     }  # fmt: skip
     if file.path in joined:
         return row | {"joined_to": joined[file.path], "other_bytes": 0}
-    numbers = found.get(file.path)
+    numbers = numbers_of.get(file.path)
     if numbers is None:
         return row
     size = file.size + sum(files[path].size for path, first in joined.items() if first == file.path)
-    read, bad = numbers["read_bytes"], numbers["quarantined_bytes"]
+    read, quarantined = numbers["read_bytes"], numbers["quarantined_bytes"]
     return row | {
-        "rows": numbers["units_rows"], "read_bytes": read, "quarantined_bytes": bad,
-        "other_bytes": max(size - read - bad, 0),
+        "rows": numbers["units_rows"], "read_bytes": read, "quarantined_bytes": quarantined,
+        "other_bytes": max(size - read - quarantined, 0),
     }  # fmt: skip
 
 
@@ -96,8 +96,8 @@ def remove_rows(output: Output, paths: Collection[str], run: str) -> None:
         for name in before.files:
             with output.folder.open(name) as stream:
                 rows = pyarrow.parquet.read_table(stream)
-            kept = rows.filter(pc.invert(pc.is_in(rows.column("path"), pa.array(paths, pa.string()))))
-            for batch in kept.to_batches():
+            remaining = rows.filter(pc.invert(pc.is_in(rows.column("path"), pa.array(paths, pa.string()))))
+            for batch in remaining.to_batches():
                 writing.add("files", batch)
         writing.close()
         files = writing.attempt.place_files()

@@ -15,10 +15,10 @@ from functools import cache
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.units import Unit, as_units, printable, story_units
+from coordwire.tables.readers.disk_lag import OFFSETS_TOPIC, lag_parts
 from coordwire.tables.readers.file_origins import Origins
 from coordwire.tables.readers.files import File, find_files
-from coordwire.tables.readers.log_copies import OFFSETS_TOPIC
-from coordwire.tables.readers.splits import Part, capture_parts, lag_parts, segment_parts
+from coordwire.tables.readers.splits import Part, capture_parts, segment_parts
 from coordwire.tables.storage.output import Output
 from coordwire.tables.stores import canonical, is_uri, local_path
 
@@ -32,9 +32,9 @@ def inputs_of(output: Output, inputs: Sequence[str], options: Options) -> list[F
     Raises `FileNotFoundError` for an input that isn't there, `CoordwireError` for one inside of the output.
     """
     check_inputs(output, inputs)
-    inside = cache(lambda folder: _is_inside(output, folder))
-    found = find_files(inputs, recursive=options.recursive)
-    return [file for file in found if not inside(file.path.rpartition("/")[0])]
+    is_output = cache(lambda folder: _is_inside(output, folder))
+    files = find_files(inputs, recursive=options.recursive)
+    return [file for file in files if not is_output(file.path.rpartition("/")[0])]
 
 
 def check_inputs(output: Output, inputs: Sequence[str]) -> None:
@@ -42,16 +42,16 @@ def check_inputs(output: Output, inputs: Sequence[str]) -> None:
     for path in inputs:
         if _is_inside(output, path):
             raise CoordwireError(
-                f"{printable(path)} is inside of {printable(output.shown)}, the output folder"
+                f"{printable(path)} is inside of {printable(output.place)}, the output folder"
             )
 
 
 def _is_inside(output: Output, path: str) -> bool:
     """Whether a path is the output folder or below it."""
-    if is_uri(path) != is_uri(output.shown):
+    if is_uri(path) != is_uri(output.place):
         return False
     if is_uri(path):
-        return f"{canonical(path)}/".startswith(f"{canonical(output.shown)}/")
+        return f"{canonical(path)}/".startswith(f"{canonical(output.place)}/")
     root = os.path.realpath(output.root).rstrip("/")
     return f"{os.path.realpath(local_path(path))}/".startswith(f"{root}/")
 

@@ -76,7 +76,7 @@ def run(
     """
     began = time.monotonic()
     options = options or Options()
-    wanted = select_tables(tables)
+    names = select_tables(tables)
     output = Output(out)
     files = {file.path: file for file in inputs_of(output, inputs, options)}
     check_folder(output)
@@ -85,7 +85,7 @@ def run(
     lock.acquire()
     try:
         pruning = inputs if prune else None
-        summary = _locked(engine, output, lock, files, wanted, options, report, progress, format, pruning)
+        summary = _locked(engine, output, lock, files, names, options, report, progress, format, pruning)
     finally:
         lock.release()
     summary.seconds = time.monotonic() - began
@@ -97,7 +97,7 @@ def _locked(
     output: Output,
     lock: Lock,
     files: dict[str, File],
-    wanted: tuple[str, ...],
+    tables: tuple[str, ...],
     options: Options,
     report: bool,
     progress: Progress | None,
@@ -107,26 +107,26 @@ def _locked(
     """The run, by whom has the folder."""
     began = time.monotonic()
     check_folder(output)  # who had it until now may have begun it
-    check_tables(output, wanted)
+    check_tables(output, tables)
     if report:
         check_report(output)
-    chosen = chosen_format(output, format)
+    format_name = chosen_format(output, format)
     if load(output) is None:
-        commit(output, {}, log=TableLog(chosen, token_hex(16)))
-    if chosen != PARQUET:  # a run that was killed may have left tables without its commit
-        bring_up(output, wanted, lock.run)
-    found = complete_units(output)
-    clear_attempts(output, found)
-    units = plan(files, options, wanted)
+        commit(output, {}, log=TableLog(format_name, token_hex(16)))
+    if format_name != PARQUET:  # a run that was killed may have left tables without its commit
+        bring_up(output, tables, lock.run)
+    complete = complete_units(output)
+    clear_attempts(output, complete)
+    units = plan(files, options, tables)
     names = {unit.name for unit in units}
-    gone = set() if pruning is None else gone_units(output, found, names, files, pruning)
+    stale = set() if pruning is None else gone_units(output, complete, names, files, pruning)
     write_mounts(output, mount_points(files))
-    held = remove_orphans(output, found, names, files, gone | renamed_units(found, names, files))
-    pruned = paths_of(found, gone)
-    notices = [*lock.notices, *_foreign(output, held), *pruned_notice(pruned)]
-    todo = [unit for unit in units if unit.name not in held]
+    valid = remove_orphans(output, complete, names, files, stale | renamed_units(complete, names, files))
+    pruned = paths_of(complete, stale)
+    notices = [*lock.notices, *_foreign(output, valid), *pruned_notice(pruned)]
+    todo = [unit for unit in units if unit.name not in valid]
     try:
-        engine.run_units(todo, output.shown, options, wanted, progress, lock.run)
+        engine.run_units(todo, output.place, options, tables, progress, lock.run)
     except BaseException:
         with suppress(OSError, CoordwireError):  # why the job failed matters more
             _end(output, lock)
@@ -138,29 +138,29 @@ def _locked(
             f"{len(missing)} of {len(units)} units left no note that they are complete; the first is of "
             f"{printable(missing[0].part.path)}"
         )
-    ours = {unit.name: notes[unit.name] for unit in units}
+    run_notes = {unit.name: notes[unit.name] for unit in units}
     table_files: dict[str, Proof] | None = None
     removing: dict[str, Proof] = {}
-    if "files" in wanted:
-        table_files, removing = write_files(output, files, ours, lock.run)
-    if chosen == PARQUET:
+    if "files" in tables:
+        table_files, removing = write_files(output, files, run_notes, lock.run)
+    if format_name == PARQUET:
         commit(output, notes, files=table_files, removing=removing)
         for name, proof in removing.items():
             remove_ours(output, name, proof)
     else:
         manifest = load(output) or Manifest()
         table_files = unless_same(output, table_files, manifest.files)
-        notes, log = next_log(manifest, notes, notes.keys() & (found.keys() - held.keys()), table_files)
+        notes, log = next_log(manifest, notes, notes.keys() & (complete.keys() - valid.keys()), table_files)
         commit(output, notes, files=table_files, log=log)
-        bring_up(output, wanted, lock.run, create=True)
+        bring_up(output, tables, lock.run, create=True)
     clear_attempts(output, notes)
-    summary = summary_of(files, ours)
+    summary = summary_of(files, run_notes)
     summary.reused = len(units) - len(todo)
     summary.notices = notices
     summary.pruned = pruned
     summary.seconds = time.monotonic() - began
     if report:
-        text = page(engine.table_rows(output.shown, wanted), summary)
+        text = page(engine.table_rows(output.place, tables), summary)
         write_report(output, text.encode("utf-8", "replace"))
     return summary
 
@@ -184,9 +184,9 @@ def check(inputs: Sequence[str], out: str, format: str | None = None) -> None:
 
 
 def _foreign(output: Output, notes: Notes) -> list[str]:
-    found = foreign_files(output, notes.values())
-    if not found:
+    foreign = foreign_files(output, notes.values())
+    if not foreign:
         return []
-    first = ", ".join(printable(name) for name in found[:3])
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    return [f"files in the tables' folders that this pipeline did not write were left alone: {first}{more}"]
+    first = ", ".join(printable(name) for name in foreign[:3])
+    suffix = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+    return [f"files in the tables' folders that this pipeline did not write were left alone: {first}{suffix}"]

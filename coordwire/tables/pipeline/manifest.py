@@ -58,25 +58,25 @@ def check_folder(output: Output) -> None:
         load(output)
     elif entries and not (entries == [NOTES] and all(map(is_own_name, output.names(NOTES)))):
         raise CoordwireError(
-            f"{output.shown} is not empty and has no {MANIFEST} of this pipeline, which says what in it may "
+            f"{output.place} is not empty and has no {MANIFEST} of this pipeline, which says what in it may "
             "be replaced; nothing was read or written: choose another --out, or an empty folder"
         )
 
 
-def chosen_format(output: Output, wanted: str | None) -> str:
+def chosen_format(output: Output, requested: str | None) -> str:
     """The format of the folder's tables: the one that they have, or the one wanted where there are none.
 
     Raises `CoordwireError` for an unknown one, one whose package is missing, and another than they have.
     """
     manifest = load(output)
-    found = None if manifest is None else manifest.log.format
-    if found is not None and wanted is not None and wanted != found:
+    present = None if manifest is None else manifest.log.format
+    if present is not None and requested is not None and requested != present:
         raise CoordwireError(
-            f"the tables in {output.shown} are in the format {found}, and {wanted} was asked for: leave out "
-            "--format, or choose another --out"
+            f"the tables in {output.place} are in the format {present}, and {requested} was asked for: leave "
+            "out --format, or choose another --out"
         )
-    name = found or wanted or PARQUET
-    check_format(name, output.shown)
+    name = present or requested or PARQUET
+    check_format(name, output.place)
     return name
 
 
@@ -87,9 +87,9 @@ def table_format(output: Output) -> str:
 
 def check_tables(output: Output, tables: Iterable[str]) -> None:
     """Raises `LinkError` where a table's folder is a link, or no folder."""
-    there = output.folder.entries("")
+    entries = output.folder.entries("")
     for table in tables:
-        if table in there:
+        if table in entries:
             output.folder.check(table)
 
 
@@ -99,8 +99,8 @@ def check_tables(output: Output, tables: Iterable[str]) -> None:
 def _report_proofs(output: Output) -> list[Proof]:
     data = output.read(REPORTS)
     try:
-        found = json.loads(data or b"[]")
-        return [proof for proof in found if len(proof) >= 2 and all(type(n) is int for n in proof)]
+        proofs = json.loads(data or b"[]")
+        return [proof for proof in proofs if len(proof) >= 2 and all(type(n) is int for n in proof)]
     except (ValueError, TypeError):
         return []
 
@@ -129,14 +129,14 @@ def write_report(output: Output, data: bytes) -> None:
 # --- what is complete ---
 
 
-def _there(output: Output) -> dict[str, int]:
+def _file_sizes(output: Output) -> dict[str, int]:
     """The sizes of all files in the tables' folders."""
     return {name: size for table in TABLES for name, size in output.folder.files(table)}
 
 
-def _complete(note: dict[str, Any], there: dict[str, int]) -> bool:
+def _complete(note: dict[str, Any], sizes: dict[str, int]) -> bool:
     """Whether its files are there, or belong to a table whose own log says so."""
-    return "commit" in note or all(there.get(name) == proof[0] for name, proof in note["proofs"].items())
+    return "commit" in note or all(sizes.get(name) == proof[0] for name, proof in note["proofs"].items())
 
 
 def complete_units(output: Output) -> Notes:
@@ -144,8 +144,8 @@ def complete_units(output: Output) -> Notes:
     notes = dict((load(output) or Manifest()).units)
     for _, note in all_notes(output):
         notes.setdefault(note["unit"], note)
-    there = _there(output)
-    return {unit: note for unit, note in notes.items() if _complete(note, there)}
+    sizes = _file_sizes(output)
+    return {unit: note for unit, note in notes.items() if _complete(note, sizes)}
 
 
 def manifest_files(output: Output) -> set[str]:
@@ -169,42 +169,44 @@ def remove_orphans(
     notes: Notes,
     planned: Collection[str],
     paths: Collection[str],
-    gone: Collection[str] = (),
+    stale: Collection[str] = (),
 ) -> Notes:
     """The notes that still hold; the files of the others are removed.
 
     planned: the units of this run; paths: its files; gone: units of files that are no longer there. A unit of
     other files is none of its business.
     """
-    held = {
+    valid = {
         name: note
         for name, note in notes.items()
-        if name in planned or not (name in gone or any(path in paths for path in note["paths"]))
+        if name in planned or not (name in stale or any(path in paths for path in note["paths"]))
     }
-    kept = held | {name: note for name, note in notes.items() if "commit" in note}  # until the next commit
-    doomed, dropped = _doomed(output, notes, kept)
+    remaining = valid | {
+        name: note for name, note in notes.items() if "commit" in note
+    }  # until the next commit
+    doomed, dropped = _doomed(output, notes, remaining)
     if doomed or dropped:  # what is removed isn't complete any more
-        commit(output, kept, removing=doomed, dropped=dropped)
+        commit(output, remaining, removing=doomed, dropped=dropped)
     for name, proof in doomed.items():
         remove_ours(output, name, proof)
-    return held
+    return valid
 
 
-def _doomed(output: Output, notes: Notes, held: Notes) -> tuple[dict[str, Proof], set[str]]:
+def _doomed(output: Output, notes: Notes, valid: Notes) -> tuple[dict[str, Proof], set[str]]:
     """The files that are to go, and the units that are no longer complete."""
-    manifest, there = load(output) or Manifest(), _there(output)
-    named = {name for note in held.values() for name in note["proofs"]} | set(manifest.files)
+    manifest, sizes = load(output) or Manifest(), _file_sizes(output)
+    named = {name for note in valid.values() for name in note["proofs"]} | set(manifest.files)
     known = dict(manifest.removing)
     dropped = set()
     for note in [*manifest.units.values(), *(note for _, note in all_notes(output))]:
         unit = note["unit"]
-        if unit not in notes and unit not in manifest.units and _complete(note, there):
+        if unit not in notes and unit not in manifest.units and _complete(note, sizes):
             named.update(note["proofs"])  # it came after `notes` were read
             continue
         known.update(note["proofs"])
-        if unit not in held:
+        if unit not in valid:
             dropped.add(unit)
-    return {name: proof for name, proof in known.items() if name not in named and name in there}, dropped
+    return {name: proof for name, proof in known.items() if name not in named and name in sizes}, dropped
 
 
 def commit(
@@ -234,8 +236,8 @@ def commit(
     going = set(removing or {})
     for name, note in list(all_notes(output)):
         unit = note["unit"]
-        same = unit in notes and notes[unit]["proofs"] == note["proofs"]
-        if same or unit in dropped or (unit in notes and going.issuperset(note["proofs"])):
+        is_same = unit in notes and notes[unit]["proofs"] == note["proofs"]
+        if is_same or unit in dropped or (unit in notes and going.issuperset(note["proofs"])):
             output.delete(name)
 
 
@@ -253,7 +255,7 @@ def foreign_files(output: Output, notes: Iterable[dict[str, Any]]) -> list[str]:
     if manifest.log.format != PARQUET:
         return []
     named = {name for note in notes for name in note["proofs"]} | set(manifest.files) | set(manifest.removing)
-    return sorted(name for name in _there(output) if name not in named)
+    return sorted(name for name in _file_sizes(output) if name not in named)
 
 
 def clear_attempts(output: Output, notes: Notes) -> None:

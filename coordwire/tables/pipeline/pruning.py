@@ -51,8 +51,8 @@ def pruned_notice(paths: Sequence[str]) -> list[str]:
     if not paths:
         return []
     first = ", ".join(text(path) for path in paths[:MOST_NAMED])
-    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    return [f"the rows of {counted(len(paths), 'file')} that are gone were removed: {first}{more}"]
+    suffix = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return [f"the rows of {counted(len(paths), 'file')} that are gone were removed: {first}{suffix}"]
 
 
 # --- the same segment under another name ---
@@ -60,19 +60,21 @@ def pruned_notice(paths: Sequence[str]) -> list[str]:
 
 def renamed_units(notes: Notes, planned: Collection[str], files: Mapping[str, File]) -> set[str]:
     """The units of segments that are among these files under other names, and not under their old ones."""
-    others = {name: note for name, note in notes.items() if name not in planned and note["kind"] != "capture"}
-    if not others:
+    candidates = {
+        name: note for name, note in notes.items() if name not in planned and note["kind"] != "capture"
+    }
+    if not candidates:
         return set()
     segments = [file for file in files.values() if file.kind() == "segment"]
     paths = {live_path(file.path) for file in segments}
     known: set[tuple[Any, ...]] = set()
-    was = {note["paths"][0]: tuple(note["segment"]) for note in others.values() if note.get("segment")}
+    was = {note["paths"][0]: tuple(note["segment"]) for note in candidates.values() if note.get("segment")}
     if was:
         origins = Origins(files.values())
         known = {tuple(segment_identity(file.path, file.size, origins.of(file))) for file in segments}
     return {
         name
-        for name, note in others.items()
+        for name, note in candidates.items()
         if not any(path in files for path in note["paths"])
         and (
             all(live_path(path) in paths for path in note["paths"])
@@ -104,18 +106,18 @@ def gone_units(
     only out of reach.
     """
     places = [_Place(path) for path in inputs]
-    found = {}
+    candidates = {}
     for name, note in notes.items():
         paths = note["paths"]
         if name in planned or any(path in files for path in paths):
             continue
         if all(any(place.holds(path) for place in places) for path in paths):
-            found[name] = paths
-    missing = {path for paths in found.values() for path in paths}
+            candidates[name] = paths
+    missing = {path for paths in candidates.values() for path in paths}
     _check_listing(missing, files.values())
-    gone = {path for path in missing if _is_gone(path)}
-    _check_places(gone, files, places, (load(output) or Manifest()).mounts)
-    return {name for name, paths in found.items() if gone.issuperset(paths)}
+    deleted = {path for path in missing if _is_gone(path)}
+    _check_places(deleted, files, places, (load(output) or Manifest()).mounts)
+    return {name for name, paths in candidates.items() if deleted.issuperset(paths)}
 
 
 class _Place:
@@ -123,7 +125,7 @@ class _Place:
 
     def __init__(self, path: str) -> None:
         local = local_path(path)
-        self.shown = path
+        self.path = path
         self.remote = is_uri(path)
         full = canonical(path) if self.remote else os.path.abspath(local)
         wild = glob.has_magic(full) and (self.remote or not os.path.lexists(local))
@@ -131,19 +133,19 @@ class _Place:
 
     def holds(self, path: str) -> bool:
         """Whether a file is what the input names, or below it."""
-        found = self._pattern.match(path)
-        return found is not None and path[found.end() : found.end() + 1] in ("", "/")
+        match = self._pattern.match(path)
+        return match is not None and path[match.end() : match.end() + 1] in ("", "/")
 
 
 def _translated(pattern: str) -> str:
     """A regular expression for a glob of whole components."""
     words = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
     parts = re.split(r"(\*\*|\*|\?|\[[^\]/]+\])", pattern)
-    made = (
+    expressions = (
         words.get(part) or (part.replace("[!", "[^", 1) if part.startswith("[") else re.escape(part))
         for part in parts
     )
-    return f"(?:{''.join(made)})(?=/|$)"
+    return f"(?:{''.join(expressions)})(?=/|$)"
 
 
 def _is_gone(path: str) -> bool:
@@ -174,16 +176,16 @@ def _check_listing(missing: Collection[str], files: Iterable[File]) -> None:
 
 
 def _check_places(
-    gone: Collection[str], files: Mapping[str, File], places: Sequence[_Place], mounts: Sequence[str]
+    deleted: Collection[str], files: Mapping[str, File], places: Sequence[_Place], mounts: Sequence[str]
 ) -> None:
     """That the folders are there that files are gone from."""
     entries = cache(_entries)
     empty = [place for place in places if place.remote and not any(map(place.holds, files))]
-    for path in sorted(gone):
+    for path in sorted(deleted):
         if is_uri(path):
             for place in empty:
                 if place.holds(path):
-                    raise CoordwireError(f"nothing is below {text(place.shown)} any more: {ADVICE}")
+                    raise CoordwireError(f"nothing is below {text(place.path)} any more: {ADVICE}")
             continue
         folder = os.path.dirname(local_path(path))
         while not os.path.lexists(folder):
@@ -204,8 +206,8 @@ def _check_places(
 def _entries(folder: str) -> int:
     """Whether anything is in a folder: 0 or 1."""
     try:
-        with os.scandir(folder) as found:
-            return sum(1 for _ in zip(found, range(1), strict=False))
+        with os.scandir(folder) as entries:
+            return sum(1 for _ in zip(entries, range(1), strict=False))
     except OSError as error:
         raise CoordwireError(
             f"{text(folder)} can't be listed ({error.strerror or error}), so that it isn't known which of "
@@ -240,16 +242,16 @@ def prune(inputs: Sequence[str], out: str, *, options: Options | None = None) ->
     try:
         if (load(output) or Manifest()).log.format != PARQUET:
             raise CoordwireError(
-                f"{output.shown} has tables in another format than Parquet: prune them with a run, by --prune"
+                f"{output.place} has tables in another format than Parquet: prune them with a run, by --prune"
             )
         notes = complete_units(output)
         clear_attempts(output, notes)
-        gone = gone_units(output, notes, (), files, inputs)
-        paths = paths_of(notes, gone)
-        held = remove_orphans(output, notes, notes.keys() - gone, (), gone)
+        stale = gone_units(output, notes, (), files, inputs)
+        paths = paths_of(notes, stale)
+        valid = remove_orphans(output, notes, notes.keys() - stale, (), stale)
         if paths:
             remove_rows(output, set(map(text, paths)), lock.run)
-        clear_attempts(output, held)
+        clear_attempts(output, valid)
     finally:
         lock.release()
     return paths

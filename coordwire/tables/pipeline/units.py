@@ -23,19 +23,30 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from coordwire import __version__
+from coordwire.capture.body_text import body_text
+from coordwire.codec.entities import entity_values
+from coordwire.codec.transcriber import HAS_CODES
 from coordwire.errors import CoordwireError, DecodeError
+from coordwire.records import RecordBatch
 from coordwire.records.compression import missing_codecs
 from coordwire.tables.columns import TABLES, arrow_schema, default_columns
 from coordwire.tables.options import Options
+from coordwire.tables.readers.captures import in_time_range, read_frames
+from coordwire.tables.readers.disk_lag import read_lag
 from coordwire.tables.readers.file_origins import FileOrigin, segment_identity
 from coordwire.tables.readers.files import File
+from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows
+from coordwire.tables.readers.group_rows import STORIES, EventRows, log_events
 from coordwire.tables.readers.rows import Bad, Builder, quarantine_batch
+from coordwire.tables.readers.segment_rows import BatchRows, read_records
 from coordwire.tables.readers.sources import guarded_call, reason_of
 from coordwire.tables.readers.splits import Part
 from coordwire.tables.storage.manifest_file import FORMAT
 from coordwire.tables.storage.names import NOTES
 from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.parquet_files import UnitFiles
+from coordwire.timeline.from_wire.capture_timeline import Timeline
+from coordwire.versions import api_name
 
 if TYPE_CHECKING:
     import pyarrow
@@ -72,20 +83,20 @@ def as_units(
     story: bool = False,
 ) -> list[Unit]:
     """Parts with the names of their units."""
-    chosen = asdict(options) | {"paths": None, "split_size": None}
+    values = asdict(options) | {"paths": None, "split_size": None}
     if missing := missing_codecs():  # once they are there, everything is read again
-        chosen["missing_codecs"] = missing
-    return [Unit(_name(part, files, chosen, tables, story), part, story) for part in parts]
+        values["missing_codecs"] = missing
+    return [Unit(_name(part, files, values, tables, story), part, story) for part in parts]
 
 
 def _name(
-    part: Part, files: Mapping[str, File], chosen: Mapping[str, Any], tables: Sequence[str], story: bool
+    part: Part, files: Mapping[str, File], values: Mapping[str, Any], tables: Sequence[str], story: bool
 ) -> str:
-    prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
+    prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.further_paths)]
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
     place = [part.start, part.end, part.share, part.shares]
-    whole = [story, part.lag is not None]
-    facts = json.dumps([FORMAT, __version__, prints, place, origin, whole, sorted(tables), chosen])
+    kinds = [story, part.lag is not None]
+    facts = json.dumps([FORMAT, __version__, prints, place, origin, kinds, sorted(tables), values])
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
@@ -99,9 +110,9 @@ def story_units(
             folders.setdefault(file.path.rpartition("/")[0], []).append(file)
     parts = [
         Part("segment", first.path, sum(file.size for file in group), 0, first.size, first.topic,
-             first.partition, rest=tuple(file.path for file in rest))
+             first.partition, further_paths=tuple(file.path for file in further))
         for group in folders.values()
-        for first, *rest in [group]
+        for first, *further in [group]
     ]  # fmt: skip
     return as_units(parts, files, options, tables, story=True)
 
@@ -124,8 +135,8 @@ def run_unit(
         if files is not None:
             files.discard()
         if isinstance(error, Exception):
-            path, said = printable(unit.part.path), cause(error)
-            raise UnitFailed(said if path in said else f"{path}: {said}") from error
+            path, reason = printable(unit.part.path), cause(error)
+            raise UnitFailed(reason if path in reason else f"{path}: {reason}") from error
         raise
 
 
@@ -159,18 +170,20 @@ class UnitFailed(CoordwireError):
 def cause(error: BaseException) -> str:
     """What an exception says, in one line."""
     if isinstance(error, CoordwireError):
-        said = f"{type(error).__name__}: {error.reason}" if isinstance(error, DecodeError) else error.reason
+        sentence = (
+            f"{type(error).__name__}: {error.reason}" if isinstance(error, DecodeError) else error.reason
+        )
     elif isinstance(error, OSError):
-        said = error.strerror or str(error)
-        said += f": {error.filename}" if error.strerror and isinstance(error.filename, str) else ""
+        sentence = error.strerror or str(error)
+        sentence += f": {error.filename}" if error.strerror and isinstance(error.filename, str) else ""
     else:
-        said = f"{type(error).__name__}: {error}"
-    return printable(said)
+        sentence = f"{type(error).__name__}: {error}"
+    return printable(sentence)
 
 
-def printable(said: str) -> str:
+def printable(sentence: str) -> str:
     """The same in one line, without control characters."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in said)
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in sentence)
 
 
 class _Work:
@@ -184,18 +197,18 @@ class _Work:
         self.read_bytes = self.quarantined = self.bad_ranges = self.refused = self.rows = 0
         self.apis: Counter[tuple[str, bool]] = Counter()
         self.error_codes: Counter[tuple[str, int]] = Counter()
-        self._bad: list[Bad] = []
+        self._bad_ranges: list[Bad] = []
 
     def note(self) -> dict[str, Any]:
         """What became of it."""
         part = self.unit.part
         return {
             "unit": self.unit.name, "kind": self.unit.kind, "segment": _identity(part),
-            "paths": [part.path, *part.rest], "start": part.start, "end": part.end,
+            "paths": [part.path, *part.further_paths], "start": part.start, "end": part.end,
             "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
             "bad_ranges": self.bad_ranges, "refused": self.refused,
-            "apis": [[api, bad, count] for (api, bad), count in sorted(self.apis.items())],
+            "apis": [[api, refused, count] for (api, refused), count in sorted(self.apis.items())],
             "error_codes": [[api, code, count] for (api, code), count in sorted(self.error_codes.items())],
         }  # fmt: skip
 
@@ -206,23 +219,19 @@ class _Work:
             for table, batch in items[self.unit.kind]():
                 if table in self.tables:
                     self.files.add(table, batch)
-        if self._bad and "quarantine" in self.tables:
-            self.files.add("quarantine", quarantine_batch(self._bad))
+        if self._bad_ranges and "quarantine" in self.tables:
+            self.files.add("quarantine", quarantine_batch(self._bad_ranges))
         self.files.close()
 
-    def _quarantine(self, bad: Bad) -> None:
-        self.quarantined += bad.end - bad.start
+    def _quarantine(self, bad_range: Bad) -> None:
+        self.quarantined += bad_range.end - bad_range.start
         self.bad_ranges += 1
-        self._bad.append(bad)
-        if len(self._bad) >= 256 and "quarantine" in self.tables:
-            self.files.add("quarantine", quarantine_batch(self._bad))
-            self._bad.clear()
+        self._bad_ranges.append(bad_range)
+        if len(self._bad_ranges) >= 256 and "quarantine" in self.tables:
+            self.files.add("quarantine", quarantine_batch(self._bad_ranges))
+            self._bad_ranges.clear()
 
     def _segment(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        from coordwire.records import RecordBatch
-        from coordwire.tables.readers.segment_batches import BatchRows
-        from coordwire.tables.readers.segment_records import read_records
-
         part = self.unit.part
         heads = BatchRows(part, [column.name for column in TABLES["batches"]])
         full: list[pyarrow.RecordBatch] = []
@@ -247,15 +256,6 @@ class _Work:
             yield "batches", rows
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        from coordwire.capture.body_text import body_text
-        from coordwire.codec.entities import entity_values
-        from coordwire.codec.transcriber import HAS_CODES
-        from coordwire.tables.readers.captures import read_frames, wanted
-        from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows
-        from coordwire.tables.readers.group_rows import STORIES, EventRows
-        from coordwire.timeline.from_wire.capture_timeline import Timeline
-        from coordwire.versions import api_name
-
         timeline = Timeline()
         stories = EventRows(self.tables, self.options.batch_size)
         tables: list[tuple[str, pyarrow.RecordBatch]] = []
@@ -263,25 +263,25 @@ class _Work:
         errors = Builder(arrow_schema(TABLES["errors"]), self.options.batch_size)
         names = [column.name for column in TABLES["errors"]]
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
-        told = any(name in self.tables for name in STORIES)
-        telling = told and self.unit.part.share == 0  # a group's members are on many connections
+        has_stories = any(name in self.tables for name in STORIES)
+        telling = has_stories and self.unit.part.share == 0  # a group's members are on many connections
 
         def see(frames: Sequence[FrameEntry]) -> None:
             self.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
             self.rows += len(frames)
             for entry in frames:
-                body, found = entry.text or body_text(entry)
-                sound = body is not None
-                api = entry.api_key, not sound and entry.error is not None
+                body, flags = entry.text or body_text(entry)
+                is_readable = body is not None
+                api = entry.api_key, not is_readable and entry.error is not None
                 apis[api] = apis.get(api, 0) + 1
-                if not sound or found & HAS_CODES:
+                if not is_readable or flags & HAS_CODES:
                     codes(entry, refused=api[1])
 
         def codes(entry: FrameEntry, *, refused: bool) -> None:
             if entry.direction == "response" and not refused:
                 for code in {*entity_values(entry.message, "error_code")} - {0}:
                     self.error_codes[entry.api_name or "unknown", code] += 1
-            if "errors" in self.tables and wanted(entry, self.options):
+            if "errors" in self.tables and in_time_range(entry, self.options):
                 batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
                 tables.extend(("errors", batch) for batch in batches)
 
@@ -292,7 +292,7 @@ class _Work:
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
             columns = ["frame"]
-        reader = partial(read_frames, stories=told, tell=tell if telling else None)
+        reader = partial(read_frames, stories=has_stories, tell=tell if telling else None)
         for item in guarded_call(reader, self.unit.part, self.options, columns, see):
             if isinstance(item, Bad):
                 self._quarantine(item)
@@ -312,12 +312,10 @@ class _Work:
             yield "errors", rows
 
     def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        from coordwire.tables.readers.group_rows import EventRows, log_events
-
         part = self.unit.part
         stories = EventRows(self.tables, self.options.batch_size)
         try:
-            yield from stories.add_all(log_events((part.path, *part.rest), part.partition))
+            yield from stories.add_all(log_events((part.path, *part.further_paths), part.partition))
         except Exception as error:
             if self.options.failfast:
                 raise
@@ -325,8 +323,6 @@ class _Work:
         yield from stories.finish()
 
     def _lag(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        from coordwire.tables.readers.disk_lag import read_lag
-
         part = self.unit.part
         try:
             for batch in read_lag(part, self.options, [column.name for column in TABLES["lag"]]):

@@ -9,7 +9,7 @@ less than one by one in between. The files of a rotated capture are read as one 
 
 from __future__ import annotations
 
-__all__ = ["bad_of", "entries", "joined", "read_errors", "read_frames", "wanted"]
+__all__ = ["bad_of", "entries", "in_time_range", "joined", "read_errors", "read_frames"]
 
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -54,8 +54,8 @@ def entries(part: Part, options: Options, failed: Failed, share: Share | None = 
     failed: is given those of a rotated capture's files that can't be opened.
     """
     with ExitStack() as stack:
-        paths = (part.path, *part.rest)
-        stream = stack.enter_context(joined(paths, failed) if part.rest else open_stream(part.path))
+        paths = (part.path, *part.further_paths)
+        stream = stack.enter_context(joined(paths, failed) if part.further_paths else open_stream(part.path))
         yield from Capture(stream, part.path, strict=options.strict, share=share, lazy=True).entries()
 
 
@@ -81,7 +81,7 @@ def read_frames(
     builder = Builder(schema, options.batch_size)
     missing: list[Bad] = []
     waiting: list[FrameEntry] = []
-    held = 0
+    waiting_bytes = 0
 
     def failed(path: str, error: OSError | DecodeError) -> None:
         if options.failfast:
@@ -92,14 +92,14 @@ def read_frames(
 
     def flush() -> Iterator[pyarrow.RecordBatch]:
         """Make what waits into rows."""
-        nonlocal held
+        nonlocal waiting_bytes
         frames = waiting[:]
         waiting.clear()
-        held = 0
+        waiting_bytes = 0
         if see is not None:
             see(frames)
         if bounded:
-            frames = [entry for entry in frames if wanted(entry, options)]
+            frames = [entry for entry in frames if in_time_range(entry, options)]
         if failfast:
             _refuse_refused(frames, part)
         yield from rows.add(frames, builder)
@@ -107,18 +107,18 @@ def read_frames(
     share = Share(part.share, part.shares, stories=stories) if part.shares > 1 else None
     failfast = options.failfast
     bounded = options.starting_timestamp is not None or options.ending_timestamp is not None
-    others = tell is not None and share is not None  # frames' rows are other shares'
+    has_other_shares = tell is not None and share is not None  # frames' rows are other shares'
     try:
         for entry in entries(part, options, failed, share if tell is None else None):
             if tell is not None:
                 tell(entry)
             if isinstance(entry, UnreadableRange):
                 yield from flush()
-                yield _bad(entry, part, options)
-            elif not others:
+                yield _bad_range(entry, part, options)
+            elif not has_other_shares:
                 waiting.append(entry)
-                held += len(entry.body)
-                if len(waiting) >= TOGETHER or held >= HELD:
+                waiting_bytes += len(entry.body)
+                if len(waiting) >= TOGETHER or waiting_bytes >= HELD:
                     yield from flush()
     except DecodeError as error:  # no capture at all
         if options.failfast:
@@ -149,7 +149,7 @@ def read_errors(part: Part, options: Options, columns: Sequence[str]) -> Iterato
 
     def see(frames: Sequence[FrameEntry]) -> None:
         for entry in frames:
-            if wanted(entry, options):
+            if in_time_range(entry, options):
                 full.extend(builder.add_all(rows.rows(entry), ERROR_SIZE))
 
     for item in read_frames(part, options, ["frame"], see):
@@ -174,14 +174,14 @@ def bad_of(entry: UnreadableRange, path: str, *, show_secrets: bool) -> Bad:
                entry.flow or None, entry.time_ns)  # fmt: skip
 
 
-def _bad(entry: UnreadableRange, part: Part, options: Options) -> Bad:
-    bad = bad_of(entry, part.path, show_secrets=options.show_secrets)
+def _bad_range(entry: UnreadableRange, part: Part, options: Options) -> Bad:
+    bad_range = bad_of(entry, part.path, show_secrets=options.show_secrets)
     if options.failfast:
-        raise Malformed(str(bad), bad.start)
-    return bad
+        raise Malformed(str(bad_range), bad_range.start)
+    return bad_range
 
 
-def wanted(entry: FrameEntry, options: Options) -> bool:
+def in_time_range(entry: FrameEntry, options: Options) -> bool:
     """Whether its time is in the range asked for; a frame without a time is in none."""
     start, end = options.starting_timestamp, options.ending_timestamp
     if start is None and end is None:

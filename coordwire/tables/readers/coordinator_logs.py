@@ -47,12 +47,12 @@ def offset_parts(files: Iterable[File], options: Options, origins: Origins) -> l
 
     origins: of all files that were listed.
     """
-    chosen = [
+    selected = [
         file for file in files if options.log or file.topic in _LOGS or (file.named and file.topic is None)
     ]
     return [
         replace(part, end=part.size)
-        for part in segment_parts(chosen, replace(options, split_size=1 << 62), origins)
+        for part in segment_parts(selected, replace(options, split_size=1 << 62), origins)
     ]
 
 
@@ -67,12 +67,15 @@ def read_offsets(part: Part, options: Options, columns: Sequence[str]) -> Iterat
     origin = {"broker": part.broker, "cluster_id": part.cluster_id, "file_state": part.state}
     for item in _items(part, options, data):
         if isinstance(item, UnreadableRange):
-            start, kept = part.start + item.position, data[item.position : item.position + item.length][:KEPT]
-            bad = Bad(part.path, start, start + item.length, item.reason, bytes(kept))
+            start, data_start = (
+                part.start + item.position,
+                data[item.position : item.position + item.length][:KEPT],
+            )
+            bad_range = Bad(part.path, start, start + item.length, item.reason, bytes(data_start))
             if options.failfast:
-                raise CorruptBatch(str(bad), bad.start)
-            yield bad
-        elif _wanted(item, options):
+                raise CorruptBatch(str(bad_range), bad_range.start)
+            yield bad_range
+        elif _in_ranges(item, options):
             row = _row(item, options) | origin
             if (batch := builder.add([row.get(name) for name in columns], 500)) is not None:
                 yield batch
@@ -85,7 +88,7 @@ def _items(part: Part, options: Options, data: memoryview) -> Iterator[LogItem]:
     return read_records(data, log=log, file=part.path, log_partition=part.partition)
 
 
-def _wanted(item: CoordinatorRecord | Marker, options: Options) -> bool:
+def _in_ranges(item: CoordinatorRecord | Marker, options: Options) -> bool:
     limits = (
         (item.log_offset, options.starting_offset, options.ending_offset),
         (item.timestamp_ms, options.starting_timestamp, options.ending_timestamp),

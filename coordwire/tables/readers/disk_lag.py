@@ -1,19 +1,21 @@
 """Lag from disk: what groups have committed, by `__consumer_offsets`, against the ends of partitions' logs.
 
-Strategy: the driver picks the files by their names (`log_copies`); one task reads the commits, as a
+Strategy: the driver picks the files by their names (`lag_inputs`); one task reads the commits, as a
 coordinator that loads its log does (`latest`), and of each partition that has any the last segment's end,
-from its index on. Rules: of several brokers' copies of an offsets partition the one that reaches furthest
-counts; of a partition's copies the furthest end. What was removed (a tombstone, an offset of -1), and a
-commit whose transaction isn't committed, have no row; where a partition's log is not among the files, its end
-and lag are null. A lag below 0 is kept: what is committed there is beyond the end of every copy.
+from its index on. Rules: only files count that a broker still reads from: none that is deleted, being
+cleaned, or moved in. A folder without `meta.properties` counts to the cluster of the others where there is
+only one. Of several brokers' copies of an offsets partition the one that reaches furthest counts; of a
+partition's copies the furthest end. What was removed (a tombstone, an offset of -1), and a commit whose
+transaction isn't committed, have no row; where a partition's log is not among the files, its end and lag are
+null. A lag below 0 is kept: what is committed there is beyond the end of every copy.
 """
 
 from __future__ import annotations
 
-__all__ = ["lag_rows", "log_end", "read_lag"]
+__all__ = ["OFFSETS_TOPIC", "lag_inputs", "lag_parts", "lag_rows", "log_end", "read_lag"]
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordwire.capture.jsonlines import text
@@ -21,17 +23,65 @@ from coordwire.codec import Message
 from coordwire.errors import CorruptBatch, UnreadableRange
 from coordwire.records import RecordBatch, batches
 from coordwire.segments.indexes import OffsetIndex
+from coordwire.segments.names import file_name
+from coordwire.segments.remote_names import remote_name
 from coordwire.tables.columns import LAG, arrow_schema
 from coordwire.tables.options import Options
-from coordwire.tables.readers.files import open_bytes
-from coordwire.tables.readers.log_copies import LagInputs, LogCopy
+from coordwire.tables.readers.file_origins import Origins
+from coordwire.tables.readers.files import File, open_bytes
 from coordwire.tables.readers.rows import Bad, Builder
-from coordwire.tables.readers.splits import Part
+from coordwire.tables.readers.splits import CopiedSegment, LagInputs, LogCopy, Part
 from coordwire.timeline.from_log.compaction import latest
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, read_records
 
 if TYPE_CHECKING:
     import pyarrow
+
+# --- which files ---
+
+
+OFFSETS_TOPIC = "__consumer_offsets"
+STATES = ("live", "remote")
+
+
+def lag_inputs(files: Iterable[File], origins: Origins) -> LagInputs | None:
+    """What lag follows from; None without segments of the offsets topic."""
+    copies: dict[tuple[str | None, str | None, str, int], list[CopiedSegment]] = {}
+    for file in files:
+        if file.kind() != "segment" or file.trouble:
+            continue
+        origin = origins.of(file)
+        name = remote_name(file.name) or file_name(file.name)
+        if origin.topic is None or origin.partition is None or origin.state not in STATES:
+            continue
+        if name is not None and name.offset is not None:
+            key = origin.cluster_id, origin.broker, origin.topic, origin.partition
+            copies.setdefault(key, []).append(CopiedSegment(file.path, file.size, name.offset, file.index))
+    known = {cluster for cluster, *_ in copies if cluster is not None}
+    commits, ends = [], []
+    for (cluster, _, topic, partition), segments in sorted(copies.items(), key=repr):
+        segments.sort(key=lambda file: (file.offset, file.path))
+        if cluster is None and len(known) == 1:  # a folder without meta.properties, beside some with
+            (cluster,) = known
+        if topic == OFFSETS_TOPIC:
+            commits.append(LogCopy(cluster, topic, partition, tuple(segments)))
+        else:
+            ends.append(LogCopy(cluster, topic, partition, (segments[-1],)))
+    return LagInputs(tuple(commits), tuple(ends)) if commits else None
+
+
+def lag_parts(files: Iterable[File], origins: Origins) -> list[Part]:
+    """The one part that all lag is read by; none if there is nothing to read it from."""
+    inputs = lag_inputs(files, origins)
+    if inputs is None:
+        return []
+    size = sum(file.size for copy in inputs.commits for file in copy.files)
+    path, *further = inputs.paths
+    return [Part("segment", path, size, 0, size, OFFSETS_TOPIC, further_paths=tuple(further), lag=inputs)]
+
+
+# --- the rows ---
+
 
 COMMITS = ("OffsetCommit", "LegacyOffsetCommit")
 TAIL = 1 << 20
@@ -71,19 +121,19 @@ def lag_rows(
 
     Raises in failfast mode what reading a file of commits raises.
     """
-    where: dict[tuple[str | None, str, int], list[LogCopy]] = {}
+    copies_of: dict[tuple[str | None, str, int], list[LogCopy]] = {}
     for copy in (*lag.ends, *lag.commits):
-        where.setdefault(copy[:3], []).append(copy)
+        copies_of.setdefault(copy[:3], []).append(copy)
     ends: dict[tuple[str | None, str, int], End | None] = {}
     for key in sorted({copy[:3] for copy in lag.commits}, key=repr):
-        copy = max(where[key], key=lambda copy: log_end(copy).offset)
+        copy = max(copies_of[key], key=lambda copy: log_end(copy).offset)
         for commit in latest(_items(copy, options, unread)).records:
             if not options.wants(commit.topic, commit.partition):
                 continue
             place = copy.cluster_id, commit.topic or "", commit.partition or 0
             if place not in ends:
-                found = [log_end(one) for one in where.get(place, ())]
-                ends[place] = max(found, default=None)
+                log_ends = [log_end(log_copy) for log_copy in copies_of.get(place, ())]
+                ends[place] = max(log_ends, default=None)
             row = _row(commit, ends[place])
             if row is not None:
                 yield row
@@ -157,8 +207,8 @@ def _lead(data: memoryview, index: str | None) -> int:
         return 0
     try:
         entries = OffsetIndex(open_bytes(index), 0)
-        found = bisect_right(entries, len(data) - 2 * TAIL, key=lambda entry: entry.position)
-        position = entries[found - 1].position if found else 0
+        number = bisect_right(entries, len(data) - 2 * TAIL, key=lambda entry: entry.position)
+        position = entries[number - 1].position if number else 0
         reader = batches(data)
         reader.position = position if 0 <= position < len(data) else 0
         batch = next(reader, None)

@@ -62,7 +62,7 @@ class Origins:
 
     def __init__(self, files: Iterable[File]) -> None:
         files = list(files)
-        self._listed = {file.path for file in files if file.name == META}
+        self._meta_files = {file.path for file in files if file.name == META}
         self.indexes = {file.path for file in files if ".index" in file.name}
         self._brokers: dict[str, _Broker | None] = {}
         self._lookups = 0
@@ -73,11 +73,11 @@ class Origins:
         if remote_name(file.name) is not None and file_name(file.name) is None:
             return self._remote(file)
         folder = file.path.rpartition("/")[0]
-        found = self._broker(folder if file.topic is None else folder.rpartition("/")[0])
-        if found is None and file.topic is not None:
-            found = _Broker(folder.rpartition("/")[0] or "/", None)
-        broker, cluster = found or (None, None)
-        return FileOrigin(file.topic, file.partition, broker, cluster, file_state(file.path))
+        broker = self._broker(folder if file.topic is None else folder.rpartition("/")[0])
+        if broker is None and file.topic is not None:
+            broker = _Broker(folder.rpartition("/")[0] or "/", None)
+        name, cluster = broker or (None, None)
+        return FileOrigin(file.topic, file.partition, name, cluster, file_state(file.path))
 
     def _remote(self, file: File) -> FileOrigin:
         """Of a segment in remote storage: the log of their metadata counts for more than a folder's name."""
@@ -93,14 +93,14 @@ class Origins:
     @cached_property
     def _segments(self) -> dict[str, RemoteSegment]:
         """What `__remote_log_metadata` says, by the segments' ids; nothing if it is not among the files."""
-        found = {}
+        segments = {}
         for file in self._metadata:
             with suppress(OSError, CoordwireError):
                 for batch in batches(open_bytes(file.path), on_error="skip"):
                     for record in () if batch.is_control else batch:
                         if (segment := remote_segment(record.value)) is not None:
-                            found[segment.segment_id] = segment
-        return found
+                            segments[segment.segment_id] = segment
+        return segments
 
     @cached_property
     def _topics(self) -> dict[str, str]:
@@ -114,7 +114,7 @@ class Origins:
         return self._brokers[folder]
 
     def _read(self, path: str) -> _Broker | None:
-        if is_uri(path) and path not in self._listed:
+        if is_uri(path) and path not in self._meta_files:
             self._lookups += 1
             if self._lookups > MOST_LOOKUPS:
                 return None
@@ -124,8 +124,8 @@ class Origins:
         except (OSError, CoordwireError):
             return None
         lines = map(_PROPERTY.fullmatch, text.splitlines())
-        found = {line[1]: line[2] for line in lines if line is not None}
-        node = found.get("node.id") or found.get("broker.id")
+        properties = {line[1]: line[2] for line in lines if line is not None}
+        node = properties.get("node.id") or properties.get("broker.id")
         if node is None or not _NUMBER.fullmatch(node):
             return None
-        return _Broker(node, found.get("cluster.id"))
+        return _Broker(node, properties.get("cluster.id"))

@@ -66,10 +66,10 @@ class File:
         return self._partition()[1]
 
     def _partition(self) -> tuple[str | None, int | None]:
-        said, folder = file_name(self.name), self.path.rpartition("/")[0]
-        if said is not None and said.kind == "checkpoint" and said.offset is None:
+        parsed, folder = file_name(self.name), self.path.rpartition("/")[0]
+        if parsed is not None and parsed.kind == "checkpoint" and parsed.offset is None:
             return None, None  # bootstrap.checkpoint is in a broker's log folder, not in a partition's
-        if said is None and remote_name(self.name) is not None:
+        if parsed is None and remote_name(self.name) is not None:
             place = remote_place(folder)
             return (place.topic, place.partition) if place and place.topic else (None, None)
         return topic_partition(folder.rpartition("/")[2]) or (None, None)
@@ -77,14 +77,14 @@ class File:
     @property
     def index(self) -> str | None:
         """Where its offset index would be; None if it has no segment's name."""
-        stem, found, state = self.path.rpartition(".log")
-        return f"{stem}.index{state}" if found else None
+        stem, suffix, state = self.path.rpartition(".log")
+        return f"{stem}.index{state}" if suffix else None
 
     def kind(self) -> Kind:
         """What it is: by its name, else by its first bytes (of a file that the user named)."""
-        said = file_name(self.name)
-        if said is not None:
-            return "segment" if said.kind in ("log", "checkpoint") else "index"
+        parsed = file_name(self.name)
+        if parsed is not None:
+            return "segment" if parsed.kind in ("log", "checkpoint") else "index"
         if (remote := remote_name(self.name)) is not None:
             return "segment" if remote.kind == "log" else "index"
         if is_capture_name(self.name):
@@ -111,12 +111,12 @@ def find_files(paths: Iterable[str], *, recursive: bool = True) -> list[File]:
     Raises `FileNotFoundError` for a path that isn't there and a glob that fits nothing, `OSError` for a file
     system that can't be reached.
     """
-    found: dict[str, File] = {}
+    files: dict[str, File] = {}
     for path in paths:
         for file in _remote(path, recursive) if is_uri(path) else _local(local_path(path), recursive):
-            if file.path not in found or file.named:
-                found[file.path] = file
-    return [found[path] for path in sorted(found)]
+            if file.path not in files or file.named:
+                files[file.path] = file
+    return [files[path] for path in sorted(files)]
 
 
 def _local(path: str, recursive: bool) -> Iterator[File]:
@@ -175,7 +175,7 @@ def _remote(uri: str, recursive: bool) -> Iterator[File]:
     store, path = store_of(uri)
     info = store.info(path) if path != "/" else None
     if info is not None and info.type == fs.FileType.File:
-        yield _listed(store, info, named=True)
+        yield _store_file(store, info, named=True)
         return
     if info is not None and info.type == fs.FileType.NotFound:
         if wild is None:
@@ -184,7 +184,7 @@ def _remote(uri: str, recursive: bool) -> Iterator[File]:
         return
     for info in store.below(path, recursive=recursive):
         if info.type == fs.FileType.File:
-            yield _listed(store, info, named=False)
+            yield _store_file(store, info, named=False)
 
 
 def _matching(store: Store, uri: str, path: str) -> Iterator[File]:
@@ -201,7 +201,7 @@ def _matching(store: Store, uri: str, path: str) -> Iterator[File]:
     for info in store.below(base, recursive=True, missing=True):
         if info.type == fs.FileType.File and pattern.match(info.path):
             count += 1
-            yield _listed(store, info, bool(pattern.fullmatch(info.path)))
+            yield _store_file(store, info, bool(pattern.fullmatch(info.path)))
     if not count:
         raise FileNotFoundError(f"no file fits {uri}")
 
@@ -223,7 +223,7 @@ def _set(word: str) -> str:
     return f"[{'^/' if word[1] == '!' else ''}{inner}]"
 
 
-def _listed(store: Store, info: FileInfo, named: bool) -> File:
+def _store_file(store: Store, info: FileInfo, named: bool) -> File:
     return File(store.uri(info.path), info.size or 0, info.mtime_ns or 0, named)
 
 

@@ -121,8 +121,8 @@ class ErrorRows:
 
 
 def _error_row(entry: FrameEntry, place: ErrorPlace, hidden: Withheld) -> dict[str, Any]:
-    found = {name: _COLUMNS[name](entry, _NO_FORM) for name in _OF_FRAME}
-    return found | {
+    row = {name: _COLUMNS[name](entry, _NO_FORM) for name in _OF_FRAME}
+    return row | {
         "client_id": None if hidden.client else entry.client_id, "path": place.path,
         "error_code": place.code, "error_name": place.name,
         "error_message": None if place.message_path in hidden.paths else place.message,

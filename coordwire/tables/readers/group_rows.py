@@ -76,8 +76,8 @@ class EventRows:
         added alone."""
         events, builder = self._waiting[name], self._builders[name]
         self._waiting[name] = []
-        for cls, same in groupby(events, type):
-            run = list(same)
+        for cls, group in groupby(events, type):
+            run = list(group)
             size = SIZE * len(run)
             if len(run) > FEW and builder.has_room(len(run), size):
                 if cls not in self._many:
@@ -109,23 +109,23 @@ def event_row(event: GroupEvent, columns: Iterable[str]) -> list[Any]:
 
 def event_rows(cls: type[GroupEvent], columns: Iterable[str]) -> RowMaker:
     """`event_row` of the events of one class, as one function; its expressions are those below."""
-    values = "".join(f"{one}, " for one in _expressions(cls, columns))
-    made: RowMaker = eval(f"lambda e: ({values})", _scope(cls))
-    return made
+    values = "".join(f"{expression}, " for expression in _expressions(cls, columns))
+    function: RowMaker = eval(f"lambda e: ({values})", _scope(cls))
+    return function
 
 
 def event_columns(cls: type[GroupEvent], columns: Iterable[str]) -> ColumnMaker:
     """`event_rows` of many events of one class, column by column."""
     values = "".join(
-        f"[{one}] * len(es), " if one in _SAME else f"[{one} for e in es], "
-        for one in _expressions(cls, columns)
+        f"[{expression}] * len(es), " if expression in _SAME else f"[{expression} for e in es], "
+        for expression in _expressions(cls, columns)
     )
-    made: ColumnMaker = eval(f"lambda es: ({values})", _scope(cls))
-    return made
+    function: ColumnMaker = eval(f"lambda es: ({values})", _scope(cls))
+    return function
 
 
 def _expressions(cls: type[GroupEvent], columns: Iterable[str]) -> list[str]:
-    names = {one.name for one in fields(cls)}
+    names = {field.name for field in fields(cls)}
     return [_expression(column, names) for column in columns]
 
 
@@ -142,8 +142,8 @@ class _Texts(dict[str, str]):
     """Names of captures as text, of which there are few."""
 
     def __missing__(self, name: str) -> str:
-        found = self[name] = text(name)
-        return found
+        value = self[name] = text(name)
+        return value
 
 
 def _expression(column: str, names: set[str]) -> str:

@@ -1,19 +1,21 @@
 """An object of a store as memory, of which only what is asked for is fetched.
 
 Strategy: the object's place in memory is a sparse temporary file, mapped; `need` and `touch` fetch what they
-are given into it. Bodies are read ahead, in windows that double from 256 KB to 8 MB while reading goes on
+are given into it. Bodies are read ahead, in windows that double from 256 KB to 8 MB while reading continues
 where it was. Headers are fetched one by one where batches are few, several at once where an index says where
-they are or scouts find them (`header_scouts`), and with all that is between them where batches are small: a
-request costs what some hundred kilobytes do, and a part makes no more than `IN_TURN` or `AT_ONCE` of them for
-headers. `FetchingSearch` asks for whatever the search for batches looks at, so that verdicts are those about
-the whole file. Rules: nothing is given on before `confirm` has seen that the object is still the one that was
-listed and opened; bytes that weren't asked for are zeros and must not be looked at; what an index or a scout
-says is fetched and no more: where batches are, the walk from one to the next decides.
+they are or scouts find them, and with all that is between them where batches are small: a request costs what
+some hundred kilobytes do, and a part makes no more than `IN_TURN` or `AT_ONCE` of them for headers. A scout
+(`headers_from`) looks for the first header in the bytes at its start, then goes from header to header by
+their lengths until the end of its stretch. `FetchingSearch` asks for whatever the search for batches looks
+at, so that verdicts are those about the whole file. Rules: nothing is given on before `confirm` has seen that
+the object is still the one that was listed and opened; bytes that weren't asked for are zeros and must not be
+looked at; what an index or a scout says is fetched and no more: a value that looks like a batch leads a scout
+astray, which costs requests and changes no row; where batches are, the walk from one to the next decides.
 """
 
 from __future__ import annotations
 
-__all__ = ["FetchingSearch", "Ranges", "read_small"]
+__all__ = ["FetchingSearch", "Ranges", "headers_from", "read_small"]
 
 import mmap
 import os
@@ -22,13 +24,66 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from struct import Struct
 from typing import Any
 
 from coordwire.records.batch import HEADER
 from coordwire.records.batch_reader import Batches
 from coordwire.records.resync import WASTE, Search
-from coordwire.tables.readers.header_scouts import headers_from
 from coordwire.tables.stores import Replaced, store_of
+
+_HEAD = Struct(">qiib")
+"""Base offset, length, leader epoch, magic."""
+_LENGTH_FIELDS = 12
+"""Bytes before those that the length counts."""
+
+
+def headers_from(
+    read: Callable[[int, int], bytes], start: int, end: int, size: int, near: int
+) -> list[tuple[int, bytes]]:
+    """Positions and bytes of the headers between `start` and `end`, as far as they are found.
+
+    read: the object's bytes between two positions; size: the object's; near: how many bytes the first header
+    is looked for in, 0 where it is at `start`.
+    """
+    pieces: list[tuple[int, bytes]] = []
+    begin = start
+    if near:
+        window = read(start, min(start + near, size))
+        pieces.append((start, window))
+        first = next(_headers_in(window, size - start, 64 * near), None)
+        if first is None:
+            return pieces
+        begin = start + first
+    while begin < end and begin + HEADER.size <= size:
+        head = read(begin, begin + HEADER.size)
+        pieces.append((begin, head))
+        length = _batch_length(head, 0, size - begin)
+        if not length:
+            break
+        begin += length
+    return pieces
+
+
+def _headers_in(window: bytes, remaining: int, most: int) -> Iterator[int]:
+    """Where headers of batches of at most `most` bytes seem to be. rest: bytes from the window's start on."""
+    magic = _HEAD.size - 1
+    at = window.find(2, magic)
+    while at >= 0:
+        position = at - magic
+        if 0 < _batch_length(window, position, remaining - position) <= most:
+            yield position
+        at = window.find(2, at + 1)
+
+
+def _batch_length(data: bytes, at: int, remaining: int) -> int:
+    """Bytes of the batch whose header may be there; 0 if it is none."""
+    offset, length, epoch, magic = _HEAD.unpack_from(data, at)
+    length += _LENGTH_FIELDS
+    if magic != 2 or offset < 0 or epoch < -1 or not HEADER.size <= length <= remaining:
+        return 0
+    return int(length)
+
 
 LEAST, MOST = 256 << 10, 8 << 20
 """Bytes that are read ahead where bodies are read, at first and at most."""
@@ -54,19 +109,19 @@ SMALL = 16 << 20
 
 class Ranges:
     """The object. listed: its size and time of change in nanoseconds (0 if unknown), as they were listed;
-    end: where its reader means to stop. whole: whether bodies are wanted with the headers."""
+    end: where its reader means to stop. reads_bodies: whether bodies are read with the headers."""
 
-    def __init__(self, uri: str, listed: tuple[int, int], start: int, end: int) -> None:
+    def __init__(self, uri: str, listing: tuple[int, int], start: int, end: int) -> None:
         self.uri = uri
         self._store, self._path = store_of(uri)
         self._file = self._store.open(self._path)
         self._identity = self._store.identity(self._path, self._file)
-        size, modified = listed
+        size, modified = listing
         changed = self._identity.changed
         if self._identity.size != size or (modified and changed and modified // 1_000_000_000 != changed):
             raise Replaced(uri)
         self.limit = end
-        self.whole = False
+        self.reads_bodies = False
         self._span = end - start
         self._copy = tempfile.TemporaryFile()  # noqa: SIM115 - `close` does
         os.truncate(self._copy.fileno(), size)
@@ -117,7 +172,7 @@ class Ranges:
 
     def have(self, start: int, end: int) -> None:
         """Have these bytes; what follows as well only where bodies are wanted."""
-        self.need(start, end, MOST if self.whole else 0)
+        self.need(start, end, MOST if self.reads_bodies else 0)
 
     def touch(self, start: int) -> None:
         """Have the header at `start`, if one can be there."""
@@ -129,7 +184,7 @@ class Ranges:
             self._hit += start < self._known_to
             return
         self._missed += start < self._known_to
-        if self.whole:
+        if self.reads_bodies:
             self.need(start, end)
         elif self._mean and self._mean < self._sparse():
             self.need(start, end, 4 * LEAST)
@@ -150,14 +205,14 @@ class Ranges:
                  if at - before >= SMALLEST]  # fmt: skip
         if start < self._known_to or len(known) < 4 or not self._store.puts:
             return False
-        wanted = sorted({start, *known})
-        todo = [(at, min(at + HEAD, len(self.view))) for at in wanted
+        positions = sorted({start, *known})
+        todo = [(at, min(at + HEAD, len(self.view))) for at in positions
                 if self._first_missing(at, min(at + HEAD, len(self.view))) is not None]  # fmt: skip
         with ThreadPoolExecutor(THREADS, "coordwire-headers") as threads:
-            found = list(threads.map(lambda one: self._read(*one), todo))
-        for (at, _), data in zip(todo, found, strict=True):
+            pieces = list(threads.map(lambda bounds: self._read(*bounds), todo))
+        for (at, _), data in zip(todo, pieces, strict=True):
             self._keep(at, data)
-        self._known_to = wanted[-1] + 1
+        self._known_to = positions[-1] + 1
         return True
 
     def _scout(self, start: int) -> bool:
@@ -211,10 +266,10 @@ class Ranges:
         return data
 
     def _keep(self, start: int, data: bytes) -> None:
-        rest, at = memoryview(data), start
-        while rest:  # by the file and not by the mapping, so that a full disk is an error
-            done = os.pwrite(self._copy.fileno(), rest, at)
-            rest, at = rest[done:], at + done
+        remaining, at = memoryview(data), start
+        while remaining:  # by the file and not by the mapping, so that a full disk is an error
+            written = os.pwrite(self._copy.fileno(), remaining, at)
+            remaining, at = remaining[written:], at + written
         low, high = bisect_left(self._ends, start), bisect_right(self._starts, at)
         if low < high:
             start, at = min(start, self._starts[low]), max(at, self._ends[high - 1])

@@ -29,8 +29,8 @@ MOST_ENDS = 10_000
 def row_maker(columns: Sequence[str]) -> Callable[[FrameEntry], Sequence[Any]]:
     """What makes the row of a plain frame."""
     values = "".join(f"{_VALUES[name]}, " for name in columns)
-    made: Callable[[FrameEntry], Sequence[Any]] = eval(f"lambda e: ({values})", _scope())
-    return made
+    function: Callable[[FrameEntry], Sequence[Any]] = eval(f"lambda e: ({values})", _scope())
+    return function
 
 
 def column_maker(columns: Sequence[str]) -> Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]]:
@@ -38,8 +38,8 @@ def column_maker(columns: Sequence[str]) -> Callable[[Sequence[FrameEntry]], Seq
     values = "".join(f"{_MANY.get(name) or f'[{_VALUES[name]} for e in es]'}, " for name in columns)
     scope = _scope()
     exec(_COLUMNS.format(values=values), scope)
-    made: Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]] = scope["plain_columns"]
-    return made
+    function: Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]] = scope["plain_columns"]
+    return function
 
 
 def _scope() -> dict[str, Any]:
@@ -54,16 +54,16 @@ class _Names(dict[str, str]):
     """Names of captures as text, of which there are few."""
 
     def __missing__(self, name: str) -> str:
-        found = self[name] = text(name)
-        return found
+        value = self[name] = text(name)
+        return value
 
 
 class _Apis(dict[int, str | None]):
     """APIs' names by their keys, of which there are 65,536."""
 
     def __missing__(self, key: int) -> str | None:
-        found = self[key] = api_name(key)
-        return found
+        value = self[key] = api_name(key)
+        return value
 
 
 class _Ends:
@@ -75,9 +75,9 @@ class _Ends:
     def __call__(self, connection: TcpConnection | None) -> tuple[str | None, str | None]:
         if connection is None:
             return (None, None)
-        found = self._known.get(id(connection))  # its own for as long as it is kept here
-        if found is not None:
-            return found[1]
+        known = self._known.get(id(connection))  # its own for as long as it is kept here
+        if known is not None:
+            return known[1]
         if len(self._known) >= MOST_ENDS:
             self._known.clear()
         words = str(connection.client), str(connection.broker)
@@ -91,8 +91,8 @@ class _NoError(dict[tuple[int, int], tuple[int | None, str | None]]):
     def __missing__(self, key: tuple[int, int]) -> tuple[int | None, str | None]:
         api_key, version = key
         carries = carries_codes(find_message(api_key, "response"), version)
-        found = self[key] = (0, "NONE") if carries else NO_CODE
-        return found
+        value = self[key] = (0, "NONE") if carries else NO_CODE
+        return value
 
 
 _CODE = """\

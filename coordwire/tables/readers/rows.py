@@ -44,8 +44,8 @@ class Bad:
     time_ns: int | None = None
 
     def __str__(self) -> str:
-        where = f" of {self.flow}" if self.flow else ""
-        return f"{self.path}: bytes {self.start} to {self.end}{where}: {self.reason}"
+        flow = f" of {self.flow}" if self.flow else ""
+        return f"{self.path}: bytes {self.start} to {self.end}{flow}: {self.reason}"
 
 
 class Builder:
@@ -107,8 +107,8 @@ def _array(values: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:
     import pyarrow as pa
 
     first = values[0]
-    same = values[-1] is first and (first is None or isinstance(first, (str, bool)))
-    if same and values.count(first) == len(values):
+    may_repeat = values[-1] is first and (first is None or isinstance(first, (str, bool)))
+    if may_repeat and values.count(first) == len(values):
         return pa.repeat(pa.scalar(first, type=kind), len(values))
     return pa.array(values, type=kind)
 
@@ -133,28 +133,28 @@ def microseconds(time_ns: int | None) -> int | None:
 
 
 _QUARANTINE: dict[str, Callable[[Bad], Any]] = {
-    "path": lambda bad: text(bad.path),
-    "flow": lambda bad: bad.flow,
-    "start": lambda bad: bad.start,
-    "end": lambda bad: bad.end,
-    "reason": lambda bad: bad.reason,
-    "time": lambda bad: microseconds(bad.time_ns),
-    "bytes": lambda bad: bad.data,
+    "path": lambda item: text(item.path),
+    "flow": lambda item: item.flow,
+    "start": lambda item: item.start,
+    "end": lambda item: item.end,
+    "reason": lambda item: item.reason,
+    "time": lambda item: microseconds(item.time_ns),
+    "bytes": lambda item: item.data,
 }
 
 
-def quarantine_row(bad: Bad, columns: Iterable[str]) -> list[Any]:
+def quarantine_row(bad_range: Bad, columns: Iterable[str]) -> list[Any]:
     """A row of the quarantine table."""
-    return [_QUARANTINE[name](bad) for name in columns]
+    return [_QUARANTINE[name](bad_range) for name in columns]
 
 
 def quarantine_batch(bads: Sequence[Bad], columns: Sequence[str] | None = None) -> pyarrow.RecordBatch:
     """Rows of the quarantine table."""
     import pyarrow as pa
 
-    wanted = [column for column in QUARANTINE if columns is None or column.name in columns]
-    schema = arrow_schema(wanted)
-    arrays = [pa.array([_QUARANTINE[field.name](bad) for bad in bads], type=field.type) for field in schema]
+    selected = [column for column in QUARANTINE if columns is None or column.name in columns]
+    schema = arrow_schema(selected)
+    arrays = [pa.array([_QUARANTINE[field.name](item) for item in bads], type=field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -1,27 +1,210 @@
 """A part of a segment: its batches, unread, or their headers, and what couldn't be read.
 
-Strategy: the first batch at or after the part's start is found by walking headers (`segment_positions`); that
-walk gives the places that reading the whole file would come to. From there on checksums divide the part into
-sound batches and the rest, about which `coordwire.records.batches` decides over the whole file, so that a
-part's end changes no verdict. Of batches that headers exclude nothing else is read. Rules: a batch belongs to
-the part in which it begins; the batches and bad ranges of all parts make up the file.
+Strategy: a local file is mapped, an object of a store is read in ranges (`object_ranges`); both have the same
+methods, so that the reader takes the same steps. The walk to the part's first batch begins at an entry of the
+`.index` a good way before the part; a range of offsets begins at an entry too. That walk gives the positions
+that reading the whole file would come to. From there on checksums divide the part into batches that are
+intact and the rest, about which `coordwire.records.batches` decides over the whole file, so that a part's end
+changes no verdict. Of batches that headers exclude nothing else is read. Rules: an entry is trusted only as
+far as the file bears it out: if the header of a batch is there and another one where that ends, or if the
+batch's checksum is right. A batch belongs to the part in which it begins; the batches and bad ranges of all
+parts make up the file, whatever the split.
 """
 
 from __future__ import annotations
 
-__all__ = ["SegmentReader", "unwanted"]
+__all__ = [
+    "LocalSegment",
+    "SegmentBytes",
+    "SegmentPlaces",
+    "SegmentReader",
+    "has_offsets",
+    "open_segment",
+    "resume_position",
+    "unwanted",
+]
 
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
-from coordwire.errors import CorruptBatch
-from coordwire.records import RecordBatch, UnreadableRange
+from coordwire.errors import CorruptBatch, LimitExceeded
+from coordwire.records import RecordBatch, UnreadableRange, batches
+from coordwire.records.batch import HEADER, open_batch
 from coordwire.records.batch_reader import Batches
+from coordwire.records.batch_sizes import batch_size
+from coordwire.segments.indexes import OffsetIndex, OffsetPosition
+from coordwire.segments.names import file_name
+from coordwire.segments.remote_names import remote_name
 from coordwire.tables.options import Options
+from coordwire.tables.readers.files import open_bytes
+from coordwire.tables.readers.object_ranges import Ranges, read_small
 from coordwire.tables.readers.rows import KEPT, Bad
-from coordwire.tables.readers.segment_bytes import open_segment
-from coordwire.tables.readers.segment_positions import SegmentPlaces, has_offsets
 from coordwire.tables.readers.splits import Part
+from coordwire.tables.stores import is_uri
+
+# --- the bytes of a segment ---
+
+
+class LocalSegment:
+    """A local file, which is all there; as `Ranges` otherwise. size: as it was listed, though it may have
+    grown."""
+
+    def __init__(self, path: str, size: int) -> None:
+        self.view = open_bytes(path)[:size]
+        self.limit = 0
+        self.reads_bodies = True
+
+    def batches(self, *, check_records: bool = False) -> Batches[Any]:
+        return batches(self.view, on_error="report", check_records=check_records)
+
+    def expect(self, places: Sequence[int]) -> None:
+        """Nothing: it costs nothing to look."""
+
+    def need(self, start: int, end: int) -> None:
+        """Nothing: it is there."""
+
+    have = need
+
+    def confirm(self) -> None:
+        """Nothing: a file that is replaced stays what it was for who has it open."""
+
+    def close(self) -> None:
+        """Nothing: the memory goes with its last view."""
+
+
+SegmentBytes = LocalSegment | Ranges
+
+
+def open_segment(part: Part) -> SegmentBytes:
+    """The file of a part. Raises `OSError`."""
+    if is_uri(part.path):
+        return Ranges(part.path, (part.size, part.modified), part.start, part.end)
+    return LocalSegment(part.path, part.size)
+
+
+# --- positions by the index ---
+
+
+LEAD = 1 << 20
+"""Bytes before a part's start at which the walk to its first batch begins, where an index says how."""
+
+
+class SegmentPlaces:
+    """What is known of a part's file before it is read. file: it, as `open_segment` gave it."""
+
+    def __init__(self, part: Part, options: Options, file: SegmentBytes) -> None:
+        self.part = part
+        self.options = options
+        self.file = file
+        self.view = file.view
+        self._index: OffsetIndex | None = None
+
+    def index(self) -> OffsetIndex:
+        """The index beside the file; empty if there is none that can be read."""
+        if self._index is None:
+            name, data = self.part.path.rpartition("/")[2], None
+            parsed = file_name(name) or remote_name(name)
+            if self.part.index is not None:
+                try:
+                    data = _read_index(self.part.index)
+                except OSError:
+                    data = None
+            base = parsed.offset if parsed is not None and parsed.offset is not None else 0
+            self._index = OffsetIndex(data or b"", base)
+        return self._index
+
+    def known(self) -> list[int]:
+        """Where batches begin by the index; nothing for a local file, where looking costs nothing."""
+        return sorted({entry.position for entry in self.index()}) if is_uri(self.part.path) else []
+
+    def bounds(self) -> tuple[int, int]:
+        """Between which bytes the offsets asked for are: the whole file, unless the index knows better.
+
+        An entry is trusted if the header of a batch is there, and another one where it ends, and its offset
+        shows that nothing is missed. That depends on the file alone, so that any split gives the same rows.
+        """
+        options = self.options
+        index: Sequence[OffsetPosition] = self.index() if has_offsets(options) else ()
+        low, high = 0, len(self.view)
+        if options.starting_offset is not None and index:
+            at = bisect_right(index, options.starting_offset, key=lambda entry: entry.offset)
+            batch = self._head_at(index[at - 1].position) if at else None
+            if batch is not None and batch.base_offset <= options.starting_offset:
+                low = batch.position
+        if options.ending_offset is not None and index:
+            at = bisect_left(index, options.ending_offset, key=lambda entry: entry.offset) + 1
+            batch = self._head_at(index[at].position) if at < len(index) else None
+            if batch is not None and batch.base_offset >= options.ending_offset and batch.position > low:
+                high = batch.position
+        return low, high
+
+    def lead(self) -> int:
+        """A batch's place from the index, well before the part's start; 0 if there is none to trust."""
+        start = self.part.start - LEAD
+        if start <= 0:
+            return 0
+        index = self.index()
+        number = bisect_right(index, start, key=lambda entry: entry.position)
+        position = index[number - 1].position if number else 0
+        return 0 if self._batch_at(position) is None else position
+
+    def _head_at(self, position: int) -> RecordBatch | None:
+        """The batch whose header is there, if another follows it."""
+        if not 0 <= position < len(self.view):
+            return None
+        reader = self.file.batches()
+        reader.position = position
+        return reader.head()
+
+    def _batch_at(self, position: int) -> RecordBatch | None:
+        """The batch that is there, if its checksum is right."""
+        if not 0 <= position < len(self.view):
+            return None
+        self.file.have(position, position + HEADER.size)
+        try:
+            size = batch_size(self.view, position, lambda _: False)
+            if not size:
+                return None
+            self.file.have(position, position + size)
+            batch = open_batch(self.view[position : position + size], position)
+            batch.check()
+        except (CorruptBatch, LimitExceeded):
+            return None
+        return batch
+
+
+def _read_index(path: str) -> memoryview | bytes | None:
+    """A small file beside the segment; None for one that is too large. Raises `OSError`."""
+    return read_small(path) if is_uri(path) else open_bytes(path)
+
+
+def has_offsets(options: Options) -> bool:
+    """Whether a range of offsets is asked for."""
+    return options.starting_offset is not None or options.ending_offset is not None
+
+
+def resume_position(part: Part, read: int) -> int:
+    """Where the first batch begins that wasn't all there when the file had `read` bytes. Raises `OSError`."""
+    local = not is_uri(part.path)
+    tail = replace(part, start=read, size=read if local else part.size)  # an object is read at its own size
+    with closing(open_segment(tail)) as file:
+        walk = file.batches()
+        walk.position = SegmentPlaces(tail, Options(), file).lead()
+        if local:
+            walk.advance(read)
+            return walk.position
+        for item in walk.heads(read):
+            size = item.length if isinstance(item, UnreadableRange) else item.size
+            if item.position + size > read:
+                return int(item.position)
+        return walk.position
+
+
+# --- the walk ---
+
 
 CUT_SHORT = "the file ends inside a batch"
 
@@ -46,9 +229,9 @@ class SegmentReader:
         Where offsets or times are asked for, batches that their headers exclude may be left out unseen.
         """
         if _is_ranged(self.options):
-            yield from self._wanted()
+            yield from self._items_in_ranges()
             return
-        reader, start, end = self._begin(whole=True)
+        reader, start, end = self._begin(reads_bodies=True)
         if reader is None:
             return
         while start <= reader.position < end:  # before the start: the file's last batch isn't all there
@@ -56,40 +239,40 @@ class SegmentReader:
             if item is None:
                 yield self._cut_short(reader)
                 return
-            yield self.bad(item) if isinstance(item, UnreadableRange) else item
+            yield self.quarantine(item) if isinstance(item, UnreadableRange) else item
 
     def heads(self) -> Iterator[RecordBatch | Bad]:
         """The part's batches by their headers, and its bad ranges as far as headers show them."""
-        reader, start, end = self._begin(whole=False)
+        reader, start, end = self._begin(reads_bodies=False)
         if reader is None or reader.position < start:
             return
         for item in reader.heads(end):
-            yield self.bad(item) if isinstance(item, UnreadableRange) else item
+            yield self.quarantine(item) if isinstance(item, UnreadableRange) else item
         if reader.position < end:
             yield self._cut_short(reader)
 
-    def _wanted(self) -> Iterator[RecordBatch | Bad]:
+    def _items_in_ranges(self) -> Iterator[RecordBatch | Bad]:
         """As `items`, but of batches that aren't wanted only headers are looked at."""
-        reader, start, end = self._begin(whole=False)
+        reader, start, end = self._begin(reads_bodies=False)
         if reader is None or reader.position < start:
             return
         for item in reader.heads(end):
             if isinstance(item, UnreadableRange):
-                yield self.bad(item)
+                yield self.quarantine(item)
             elif unwanted(item, self.options):
-                self.file.whole = False
+                self.file.reads_bodies = False
             else:
-                self.file.whole = True
+                self.file.reads_bodies = True
                 reader.position = item.position  # read it after all
-                found = next(reader)
-                yield self.bad(found) if isinstance(found, UnreadableRange) else found
+                batch = next(reader)
+                yield self.quarantine(batch) if isinstance(batch, UnreadableRange) else batch
         if reader.position < end:
             yield self._cut_short(reader)
 
-    def _begin(self, *, whole: bool) -> tuple[Batches[Any] | None, int, int]:
+    def _begin(self, *, reads_bodies: bool) -> tuple[Batches[Any] | None, int, int]:
         """The batches from the part's first on; where its own begin, and end at the latest.
 
-        whole: whether the bodies of all of them are wanted.
+        reads_bodies: whether the bodies of all of them are wanted.
         """
         part = self.part
         low, high = self._places.bounds()
@@ -97,34 +280,34 @@ class SegmentReader:
         if start >= end:
             return None, start, end
         self.file.limit = end
-        if not whole:
+        if not reads_bodies:
             self.file.expect(self._places.known())
-        self.file.whole = whole
+        self.file.reads_bodies = reads_bodies
         reader = self.file.batches()
         reader.position = max(low, self._places.lead())
         reader.advance(start)
         return reader, start, end
 
     def _cut_short(self, reader: Batches[Any]) -> Bad:
-        return self.bad(UnreadableRange(reader.position, len(reader.remainder), CUT_SHORT))
+        return self.quarantine(UnreadableRange(reader.position, len(reader.remainder), CUT_SHORT))
 
     def verdict(self, at: int) -> Bad:
         """Why the batch at `at` can't be read, whose checksum is right."""
         self._judge.position = at
-        found = next(self._judge)
-        assert isinstance(found, UnreadableRange)
-        return self.bad(found)
+        item = next(self._judge)
+        assert isinstance(item, UnreadableRange)
+        return self.quarantine(item)
 
-    def bad(self, found: UnreadableRange) -> Bad:
-        """It as a row of quarantine; raises it in failfast mode."""
-        start, end = found.position, found.position + found.length
-        kept = min(end, start + KEPT)
-        self.file.need(start, kept)
+    def quarantine(self, item: UnreadableRange) -> Bad:
+        """An unreadable range as a row of quarantine. Raises `CorruptBatch` in failfast mode."""
+        start, end = item.position, item.position + item.length
+        data_end = min(end, start + KEPT)
+        self.file.need(start, data_end)
         self.file.confirm()
-        bad = Bad(self.part.path, start, end, found.reason, bytes(self.view[start:kept]))
+        bad_range = Bad(self.part.path, start, end, item.reason, bytes(self.view[start:data_end]))
         if self.options.failfast:
-            raise CorruptBatch(str(bad), start)
-        return bad
+            raise CorruptBatch(str(bad_range), start)
+        return bad_range
 
 
 def _is_ranged(options: Options) -> bool:

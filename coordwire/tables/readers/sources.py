@@ -1,63 +1,76 @@
 """Which reader reads what, by the names of the data sources.
 
-Strategy: a `SourceDefinition` says what a data source is made of: its columns, the kinds of files that it
-takes and the reader for each; `plan` lists files and cuts them, `read` runs a reader on one task's parts.
-Rules: in permissive mode nothing about a file's content or permissions ends a job; readers are imported when
-they are needed.
+Strategy: a `SourceDefinition` has the parts of a data source: its columns, and the reader for each kind of
+file; `plan` lists files and cuts them, `read` runs a reader on one task's parts. Rules: in permissive mode
+nothing about a file's content or permissions ends a job. A plugin of remote storage may compress and encrypt
+a segment in chunks, and says so in a manifest beside it (`.rsm-manifest`, Aiven's); such a file holds no
+batches that can be found, and is quarantined whole, with that reason.
 """
 
 from __future__ import annotations
 
-__all__ = ["SOURCES", "SourceDefinition", "guarded_call", "plan", "plan_files", "read", "reason_of"]
+__all__ = [
+    "SOURCES",
+    "SourceDefinition",
+    "guarded_call",
+    "plan",
+    "plan_files",
+    "read",
+    "reason_of",
+    "why_unreadable",
+]
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError, CorruptBatch
 from coordwire.tables.columns import BATCHES, ERRORS, FRAMES, LAG, OFFSETS, QUARANTINE, RECORDS, Column
 from coordwire.tables.options import Options
+from coordwire.tables.readers.captures import read_errors, read_frames
+from coordwire.tables.readers.coordinator_logs import offset_parts, read_offsets
+from coordwire.tables.readers.disk_lag import lag_parts, read_lag
 from coordwire.tables.readers.file_origins import Origins
-from coordwire.tables.readers.files import File, find_files
-from coordwire.tables.readers.remote_segments import why_unreadable
+from coordwire.tables.readers.files import File, find_files, open_stream
 from coordwire.tables.readers.rows import Bad, quarantine_batch
-from coordwire.tables.readers.splits import Part, capture_parts, grouped, lag_parts, segment_parts
+from coordwire.tables.readers.segment_rows import read_batches, read_records
+from coordwire.tables.readers.splits import Part, capture_parts, grouped, segment_parts
 from coordwire.tables.stores import StoreError
 
 if TYPE_CHECKING:
     import pyarrow
 
-RECORD_READER = "segment_records:read_records"
-FRAME_READER = "captures:read_frames"
+RowReader = Callable[[Part, Options, Sequence[str]], Iterator["pyarrow.RecordBatch | Bad"]]
+"""What makes rows of these columns from a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceDefinition:
-    """A data source. readers: by kind of file, as "module:function" of this folder.
+    """A data source. readers: by kind of file.
 
     least: the columns that a reader is asked for where only the bad ranges matter.
     """
 
     name: str
     columns: tuple[Column, ...]
-    readers: Mapping[str, str]
+    readers: Mapping[str, RowReader]
     least: Mapping[str, str] | None = None
 
 
 SOURCES = {
     source.name: source
     for source in (
-        SourceDefinition("kafka-segment", RECORDS, {"segment": RECORD_READER}),
-        SourceDefinition("kafka-segment-batches", BATCHES, {"segment": "segment_batches:read_batches"}),
-        SourceDefinition("kafka-capture", FRAMES, {"capture": FRAME_READER}),
-        SourceDefinition("kafka-errors", ERRORS, {"capture": "captures:read_errors"}),
-        SourceDefinition("kafka-lag", LAG, {"segment": "disk_lag:read_lag"}),
-        SourceDefinition("kafka-offsets", OFFSETS, {"segment": "coordinator_logs:read_offsets"}),
+        SourceDefinition("kafka-segment", RECORDS, {"segment": read_records}),
+        SourceDefinition("kafka-segment-batches", BATCHES, {"segment": read_batches}),
+        SourceDefinition("kafka-capture", FRAMES, {"capture": read_frames}),
+        SourceDefinition("kafka-errors", ERRORS, {"capture": read_errors}),
+        SourceDefinition("kafka-lag", LAG, {"segment": read_lag}),
+        SourceDefinition("kafka-offsets", OFFSETS, {"segment": read_offsets}),
         SourceDefinition(
             "kafka-quarantine",
             QUARANTINE,
-            {"segment": RECORD_READER, "capture": FRAME_READER},
+            {"segment": read_records, "capture": read_frames},
             {"segment": "topic", "capture": "frame"},
         ),
     )
@@ -80,8 +93,6 @@ def plan_files(source: SourceDefinition, files: Iterable[File], options: Options
         if kind in source.readers:
             kinds[kind].append(file)
     if source.name == "kafka-offsets":
-        from coordwire.tables.readers.coordinator_logs import offset_parts
-
         return grouped(offset_parts(kinds["segment"], options, Origins(files)), options)
     if source.name == "kafka-lag":
         return [(part,) for part in lag_parts(kinds["segment"], Origins(files))]
@@ -96,20 +107,11 @@ def read(
 ) -> Iterator[pyarrow.RecordBatch]:
     """One task's rows. Raises in failfast mode only: `OSError`, and `DecodeError` for the first bad range."""
     for part in parts:
-        wanted = columns if source.least is None else [source.least[part.kind]]
-        for item in guarded(source.readers[part.kind], part, options, wanted):
+        names = columns if source.least is None else [source.least[part.kind]]
+        for item in guarded_call(source.readers[part.kind], part, options, names):
             if isinstance(item, Bad) == (source.least is None):
                 continue
             yield quarantine_batch([item], columns) if isinstance(item, Bad) else item
-
-
-def guarded(
-    reader: str, part: Part, options: Options, columns: Sequence[str]
-) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """As `guarded_call`, by a reader's name."""
-    module, _, name = reader.partition(":")
-    function = getattr(import_module(f"coordwire.tables.readers.{module}"), name)
-    return guarded_call(function, part, options, columns)
 
 
 def guarded_call(
@@ -145,3 +147,26 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, CoordwireError):
         return error.reason
     return f"the reader failed: {type(error).__name__}: {error}".encode("utf-8", "replace").decode()[:500]
+
+
+MANIFEST = ".rsm-manifest"
+TRANSFORMS = {"compression": "compressed", "encryption": "encrypted"}
+MOST = 16 << 20
+"""Bytes of a manifest that are read."""
+
+
+def why_unreadable(part: Part) -> str | None:
+    """Why a part of a segment has no batches as they are; None if it may have."""
+    if part.state != "remote" or not part.path.endswith(".log"):
+        return None
+    try:
+        with open_stream(part.path.removesuffix(".log") + MANIFEST) as stream:
+            form = json.loads(stream.read(MOST))
+    except (OSError, CoordwireError, ValueError, RecursionError):
+        return None
+    if not isinstance(form, dict):
+        return None
+    transforms = [word for name, word in TRANSFORMS.items() if form.get(name)]
+    if not transforms:
+        return None
+    return f"the segment is {' and '.join(transforms)} in remote storage, as its {MANIFEST} says"

@@ -10,16 +10,16 @@ one owner, whatever the size.
 
 from __future__ import annotations
 
-__all__ = ["Part", "capture_parts", "grouped", "lag_parts", "segment_parts"]
+__all__ = ["CopiedSegment", "LagInputs", "LogCopy", "Part", "capture_parts", "grouped", "segment_parts"]
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from coordwire.capture.rotation import rotated
 from coordwire.tables.options import MEBI, Options
 from coordwire.tables.readers.file_origins import Origins
 from coordwire.tables.readers.files import File, Kind
-from coordwire.tables.readers.log_copies import OFFSETS_TOPIC, LagInputs, lag_inputs
 from coordwire.tables.stores import is_there, is_uri
 
 OPENING = MEBI
@@ -33,13 +33,42 @@ MOST_SHARES = 16
 """Tasks that share one capture at most: each goes through all of its packets; more would do little else."""
 
 
+class CopiedSegment(NamedTuple):
+    """A segment. offset: of its name; offset_index: where its index would be."""
+
+    path: str
+    size: int
+    offset: int
+    offset_index: str | None
+
+
+class LogCopy(NamedTuple):
+    """A broker's copy of a partition: the segments of the offsets topic, of any other topic the last one."""
+
+    cluster_id: str | None
+    topic: str
+    partition: int
+    files: tuple[CopiedSegment, ...]
+
+
+class LagInputs(NamedTuple):
+    """commits: the copies of the offsets topic's partitions; ends: of all others."""
+
+    commits: tuple[LogCopy, ...]
+    ends: tuple[LogCopy, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for copy in (*self.commits, *self.ends) for file in copy.files)
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A range of one file; a capture, or all of the files of a rotated one, or a share of its frames.
 
     kind: segment or capture. start, end: bytes; what begins there is this part's; of a capture's share they
     only say how much work it is. size: the file's; of captures all files'.
-    rest: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
+    further_paths: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
     modified: the file's time, as it was listed.
     share: of the capture's frames, from 0; shares: how many there are.
     lag: what lag is read from, for a part that all of it is read by.
@@ -53,7 +82,7 @@ class Part:
     topic: str | None = None
     partition: int | None = None
     index: str | None = None
-    rest: tuple[str, ...] = ()
+    further_paths: tuple[str, ...] = ()
     trouble: str = ""
     broker: str | None = None
     cluster_id: str | None = None
@@ -106,19 +135,22 @@ def capture_parts(
     """
     parts = []
     files = list(files)
-    sound, others = [file for file in files if not file.trouble], [file for file in files if file.trouble]
-    joined = rotated(sound, lambda file: file.path)
-    chains = joined if options.join_rotated else [[file] for file in sound]
-    for chain in [*chains, *([file] for file in others)]:
+    readable, unreadable = (
+        [file for file in files if not file.trouble],
+        [file for file in files if file.trouble],
+    )
+    joined = rotated(readable, lambda file: file.path)
+    chains = joined if options.join_rotated else [[file] for file in readable]
+    for chain in [*chains, *([file] for file in unreadable)]:
         size = sum(file.size for file in chain)
-        rest = tuple(file.path for file in chain[1:])
+        further_paths = tuple(file.path for file in chain[1:])
         first = chain[0]
         count = shares_of(size, options.split_size, stories=stories) if shared and not first.trouble else 1
         for share in range(count):
             start, end = share * size // count, (share + 1) * size // count
             parts.append(
-                Part("capture", first.path, size, start, end, rest=rest, trouble=first.trouble, share=share,
-                     shares=count)
+                Part("capture", first.path, size, start, end, further_paths=further_paths,
+                     trouble=first.trouble, share=share, shares=count)
             )  # fmt: skip
     return parts
 
@@ -132,16 +164,6 @@ def shares_of(size: int, split_size: int, *, stories: bool = False) -> int:
     if stories:
         return 2 if size and size >= split_size // 2 else 1
     return min(MOST_SHARES, max(1, (size + split_size // 2) // split_size))
-
-
-def lag_parts(files: Iterable[File], origins: Origins) -> list[Part]:
-    """The one part that all lag is read by; none if there is nothing to read it from."""
-    inputs = lag_inputs(files, origins)
-    if inputs is None:
-        return []
-    size = sum(file.size for copy in inputs.commits for file in copy.files)
-    path, *rest = inputs.paths
-    return [Part("segment", path, size, 0, size, OFFSETS_TOPIC, rest=tuple(rest), lag=inputs)]
 
 
 def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:

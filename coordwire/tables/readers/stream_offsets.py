@@ -76,29 +76,29 @@ def next_offset(
     kinds: of files that the source reads. most: files in one micro-batch. remembered: what was read beside
     what `start` says. Raises `CoordwireError` for an offset of another format.
     """
-    listed = _by_path(files)
-    state = _read_state(start, listed)
+    files_by_key = _by_path(files)
+    state = _read_state(start, files_by_key)
     for key, size in (remembered or {}).items():
         state.setdefault(key, size)
-    found = [
+    arrivals = [
         Arrival(file, state.get(key, 0))
-        for key, file in listed.items()
+        for key, file in files_by_key.items()
         if (state.get(key) != file.size if file.size else file.trouble and key not in state)
     ]
-    wanted = set(kinds)
-    found = [arrival for arrival in found if arrival.file.kind() in wanted]
-    found.sort(key=lambda arrival: (arrival.file.modified, arrival.file.path))
-    found = found[:most]
-    if not found:
+    selected_kinds = set(kinds)
+    arrivals = [arrival for arrival in arrivals if arrival.file.kind() in selected_kinds]
+    arrivals.sort(key=lambda arrival: (arrival.file.modified, arrival.file.path))
+    arrivals = arrivals[:most]
+    if not arrivals:
         return start
-    for arrival in found:
+    for arrival in arrivals:
         key = _key(arrival.file.path)
         state.pop(key, None)
         state[key] = arrival.file.size
-    gone = [key for key in state if key not in listed]
-    for key in gone[: max(0, len(gone) - KEPT_GONE)]:
+    missing = [key for key in state if key not in files_by_key]
+    for key in missing[: max(0, len(missing) - KEPT_GONE)]:
         del state[key]
-    return _offset(state, found, start)
+    return _offset(state, arrivals, start)
 
 
 def arrivals_between(
@@ -121,12 +121,12 @@ def arrivals_between(
         return arrivals
     # The offset was made without its start: all files are named in it, and some were read before.
     state = _read_state(start, _by_path(files()) if _is_first_format(start) else {})
-    found = []
+    unread = []
     for arrival in arrivals:
         key, file = _key(arrival.file.path), arrival.file
         if state.get(key) != file.size:
-            found.append(Arrival(file, state.get(key, 0)))
-    return found
+            unread.append(Arrival(file, state.get(key, 0)))
+    return unread
 
 
 def read_between(start: StreamOffset, end: StreamOffset) -> ReadFiles:
@@ -159,12 +159,12 @@ def _decoded(offset: StreamOffset) -> ReadFiles:
     }
 
 
-def _read_state(offset: StreamOffset, listed: Mapping[bytes, File]) -> ReadFiles:
+def _read_state(offset: StreamOffset, files_by_key: Mapping[bytes, File]) -> ReadFiles:
     """What was read; by an offset of the first format, all that has a time and path up to its own."""
     if not _is_first_format(offset):
         return _decoded(offset)
     last = _place(offset)
-    return {key: file.size for key, file in listed.items() if (file.modified, file.path) <= last}
+    return {key: file.size for key, file in files_by_key.items() if (file.modified, file.path) <= last}
 
 
 def _check(offset: StreamOffset) -> None:
@@ -197,12 +197,12 @@ def _key(path: str) -> bytes:
 
 def _by_path(files: Iterable[File]) -> dict[bytes, File]:
     """One file for each path; where a broker keeps two states of it, the live one."""
-    listed: dict[bytes, File] = {}
+    files_by_key: dict[bytes, File] = {}
     for file in files:
         key = _key(file.path)
-        if key not in listed or file.path == live_path(file.path):
-            listed[key] = file
-    return listed
+        if key not in files_by_key or file.path == live_path(file.path):
+            files_by_key[key] = file
+    return files_by_key
 
 
 def _ordered(files: Iterable[File]) -> list[File]:

@@ -49,61 +49,71 @@ def _frames(summary: PipelineSummary) -> str:
 
 def _errors(summary: PipelineSummary) -> str:
     """The error codes that responses carry."""
-    found = sorted(
+    errors = sorted(
         ((api, code, count) for api, codes in summary.error_codes.items() for code, count in codes.items()),
-        key=lambda one: (-one[2], one[0], one[1]),
+        key=lambda item: (-item[2], item[0], item[1]),
     )
     rows = []
-    for api, code, count in found[:MOST_LISTED]:
+    for api, code, count in errors[:MOST_LISTED]:
         error = ErrorCode(code)
         rows.append([api, str(code), error.name, f"{count:,}", error.about])
-    shown = plots.table(["API", "code", "error", "responses", "meaning"], rows, numbers=(1, 3), long=(4,))
-    return (shown or plots.nothing("Error codes in responses")) + _more(len(found) - len(rows), "error")
+    table = plots.table(["API", "code", "error", "responses", "meaning"], rows, numbers=(1, 3), long=(4,))
+    return (table or plots.empty_plot("Error codes in responses")) + _remainder_note(
+        len(errors) - len(rows), "error"
+    )
 
 
 def _refused(reading: TableRows, summary: PipelineSummary) -> str:
-    found = reading.rows("frames", _FRAMES, "capture frame", MOST_ROWS, known=["error_reason"])
-    if not found:
+    frames = reading.rows("frames", _FRAMES, "capture frame", MOST_ROWS, known=["error_reason"])
+    if not frames:
         if summary.refused:
             count = counted(summary.refused, "frame")
             return f'<p class="note">{count}; the reasons are in the table frames, which isn\'t written.</p>'
-        return plots.nothing("Refused frames")
-    reasons = _by_key(found, lambda row: (row.api or "unknown", row.direction or "", *_reason(row)))
+        return plots.empty_plot("Refused frames")
+    reasons = _by_key(frames, lambda row: (row.api or "unknown", row.direction or "", *_reason(row)))
     rows = [
         [*key, f"{count:,}", f"{first.capture} frame {first.frame}", _time(first)]
         for key, (count, first) in reasons[:MOST_LISTED]
     ]
     head = ["API", "direction", "field", "reason", "frames", "first", "time"]
-    shown = plots.table(head, rows, numbers=(4,), long=(2, 3, 5))
-    return shown + _more(len(reasons) - len(rows), "reason") + _unread(summary.refused - len(found), "frame")
+    table = plots.table(head, rows, numbers=(4,), long=(2, 3, 5))
+    return (
+        table
+        + _remainder_note(len(reasons) - len(rows), "reason")
+        + _unread(summary.refused - len(frames), "frame")
+    )
 
 
 def _quarantine(reading: TableRows, summary: PipelineSummary) -> str:
-    found = reading.rows("quarantine", _QUARANTINE, "path start", MOST_ROWS)
-    if not found:
-        return plots.nothing("Unreadable bytes")
+    ranges = reading.rows("quarantine", _QUARANTINE, "path start", MOST_ROWS)
+    if not ranges:
+        return plots.empty_plot("Unreadable bytes")
     total: Counter[tuple[str, str, str]] = Counter()
-    for row in found:
+    for row in ranges:
         total[row.path, row.flow or "", row.reason] += row.end - row.start
-    reasons = _by_key(found, lambda row: (row.path, row.flow or "", row.reason))
+    reasons = _by_key(ranges, lambda row: (row.path, row.flow or "", row.reason))
     rows = [
         [path, flow, reason, f"{count:,}", size(total[path, flow, reason]), f"{first.start:,}"]
         for (path, flow, reason), (count, first) in reasons[:MOST_LISTED]
     ]
-    shown = plots.table(
+    table = plots.table(
         ["file", "flow", "reason", "ranges", "bytes", "first at"], rows, numbers=(3, 4, 5), long=(0, 2)
     )
-    return shown + _more(len(reasons) - len(rows), "row") + _unread(summary.bad_ranges - len(found), "range")
+    return (
+        table
+        + _remainder_note(len(reasons) - len(rows), "row")
+        + _unread(summary.bad_ranges - len(ranges), "range")
+    )
 
 
 def _by_key(rows: Iterable[Any], key: Callable[[Any], K]) -> list[tuple[K, tuple[int, Any]]]:
     """How many rows have each key, and the first of them; the most frequent first."""
-    found: dict[K, tuple[int, Any]] = {}
+    groups: dict[K, tuple[int, Any]] = {}
     for row in rows:
         name = key(row)
-        count, first = found.get(name, (0, row))
-        found[name] = (count + 1, first)
-    return sorted(found.items(), key=lambda item: -item[1][0])
+        count, first = groups.get(name, (0, row))
+        groups[name] = (count + 1, first)
+    return sorted(groups.items(), key=lambda item: -item[1][0])
 
 
 def _reason(row: Any) -> tuple[str, str]:
@@ -115,9 +125,9 @@ def _time(row: Any) -> str:
     return "" if row.time is None else f"{day(row.time / 1e6)} {clock(row.time / 1e6)}"
 
 
-def _more(count: int, what: str) -> str:
-    return f'<p class="note">{counted(count, f"more {what}")}, less frequent.</p>' if count > 0 else ""
+def _remainder_note(count: int, noun: str) -> str:
+    return f'<p class="note">{counted(count, f"more {noun}")}, less frequent.</p>' if count > 0 else ""
 
 
-def _unread(count: int, what: str) -> str:
-    return f'<p class="note">{counted(count, f"more {what}")} in the table.</p>' if count > 0 else ""
+def _unread(count: int, noun: str) -> str:
+    return f'<p class="note">{counted(count, f"more {noun}")} in the table.</p>' if count > 0 else ""

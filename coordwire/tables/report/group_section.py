@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire._quantities import clock, counted, day, duration
 from coordwire.tables.report import plots
-from coordwire.tables.report.escaping import escaped
+from coordwire.tables.report.html import escaped
 from coordwire.tables.report.plots import TimeBar
 
 if TYPE_CHECKING:
@@ -73,16 +73,16 @@ def sections(reading: TableRows) -> list[str]:
     for row in lag[:MOST_ROWS]:
         lags[row.group_id, row.source].append(row)
     size = {story: (len(stories[story]), len(lags[story])) for story in {**stories, **lags}}
-    chosen = sorted(sorted(size, key=size.__getitem__, reverse=True)[:MOST_GROUPS])
+    selected = sorted(sorted(size, key=size.__getitem__, reverse=True)[:MOST_GROUPS])
     parts = ["<h2>Groups</h2>"]
-    if not chosen:
-        parts.append(plots.nothing("Groups"))
+    if not selected:
+        parts.append(plots.empty_plot("Groups"))
     else:
         parts.append('<p class="note">Each row is a member, in the order of joining.</p>')
         parts.append(plots.legend(_COLOURS))
-    for story in chosen:
+    for story in selected:
         parts += _group(story, stories[story], lags[story])
-    parts += _left_out(len(size) - len(chosen), rows, lag)
+    parts += _left_out(len(size) - len(selected), rows, lag)
     lengths = [
         row.length_ms / 1e3
         for row in rows[:MOST_ROWS]
@@ -96,11 +96,13 @@ def sections(reading: TableRows) -> list[str]:
 
 
 def _left_out(groups: int, rows: Sequence[Any], lag: Sequence[Any]) -> list[str]:
-    said = [f"{counted(groups, 'more group')} in the tables"] if groups else []
-    for name, found in (("groups", rows), ("lag", lag)):
-        if len(found) > MOST_ROWS:
-            said.append(f"the table {name} has more than the first {MOST_ROWS:,} rows, which are shown here")
-    return [f'<p class="note">{"; ".join(said)}.</p>'] if said else []
+    sentences = [f"{counted(groups, 'more group')} in the tables"] if groups else []
+    for name, table_rows in (("groups", rows), ("lag", lag)):
+        if len(table_rows) > MOST_ROWS:
+            sentences.append(
+                f"the table {name} has more than the first {MOST_ROWS:,} rows, which are shown here"
+            )
+    return [f'<p class="note">{"; ".join(sentences)}.</p>'] if sentences else []
 
 
 def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any]) -> list[str]:
@@ -115,10 +117,10 @@ def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any]) -> list[str
     ]
     names = _short_names(rows)
     if rows:
-        members, more = _members(rows, names)
+        members, left_out = _members(rows, names)
         parts.append(plots.spans(f"Members and rebalances of {group}", members))
-        if more:
-            parts.append(f'<p class="note">{counted(more, "more member")} in the table groups.</p>')
+        if left_out:
+            parts.append(f'<p class="note">{counted(left_out, "more member")} in the table groups.</p>')
         parts += _rebalances(rows, names)
     return parts + _lag(group, lag, first, last)
 
@@ -128,10 +130,10 @@ def _summed_up(rows: Sequence[Any]) -> str:
     members = {row.member_id for row in rows if row.event in ("memberJoined", "memberLeft")}
     ended = [row for row in rows if row.event == "rebalanceEnded"]
     lengths = [row.length_ms / 1e3 for row in ended if row.length_ms is not None]
-    said = [counted(len(members), "member"), counted(len(ended), "rebalance")]
+    phrases = [counted(len(members), "member"), counted(len(ended), "rebalance")]
     if lengths:
-        said.append(f"{duration(sum(lengths))} in all, the longest {duration(max(lengths))}")
-    return ", ".join(said)
+        phrases.append(f"{duration(sum(lengths))} in all, the longest {duration(max(lengths))}")
+    return ", ".join(phrases)
 
 
 def _short_names(rows: Iterable[Any]) -> dict[str, str]:
@@ -139,13 +141,13 @@ def _short_names(rows: Iterable[Any]) -> dict[str, str]:
     clients = {
         row.member_id: row.client_id or "" for row in rows if row.member_id and row.event != "rebalanceEnded"
     }
-    found: dict[str, str] = {}
+    short_names: dict[str, str] = {}
     for member, client in clients.items():
-        rest = member.removeprefix(f"{client}-") if client else member
-        cut = rest if len(rest) <= 2 * SHORT else f"{rest[:SHORT]}…"
-        found[member] = f"{client}-{cut}" if client and rest != client else cut
-    names = list(found.values())
-    return {member: name if names.count(name) == 1 else member for member, name in found.items()}
+        suffix = member.removeprefix(f"{client}-") if client else member
+        cut = suffix if len(suffix) <= 2 * SHORT else f"{suffix[:SHORT]}…"
+        short_names[member] = f"{client}-{cut}" if client and suffix != client else cut
+    names = list(short_names.values())
+    return {member: name if names.count(name) == 1 else member for member, name in short_names.items()}
 
 
 # --- members ---
@@ -169,13 +171,15 @@ def _members(rows: Sequence[Any], names: dict[str, str]) -> tuple[dict[str, list
             since.setdefault(member, (time, f"joined {clock(time)}"))
         else:
             start, joined = since.pop(member, (first, "was in before"))
-            how = (row.how or "left").replace("_", " ")
-            label = f"{names.get(member, member)}: {joined}, {how} {clock(time)}"
+            ending = (row.how or "left").replace("_", " ")
+            label = f"{names.get(member, member)}: {joined}, {ending} {clock(time)}"
             bars.setdefault(member, []).append(TimeBar(start, time, label))
     for member, (start, joined) in since.items():
         bars[member].append(TimeBar(start, last, f"{names.get(member, member)}: {joined}, still in"))
-    shown = list(bars.items())[:MOST_MEMBERS]
-    return {"rebalances": rebalances} | {names.get(m, m): found for m, found in shown}, len(bars) - len(shown)
+    selected = list(bars.items())[:MOST_MEMBERS]
+    return {"rebalances": rebalances} | {names.get(m, m): member_bars for m, member_bars in selected}, len(
+        bars
+    ) - len(selected)
 
 
 def _rebalance_bar(row: Any, time: float) -> TimeBar:
@@ -192,22 +196,22 @@ def _rebalance_bar(row: Any, time: float) -> TimeBar:
 def _rebalances(rows: Iterable[Any], names: dict[str, str]) -> list[str]:
     """The group's rebalances in the order of time; of very many the longest."""
     ended = [row for row in rows if row.event == "rebalanceEnded"]
-    chosen = sorted(ended, key=lambda row: -(row.length_ms or 0))[:MOST_REBALANCES]
-    shown = plots.table(
+    longest = sorted(ended, key=lambda row: -(row.length_ms or 0))[:MOST_REBALANCES]
+    table = plots.table(
         ["time", "length", "generation", "cause", "who", "outcome", "members", "moved", "last to join"],
         [
             [clock(_began(row)), "–" if row.length_ms is None else duration(row.length_ms / 1e3),
              _number(row.generation), _cause(row), names.get(row.member_id, row.member_id or ""),
              _outcome(row), str(len(row.members or ())), str(row.moved or 0),
              names.get(row.last_to_join, row.last_to_join or "")]
-            for row in sorted(chosen, key=_began)
+            for row in sorted(longest, key=_began)
         ],
         numbers=(1, 2, 6, 7),
         long=(3,),
     )  # fmt: skip
-    if len(ended) > len(chosen):
-        shown += f'<p class="note">The {len(chosen)} longest of {counted(len(ended), "rebalance")}.</p>'
-    return [shown]
+    if len(ended) > len(longest):
+        table += f'<p class="note">The {len(longest)} longest of {counted(len(ended), "rebalance")}.</p>'
+    return [table]
 
 
 def _began(row: Any) -> float:
@@ -221,8 +225,8 @@ def _number(value: int | None) -> str:
 
 def _cause(row: Any) -> str:
     cause = row.cause or "unknown"
-    said: str = _CAUSES.get(cause, cause.replace("_", " "))
-    return f"presumably: {said}" if row.inferred and cause != "unknown" else said
+    phrase: str = _CAUSES.get(cause, cause.replace("_", " "))
+    return f"presumably: {phrase}" if row.inferred and cause != "unknown" else phrase
 
 
 def _outcome(row: Any) -> str:
@@ -240,35 +244,37 @@ def _lag(group: str, rows: Iterable[Any], first: float, last: float) -> list[str
         topics[row.topic][row.partition].append((row.time / MICROSECONDS, float(max(row.lag, 0))))
         last_lags[row.topic, row.partition] = row.lag
     highest = {topic: max(map(_highest, lines.values())) for topic, lines in topics.items()}
-    behind = [topic for topic in topics if highest[topic]]
+    lagging = [topic for topic in topics if highest[topic]]
     parts = _beyond(last_lags)
-    for topic in sorted(sorted(behind, key=lambda topic: -highest[topic])[:MOST_PANELS]):
+    for topic in sorted(sorted(lagging, key=lambda topic: -highest[topic])[:MOST_PANELS]):
         lines = topics[topic]
         most = sorted(sorted(lines, key=lambda number: -_highest(lines[number]))[:MOST_LINES])
-        left = sum(line[-1][1] for line in lines.values())
-        said = f"{highest[topic]:,.0f} records at most in one partition, {left:,.0f} at the end in all"
+        last_total = sum(line[-1][1] for line in lines.values())
+        sentence = (
+            f"{highest[topic]:,.0f} records at most in one partition, {last_total:,.0f} at the end in all"
+        )
         if len(lines) > len(most):
-            said += f"; the {len(most)} highest of {counted(len(lines), 'partition')}"
-        drawn = {f"{topic}-{number}": thinned(lines[number]) for number in most}
-        parts += [f"<h4>Lag in {escaped(topic)}</h4>", f'<p class="note">{said}</p>']
-        parts.append(plots.lines(f"Lag of {group} in {topic}", drawn, "records", first, last))
-    if len(behind) > MOST_PANELS:
-        more = counted(len(behind) - MOST_PANELS, "more topic")
-        parts.append(f'<p class="note">{more} with a lower lag in the table lag.</p>')
+            sentence += f"; the {len(most)} highest of {counted(len(lines), 'partition')}"
+        points = {f"{topic}-{number}": thinned(lines[number]) for number in most}
+        parts += [f"<h4>Lag in {escaped(topic)}</h4>", f'<p class="note">{sentence}</p>']
+        parts.append(plots.lines(f"Lag of {group} in {topic}", points, "records", first, last))
+    if len(lagging) > MOST_PANELS:
+        suffix = counted(len(lagging) - MOST_PANELS, "more topic")
+        parts.append(f'<p class="note">{suffix} with a lower lag in the table lag.</p>')
     if level := sorted(topic for topic in topics if not highest[topic]):
-        more = f" and {len(level) - MOST_NAMED:,} more" if len(level) > MOST_NAMED else ""
-        parts.append(f'<p class="note">No lag in {escaped(", ".join(level[:MOST_NAMED]))}{more}.</p>')
+        suffix = f" and {len(level) - MOST_NAMED:,} more" if len(level) > MOST_NAMED else ""
+        parts.append(f'<p class="note">No lag in {escaped(", ".join(level[:MOST_NAMED]))}{suffix}.</p>')
     return parts
 
 
 def _beyond(last_lags: Mapping[tuple[str, int], int]) -> list[str]:
     """A note on partitions in which what is committed last is beyond the end."""
-    beyond = sorted((lag, where) for where, lag in last_lags.items() if lag < 0)
+    beyond = sorted((lag, partition) for partition, lag in last_lags.items() if lag < 0)
     if not beyond:
         return []
     named = ", ".join(f"{topic}-{number} by {-lag:,}" for lag, (topic, number) in beyond[:MOST_NAMED])
-    more = f" and {len(beyond) - MOST_NAMED:,} more" if len(beyond) > MOST_NAMED else ""
-    return [f'<p class="note">Committed beyond the end at last: {escaped(named)}{more}.</p>']
+    suffix = f" and {len(beyond) - MOST_NAMED:,} more" if len(beyond) > MOST_NAMED else ""
+    return [f'<p class="note">Committed beyond the end at last: {escaped(named)}{suffix}.</p>']
 
 
 def _highest(line: Sequence[tuple[float, float]]) -> float:
@@ -280,8 +286,8 @@ def thinned(points: Sequence[tuple[float, float]], most: int = MOST_POINTS) -> l
     if len(points) <= most:
         return list(points)
     step = -(-2 * len(points) // most)
-    kept = {0, len(points) - 1}
+    indexes = {0, len(points) - 1}
     for start in range(0, len(points), step):
         part = range(start, min(start + step, len(points)))
-        kept |= {min(part, key=lambda i: points[i][1]), max(part, key=lambda i: points[i][1])}
-    return [points[index] for index in sorted(kept)]
+        indexes |= {min(part, key=lambda i: points[i][1]), max(part, key=lambda i: points[i][1])}
+    return [points[index] for index in sorted(indexes)]

@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from coordwire import __version__
 from coordwire._quantities import counted, duration, size
 from coordwire.tables.report import error_section, group_section
-from coordwire.tables.report.escaping import escaped
-from coordwire.tables.report.style_sheet import style_sheet
+from coordwire.tables.report.html import escaped, style_sheet
 from coordwire.tables.report.summary import PipelineSummary, TableRows
 
 
@@ -43,9 +42,9 @@ def _numbers(summary: PipelineSummary) -> str:
         "refused frames": f"{summary.refused:,}", "unreadable ranges": f"{summary.bad_ranges:,}",
         "in quarantine": size(summary.quarantined_bytes), "to read it": duration(summary.seconds),
     }  # fmt: skip
-    bad = {"refused frames": summary.refused, "unreadable ranges": summary.bad_ranges}
-    inside = "".join(
-        f"<div{' class=bad' if bad.get(name) else ''}><b>{value}</b>{name}</div>"
+    problems = {"refused frames": summary.refused, "unreadable ranges": summary.bad_ranges}
+    items = "".join(
+        f"<div{' class=bad' if problems.get(name) else ''}><b>{value}</b>{name}</div>"
         for name, value in tiles.items()
     )
-    return f'<div class="tiles">{inside}</div>'
+    return f'<div class="tiles">{items}</div>'

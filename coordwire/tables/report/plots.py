@@ -9,7 +9,7 @@ marks.
 
 from __future__ import annotations
 
-__all__ = ["TimeBar", "bars", "histogram", "legend", "lines", "nothing", "spans", "table"]
+__all__ = ["TimeBar", "bars", "empty_plot", "histogram", "legend", "lines", "spans", "table"]
 
 import math
 from bisect import bisect_right
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from coordwire._quantities import clock, day, duration_range
-from coordwire.tables.report.escaping import escaped
+from coordwire.tables.report.html import escaped
 
 WIDTH, HEIGHT, BAR = 1000, 180, 14
 """Of drawings, before they are stretched."""
@@ -49,7 +49,7 @@ class TimeBar(NamedTuple):
     style: str = "s0"
 
 
-def nothing(title: str) -> str:
+def empty_plot(title: str) -> str:
     """Where there is nothing to show."""
     return f'<p class="none">{escaped(title)}: nothing seen.</p>'
 
@@ -68,11 +68,11 @@ def table(
     def cells(tag: str, row: Sequence[str]) -> str:
         return "".join(_cell(tag, kinds.get(index, "short"), text) for index, text in enumerate(row))
 
-    inside = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    if not inside:
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    if not body:
         return ""
     top = f"<thead><tr>{cells('th', head)}</tr></thead>"
-    return f'<div class="scroll"><table>{top}<tbody>{inside}</tbody></table></div>'
+    return f'<div class="scroll"><table>{top}<tbody>{body}</tbody></table></div>'
 
 
 def _cell(tag: str, kind: str, text: str) -> str:
@@ -83,24 +83,24 @@ def _cell(tag: str, kind: str, text: str) -> str:
 def bars(title: str, values: Mapping[str, Sequence[float]], parts: Sequence[str]) -> str:
     """One bar a name, of parts in different colours; values: of each part."""
     if not values:
-        return nothing(title)
+        return empty_plot(title)
     scale = _scale(0, max(sum(row) for row in values.values()), 0, WIDTH)
     rows = []
     for name, row in values.items():
-        drawn, before = [], 0.0
+        shapes, before = [], 0.0
         for number, (value, part) in enumerate(zip(row, parts, strict=True)):
             if value:
-                left, width = scale(before), scale(before + value) - scale(before)
-                drawn.append(_rect(left, width, f"s{number % COLOURS}", f"{name}: {value:,g} {part}"))
+                x, width = scale(before), scale(before + value) - scale(before)
+                shapes.append(_rect(x, width, f"s{number % COLOURS}", f"{name}: {value:,g} {part}"))
             before += value
-        rows.append(_row(name, "".join(drawn), f"{before:,g}"))
+        rows.append(_row(name, "".join(shapes), f"{before:,g}"))
     return _rows(title, rows) + (legend(dict(enumerate(parts))) if len(parts) > 1 else "")
 
 
-def histogram(title: str, seconds: Sequence[float], what: str) -> str:
+def histogram(title: str, seconds: Sequence[float], noun: str) -> str:
     """How many lengths of time are in each bin; empty bins in between are shown."""
     if not seconds:
-        return nothing(title)
+        return empty_plot(title)
     counts: dict[int, int] = {}
     for value in seconds:
         place = bisect_right(_EDGES, max(value, 0)) - 1
@@ -111,25 +111,25 @@ def histogram(title: str, seconds: Sequence[float], what: str) -> str:
         ]
         for place in range(min(counts), max(counts) + 1)
     }
-    return bars(title, named, [what])
+    return bars(title, named, [noun])
 
 
 def spans(title: str, rows: Mapping[str, Sequence[TimeBar]]) -> str:
     """One row a name, with bars over time."""
     times = [time for row in rows.values() for bar in row for time in bar[:2]]
     if not times:
-        return nothing(title)
+        return empty_plot(title)
     low, high = min(times), max(times)
     scale = _scale(low, high, 0, WIDTH)
     ticks = _time_ticks(low, high)
     grid = _grid(scale, ticks, BAR)
-    drawn = [
+    shapes = [
         _row(name, grid + "".join(
             _rect(scale(bar.start), scale(bar.end) - scale(bar.start), bar.style, bar.label) for bar in row
         ))
         for name, row in rows.items()
     ]  # fmt: skip
-    return _rows(title, [*drawn, _axis_row(_axis(scale, ticks))])
+    return _rows(title, [*shapes, _axis_row(_axis(scale, ticks))])
 
 
 def lines(
@@ -138,18 +138,18 @@ def lines(
     """One line a name over time, which is in seconds since 1970, from `low` to `high`."""
     points = [point for row in series.values() for point in row]
     if not points:
-        return nothing(title)
+        return empty_plot(title)
     across = _scale(low, high, 0, WIDTH)
     heights = _number_ticks(max(y for _, y in points))
     down = _scale(0, heights[-1], HEIGHT - 4, 4)
     ticks = _time_ticks(low, high)
-    drawn = [_grid(across, ticks, HEIGHT)]
-    drawn += [f'<path class="grid" d="M0 {down(y):.1f}H{WIDTH}"/>' for y in heights]
+    shapes = [_grid(across, ticks, HEIGHT)]
+    shapes += [f'<path class="grid" d="M0 {down(y):.1f}H{WIDTH}"/>' for y in heights]
     for number, (name, row) in enumerate(series.items()):
         style = f"l{number % COLOURS}"
         path = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in row)
-        drawn.append(f'<polyline points="{path}" class="{style}"><title>{escaped(name)}</title></polyline>')
-        drawn += [
+        shapes.append(f'<polyline points="{path}" class="{style}"><title>{escaped(name)}</title></polyline>')
+        shapes += [
             f'<path class="dot {style}" d="M{across(x):.1f} {down(y):.1f}h0">'
             f"<title>{escaped(name)}: {y:,g} {unit} at {clock(x)}</title></path>"
             for x, y in row
@@ -157,7 +157,7 @@ def lines(
     labels = "".join(f'<span style="top:{100 * down(y) / HEIGHT:.1f}%">{y:,g}</span>' for y in heights)
     return (
         f'<figure class="lines" role="img" aria-label="{escaped(title)}">'
-        f'<div class="left">{labels}</div><div class="plot">{_svg(HEIGHT, "".join(drawn))}</div>'
+        f'<div class="left">{labels}</div><div class="plot">{_svg(HEIGHT, "".join(shapes))}</div>'
         f"{_axis(across, ticks)}</figure>{legend(dict(enumerate(series)))}"
     )
 
@@ -170,8 +170,8 @@ def _scale(low: float, high: float, start: float, end: float) -> Callable[[float
     return lambda value: start + (value - low) * factor
 
 
-def _svg(height: float, drawn: str) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none">{drawn}</svg>'
+def _svg(height: float, shapes: str) -> str:
+    return f'<svg viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none">{shapes}</svg>'
 
 
 def _rect(x: float, width: float, style: str, label: str) -> str:
@@ -191,10 +191,10 @@ def _rows(title: str, rows: Iterable[str]) -> str:
     return f'<figure class="rows" role="img" aria-label="{escaped(title)}">{"".join(rows)}</figure>'
 
 
-def _row(name: str, drawn: str, value: str = "") -> str:
+def _row(name: str, shapes: str, value: str = "") -> str:
     return (
         f'<div class="name" title="{escaped(name)}">{escaped(name)}</div>'
-        f'<div class="track">{_svg(BAR, drawn)}</div><div class="value">{escaped(value)}</div>'
+        f'<div class="track">{_svg(BAR, shapes)}</div><div class="value">{escaped(value)}</div>'
     )
 
 
@@ -223,8 +223,8 @@ def _axis(scale: Callable[[float], float], ticks: Sequence[float]) -> str:
             text = f"{day(tick)[5:]} {text[:5]}"
         at = scale(tick) / WIDTH
         edge = " first" if at < 0.06 else " last" if at > 0.94 else ""
-        odd = " odd" if number % 2 else ""
-        marks.append(f'<span class="tick{edge}{odd}" style="left:{100 * at:.2f}%">{escaped(text)}</span>')
+        parity = " odd" if number % 2 else ""
+        marks.append(f'<span class="tick{edge}{parity}" style="left:{100 * at:.2f}%">{escaped(text)}</span>')
     return f'<div class="axis">{"".join(marks)}</div>'
 
 

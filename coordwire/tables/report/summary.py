@@ -65,9 +65,9 @@ def summary_of(files: dict[str, File], notes: Notes) -> PipelineSummary:
         summary.quarantined_bytes += note["quarantined_bytes"]
         summary.bad_ranges += note["bad_ranges"]
         summary.refused += note["refused"]
-        for api, bad, count in note["apis"]:
-            good, refused = apis.get(api, (0, 0))
-            apis[api] = (good + count, refused + count * bad)
+        for api, is_refused, count in note["apis"]:
+            total, refused = apis.get(api, (0, 0))
+            apis[api] = (total + count, refused + count * is_refused)
         for api, code, count in note.get("error_codes", ()):
             codes = summary.error_codes.setdefault(api, {})
             codes[code] = codes.get(code, 0) + count

@@ -113,7 +113,7 @@ class LocalFolder:
         finally:
             os.close(current)
 
-    def _enter(self, current: int, folder: str, shown: str, create: bool) -> int:
+    def _enter(self, current: int, folder: str, path: str, create: bool) -> int:
         if create:
             with suppress(FileExistsError):
                 os.mkdir(folder, dir_fd=current)
@@ -122,7 +122,7 @@ class LocalFolder:
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENOTDIR):
                 raise LinkError(
-                    f"{posixpath.join(self.root, shown)} is a symbolic link or a file, expected a folder: "
+                    f"{posixpath.join(self.root, path)} is a symbolic link or a file, expected a folder: "
                     "the pipeline follows no link below its output folder; remove it, or choose another --out"
                 ) from None
             raise
@@ -176,8 +176,8 @@ class LocalFolder:
     def write(self, name: str, data: bytes) -> None:
         hidden = self._hidden(name, data)
         try:
-            with self.at(hidden) as (here, old), self.at(name, create=True) as (there, new):
-                os.rename(old, new, src_dir_fd=here, dst_dir_fd=there)
+            with self.at(hidden) as (source, old), self.at(name, create=True) as (target, new):
+                os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)
         except BaseException:
             with suppress(OSError, LinkError):
                 self.delete(hidden)
@@ -193,37 +193,37 @@ class LocalFolder:
         return True
 
     def move(self, name: str, to: str) -> None:
-        with self.at(name) as (here, old), self.at(to, create=True) as (there, new):
+        with self.at(name) as (source, old), self.at(to, create=True) as (target, new):
             try:
-                os.link(old, new, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
+                os.link(old, new, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
             except OSError as error:
                 if error.errno not in _NO_LINKS:
                     raise
-                if _there(there, new):
+                if _exists(target, new):
                     raise FileExistsError(errno.EEXIST, "File exists", to) from None
-                os.rename(old, new, src_dir_fd=here, dst_dir_fd=there)
+                os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)
             else:
-                os.unlink(old, dir_fd=here)
+                os.unlink(old, dir_fd=source)
 
     def stat(self, name: str) -> Stat | None:
         try:
             with self.at(name) as (folder, last):
-                found = os.stat(last, dir_fd=folder, follow_symlinks=False)
+                status = os.stat(last, dir_fd=folder, follow_symlinks=False)
         except (FileNotFoundError, LinkError):
             return None
-        if not modes.S_ISREG(found.st_mode):
+        if not modes.S_ISREG(status.st_mode):
             return None
-        return Stat(found.st_size, (found.st_ino, found.st_ctime_ns, found.st_mtime_ns))
+        return Stat(status.st_size, (status.st_ino, status.st_ctime_ns, status.st_mtime_ns))
 
     def files(self, folder: str) -> Iterator[tuple[str, int]]:
         waiting = [folder]
         while waiting:
-            inside = waiting.pop()
-            for name, mode, size in self._scan(inside):
+            current = waiting.pop()
+            for name, mode, size in self._scan(current):
                 if modes.S_ISDIR(mode):
-                    waiting.append(f"{inside}/{name}")
+                    waiting.append(f"{current}/{name}")
                 elif modes.S_ISREG(mode):
-                    yield f"{inside}/{name}", size
+                    yield f"{current}/{name}", size
 
     def entries(self, folder: str) -> list[str]:
         return [name for name, _, _ in self._scan(folder)]
@@ -236,12 +236,12 @@ class LocalFolder:
         try:
             if folder:
                 with self.at(f"{folder}/x") as (current, _):
-                    return _listed(current)
+                    return _listing(current)
             current = os.open(self.root, _DIRECTORY)
         except (FileNotFoundError, LinkError):
             return []
         try:
-            return _listed(current)
+            return _listing(current)
         finally:
             os.close(current)
 
@@ -262,17 +262,17 @@ class LocalFolder:
                     raise
 
 
-def _listed(folder: int) -> list[tuple[str, int, int]]:
+def _listing(folder: int) -> list[tuple[str, int, int]]:
     rows = []
-    with os.scandir(folder) as found:
-        for entry in found:
+    with os.scandir(folder) as entries:
+        for entry in entries:
             with suppress(FileNotFoundError):  # it went meanwhile
                 status = entry.stat(follow_symlinks=False)
                 rows.append((entry.name, status.st_mode, status.st_size))
     return rows
 
 
-def _there(folder: int, name: str) -> bool:
+def _exists(folder: int, name: str) -> bool:
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -344,10 +344,10 @@ class StoreFolder:
 
     def entries(self, folder: str) -> list[str]:
         path = self._path(folder) if folder else self.root
-        found = list(self.store.below(path, recursive=False, missing=True))
-        if not folder and not found:
+        entries = list(self.store.below(path, recursive=False, missing=True))
+        if not folder and not entries:
             self.store.check_bucket(path)
-        return [posixpath.basename(info.path.rstrip("/")) for info in found]
+        return [posixpath.basename(info.path.rstrip("/")) for info in entries]
 
     def check(self, folder: str) -> None:
         """Nothing: there are no links."""

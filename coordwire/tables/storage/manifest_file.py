@@ -73,21 +73,21 @@ class Manifest:
         proofs = [note["proofs"] for note in self.units.values() if note.get("commit", 0) > since]
         if self.log.files_commit > since:
             proofs.append(self.files)
-        adds = {name: proof[0] for one in proofs for name, proof in one.items() if name.startswith(start)}
-        gone = self.log.retired if self.log.commit > since else []
-        return adds, {name for name in gone if name.startswith(start)}
+        adds = {name: proof[0] for files in proofs for name, proof in files.items() if name.startswith(start)}
+        retired = self.log.retired if self.log.commit > since else []
+        return adds, {name for name in retired if name.startswith(start)}
 
 
-def as_proofs(found: object) -> dict[str, Proof]:
+def as_proofs(form: object) -> dict[str, Proof]:
     """Files and what they are known by. Raises `CoordwireError` for what no pipeline writes."""
-    if not isinstance(found, dict):
+    if not isinstance(form, dict):
         raise CoordwireError("expected an object of files")
-    for name, proof in found.items():
+    for name, proof in form.items():
         if not is_data_name(name):
             raise CoordwireError(f"it names {name!r}, which is not a file of the pipeline's")
         if not isinstance(proof, list) or len(proof) < 2 or not all(type(number) is int for number in proof):
             raise CoordwireError(f"expected the size and checksum of {name}, got {str(proof)[:80]}")
-    return found
+    return form
 
 
 def _as_note(unit: str, note: object) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _as_note(unit: str, note: object) -> dict[str, Any]:
         raise CoordwireError(f"expected the note of unit {unit!r}")
     proofs = as_proofs(note.get("proofs"))
     rows, paths, apis = note.get("rows"), note.get("paths"), note.get("apis")
-    good = (
+    is_valid = (
         note.get("files") == sorted(proofs)
         and note.get("kind") in ("capture", "segment", "story", "lag")
         and isinstance(rows, dict) and all(type(count) is int for count in rows.values())
@@ -106,26 +106,26 @@ def _as_note(unit: str, note: object) -> dict[str, Any]:
         and isinstance(note.get("segment"), list | None)
         and type(note.get("commit", 0)) is int
     )  # fmt: skip
-    if not good:
+    if not is_valid:
         raise CoordwireError(f"the note of unit {unit} is not as the pipeline writes it")
     return note
 
 
-def _all_of(found: object, types: list[type]) -> bool:
+def _all_of(form: object, types: list[type]) -> bool:
     """Whether it is a list of lists of just these types."""
-    return isinstance(found, list) and all(
-        isinstance(one, list) and [type(value) for value in one] == types for one in found
+    return isinstance(form, list) and all(
+        isinstance(item, list) and [type(value) for value in item] == types for item in form
     )
 
 
-def _as_log(found: object) -> TableLog:
+def _as_log(form: object) -> TableLog:
     """Raises `CoordwireError` for what no pipeline writes."""
-    if found is None:
+    if form is None:
         return TableLog()
-    if not isinstance(found, dict) or set(found) != set(TableLog.__slots__):
-        raise CoordwireError(f"expected the log of tables, got {str(found)[:80]}")
-    log = TableLog(**found)
-    good = (
+    if not isinstance(form, dict) or set(form) != set(TableLog.__slots__):
+        raise CoordwireError(f"expected the log of tables, got {str(form)[:80]}")
+    log = TableLog(**form)
+    is_valid = (
         isinstance(log.format, str)
         and isinstance(log.table_id, str) and re.fullmatch("[0-9a-f]{32}", log.table_id) is not None
         and type(log.commit) is int and type(log.files_commit) is int
@@ -134,7 +134,7 @@ def _as_log(found: object) -> TableLog:
         and isinstance(log.replaced, dict) and all(isinstance(paths, list) for paths in log.replaced.values())
         and all(isinstance(path, str) for paths in log.replaced.values() for path in paths)
     )  # fmt: skip
-    if not good:
+    if not is_valid:
         raise CoordwireError("the log of tables is not as the pipeline writes it")
     return log
 
@@ -144,33 +144,33 @@ def load(output: Output) -> Manifest | None:
     data = output.read(MANIFEST)
     if data is None:
         return None
-    shown = output.path(MANIFEST)
+    path = output.path(MANIFEST)
     try:
-        found = json.loads(data)
+        form = json.loads(data)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("units"), dict) or "format" not in found:
-        raise CoordwireError(f"{shown} is not a manifest of this pipeline: choose another --out")
-    if found["format"] != FORMAT:
+        form = None
+    if not isinstance(form, dict) or not isinstance(form.get("units"), dict) or "format" not in form:
+        raise CoordwireError(f"{path} is not a manifest of this pipeline: choose another --out")
+    if form["format"] != FORMAT:
         raise CoordwireError(
-            f"{shown} is of format {str(found['format'])[:20]}, expected {FORMAT}: its tables are of "
+            f"{path} is of format {str(form['format'])[:20]}, expected {FORMAT}: its tables are of "
             "another version of coordwire; choose another --out"
         )
     try:
-        if found.get("made_by") != MADE_BY:
+        if form.get("made_by") != MADE_BY:
             raise CoordwireError(f"expected made_by to be {MADE_BY!r}")
-        units = {unit: _as_note(unit, note) for unit, note in found["units"].items()}
-        mounts = found.get("mounts")
+        units = {unit: _as_note(unit, note) for unit, note in form["units"].items()}
+        mounts = form.get("mounts")
         if not isinstance(mounts, list) or not all(isinstance(mount, str) for mount in mounts):
             raise CoordwireError("expected mounts to be a list of paths")
-        files, removing = as_proofs(found.get("files")), as_proofs(found.get("removing"))
-        log = _as_log(found.get("log"))
+        files, removing = as_proofs(form.get("files")), as_proofs(form.get("removing"))
+        log = _as_log(form.get("log"))
         if log.format == TableLog().format:
             _without_commits(units.values())
         return Manifest(units, files, removing, mounts, log)
     except CoordwireError as error:
         raise CoordwireError(
-            f"{shown} is not as this pipeline writes it: {error.reason}; nothing was changed; "
+            f"{path} is not as this pipeline writes it: {error.reason}; nothing was changed; "
             "choose another --out"
         ) from None
 

@@ -100,8 +100,8 @@ def is_data_name(name: str) -> bool:
 
 def partition_date(name: str) -> str | None:
     """The date that a table's file is of, as its folder has it; None for null."""
-    found = _DATE.search(name)
-    return None if found is None or found[1] == NULL else found[1]
+    match = _DATE.search(name)
+    return None if match is None or match[1] == NULL else match[1]
 
 
 def is_own_name(name: str) -> bool:
@@ -111,11 +111,11 @@ def is_own_name(name: str) -> bool:
 
 def note_unit(name: str) -> str | None:
     """The unit that a note is about; None for what is not a note."""
-    found = _NOTE.fullmatch(name)
-    return found[1] if found else None
+    match = _NOTE.fullmatch(name)
+    return match[1] if match else None
 
 
 def attempt_of(name: str) -> tuple[str, str] | None:
     """The run and the folder of an attempt's file; None for any other file."""
-    found = _ATTEMPT.fullmatch(name)
-    return (found["run"], name.rpartition("/")[0]) if found else None
+    match = _ATTEMPT.fullmatch(name)
+    return (match["run"], name.rpartition("/")[0]) if match else None

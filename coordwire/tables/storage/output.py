@@ -16,10 +16,10 @@ _GLOB = re.compile(r"([\\*?\[\]{}])")
 
 class Output:
     """The folder that the tables are in: local, or a URI. uri: as Spark reads it, which takes it for a glob;
-    shown: as the user named it."""
+    place: as the user named it."""
 
     def __init__(self, root: str) -> None:
-        self.shown = root
+        self.place = root
         self.folder: Folder
         store = None
         if is_uri(root):

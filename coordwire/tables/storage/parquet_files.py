@@ -65,14 +65,14 @@ class UnitFiles:
             writer.write_batch(rows)
 
     def _writer(self, table: str, folder: str, schema: pyarrow.Schema) -> tuple[Any, str]:
-        found = self._open.pop((table, folder), None)
-        if found is None:
+        writer = self._open.pop((table, folder), None)
+        if writer is None:
             if len(self._open) >= MOST_OPEN:
                 self._close(next(iter(self._open)))
             name, sink = self.attempt.open(table, folder)
-            found = parquet_writer(sink, schema), name
-        self._open[table, folder] = found  # the latest used is last
-        return found
+            writer = parquet_writer(sink, schema), name
+        self._open[table, folder] = writer  # the latest used is last
+        return writer
 
     def _close(self, key: tuple[str, str]) -> None:
         writer, name = self._open.pop(key)
@@ -111,24 +111,24 @@ def _by_folder(table: str, batch: pyarrow.RecordBatch) -> Iterator[tuple[str, py
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    when = batch.column(time).cast(pa.int64())
-    known = pc.and_(pc.greater_equal(when, FIRST_DAY), pc.less(when, BEHIND_LAST_DAY))
+    time_us = batch.column(time).cast(pa.int64())
+    known = pc.and_(pc.greater_equal(time_us, FIRST_DAY), pc.less(time_us, BEHIND_LAST_DAY))
     times = pc.if_else(known, batch.column(time), None)  # others are beyond what a date can be made of
     days = pc.floor_temporal(times, unit="day").cast(pa.timestamp("us")).cast(pa.date32())
     keys = [days] if topic is None else [days, batch.column(topic)]
-    if _same(keys):
+    if _is_constant(keys):
         yield folder_of([key[0].as_py() for key in keys], topic is not None), batch
         return
     names = ["date", "topic"][: len(keys)]
     numbers = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), len(batch)), start=-1)
     places = pa.table([*keys, numbers], names=[*names, "row"])
-    found = places.group_by(names, use_threads=False).aggregate([("row", "list")])
-    values = zip(*(found.column(name).to_pylist() for name in names), strict=True)
-    for one, rows in zip(values, found.column("row_list"), strict=True):
-        yield folder_of(list(one), topic is not None), batch.take(rows.values)
+    groups = places.group_by(names, use_threads=False).aggregate([("row", "list")])
+    values = zip(*(groups.column(name).to_pylist() for name in names), strict=True)
+    for key, rows in zip(values, groups.column("row_list"), strict=True):
+        yield folder_of(list(key), topic is not None), batch.take(rows.values)
 
 
-def _same(keys: list[Any]) -> bool:
+def _is_constant(keys: list[Any]) -> bool:
     """Whether all rows have the same."""
     import pyarrow.compute as pc
 

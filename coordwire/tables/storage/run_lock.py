@@ -63,19 +63,19 @@ class Lock:
     def _acquire(self) -> None:
         self._file, locked = _flock(self.output, LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if locked is False:
-            raise InUse(self._sentence([stated for _, stated in self._others()]))
+            raise InUse(self._sentence([stated for _, stated in self._other_runs()]))
         self._stated = this_process() | {"run": self.run, "phase": WORKING, "flock": bool(locked)}
         self._write()
         living = []
-        for name, stated in self._others():
-            why = why_dead(stated, this_process(), bool(locked))
-            if why is None:
+        for name, stated in self._other_runs():
+            reason = why_dead(stated, this_process(), bool(locked))
+            if reason is None:
                 living.append((name, stated))
                 continue
             with _all_published(self.output):
                 self.output.delete(name)
             self.notices.append(
-                f"{_who(stated)} ended without finishing ({why}); this run goes on where it was"
+                f"{_owner(stated)} ended without finishing ({reason}); this run goes on where it was"
             )
         if living:
             files = ", ".join(self.output.path(name) for name, _ in living)
@@ -84,16 +84,16 @@ class Lock:
                 f"from here, remove {files}"
             )
 
-    def _others(self) -> list[tuple[str, dict[str, Any]]]:
-        found = []
+    def _other_runs(self) -> list[tuple[str, dict[str, Any]]]:
+        runs = []
         for name in self.output.names(RUNS):
             if name != self._name and is_own_name(name) and (data := self.output.read(name)) is not None:
-                found.append((name, _parsed(data)))
-        return found
+                runs.append((name, _parsed(data)))
+        return runs
 
-    def _sentence(self, others: list[dict[str, Any]]) -> str:
-        who = " and ".join(_who(stated) for stated in others) or "another run"
-        return f"{self.output.shown} is in use by {who}: wait until it has ended, or choose another --out"
+    def _sentence(self, runs: list[dict[str, Any]]) -> str:
+        owners = " and ".join(_owner(stated) for stated in runs) or "another run"
+        return f"{self.output.place} is in use by {owners}: wait until it has ended, or choose another --out"
 
     def _write(self) -> None:
         self.output.write(self._name, json.dumps(self._stated).encode())
@@ -140,8 +140,8 @@ def _all_published(output: Output) -> Iterator[None]:
 
 
 @contextmanager
-def _locked(output: Output, how: int) -> Iterator[None]:
-    file, _ = _flock(output, COMMIT, how)
+def _locked(output: Output, operation: int) -> Iterator[None]:
+    file, _ = _flock(output, COMMIT, operation)
     try:
         yield
     finally:
@@ -149,7 +149,7 @@ def _locked(output: Output, how: int) -> Iterator[None]:
             os.close(file)
 
 
-def _flock(output: Output, name: str, how: int) -> tuple[int | None, bool | None]:
+def _flock(output: Output, name: str, operation: int) -> tuple[int | None, bool | None]:
     """A locked file's descriptor, and whether it is locked: None where the file system has no flock."""
     folder = output.folder
     if not isinstance(folder, LocalFolder):
@@ -157,7 +157,7 @@ def _flock(output: Output, name: str, how: int) -> tuple[int | None, bool | None
     with folder.at(name, create=True) as (place, last):
         file = os.open(last, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=place)
     try:
-        fcntl.flock(file, how)
+        fcntl.flock(file, operation)
     except BlockingIOError:
         os.close(file)
         return None, False
@@ -182,10 +182,10 @@ def this_process() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def why_dead(stated: dict[str, Any], here: dict[str, Any], locked: bool) -> str | None:
+def why_dead(stated: dict[str, Any], process: dict[str, Any], locked: bool) -> str | None:
     """How it is known that a process is dead; None if it may live. locked: its flock was free for us."""
-    if stated.get("boot") and stated["boot"] == here["boot"]:
-        if stated.get("namespace") == here["namespace"] and isinstance(stated.get("pid"), int):
+    if stated.get("boot") and stated["boot"] == process["boot"]:
+        if stated.get("namespace") == process["namespace"] and isinstance(stated.get("pid"), int):
             started = process_start(stated["pid"])
             if started is None and not _runs(stated["pid"]):
                 return "its process is gone"
@@ -195,8 +195,8 @@ def why_dead(stated: dict[str, Any], here: dict[str, Any], locked: bool) -> str 
     known = ("host", "machine")
     if (
         stated.get("boot")
-        and here["boot"]
-        and all(stated.get(key) and stated[key] == here[key] for key in known)
+        and process["boot"]
+        and all(stated.get(key) and stated[key] == process[key] for key in known)
     ):
         return "its machine was started again"
     return None
@@ -254,7 +254,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
     return stated if isinstance(stated, dict) else {}
 
 
-def _who(stated: dict[str, Any]) -> str:
+def _owner(stated: dict[str, Any]) -> str:
     keys = ("run", "user", "pid", "host", "began")
     run, user, pid, host, began = (
         "".join(char for char in str(stated.get(key, "?")) if char.isprintable())[:80] for key in keys

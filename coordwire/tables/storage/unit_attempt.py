@@ -133,10 +133,10 @@ class Attempt:
 
         with self.output.folder.open(part) as stream:
             # A store checks what is put there; reading a local file again costs next to nothing.
-            found = _mapped_digest(stream) if self.output.local else [self._size(part), sink.crc]
-            if found != [sink.size, sink.crc]:
+            proof = _mapped_digest(stream) if self.output.local else [self._size(part), sink.crc]
+            if proof != [sink.size, sink.crc]:
                 raise CoordwireError(
-                    f"{part}: {found[0]} bytes were read back, {sink.size} different ones were written"
+                    f"{part}: {proof[0]} bytes were read back, {sink.size} different ones were written"
                 )
             stream.seek(0)
             try:
@@ -147,16 +147,16 @@ class Attempt:
             raise CoordwireError(f"{part}: {count} rows were read back, {rows} were written")
 
     def _size(self, part: str) -> int:
-        found = self.output.folder.stat(part)
-        return -1 if found is None else found.size
+        status = self.output.folder.stat(part)
+        return -1 if status is None else status.size
 
     def publish(self, note: dict[str, Any]) -> dict[str, Any]:
         """Put the files into their places, and leave the note; the note that counts, which is another's if
         that one was first. Raises `RunOver`."""
         files = {name: [size, crc] for name, (_, size, crc) in sorted(self._parts.items())}
         if files:
-            said = {"unit": self.unit, "run": self.run, "files": files}
-            self.output.write(f"{self.place}/commit.json", json.dumps(said).encode())
+            form = {"unit": self.unit, "run": self.run, "files": files}
+            self.output.write(f"{self.place}/commit.json", json.dumps(form).encode())
         with published(self.output, self.run) as current:
             if not current:
                 raise RunOver(f"run {self.run} is over; what it would still have written is dropped")
@@ -167,8 +167,8 @@ class Attempt:
     def place_files(self) -> dict[str, Proof]:
         """Put the files into their places without a note: for who writes them down elsewhere."""
         files = {name: [size, crc] for name, (_, size, crc) in sorted(self._parts.items())}
-        said = {"unit": self.unit, "run": self.run, "files": files}
-        self.output.write(f"{self.place}/commit.json", json.dumps(said).encode())
+        form = {"unit": self.unit, "run": self.run, "files": files}
+        self.output.write(f"{self.place}/commit.json", json.dumps(form).encode())
         return self._move(files)
 
     def _move(self, files: dict[str, Proof]) -> dict[str, Proof]:
@@ -195,16 +195,16 @@ class Attempt:
 
     def _claimed(self, own: str | None = None) -> dict[str, Any] | None:
         """The note of another attempt that was first. own: the token of a note that doesn't count."""
-        found = read_note(self.output, f"{NOTES}/{self.unit}.json")
-        if found is not None and own is not None and found.get("token") == own:
+        winner = read_note(self.output, f"{NOTES}/{self.unit}.json")
+        if winner is not None and own is not None and winner.get("token") == own:
             return None
-        if found is None and self.run is None:  # a run plans only what its manifest doesn't have
-            found = (load(self.output) or Manifest()).units.get(self.unit)
-            if found is not None and not all(map(self.output.folder.stat, found["proofs"])):
-                found = None
-        if found is not None:
+        if winner is None and self.run is None:  # a run plans only what its manifest doesn't have
+            winner = (load(self.output) or Manifest()).units.get(self.unit)
+            if winner is not None and not all(map(self.output.folder.stat, winner["proofs"])):
+                winner = None
+        if winner is not None:
             self.discard()
-        return found
+        return winner
 
     def _take_back(self, files: dict[str, Proof]) -> None:
         """Remove the files that this attempt has just moved."""
@@ -212,8 +212,8 @@ class Attempt:
             remove_ours(self.output, name, proof)
 
     def _stamp(self, name: str) -> tuple[int, ...]:
-        found = self.output.folder.stat(name)
-        return found.stamp if found else ()
+        status = self.output.folder.stat(name)
+        return status.stamp if status else ()
 
     def discard(self) -> None:
         """Remove what isn't published."""
@@ -253,17 +253,17 @@ def is_ours(output: Output, name: str, proof: Proof) -> bool:
 
     It is where its stamp is the same; where that changed (a copy, a backup put back), where its content is.
     """
-    found = output.folder.stat(name)
-    if found is None or found.size != proof[0]:
+    status = output.folder.stat(name)
+    if status is None or status.size != proof[0]:
         return False
-    if found.stamp and list(found.stamp) == proof[2:]:
+    if status.stamp and list(status.stamp) == proof[2:]:
         return True
     try:
         with output.folder.open(name) as stream:
-            same = digest(stream) == proof[:2]
+            is_same = digest(stream) == proof[:2]
     except (OSError, CoordwireError):
         return False
-    return same and output.folder.stat(name) == found
+    return is_same and output.folder.stat(name) == status
 
 
 def remove_ours(output: Output, name: str, proof: Proof) -> bool:
@@ -286,11 +286,11 @@ def clear(output: Output, keep: Collection[str]) -> None:
             output.delete(name)
     attempts: dict[str, list[str]] = {}
     for name in output.names(ATTEMPTS):
-        if (found := attempt_of(name)) is not None and found[0] != NO_RUN:
-            attempts.setdefault(found[1], []).append(name)
+        if (attempt := attempt_of(name)) is not None and attempt[0] != NO_RUN:
+            attempts.setdefault(attempt[1], []).append(name)
     for place, names in attempts.items():
         commit = f"{place}/commit.json"
-        for name, proof in _said(output, commit):
+        for name, proof in _planned_files(output, commit):
             if name not in keep:
                 remove_ours(output, name, proof)
         for name in sorted(names, key=lambda name: name == commit):  # what it says is needed until the end
@@ -301,7 +301,7 @@ def clear(output: Output, keep: Collection[str]) -> None:
             output.folder.remove_folder(f"{ATTEMPTS}/{place}")
 
 
-def _said(output: Output, commit: str) -> Iterator[tuple[str, Proof]]:
+def _planned_files(output: Output, commit: str) -> Iterator[tuple[str, Proof]]:
     """The files that an attempt was about to put into their places."""
     data = output.read(commit)
     try:

@@ -1,24 +1,88 @@
 """A store that isn't the local disk: one of pyarrow's file systems, with what stores differ in.
 
-Strategy: how a path becomes a URI again, whether a file appears whole when it is closed, and what an object
-is known by. Rules: every error that pyarrow raises is explained (`store_errors`).
+Strategy: a store knows how a path becomes a URI again, whether a file appears complete when it is closed, and
+what identifies an object. pyarrow and fsspec raise what their clients reported, sometimes pages of it;
+`as_store_error` knows the usual causes by words in it. Rules: every error that pyarrow raises becomes one
+sentence, which names the URI and what to set or install, with at most 500 characters of the client's text.
 """
 
 from __future__ import annotations
 
-__all__ = ["Identity", "Store"]
+__all__ = ["Identity", "Replaced", "Store", "StoreError", "as_store_error"]
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from coordwire.errors import CoordwireError
-from coordwire.tables.stores.store_errors import StoreError, as_store_error
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
+
+_REQUEST_ID = re.compile(r"\s*\(Request ID: [^)]*\)")
+_NAMED = re.compile(r"AWS Error ([A-Z_]+)")
+_NO_CREDENTIALS = {
+    "OAuth2 access token": "Google's token can't be had; set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud "
+    "auth application-default login, and check the network",
+    "AuthenticationException": "Azure's token can't be had; set AZURE_STORAGE_KEY, or AZURE_TENANT_ID, "
+    "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run az login, and check the network",
+}
+"""What the errors of stores contain where there are no credentials, and what to do then."""
+
+_DETAIL = 120
+"""Characters of their own text that are given with it."""
+
+
+class Replaced(OSError):
+    """An object is another one than it was when it was listed or when its reading began."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(errno.ESTALE, "the object was replaced while it was read", uri)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.filename,)
+
+
+class StoreError(OSError):
+    """A store that can't be reached, read or written; its text is one sentence.
+
+    lasting: whether it is about the file, as a missing permission; else another attempt may do better.
+    """
+
+    def __init__(self, number: int, reason: str, name: str) -> None:
+        super().__init__(number, reason, name)
+        self.lasting = number in (errno.ENOENT, errno.EACCES, errno.ENOTSUP)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.errno, self.strerror, self.filename)
+
+
+def as_store_error(error: BaseException, uri: str) -> StoreError:
+    """An error of pyarrow's or fsspec's about this URI."""
+    sentence = _REQUEST_ID.sub("", " ".join(str(error).replace("\\n", " ").split()))
+    named = _NAMED.search(sentence)
+    code = named[1] if named else ""
+    if code == "NO_SUCH_BUCKET":
+        return StoreError(errno.ENOENT, "the bucket does not exist", uri)
+    if code in (
+        "ACCESS_DENIED",
+        "INVALID_ACCESS_KEY_ID",
+        "SIGNATURE_DOES_NOT_MATCH",
+        "MISSING_AUTHENTICATION",
+    ):
+        reason = "access was denied; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+        return StoreError(errno.EACCES, f"{reason} ({code})", uri)
+    if code == "NETWORK_CONNECTION":
+        reason = "the store can't be reached; check the network, AWS_ENDPOINT_URL and AWS_REGION"
+        detail = sentence[sentence.index(code) + len(code) :].partition("curlCode: ")[2]
+        return StoreError(errno.EHOSTUNREACH, f"{reason} ({detail or code})"[:500], uri)
+    for words, reason in _NO_CREDENTIALS.items():
+        if words in sentence:
+            return StoreError(errno.EACCES, f"{reason} ({sentence[:_DETAIL]} …)", uri)
+    return StoreError(getattr(error, "errno", None) or errno.EIO, sentence[:500] or type(error).__name__, uri)
 
 
 class Identity(NamedTuple):
@@ -108,15 +172,15 @@ class Store:
     def identity(self, path: str, file: Any = None) -> Identity:
         """What the object of this path is known by at present. file: it, if it was just opened."""
         with self._explained(path):
-            found = self.system.open_input_file(path) if file is None else file
-            size = found.size()
-            said = _metadata(found)
+            stream = self.system.open_input_file(path) if file is None else file
+            size = stream.size()
+            metadata = _metadata(stream)
             if file is None:
-                found.close()
-            changed = _seconds(said.get("last-modified"))
+                stream.close()
+            changed = _seconds(metadata.get("last-modified"))
             if changed is None:
                 changed = (self.system.get_file_info(path).mtime_ns or 0) // 1_000_000_000
-            return Identity(size, changed, said.get("etag") or said.get("generation"))
+            return Identity(size, changed, metadata.get("etag") or metadata.get("generation"))
 
     @contextmanager
     def _explained(self, path: str) -> Iterator[None]:

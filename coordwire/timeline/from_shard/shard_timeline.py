@@ -141,13 +141,13 @@ class ShardTimeline(GroupListener):
         now: int,
         group: ClassicGroupModel,
         member: ClassicMember,
-        how: Leaving,
+        leaving: Leaving,
         reason: str | None = None,
     ) -> None:
-        self._classic.left(now, group, member, how, reason)
+        self._classic.left(now, group, member, leaving, reason)
 
-    def member_rejoined(self, group: ClassicGroupModel, member: ClassicMember, before: Protocols) -> None:
-        self._classic.rejoined(group, member, before)
+    def member_rejoined(self, group: ClassicGroupModel, member: ClassicMember, previous: Protocols) -> None:
+        self._classic.rejoined(group, member, previous)
 
     def rebalance_began(self, now: int, group: ClassicGroupModel) -> None:
         self._classic.began(now, group)
@@ -163,7 +163,7 @@ class ShardTimeline(GroupListener):
         now: int,
         group: ClassicGroupModel,
         member_id: str | None,
-        left: Sequence[ConsumerMember] = (),
-        how: Leaving = "left",
+        leavers: Sequence[ConsumerMember] = (),
+        leaving: Leaving = "left",
     ) -> None:
-        self._classic.converted(now, group, member_id, left, how)
+        self._classic.converted(now, group, member_id, leavers, leaving)

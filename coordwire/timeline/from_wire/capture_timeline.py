@@ -21,7 +21,7 @@ from coordwire.capture.redaction.withheld import is_accounted_for
 from coordwire.designs.dialects.grammar import Dialect
 from coordwire.designs.dialects.groups import DraftGroups
 from coordwire.timeline.events import ErrorMet, GroupEvent
-from coordwire.timeline.from_wire.classic import ClassicGroup
+from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.commits import Commits
 from coordwire.timeline.from_wire.connection_ends import ENDED, ConnectionEnds
 from coordwire.timeline.from_wire.group_frames import (
@@ -40,7 +40,7 @@ from coordwire.timeline.from_wire.group_frames import (
 from coordwire.timeline.from_wire.group_table import AnyGroup, GroupTable, TopicsById, kept_as
 from coordwire.timeline.from_wire.member_death import KnownTimeouts
 from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
-from coordwire.timeline.from_wire.modern import ModernGroup
+from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.other_answers import OTHER_APIS, OtherAnswers
 from coordwire.timeline.from_wire.rebalance_cost import COSTLY
 from coordwire.timeline.from_wire.steady_beats import Beat, SteadyBeats

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import Kind
-from coordwire.timeline.from_wire.classic import ClassicGroup
+from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.member_death import KnownTimeouts
 from coordwire.timeline.from_wire.migrating_group import (
     ConsumerGroup,
@@ -22,7 +22,7 @@ from coordwire.timeline.from_wire.migrating_group import (
     to_classic_unseen,
     to_consumer,
 )
-from coordwire.timeline.from_wire.modern import ModernGroup
+from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.group import UNAVAILABLE
 from coordwire.timeline.places import Seen, remember
 

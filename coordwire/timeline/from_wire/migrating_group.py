@@ -17,12 +17,11 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.timeline.consumer_data import assignment_of, changed
 from coordwire.timeline.events import GroupConverted, TopicPartition
-from coordwire.timeline.from_wire.classic import ClassicGroup
+from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.classic_requests import joining_member, leavers
 from coordwire.timeline.from_wire.joining import Joining
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions
-from coordwire.timeline.from_wire.modern import ModernGroup
-from coordwire.timeline.from_wire.modern_silence import FAR_NS, give_up_by_ns
+from coordwire.timeline.from_wire.modern_group import FAR_NS, ModernGroup, give_up_by_ns
 from coordwire.timeline.group import MOVED, Group
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.places import Seen
@@ -49,8 +48,8 @@ class ConsumerGroup(ModernGroup):
         self._native: set[str] = set()
         self.converts: tuple[Why, Seen] | None = None  # why only classic members are left, and since when
 
-    def _out(self, member_id: str) -> None:
-        super()._out(member_id)
+    def drop_member(self, member_id: str) -> None:
+        super().drop_member(member_id)
         self._native.discard(member_id)
 
     def add(self, member: Member, place: Seen, *, reason: str | None = None, rejoined: bool = False) -> None:
@@ -67,7 +66,7 @@ class ConsumerGroup(ModernGroup):
         return self._native == {member.member_id} and len(self.members) > 1
 
     def watch(self, member: Member) -> None:
-        (self._own_sessions if member.session_timeout_ms else self._sessions).watch(member)
+        (self._own_sessions if member.session_timeout_ms else self.sessions).watch(member)
 
     def expire(self, place: Seen, *, at_end: bool = False) -> None:
         while self.converts is None and (first := self.over(place, at_end=at_end)) is not None:
@@ -143,7 +142,7 @@ class ConsumerGroup(ModernGroup):
                 self.members.drop(static.member_id)
                 self.inherits(joining, static, place)
             if static is not None and static.topics and static.topics != joining.topics:
-                self._raises_alone(why, asked)
+                self.raise_alone(why, asked)
             self.disturbed(why, asked).join(joining.member_id, asked.time_ns)
             member = joining
             self.add(member, place, rejoined=static is not None)
@@ -216,7 +215,7 @@ class ConsumerGroup(ModernGroup):
         if member is None:
             return
         if not member.classic:
-            self._refused(error_code, member_id, place)
+            self.refuse_heartbeat(error_code, member_id, place)
             return
         if error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             self._alive(member, place)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from coordwire.broker.authorizer import CLUSTER
+from coordwire.broker.security.authorizer import CLUSTER
 from coordwire.codec import Request
 from coordwire.messages import (
     AddOffsetsToTxnRequest,

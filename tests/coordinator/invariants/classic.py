@@ -41,18 +41,21 @@ class OneLeader(Checker):
         group = self.shard.classic(call.request.group_id)
         if group is None or response.generation_id != group.generation:
             return
-        listed = {one.member_id: one.metadata for one in response.members}
+        metadata_by_id = {member.member_id: member.metadata for member in response.members}
         if response.leader != response.member_id:
-            if listed:
-                self.wrong(f"follower {response.member_id} is given the members {sorted(listed)}")
+            if metadata_by_id:
+                self.wrong(f"follower {response.member_id} is given the members {sorted(metadata_by_id)}")
             if call.version >= _SKIPS and response.leader not in group.members:
                 self.wrong(f"the leader {response.leader!r} is not a member")
             return
         members = {
-            one.member_id: dict(one.protocols).get(group.protocol or "") for one in group.members.values()
+            member.member_id: dict(member.protocols).get(group.protocol or "")
+            for member in group.members.values()
         }
-        if group.state in (_COMPLETING, _STABLE) and listed != members:
-            self.wrong(f"leader {response.leader} is given {sorted(listed)}, members are {sorted(members)}")
+        if group.state in (_COMPLETING, _STABLE) and metadata_by_id != members:
+            self.wrong(
+                f"leader {response.leader} is given {sorted(metadata_by_id)}, members are {sorted(members)}"
+            )
 
 
 class OneGeneration(Checker):
@@ -87,12 +90,12 @@ class OneGeneration(Checker):
             return
         key = call.request.group_id, response.generation_id
         leader = None if key in self._replaced else response.leader
-        said = response.protocol_type, response.protocol_name, leader
+        facts = response.protocol_type, response.protocol_name, leader
         if self._known.get(group.group_id, (None,))[0] is not group:
             self._known[group.group_id] = group, {}
-        known = self._known[group.group_id][1].setdefault(group.generation, said)
-        if known[:2] != said[:2] or (leader is not None and known[2] not in (None, leader)):
-            self.wrong(f"generation {key} is {said} for {response.member_id}, {known} for others")
+        known = self._known[group.group_id][1].setdefault(group.generation, facts)
+        if known[:2] != facts[:2] or (leader is not None and known[2] not in (None, leader)):
+            self.wrong(f"generation {key} is {facts} for {response.member_id}, {known} for others")
 
     def settled(self) -> None:
         for group in self.shard.all_groups():
@@ -147,8 +150,8 @@ class Generations(Checker):
             if group.generation < 0:
                 self.wrong(f"generation {group.generation} of {group.group_id}")
             most = known[2] + 1 if known is not None and self._moving else 1
-            same = known is not None and known[0] is group
-            if known is not None and same and not 0 <= group.generation - known[1] <= most:
+            is_known = known is not None and known[0] is group
+            if known is not None and is_known and not 0 <= group.generation - known[1] <= most:
                 self.wrong(f"generation of {group.group_id} goes from {known[1]} to {group.generation}")
             self._known[group.group_id] = group, group.generation, len(group.members)
 
@@ -174,8 +177,8 @@ class States(Checker):
             if not isinstance(group, ClassicGroupModel):
                 continue
             known = self._known.get(group.group_id)
-            same = known is not None and known[0] is group
-            moved = same and known is not None and known[1] is not group.state
+            is_known = known is not None and known[0] is group
+            moved = is_known and known is not None and known[1] is not group.state
             if moved and group.previous_state not in ENTERED_FROM[group.state]:
                 self.wrong(f"{group.group_id} goes from {group.previous_state} to {group.state}")
             self._known[group.group_id] = group, group.state
@@ -189,11 +192,11 @@ class Assignments(Checker):
 
     def __init__(self, shard: Any) -> None:
         super().__init__(shard)
-        self._given: dict[tuple[str, int], list[dict[str, bytes]]] = {}
+        self._assignments: dict[tuple[str, int], list[dict[str, bytes]]] = {}
         self._groups: dict[str, ClassicGroupModel] = {}
 
     def loaded(self) -> None:
-        self._given.clear()
+        self._assignments.clear()
         self._groups.clear()
 
     def before(self, call: Call) -> None:
@@ -201,8 +204,12 @@ class Assignments(Checker):
         if isinstance(request, SyncGroupRequest):
             group = self.shard.classic(request.group_id)
             if group is not None and group.is_leader(request.member_id):
-                given = {one.member_id: one.assignment for one in request.assignments}
-                self._given.setdefault((request.group_id, request.generation_id), []).append(given)
+                assignments = {
+                    assignment.member_id: assignment.assignment for assignment in request.assignments
+                }
+                self._assignments.setdefault((request.group_id, request.generation_id), []).append(
+                    assignments
+                )
 
     def answered(self, call: Call, response: Any) -> None:
         request = call.request
@@ -211,8 +218,12 @@ class Assignments(Checker):
         group = self.shard.classic(request.group_id)
         if group is None or not response.assignment:
             return
-        given = self._given.get((request.group_id, request.generation_id), [])
-        allowed = {one.get(name) for one in given for name in self._names(group, request.member_id)}
+        candidates = self._assignments.get((request.group_id, request.generation_id), [])
+        allowed = {
+            assignments.get(name)
+            for assignments in candidates
+            for name in self._names(group, request.member_id)
+        }
         if response.assignment not in allowed:
             self.wrong(
                 f"{request.member_id} of {request.group_id} gets {response.assignment!r} in generation "
@@ -224,16 +235,20 @@ class Assignments(Checker):
         member = group.members.get(member_id)
         if member is None or member.instance_id is None:
             return [member_id]
-        return [name for one in self._given.values() for given in one for name in given if name] or [
-            member_id
-        ]
+        return [
+            name
+            for candidates in self._assignments.values()
+            for assignments in candidates
+            for name in assignments
+            if name
+        ] or [member_id]
 
     def settled(self) -> None:
         for group in self.shard.all_groups():
             if isinstance(group, ClassicGroupModel) and self._groups.get(group.group_id) is not group:
                 self._groups[group.group_id] = group
-                given = {member.member_id: member.assignment for member in group.members.values()}
-                self._given.setdefault((group.group_id, group.generation), []).append(given)
+                assignments = {member.member_id: member.assignment for member in group.members.values()}
+                self._assignments.setdefault((group.group_id, group.generation), []).append(assignments)
 
 
 class Heartbeats(Checker):

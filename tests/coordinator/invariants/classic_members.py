@@ -90,11 +90,11 @@ class PendingIds(Checker):
     def before(self, call: Call) -> None:
         request = call.request
         if isinstance(request, JoinGroupRequest):
-            due, given = self._due.get((request.group_id, request.member_id), (0, None))
+            due, group = self._due.get((request.group_id, request.member_id), (0, None))
             if self.shard.now < due and request.group_instance_id is None:
-                call.facts["S8"] = given
+                call.facts["S8"] = group
         elif isinstance(request, LeaveGroupRequest):
-            for member_id in [request.member_id, *(one.member_id for one in request.members)]:
+            for member_id in [request.member_id, *(member.member_id for member in request.members)]:
                 self._due.pop((request.group_id, member_id), None)
 
     def answered(self, call: Call, response: Any) -> None:
@@ -102,15 +102,15 @@ class PendingIds(Checker):
         if not isinstance(request, JoinGroupRequest):
             return
         if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-            given = self.shard.classic(request.group_id)
-            if given is not None:
+            current = self.shard.classic(request.group_id)
+            if current is not None:
                 due = self.shard.now + request.session_timeout_ms
-                self._due[request.group_id, response.member_id] = due, given
+                self._due[request.group_id, response.member_id] = due, current
             return
         key = request.group_id, request.member_id
         group = call.facts.get("S8")
-        same = group is not None and group is self.shard.state.groups.get(request.group_id)
-        if same and response.error_code == ErrorCode.UNKNOWN_MEMBER_ID and self.shard.handling is call:
+        is_current = group is not None and group is self.shard.state.groups.get(request.group_id)
+        if is_current and response.error_code == ErrorCode.UNKNOWN_MEMBER_ID and self.shard.handling is call:
             self.wrong(f"{key} was given, and is unknown when it joins in time")
         self._due.pop(key, None)
 
@@ -143,23 +143,23 @@ class Parked(Checker):
     def before(self, call: Call) -> None:
         request = call.request
         if isinstance(request, LeaveGroupRequest):
-            self._left(request)
+            self._drop_leavers(request)
         if not isinstance(request, JoinGroupRequest | SyncGroupRequest) or not request.member_id:
             return
         for other in self.shard.open_calls.values():
-            same = type(other.request) is type(request) and other.request.group_id == request.group_id
-            if same and other.request.member_id == request.member_id:
+            is_same_call = type(other.request) is type(request) and other.request.group_id == request.group_id
+            if is_same_call and other.request.member_id == request.member_id:
                 other.facts["S9"] = "sent again"
 
-    def _left(self, request: LeaveGroupRequest) -> None:
-        gone = {request.member_id, *(one.member_id for one in request.members)}
-        instances = {one.group_instance_id for one in request.members} - {None}
+    def _drop_leavers(self, request: LeaveGroupRequest) -> None:
+        member_ids = {request.member_id, *(identity.member_id for identity in request.members)}
+        instances = {identity.group_instance_id for identity in request.members} - {None}
         for other in self.shard.open_calls.values():
-            asked = other.request
-            if isinstance(asked, SyncGroupRequest) and asked.group_id == request.group_id:
-                group = self.shard.classic(asked.group_id)
-                member = None if group is None else group.members.get(asked.member_id)
-                if asked.member_id in gone or (member is not None and member.instance_id in instances):
+            parked = other.request
+            if isinstance(parked, SyncGroupRequest) and parked.group_id == request.group_id:
+                group = self.shard.classic(parked.group_id)
+                member = None if group is None else group.members.get(parked.member_id)
+                if parked.member_id in member_ids or (member is not None and member.instance_id in instances):
                     other.facts["S9"] = "left"
 
     def settled(self) -> None:
@@ -226,29 +226,29 @@ class Joins(Checker):
 
     def __init__(self, shard: Any) -> None:
         super().__init__(shard)
-        self._asked: set[tuple[str, str]] = set()
+        self._joining: set[tuple[str, str]] = set()
         self._known: dict[str, tuple[ClassicGroupModel, int, set[str]]] = {}
 
     def before(self, call: Call) -> None:
         if isinstance(call.request, JoinGroupRequest):
-            self._asked.add((call.request.group_id, call.request.member_id))
+            self._joining.add((call.request.group_id, call.request.member_id))
 
     def settled(self) -> None:
         for group in self.shard.all_groups():
             if not isinstance(group, ClassicGroupModel):
                 continue
             known = self._known.get(group.group_id)
-            same = known is not None and known[0] is group
-            if known is not None and same and (known[1] == group.generation or group.state is _PREPARING):
+            is_known = known is not None and known[0] is group
+            if known is not None and is_known and (known[1] == group.generation or group.state is _PREPARING):
                 continue
-            new = not same and not group.generation
+            new = not is_known and not group.generation
             self._known[group.group_id] = group, group.generation, set() if new else set(group.members)
-            asked = {one for group_id, one in self._asked if group_id == group.group_id}
-            self._asked = {one for one in self._asked if one[0] != group.group_id}
-            if known is None or not same or group.state is not _COMPLETING:
+            member_ids = {key for group_id, key in self._joining if group_id == group.group_id}
+            self._joining = {key for key in self._joining if key[0] != group.group_id}
+            if known is None or not is_known or group.state is not _COMPLETING:
                 continue
             for member in group.members.values():
-                if member.instance_id is None and member.member_id in known[2] - asked:
+                if member.instance_id is None and member.member_id in known[2] - member_ids:
                     self.wrong(f"{member.member_id} is in generation {group.generation} and never joined it")
             if len(group.members) > self.shard.state.config.group_max_size:
                 self.wrong(f"{group.group_id} has {len(group.members)} members", "S11")
@@ -272,7 +272,7 @@ class StaticRejoin(Checker):
             return
         # What it subscribes to may differ: it is the protocol that counts.
         names = [name for name, _ in group.members[known].protocols]
-        if names == [one.name for one in request.protocols] and self.shard.is_settled:
+        if names == [protocol.name for protocol in request.protocols] and self.shard.is_settled:
             call.facts["S12"] = group, group.generation, group.is_leader(known)
 
     def answered(self, call: Call, response: Any) -> None:
@@ -325,8 +325,8 @@ class CommitsOfMembers(Checker):
             ErrorCode.OFFSET_METADATA_TOO_LARGE,
         }
         for topic in response.topics:
-            for one in topic.partitions:
-                error = one.error_code
+            for partition in topic.partitions:
+                error = partition.error_code
                 if error == expected or error in own:
                     continue
                 if expected == 0 and error and self.shard.handling is call and not call.waited:
@@ -341,9 +341,9 @@ def _commit_error(group: ClassicGroupModel, request: OffsetCommitRequest, genera
     if generation < 0 and group.state is _EMPTY:
         return ErrorCode.NONE
     if generation >= 0 or request.member_id or request.group_instance_id is not None:
-        found = member_error(group, request.member_id, request.group_instance_id)
-        if found is not None:
-            return found
+        error = member_error(group, request.member_id, request.group_instance_id)
+        if error is not None:
+            return error
         if generation != group.generation:
             return ErrorCode.ILLEGAL_GENERATION
     elif group.state is not _EMPTY:

@@ -51,10 +51,10 @@ class OneOwner(OfConsumerGroups):
         for group in self.groups():
             owners: dict[tuple[UUID, int], ConsumerMember] = {}
             for member in group.members.values():
-                for one in (*partitions_of(member.owned), *partitions_of(member.revoking)):
-                    if one in owners:
-                        self.wrong(f"{one} is {owners[one].member_id}'s and {member.member_id}'s")
-                    owners[one] = member
+                for partition in (*partitions_of(member.owned), *partitions_of(member.revoking)):
+                    if partition in owners:
+                        self.wrong(f"{partition} is {owners[partition].member_id}'s and {member.member_id}'s")
+                    owners[partition] = member
             book = dict(group.owners.items())
             if book.keys() != owners.keys():
                 self.wrong(f"{group.group_id} books {sorted(book)}, members have {sorted(owners)}")
@@ -126,33 +126,33 @@ class Targets(OfConsumerGroups):
             if isinstance(record.key, ConsumerGroupTargetAssignmentMetadataKey) and record.value is not None
         }
         for group in self.groups():
-            seen: dict[tuple[UUID, int], str] = {}
+            owners: dict[tuple[UUID, int], str] = {}
             for member_id in group.targets:
-                for one in partitions_of(group.target(member_id)):
-                    if one in seen and {member_id, seen[one]} <= set(group.members):
-                        self.wrong(f"{one} is to be {seen[one]}'s and {member_id}'s")
-                    seen[one] = member_id
+                for partition in partitions_of(group.target(member_id)):
+                    if partition in owners and {member_id, owners[partition]} <= set(group.members):
+                        self.wrong(f"{partition} is to be {owners[partition]}'s and {member_id}'s")
+                    owners[partition] = member_id
             subscriptions = {(member.topics, member.regex or "") for member in group.members.values()}
-            noted = len(subscriptions) == 1 or (
+            is_homogeneous = len(subscriptions) == 1 or (
                 not group.patterns and all(member.topics for member in group.members.values())
             )
-            if group.group_id in computed and noted:
-                self._complete(group, seen)
+            if group.group_id in computed and is_homogeneous:
+                self._complete(group, owners)
 
     def _complete(self, group: ConsumerGroupModel, target: dict[tuple[UUID, int], str]) -> None:
         topics = self.shard.state.topics
-        wanted: dict[tuple[UUID, int], set[str]] = {}
+        subscribers: dict[tuple[UUID, int], set[str]] = {}
         for member in group.members.values():
             resolved = group.resolved.get(member.regex) if member.regex else None
             names = {*member.topics, *(() if resolved is None else resolved.topics)}
             for name in names:
                 topic = topics.find(name)
                 for index in range(0 if topic is None else topic.partitions):
-                    wanted.setdefault((topic.id, index), set()).add(member.member_id)
-        for one, member_id in target.items():
-            if member_id in group.members and member_id not in wanted.get(one, ()):
-                self.wrong(f"{one} is to be {member_id}'s, which does not subscribe to it")
-        missing = [one for one in wanted if one not in target]
+                    subscribers.setdefault((topic.id, index), set()).add(member.member_id)
+        for partition, member_id in target.items():
+            if member_id in group.members and member_id not in subscribers.get(partition, ()):
+                self.wrong(f"{partition} is to be {member_id}'s, which does not subscribe to it")
+        missing = [partition for partition in subscribers if partition not in target]
         if missing:
             self.wrong(f"{group.group_id} has a target without {missing}")
 
@@ -166,18 +166,21 @@ class AtTheTarget(OfConsumerGroups):
     def settled(self) -> None:
         for group in self.groups():
             epoch, stable = group.assignment_epoch, group.epoch == group.assignment_epoch
-            given = {
-                one: member_id
+            assigned = {
+                partition: member_id
                 for member_id in group.targets
                 if member_id in group.members
-                for one in partitions_of(group.target(member_id))
+                for partition in partitions_of(group.target(member_id))
             }
             for member in group.members.values():
                 owned, target = partitions_of(member.owned), partitions_of(group.target(member.member_id))
                 if member.epoch == epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
-                    for one in owned:
-                        if given.get(one, member.member_id) != member.member_id:
-                            self.wrong(f"{member.member_id} owns {one} in epoch {epoch}, {given[one]} shall")
+                    for partition in owned:
+                        if assigned.get(partition, member.member_id) != member.member_id:
+                            self.wrong(
+                                f"{member.member_id} owns {partition} in epoch {epoch}, "
+                                f"{assigned[partition]} shall"
+                            )
                 if member.state is not _STABLE or member.epoch != epoch:
                     stable = False
                 elif owned - target and not self._unsubscribed(group, member, owned - target):
@@ -216,8 +219,8 @@ class Fencing(OfConsumerGroups):
         if request.instance_id is not None:
             holder = group.static_member(request.instance_id)
             if request.member_epoch == 0:
-                held = holder is not None and holder.epoch != LEFT_FOR_NOW and holder.classic is None
-                return ErrorCode.UNRELEASED_INSTANCE_ID if held else None
+                is_held = holder is not None and holder.epoch != LEFT_FOR_NOW and holder.classic is None
+                return ErrorCode.UNRELEASED_INSTANCE_ID if is_held else None
             if holder is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if holder.member_id != request.member_id:
@@ -229,16 +232,18 @@ class Fencing(OfConsumerGroups):
         if epoch <= 0 or epoch == member.epoch:
             return None
         if epoch < member.epoch and epoch == member.previous_epoch and request.topic_partitions is not None:
-            said = {(one.topic_id, index) for one in request.topic_partitions for index in one.partitions}
-            if said <= partitions_of(member.owned):
+            reported = {
+                (topic.topic_id, index) for topic in request.topic_partitions for index in topic.partitions
+            }
+            if reported <= partitions_of(member.owned):
                 return None
         return ErrorCode.FENCED_MEMBER_EPOCH
 
     def answered(self, call: Call, response: Any) -> None:
         expected = call.facts.get("S26")
-        others = (expected, ErrorCode.INVALID_REQUEST, ErrorCode.UNSUPPORTED_ASSIGNOR)
+        accepted = (expected, ErrorCode.INVALID_REQUEST, ErrorCode.UNSUPPORTED_ASSIGNOR)
         full = ErrorCode.GROUP_MAX_SIZE_REACHED
-        if expected is not None and response.error_code not in (*others, full):
+        if expected is not None and response.error_code not in (*accepted, full):
             name = "S32" if expected is ErrorCode.UNRELEASED_INSTANCE_ID else None
             self.wrong(f"{call.request} is answered {response.error_code}, expected {expected!r}", name)
 
@@ -291,11 +296,13 @@ class Answers(OfConsumerGroups):
         owned, epoch = call.facts["S29 after"]
         if response.member_epoch != epoch:
             self.wrong(f"{request.member_id} is given epoch {response.member_epoch}, it is in {epoch}", "S28")
-        given = response.assignment
-        if given is not None:
-            listed = {(one.topic_id, index) for one in given.topic_partitions for index in one.partitions}
-            if listed != owned:
-                self.wrong(f"{request.member_id} is given {listed}, it has {owned}", "S28")
+        assignment = response.assignment
+        if assignment is not None:
+            partitions = {
+                (topic.topic_id, index) for topic in assignment.topic_partitions for index in topic.partitions
+            }
+            if partitions != owned:
+                self.wrong(f"{request.member_id} is given {partitions}, it has {owned}", "S28")
             return
         subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
         full = request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
@@ -336,7 +343,8 @@ class Intervals(OfConsumerGroups):
                 self._computed[key.group_id] = self.shard.now
             elif isinstance(key, ConsumerGroupRegularExpressionKey) and value is not None:
                 raised = any(
-                    isinstance(one, ConsumerGroupMetadataKey) and one.group_id == key.group_id for one in keys
+                    isinstance(other, ConsumerGroupMetadataKey) and other.group_id == key.group_id
+                    for other in keys
                 )
                 if not raised and value.topics:  # type: ignore[union-attr]
                     group = self.shard.consumer(key.group_id)
@@ -380,17 +388,19 @@ class Conversions(Checker):
             members = {member.member_id: member.instance_id for member in group.members.values()}
             native = set()
             if isinstance(group, ConsumerGroupModel):
-                native = {one.member_id for one in group.members.values() if one.classic is None}
+                native = {other.member_id for other in group.members.values() if other.classic is None}
             before = known.get(group.group_id)
             if before is not None and type(before[0]) is not type(group) and before[1]:
                 instances = set(members.values()) - {None}
-                gone = [
-                    one
-                    for one, instance in before[1].items()
-                    if one not in members and instance not in instances and one not in before[2]
+                departed = [
+                    other
+                    for other, instance in before[1].items()
+                    if other not in members and instance not in instances and other not in before[2]
                 ]
-                if gone and not (isinstance(before[0], ClassicGroupModel) and not self._counted(before[0])):
-                    self.wrong(f"{group.group_id} changes its protocol and loses {gone}")
+                if departed and not (
+                    isinstance(before[0], ClassicGroupModel) and not self._counted(before[0])
+                ):
+                    self.wrong(f"{group.group_id} changes its protocol and loses {departed}")
             self._known[group.group_id] = group, members, native
 
     def _counted(self, group: ClassicGroupModel) -> bool:

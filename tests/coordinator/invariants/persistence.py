@@ -48,8 +48,8 @@ class DurableCommits(Checker):
 
     def loaded(self) -> None:
         self._known.clear()
-        for one in self.shard.log:
-            record = one.record if isinstance(one, LogEntry) else one
+        for entry in self.shard.log:
+            record = entry.record if isinstance(entry, LogEntry) else entry
             if isinstance(record, LogRecord):
                 self._note(record)
 
@@ -68,28 +68,33 @@ class DurableCommits(Checker):
         if not isinstance(request, OffsetCommitRequest | TxnOffsetCommitRequest):
             return
         refused = {
-            (topic.name or str(topic.topic_id), one.partition_index)
+            (topic.name or str(topic.topic_id), partition.partition_index)
             if isinstance(request, OffsetCommitRequest)
-            else (topic.name, one.partition_index)
+            else (topic.name, partition.partition_index)
             for topic in response.topics
-            for one in topic.partitions
-            if one.error_code
+            for partition in topic.partitions
+            if partition.error_code
         }
         topics = self.shard.state.topics
         for topic in request.topics:
             name = topic.name
             if call.version >= _TOPIC_IDS and isinstance(request, OffsetCommitRequest):
-                found = topics.find_id(topic.topic_id)
-                if found is None:
+                image = topics.find_id(topic.topic_id)
+                if image is None:
                     continue
-                name = found.name
-            for one in topic.partitions:
+                name = image.name
+            for partition in topic.partitions:
                 label = topic.name or str(getattr(topic, "topic_id", ""))
-                if (label, one.partition_index) in refused or (name, one.partition_index) in refused:
+                if (label, partition.partition_index) in refused or (
+                    name,
+                    partition.partition_index,
+                ) in refused:
                     continue
-                known = self._known.get((request.group_id, name, one.partition_index), ())
-                if one.committed_offset not in known:
-                    self.wrong(f"{request.group_id} {name} {one.partition_index} is answered, not in the log")
+                known = self._known.get((request.group_id, name, partition.partition_index), ())
+                if partition.committed_offset not in known:
+                    self.wrong(
+                        f"{request.group_id} {name} {partition.partition_index} is answered, not in the log"
+                    )
 
 
 class ReplayedState(Checker):
@@ -144,8 +149,8 @@ class ReplayedState(Checker):
                     self._logged.add(record.key.group_id)
         if call is None or not isinstance(call.request, SyncGroupRequest):
             return
-        others = [one for one in self.shard.pending if one is not append]
-        if any(isinstance(record.key, GroupMetadataKey) for one in others for record in one.records):
+        earlier = [pending for pending in self.shard.pending if pending is not append]
+        if any(isinstance(record.key, GroupMetadataKey) for pending in earlier for record in pending.records):
             self._twice.add((call.request.group_id, call.request.generation_id))
 
     def reverted(self) -> None:
@@ -164,7 +169,7 @@ class ReplayedState(Checker):
         state = written_state(self.shard)
         for log in (self.shard.log, compacted(self.shard.log)):
             copy = self.shard.spawn()
-            copy.load([through_bytes(one) for one in log])
+            copy.load([through_bytes(entry) for entry in log])
             replayed = written_state(copy)
             for group in self.shard.all_groups():
                 if not isinstance(group, ClassicGroupModel):
@@ -176,13 +181,13 @@ class ReplayedState(Checker):
                 replayed.pop(group_id, None)
                 state.pop(group_id, None)
             for group in copy.groups.values():
-                gone = group.group_id not in self.shard.state.groups
-                if gone and isinstance(group, ConsumerGroupModel) and group.is_empty:
+                has_ended = group.group_id not in self.shard.state.groups
+                if has_ended and isinstance(group, ConsumerGroupModel) and group.is_empty:
                     replayed.pop(group.group_id, None)
             if replayed != state:
-                only = {key: state.get(key) for key in state if state[key] != replayed.get(key)}
+                differences = {key: state.get(key) for key in state if state[key] != replayed.get(key)}
                 other = {key: replayed[key] for key in replayed if state.get(key) != replayed[key]}
-                self.wrong(f"in memory {only}, replayed {other}", name)
+                self.wrong(f"in memory {differences}, replayed {other}", name)
 
 
 def through_bytes(entry: LogRecord | LogEntry) -> LogRecord | LogEntry:
@@ -200,35 +205,35 @@ def through_bytes(entry: LogRecord | LogEntry) -> LogRecord | LogEntry:
 def compacted(log: Iterable[LogRecord | LogEntry]) -> list[LogRecord | LogEntry]:
     """The last record of each key, without tombstones. What belongs to a transaction stays as it is."""
     log = list(log)
-    if any(isinstance(one, LogEntry) and one.producer_id != -1 for one in log):
+    if any(isinstance(entry, LogEntry) and entry.producer_id != -1 for entry in log):
         return log
     last: dict[bytes, LogRecord | LogEntry] = {}
-    for one in log:
-        record = one.record if isinstance(one, LogEntry) else one
+    for entry in log:
+        record = entry.record if isinstance(entry, LogEntry) else entry
         assert isinstance(record, LogRecord)
         key, value = encode_log_record(record)
         assert key is not None
         last.pop(key, None)
         if value is not None:
-            last[key] = one
+            last[key] = entry
     return list(last.values())
 
 
 def written_state(shard: Shard) -> dict[Any, Any]:
     """What of a shard's state is in its log."""
     state = shard._state
-    found: dict[Any, Any] = {}
+    written: dict[Any, Any] = {}
     for group in state.groups.values():
         if isinstance(group, ConsumerGroupModel):
-            found[group.group_id] = (
+            written[group.group_id] = (
                 group.epoch, group.assignment_epoch, group.assigned_at, group.metadata_hash,
                 {member.member_id: _member(member) for member in group.members.values()},
-                {one: _sets(group.target(one)) for one in group.targets if group.target(one)},
+                {name: _sets(group.target(name)) for name in group.targets if group.target(name)},
                 dict(group.owners.items()), dict(group.static_members.items()),
-                {one: resolved.topics for one, resolved in group.resolved.items()},
+                {name: resolved.topics for name, resolved in group.resolved.items()},
             )  # fmt: skip
         elif group.state is GroupState.STABLE:
-            found[group.group_id] = (
+            written[group.group_id] = (
                 group.generation, group.protocol, group.leader, group.protocol_type,
                 {
                     member.member_id: (member.instance_id, member.assignment, member.session_timeout_ms)
@@ -236,9 +241,14 @@ def written_state(shard: Shard) -> dict[Any, Any]:
                 },
             )  # fmt: skip
     for group_id, offsets in state.offsets.groups.items():
-        for (topic, partition), one in offsets.items():
-            found[group_id, topic, partition] = one.offset, one.metadata, one.committed_at, one.expires_at
-    return found
+        for (topic, partition), name in offsets.items():
+            written[group_id, topic, partition] = (
+                name.offset,
+                name.metadata,
+                name.committed_at,
+                name.expires_at,
+            )
+    return written
 
 
 def _member(member: Any) -> tuple[Any, ...]:
@@ -269,26 +279,26 @@ class PendingTransactions(Checker):
 
     def loaded(self) -> None:
         self._pending.clear()
-        for one in self.shard.log:
-            if isinstance(one, LogEntry):
-                self._note(one)
+        for entry in self.shard.log:
+            if isinstance(entry, LogEntry):
+                self._note(entry)
 
     unloaded = loaded
 
     def confirmed(self, append: Append) -> None:
-        for one in durable(append):
-            self._note(one)
+        for entry in durable(append):
+            self._note(entry)
 
-    def _note(self, one: LogEntry) -> None:
-        record = one.record
+    def _note(self, entry: LogEntry) -> None:
+        record = entry.record
         if isinstance(record, TransactionMarker):
             for pending in self._pending.values():
-                pending.pop(one.producer_id, None)
+                pending.pop(entry.producer_id, None)
         elif isinstance(record.key, OffsetCommitKey):
             key = record.key.group, record.key.topic, record.key.partition
-            if one.producer_id != -1 and record.value is not None:
-                self._pending.setdefault(key, {})[one.producer_id] = record.value.offset  # type: ignore[union-attr]
-            elif record.value is None and one.producer_id == -1:
+            if entry.producer_id != -1 and record.value is not None:
+                self._pending.setdefault(key, {})[entry.producer_id] = record.value.offset  # type: ignore[union-attr]
+            elif record.value is None and entry.producer_id == -1:
                 self._pending.pop(key, None)
 
     def answered(self, call: Call, response: Any) -> None:
@@ -301,13 +311,18 @@ class PendingTransactions(Checker):
             return
         if call.now != self.shard.now:
             return
-        groups = [(one.group_id, one) for one in response.groups] or [(request.group_id, response)]
-        for group_id, one in groups:
-            for topic in one.topics:
-                for found in topic.partitions:
-                    pending = self._pending.get((group_id, topic.name, found.partition_index))
-                    if pending and request.require_stable and not found.error_code and not one.error_code:
-                        self.wrong(f"{group_id} {topic.name} {found.partition_index} is read as stable")
+        groups = [(group.group_id, group) for group in response.groups] or [(request.group_id, response)]
+        for group_id, group in groups:
+            for topic in group.topics:
+                for partition in topic.partitions:
+                    pending = self._pending.get((group_id, topic.name, partition.partition_index))
+                    if (
+                        pending
+                        and request.require_stable
+                        and not partition.error_code
+                        and not group.error_code
+                    ):
+                        self.wrong(f"{group_id} {topic.name} {partition.partition_index} is read as stable")
 
 
 class Expiry(Checker):
@@ -330,11 +345,15 @@ class Expiry(Checker):
     def wrote(self, append: Append, call: Call | None) -> None:
         if call is not None:
             return
-        gone = self._names - set(self.shard.state.topics.names)
+        deleted_topics = self._names - set(self.shard.state.topics.names)
         deleted = {name for call in self.shard.open_calls.values() for name in _deletes(call.request)}
         for record in append.records:
             key = record.key
-            if not isinstance(key, OffsetCommitKey) or record.value is not None or key.topic in gone:
+            if (
+                not isinstance(key, OffsetCommitKey)
+                or record.value is not None
+                or key.topic in deleted_topics
+            ):
                 continue
             if key.group in deleted:
                 continue
@@ -355,11 +374,11 @@ def _deletes(request: Any) -> Iterable[str]:
 def subscribed(group: Any) -> set[str]:
     """What a group with members subscribes to, from what they said."""
     if isinstance(group, ConsumerGroupModel):
-        found = set()
+        topics = set()
         for member in group.members.values():
             resolved = group.resolved.get(member.regex) if member.regex else None
-            found |= {*member.topics, *(() if resolved is None else resolved.topics)}
-        return found
+            topics |= {*member.topics, *(() if resolved is None else resolved.topics)}
+        return topics
     assert isinstance(group, ClassicGroupModel)
     if group.state is not GroupState.STABLE or not group.is_consumer:
         return set()
@@ -390,7 +409,7 @@ class Loading(Checker):
             expected = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         code = getattr(response, "error_code", None)
         codes = {code} if code is not None else {
-            one.error_code for topic in response.topics for one in topic.partitions
+            partition.error_code for topic in response.topics for partition in topic.partitions
         }  # fmt: skip
         if isinstance(call.request, HeartbeatRequest) and expected is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             expected = ErrorCode.NONE

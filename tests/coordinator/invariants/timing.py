@@ -134,11 +134,11 @@ class Sessions(Checker):
         return (
             due is not None
             and due <= self.shard.now + self.SLACK
-            and any(one.classic is not None for one in group.members.values())
+            and any(member.classic is not None for member in group.members.values())
         )
 
     def _note_members(self) -> None:
-        now, found, revoking = self.shard.now, {}, {}
+        now, members, revoking = self.shard.now, {}, {}
         for group in self.shard.all_groups():
             if not isinstance(group, ConsumerGroupModel):
                 continue
@@ -149,14 +149,14 @@ class Sessions(Checker):
                 key = group.group_id, member.member_id
                 if key not in self._members:
                     self._contact[key] = now  # what it asked before it was a member does not count
-                found[key] = self._session(member, least, most, self._members.get(key))
+                members[key] = self._session(member, least, most, self._members.get(key))
                 revokes = member.state is MemberState.UNREVOKED_PARTITIONS and member.epoch != LEFT_FOR_NOW
                 if revokes and member.classic is None:
                     revoking[key] = self._revocation(member, self._revoking.get(key))
-        self._members, self._revoking = found, revoking
-        self._unsure = {key: self._unsure[key] for key in self._unsure if key in found}
-        if len(self._contact) > 4 * len(found) + 64:
-            self._contact = {key: self._contact[key] for key in found}
+        self._members, self._revoking = members, revoking
+        self._unsure = {key: self._unsure[key] for key in self._unsure if key in members}
+        if len(self._contact) > 4 * len(members) + 64:
+            self._contact = {key: self._contact[key] for key in members}
 
     def _session(
         self, member: ConsumerMember, least: int, most: int, known: tuple[int, int] | None
@@ -211,7 +211,7 @@ class ClassicSessions(Checker):
             return
         parks = isinstance(request, JoinGroupRequest | SyncGroupRequest)
         if isinstance(request, OffsetCommitRequest):
-            error = any(one.error_code for topic in response.topics for one in topic.partitions)
+            error = any(partition.error_code for topic in response.topics for partition in topic.partitions)
         else:
             error = response.error_code and response.error_code != ErrorCode.REBALANCE_IN_PROGRESS
         if error or (parks and self.shard.handling is call):
@@ -251,7 +251,7 @@ class ClassicSessions(Checker):
                 self.wrong(f"{member_id} of {group.group_id} is out while its request is parked")
             silent = self.shard.now - self._contact.get((group.group_id, member_id), -1 << 60)
             if state.value == "Stable" and silent < session:
-                limit = max((one.rebalance_timeout_ms for one in group.members.values()), default=0)
+                limit = max((member.rebalance_timeout_ms for member in group.members.values()), default=0)
                 if silent < min(session, limit or session):
                     self.wrong(f"{member_id} of {group.group_id} is out {silent} ms after it was heard of")
 

@@ -167,11 +167,11 @@ class WatchedShard(Shard):
 
     def failed(self, number: int, error: int) -> None:
         self._move()
-        taken = [append for append in self.pending if append.number >= number]
+        reverted = [append for append in self.pending if append.number >= number]
         self.pending = deque(append for append in self.pending if append.number < number)
-        self._out = deque(one for one in self._out if one not in taken)
+        self._out = deque(effect for effect in self._out if effect not in reverted)
         super().failed(number, error)
-        if taken:
+        if reverted:
             for checker in self.checkers:
                 checker.reverted()
         self._look()
@@ -195,9 +195,9 @@ class WatchedShard(Shard):
     def advance(self, now: int) -> bool:
         while (due := self.next_deadline()) is not None and due <= now:
             self._move()
-            done = super().advance(due)
+            is_complete = super().advance(due)
             self._look()
-            if not done:
+            if not is_complete:
                 return False
         return super().advance(now)
 

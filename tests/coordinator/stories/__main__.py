@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from coordwire.timeline import timeline
 from coordwire.timeline.events import GroupEvent, LagMeasured, OffsetCommitted
-from tests.coordinator.stories.compare import EXCUSES
+from tests.coordinator.stories.comparison import EXCUSES
 from tests.coordinator.stories.scripts import Story, play
 
 _FIELDS = (
@@ -26,20 +26,20 @@ def _lines(events: Iterable[GroupEvent]) -> Iterable[str]:
     for event in events:
         if isinstance(event, OffsetCommitted | LagMeasured):
             continue
-        told = [
+        reported = [
             f"{name}={value}" for name in _FIELDS if (value := getattr(event, name, None)) not in (None, "")
         ]
         began = getattr(event, "began_ns", None)
         since = "" if began is None else f" since {began / 1e9 % 10_000:.3f}"
-        yield f"{(event.time_ns or 0) / 1e9 % 10_000:9.3f} {type(event).__name__} {' '.join(told)}{since}"
+        yield f"{(event.time_ns or 0) / 1e9 % 10_000:9.3f} {type(event).__name__} {' '.join(reported)}{since}"
 
 
-def _show(story: Story, told: list[GroupEvent]) -> None:
+def _show(story: Story, reported: list[GroupEvent]) -> None:
     print(story.kind, story.world.config)
-    for line in story.done:
+    for line in story.steps:
         time, text = line.split(" ", 1)
         print(f"{int(time) / 1e3 % 10_000:9.3f} {text}")
-    for name, events in (("coordinator", story.world.events), ("timeline", told)):
+    for name, events in (("coordinator", story.world.events), ("timeline", reported)):
         print(f"--- {name}")
         print("\n".join(_lines(events)))
 
@@ -51,24 +51,24 @@ def main(first: int, count: int) -> int:
     wrong = entries = 0
     for seed in range(first, first + count):
         story = play(seed)
-        told = list(timeline(story.world.entries))
+        reported = list(timeline(story.world.entries))
         entries += len(story.world.entries)
-        compared = story.compare(told)
-        found = list(compared.differences())
+        compared = story.compare(reported)
+        differences = list(compared.differences())
         excused.update(compared.excused)
-        without += not found and not compared.excused
-        wrong += bool(found)
-        kinds.update(one.what for one in found)
+        without += not differences and not compared.excused
+        wrong += bool(differences)
+        kinds.update(difference.problem for difference in differences)
         if count == 1:
-            _show(story, told)
-        if found:
+            _show(story, reported)
+        if differences:
             print(f"## {seed} {story.kind}")
-            for one in found:
-                print(f"   {one.what}: {one.text}")
+            for difference in differences:
+                print(f"   {difference.problem}: {difference.text}")
     print(f"{count} histories, {entries} frames, {wrong} with differences: {dict(kinds.most_common())}")
     print(f"{without} histories without a difference and without an excuse; excused:")
-    for why in EXCUSES:
-        print(f"{excused[why]:6} {why}")
+    for excuse in EXCUSES:
+        print(f"{excused[excuse]:6} {excuse}")
     return 1 if wrong else 0
 
 

@@ -43,32 +43,39 @@ CAUSE_OF: dict[str, Cause] = {
 class Difference(NamedTuple):
     """what: its kind; text: what differs."""
 
-    what: str
+    problem: str
     text: str
 
 
 def cause_of(
     name: str,
     passed: Sequence[RebalanceBegan],
-    found: Sequence[RebalanceEnded],
-    who: set[str],
+    reported: Sequence[RebalanceEnded],
+    member_ids: set[str],
     also: set[Cause],
     excuse: Callable[[str], bool],
 ) -> Iterator[Difference]:
     """also: causes that the coordinator took together with those that passed."""
-    allowed = {cause for one in passed for cause in ALIKE.get(one.cause, {one.cause})} | also
-    told = found[-1]
-    unknown = any(one.cause == "unknown" for one in passed)
-    if allowed and not any(one.cause in allowed for one in found) and told.cause in JOINS and unknown:
+    allowed = {
+        cause for rebalance in passed for cause in ALIKE.get(rebalance.cause, {rebalance.cause})
+    } | also
+    last = reported[-1]
+    unknown = any(rebalance.cause == "unknown" for rebalance in passed)
+    if (
+        allowed
+        and not any(rebalance.cause in allowed for rebalance in reported)
+        and last.cause in JOINS
+        and unknown
+    ):
         excuse(UNWRITTEN)  # a write failed, and a member came before anybody was told so
         return
-    if allowed and not any(one.cause in allowed for one in found):
-        yield Difference("cause", f"{name}: told {told.cause} {told.member_id}; {_causes(passed)}")
+    if allowed and not any(rebalance.cause in allowed for rebalance in reported):
+        yield Difference("cause", f"{name}: told {last.cause} {last.member_id}; {_causes(passed)}")
         return
-    named = {one.member_id for one in found if one.member_id}
-    known = all(one.cause != "unknown" for one in passed)
-    if known and who and named and not who & named:
-        yield Difference("by whom", f"{name}: told {told.cause} {sorted(named)}; {_causes(passed)}")
+    named = {rebalance.member_id for rebalance in reported if rebalance.member_id}
+    known = all(rebalance.cause != "unknown" for rebalance in passed)
+    if known and member_ids and named and not member_ids & named:
+        yield Difference("by whom", f"{name}: told {last.cause} {sorted(named)}; {_causes(passed)}")
 
 
 def begin_of(
@@ -76,11 +83,13 @@ def begin_of(
 ) -> Iterator[Difference]:
     if not passed or first.began_ns is None:
         return
-    own = any(one.cause in ("assignment_changed", "unknown") for one in passed)
+    own = any(rebalance.cause in ("assignment_changed", "unknown") for rebalance in passed)
     late = SHOWN_MS if own else BEGIN_MS
     if not min(begins) - BEGIN_MS * MS <= first.began_ns <= max(begins) + late * MS:
         yield Difference("begin", f"{name}: told from {first.began_ns / 1e9 % 10_000:.3f}; {_causes(passed)}")
 
 
 def _causes(passed: Sequence[RebalanceBegan]) -> str:
-    return "true: " + ", ".join(f"{one.cause} {one.member_id} {at(one)}" for one in passed)
+    return "true: " + ", ".join(
+        f"{rebalance.cause} {rebalance.member_id} {at(rebalance)}" for rebalance in passed
+    )

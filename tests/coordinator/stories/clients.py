@@ -61,14 +61,14 @@ class Client:
         self.member_id = ""
         self.owned: frozenset[Partition] = frozenset()
         self._frozen = False
-        self._kept: list[Callable[[], None]] = []
+        self._postponed: list[Callable[[], None]] = []
 
     # --- processes ---
 
     def later(self, delay: int, action: Callable[[], None]) -> None:
         def due() -> None:
             if self._frozen:
-                self._kept.append(action)
+                self._postponed.append(action)
             elif self.alive:
                 action()
 
@@ -90,8 +90,8 @@ class Client:
 
         def thaw() -> None:
             self._frozen = False
-            kept, self._kept = self._kept, []
-            for action in kept:
+            postponed, self._postponed = self._postponed, []
+            for action in postponed:
                 self.later(0, action)
 
         self.world.after(duration, thaw)
@@ -212,25 +212,25 @@ class ClassicClient(Client):
     def _shares(self, response: Any) -> list[SyncGroupRequestAssignment]:
         """What the leader gives to each: ranges; of what another still has only what that gives up."""
         wants, owners = {}, {}
-        for one in response.members:
-            said = ConsumerProtocolSubscription.decode(one.metadata[2:], version=1)
-            wants[one.member_id] = said.topics
-            for part in said.owned_partitions:
-                owners.update({(part.topic, number): one.member_id for number in part.partitions})
-        target: dict[str, set[Partition]] = {one: set() for one in wants}
+        for name in response.members:
+            subscription = ConsumerProtocolSubscription.decode(name.metadata[2:], version=1)
+            wants[name.member_id] = subscription.topics
+            for part in subscription.owned_partitions:
+                owners.update({(part.topic, number): name.member_id for number in part.partitions})
+        target: dict[str, set[Partition]] = {name: set() for name in wants}
         for topic in sorted({topic for topics in wants.values() for topic in topics}):
-            takers = sorted(one for one, topics in wants.items() if topic in topics)
+            takers = sorted(name for name, topics in wants.items() if topic in topics)
             known = self.world.topics.get(topic)
             for number in range(known.partitions if known else 0):
                 target[takers[number * len(takers) // (known.partitions if known else 1)]].add(
                     (topic, number)
                 )
         if self.cooperative:
-            for one, partitions in target.items():
-                target[one] = {part for part in partitions if owners.get(part, one) == one}
+            for name, partitions in target.items():
+                target[name] = {part for part in partitions if owners.get(part, name) == name}
         return [
-            SyncGroupRequestAssignment(member_id=one, assignment=assignment(names(partitions)))
-            for one, partitions in target.items()
+            SyncGroupRequestAssignment(member_id=name, assignment=assignment(names(partitions)))
+            for name, partitions in target.items()
         ]
 
     def _sync(self, shares: list[SyncGroupRequestAssignment], protocol: str | None) -> None:
@@ -253,12 +253,12 @@ class ClassicClient(Client):
             self._has(response.assignment)
 
     def _has(self, data: bytes) -> None:
-        given: set[Partition] = set()
+        assigned: set[Partition] = set()
         if data:
             read = ConsumerProtocolAssignment.decode(data[2:], version=1)
-            given = {(part.topic, n) for part in read.assigned_partitions for n in part.partitions}
-        revokes = self.cooperative and bool(self.owned - given)
-        self.owned = frozenset(given)
+            assigned = {(part.topic, n) for part in read.assigned_partitions for n in part.partitions}
+        revokes = self.cooperative and bool(self.owned - assigned)
+        self.owned = frozenset(assigned)
         self._joining = False
         if revokes:
             self.later(self.pause(), self._join)
@@ -311,8 +311,10 @@ class ClassicClient(Client):
         if self.instance_id is not None:
             self.die()  # a static member doesn't say that it goes
             return
-        who = MemberIdentity(member_id=self.member_id, group_instance_id=None, reason="the consumer closed")
-        request = LeaveGroupRequest(group_id=self.group_id, members=[who])
+        identity = MemberIdentity(
+            member_id=self.member_id, group_instance_id=None, reason="the consumer closed"
+        )
+        request = LeaveGroupRequest(group_id=self.group_id, members=[identity])
         self.ask(request, self.versions[3], lambda _: self.die())
 
 
@@ -387,7 +389,7 @@ class ConsumerClient(Client):
         if not code:
             self.epoch, self.interval_ms = response.member_epoch, response.heartbeat_interval_ms
             if response.assignment is not None:
-                self._given(response.assignment)
+                self._take_assignment(response.assignment)
             elif self._target is None:
                 self._wait(self.interval_ms)
             else:
@@ -403,10 +405,10 @@ class ConsumerClient(Client):
             self._says = self._reports = self.epoch > 0
             self._wait(self.backoff())
 
-    def _given(self, given: Any) -> None:
+    def _take_assignment(self, assignment: Any) -> None:
         ids = {topic.id: topic.name for topic in self.world.topics.values()}
         target = frozenset(
-            (ids[part.topic_id], n) for part in given.topic_partitions for n in part.partitions
+            (ids[part.topic_id], n) for part in assignment.topic_partitions for n in part.partitions
         )
         if target == self.owned and self._target is None:
             self._reports = True
@@ -435,5 +437,5 @@ class ConsumerClient(Client):
 
 
 def _java_id(text: str) -> str:
-    found = base64.urlsafe_b64encode(UUID(text).bytes).decode().rstrip("=")
-    return "a" + found[1:] if found.startswith("-") else found
+    member_id = base64.urlsafe_b64encode(UUID(text).bytes).decode().rstrip("=")
+    return "a" + member_id[1:] if member_id.startswith("-") else member_id

@@ -23,7 +23,7 @@ class _Steady:
 @dataclass(slots=True)
 class GroupStory:
     joined: list[MemberJoined] = field(default_factory=list)
-    left: list[MemberLeft] = field(default_factory=list)
+    leavers: list[MemberLeft] = field(default_factory=list)
     steady: list[_Steady] = field(default_factory=list)
     ended: list[RebalanceEnded] = field(default_factory=list)
     members: set[str] = field(default_factory=set)
@@ -33,35 +33,35 @@ class GroupStory:
 
 def story(events: Iterable[GroupEvent], reloaded: Sequence[tuple[int, set[str]]] = ()) -> GroupStory:
     """reloaded: when a coordinator loaded the group, and who is in by the log."""
-    found = GroupStory()
+    story_of_group = GroupStory()
     loads = list(reversed(reloaded))
     for event in events:
         while loads and loads[-1][0] <= ns(event):
-            found.members = set(loads.pop()[1])
+            story_of_group.members = set(loads.pop()[1])
         if isinstance(event, MemberJoined):
-            found.joined.append(event)
+            story_of_group.joined.append(event)
             if event.instance_id is not None:
-                before = found.instances.get(event.instance_id, event.member_id)
-                found.members.discard(before)
-                found.instances[event.instance_id] = event.member_id
-            found.members.add(event.member_id)
+                before = story_of_group.instances.get(event.instance_id, event.member_id)
+                story_of_group.members.discard(before)
+                story_of_group.instances[event.instance_id] = event.member_id
+            story_of_group.members.add(event.member_id)
         elif isinstance(event, MemberLeft):
-            found.left.append(event)
+            story_of_group.leavers.append(event)
             if event.how != "left_for_now":
-                found.members.discard(event.member_id)
+                story_of_group.members.discard(event.member_id)
         elif isinstance(event, RebalanceBegan):
-            found.open.append(event)
+            story_of_group.open.append(event)
         elif isinstance(event, RebalanceEnded):
-            found.ended.append(event)
+            story_of_group.ended.append(event)
             if event.outcome in ("steady", "empty"):
-                found.steady.append(_Steady(event, found.open))
-                found.open = []
-    return found if not loads else replace(found, members=set(loads[0][1]))
+                story_of_group.steady.append(_Steady(event, story_of_group.open))
+                story_of_group.open = []
+    return story_of_group if not loads else replace(story_of_group, members=set(loads[0][1]))
 
 
 def kind_at(events: Iterable[GroupEvent], when_ns: int) -> str | None:
     """What a group was at a time, by the last event that says it."""
-    kinds = [getattr(one, "kind", None) for one in events if ns(one) <= when_ns]
+    kinds = [getattr(event, "kind", None) for event in events if ns(event) <= when_ns]
     return next(filter(None, reversed(kinds)), None)
 
 
@@ -69,8 +69,8 @@ def ns(event: GroupEvent) -> int:
     return event.time_ns or 0
 
 
-def apart(one: GroupEvent, other: GroupEvent) -> float:
-    return abs(ns(one) - ns(other)) / MS
+def apart(first: GroupEvent, second: GroupEvent) -> float:
+    return abs(ns(first) - ns(second)) / MS
 
 
 def at(event: GroupEvent) -> str:

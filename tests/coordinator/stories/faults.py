@@ -19,13 +19,13 @@ from unittest.mock import patch
 
 from coordwire.timeline import timeline
 from coordwire.timeline.events import Cause, GroupEvent, MemberJoined, MemberLeft, RebalanceEnded
-from coordwire.timeline.from_wire.classic import ClassicGroup
+from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
-from coordwire.timeline.from_wire.modern_silence import ModernSilence
+from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
 from coordwire.timeline.group import Group
 from coordwire.timeline.rebalance import Why
-from tests.coordinator.stories.compare import KEEPS_GENERATION
+from tests.coordinator.stories.comparison import KEEPS_GENERATION
 from tests.coordinator.stories.scripts import LENGTH, Story, play
 from tests.coordinator.stories.world import MS, START
 
@@ -45,8 +45,8 @@ def _steady(event: GroupEvent) -> bool:
     return steady and getattr(event, "cause", "") not in KEEPS_GENERATION
 
 
-def _left(*how: str) -> Callable[[GroupEvent], bool]:
-    return lambda event: isinstance(event, MemberLeft) and event.how in how
+def _leaves(*kinds: str) -> Callable[[GroupEvent], bool]:
+    return lambda event: isinstance(event, MemberLeft) and event.how in kinds
 
 
 def _later(event: Any) -> Changed:
@@ -59,21 +59,21 @@ def _other_cause(event: Any) -> Changed:
 
 
 def _fewer_partitions(event: Any) -> Changed:
-    first, *others = [one for one in event.assignments if one.partitions]
-    without = [one for one in event.assignments if not one.partitions]
-    return [replace(event, assignments=(first._replace(partitions=first.partitions[1:]), *others, *without))]
+    first, *further = [share for share in event.assignments if share.partitions]
+    without = [share for share in event.assignments if not share.partitions]
+    return [replace(event, assignments=(first._replace(partitions=first.partitions[1:]), *further, *without))]
 
 
 EVENT_FAULTS: dict[str, tuple[Callable[[GroupEvent], bool], Callable[[Any], Changed]]] = {
     "a member is never seen joining": (lambda event: isinstance(event, MemberJoined), lambda event: []),
-    "a member that left never goes": (_left("left"), lambda event: []),
-    "a member that fell silent never goes": (_left("session_timeout", "not_rejoined"), lambda event: []),
-    "a member that fell silent goes 3 s later": (_left("session_timeout", "not_rejoined"), _later),
+    "a member that left never goes": (_leaves("left"), lambda event: []),
+    "a member that fell silent never goes": (_leaves("session_timeout", "not_rejoined"), lambda event: []),
+    "a member that fell silent goes 3 s later": (_leaves("session_timeout", "not_rejoined"), _later),
     "a member that fell silent is said to leave": (
-        _left("session_timeout"), lambda event: [replace(event, how="left")],
+        _leaves("session_timeout"), lambda event: [replace(event, how="left")],
     ),
     "a member that left is said to fall silent": (
-        _left("left"), lambda event: [replace(event, how="session_timeout")],
+        _leaves("left"), lambda event: [replace(event, how="session_timeout")],
     ),
     "a member goes that stays": (
         lambda event: isinstance(event, MemberJoined),
@@ -103,7 +103,7 @@ EVENT_FAULTS: dict[str, tuple[Callable[[GroupEvent], bool], Callable[[Any], Chan
         lambda event: [replace(event, members=event.members[1:])],
     ),
     "a generation's member has a partition less": (
-        lambda event: _steady(event) and any(one.partitions for one in getattr(event, "assignments", ())),
+        lambda event: _steady(event) and any(share.partitions for share in getattr(event, "assignments", ())),
         _fewer_partitions,
     ),
 }  # fmt: skip
@@ -113,33 +113,33 @@ EVENT_FAULTS: dict[str, tuple[Callable[[GroupEvent], bool], Callable[[Any], Chan
 def found_by_event(name: str, story: Story) -> Verdict:
     """What becomes of this fault in a history's comparison."""
     may_change, change = EVENT_FAULTS[name]
-    told = list(timeline(story.world.entries))
-    compared = story.compare(told)
+    reported = list(timeline(story.world.entries))
+    compared = story.compare(reported)
     answered = compared.answered
     middle = range((START + LENGTH // 10) * MS, (START + LENGTH // 2) * MS)
     places = [
-        number for number, event in enumerate(told)
+        number for number, event in enumerate(reported)
         if may_change(event) and (event.time_ns or 0) in middle
         and getattr(event, "member_id", None) in {*answered, None, ""}
     ]  # fmt: skip
-    if not places or not compared.whole:
+    if not places or not compared.is_whole:
         return "not planted"
     place = random.Random(story.seed).choice(places)
-    changed = story.compare([*told[:place], *change(told[place]), *told[place + 1 :]])
+    changed = story.compare([*reported[:place], *change(reported[place]), *reported[place + 1 :]])
     if next(iter(changed.differences()), None) is not None:
         return "found"
     list(compared.differences())
     return "excused" if changed.excused != compared.excused else "not seen"
 
 
-def _differs(story: Story, told: Sequence[GroupEvent]) -> bool:
-    return next(iter(story.compare(told).differences()), None) is not None
+def _differs(story: Story, reported: Sequence[GroupEvent]) -> bool:
+    return next(iter(story.compare(reported).differences()), None) is not None
 
 
 # --- rules ---
 
 
-def _nothing(*args: Any, **named: Any) -> None:
+def _do_nothing(*args: Any, **named: Any) -> None:
     return None
 
 
@@ -149,19 +149,19 @@ def _unknown(*args: Any, **named: Any) -> Why:
 
 RULE_FAULTS: dict[str, tuple[object, str, Any]] = {
     "causes of JoinGroups are forgotten": (
-        sys.modules["coordwire.timeline.from_wire.classic_joins"], "of_join", _unknown,
+        sys.modules["coordwire.timeline.from_wire.classic_group"], "of_join", _unknown,
     ),
     "causes of first heartbeats are forgotten": (
-        sys.modules["coordwire.timeline.from_wire.modern"], "of_first_heartbeat", _unknown,
+        sys.modules["coordwire.timeline.from_wire.modern_group"], "of_first_heartbeat", _unknown,
     ),
-    "a classic member that is unknown stays": (ClassicGroup, "_unknown", _nothing),
-    "members that a generation doesn't list stay": (ClassicGroup, "_drop_missing", _nothing),
-    "sessions of KIP-848 never end": (ModernSilence, "over", _nothing),
-    "a move begins no session anew": (Group, "unavailable", _nothing),
+    "a classic member that is unknown stays": (ClassicGroup, "_unknown", _do_nothing),
+    "members that a generation doesn't list stay": (ClassicGroup, "_drop_missing", _do_nothing),
+    "sessions of KIP-848 never end": (ModernGroup, "over", _do_nothing),
+    "a move begins no session anew": (Group, "unavailable", _do_nothing),
     "timers are not replayed": (ClassicGroup, "_departures", lambda *args: {}),
-    "a group that converts keeps who is out": (ClassicGroup, "over_by", _nothing),
-    "a member that leaves isn't taken out": (ConsumerGroup, "_leaves", _nothing),
-    "a session that ends begins nothing": (ModernSilence, "departed", _nothing),
+    "a group that converts keeps who is out": (ClassicGroup, "over_by", _do_nothing),
+    "a member that leaves isn't taken out": (ConsumerGroup, "_leaves", _do_nothing),
+    "a session that ends begins nothing": (ModernGroup, "departed", _do_nothing),
     "partitions without an owner don't count": (
         Reconciliation, "is_complete", property(lambda self: self.even_since is not None),
     ),
@@ -174,8 +174,8 @@ RULE_FAULTS: dict[str, tuple[object, str, Any]] = {
 
 @contextmanager
 def _planted(name: str) -> Iterator[None]:
-    where, attribute, value = RULE_FAULTS[name]
-    with patch.object(where, attribute, value):
+    owner, attribute, value = RULE_FAULTS[name]
+    with patch.object(owner, attribute, value):
         yield
 
 
@@ -193,8 +193,8 @@ def main(first: int, count: int) -> int:
         events.update((name, found_by_event(name, story)) for name in EVENT_FAULTS)
         rules.update(name for name in RULE_FAULTS if found_by_rule(name, story))
     for name in EVENT_FAULTS:
-        found, excused, unseen = (events[name, one] for one in ("found", "excused", "not seen"))
-        print(f"{found:5} of {found + excused + unseen:5}, {excused:4} excused, {unseen:4} not seen: {name}")
+        counts = [events[name, outcome] for outcome in ("found", "excused", "not seen")]
+        print(f"{counts[0]:5} of {sum(counts):5}, {counts[1]:4} excused, {counts[2]:4} not seen: {name}")
     for name in RULE_FAULTS:
         print(f"{rules[name]:5} of {count:5} histories: {name}")
     missed = [name for name in EVENT_FAULTS if not events[name, "found"]]

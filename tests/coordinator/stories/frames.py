@@ -10,14 +10,22 @@ from coordwire.enums import ErrorCode
 from coordwire.versions import ApiKey
 from tests.coordinator.stories.events import MS
 
-__all__ = ["answered", "asked", "failed_upgrades", "failures", "refused_leaving", "subscribed", "synced"]
+__all__ = [
+    "answered",
+    "failed_upgrades",
+    "failures",
+    "refused_leaving",
+    "request_times",
+    "subscribed",
+    "synced",
+]
 
 _ASK = ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.CONSUMER_GROUP_HEARTBEAT
 
 
 def answered(entries: Iterable[Entry]) -> set[str]:
     """Members that were answered as such: others nobody can know."""
-    found = set()
+    member_ids = set()
     for entry in entries:
         if not isinstance(entry, FrameEntry) or entry.request is None:
             continue
@@ -26,11 +34,11 @@ def answered(entries: Iterable[Entry]) -> set[str]:
         beaten = entry.api_key == ApiKey.HEARTBEAT and code == ErrorCode.REBALANCE_IN_PROGRESS
         if code and not beaten:
             continue
-        for one in (message, request):
-            member_id = getattr(one, "member_id", None)
+        for message_part in (message, request):
+            member_id = getattr(message_part, "member_id", None)
             if member_id:
-                found.add(member_id)
-    return found
+                member_ids.add(member_id)
+    return member_ids
 
 
 def failures(entries: Iterable[Entry]) -> Iterator[int]:
@@ -44,7 +52,7 @@ def _codes(entry: FrameEntry) -> Iterator[int]:
     message: Any = entry.message
     yield getattr(message, "error_code", 0)
     if entry.api_key == ApiKey.OFFSET_COMMIT and entry.request is not None:
-        yield from (one.error_code for topic in message.topics for one in topic.partitions)
+        yield from (partition.error_code for topic in message.topics for partition in topic.partitions)
 
 
 def refused_leaving(
@@ -61,8 +69,8 @@ def refused_leaving(
         if getattr(request, "member_epoch", 0) < 0:
             yield request.member_id, (entry.time_ns or 0, True)
         elif entry.api_key == ApiKey.LEAVE_GROUP:
-            for one in (request, *request.members):
-                yield getattr(one, "member_id", ""), (entry.time_ns or 0, is_modern(entry.time_ns or 0))
+            for item in (request, *request.members):
+                yield getattr(item, "member_id", ""), (entry.time_ns or 0, is_modern(entry.time_ns or 0))
 
 
 def failed_upgrades(entries: Iterable[Entry]) -> dict[str, int]:
@@ -77,16 +85,16 @@ def failed_upgrades(entries: Iterable[Entry]) -> dict[str, int]:
             failed.add(entry.time_ns)
         elif entry.api_key == ApiKey.JOIN_GROUP and code == ErrorCode.REBALANCE_IN_PROGRESS:
             joins[request.member_id] = entry.time_ns or 0
-    return {name: when for name, when in joins.items() if when in failed}
+    return {name: time_ns for name, time_ns in joins.items() if time_ns in failed}
 
 
-def asked(entries: Iterable[Entry]) -> dict[str, list[int]]:
+def request_times(entries: Iterable[Entry]) -> dict[str, list[int]]:
     """When each member sent such requests."""
-    found: dict[str, list[int]] = {}
+    times: dict[str, list[int]] = {}
     for entry in entries:
         if isinstance(entry, FrameEntry) and entry.request is None and entry.api_key in _ASK:
-            found.setdefault(getattr(entry.message, "member_id", ""), []).append(entry.time_ns or 0)
-    return found
+            times.setdefault(getattr(entry.message, "member_id", ""), []).append(entry.time_ns or 0)
+    return times
 
 
 def subscribed(entries: Iterable[Entry]) -> Iterator[tuple[int, str]]:
@@ -94,16 +102,16 @@ def subscribed(entries: Iterable[Entry]) -> Iterator[tuple[int, str]]:
     for entry in entries:
         if isinstance(entry, FrameEntry) and entry.request is None:
             message: Any = entry.message
-            said = getattr(message, "subscribed_topic_names", None) is not None
-            if said or entry.api_key == ApiKey.JOIN_GROUP:
+            has_names = getattr(message, "subscribed_topic_names", None) is not None
+            if has_names or entry.api_key == ApiKey.JOIN_GROUP:
                 yield entry.time_ns or 0, message.member_id
 
 
 def synced(entries: Iterable[Entry]) -> dict[int | None, int]:
     """When the last member had its assignment, by generation."""
-    found: dict[int | None, int] = {}
+    counts: dict[int | None, int] = {}
     for entry in entries:
         if isinstance(entry, FrameEntry) and entry.api_key == ApiKey.SYNC_GROUP and entry.request is not None:
             request: Any = entry.request.message
-            found[request.generation_id] = entry.time_ns or 0
-    return found
+            counts[request.generation_id] = entry.time_ns or 0
+    return counts

@@ -20,10 +20,10 @@ from tests.coordinator.stories.excuses import (
 )
 from tests.coordinator.stories.frames import (
     answered,
-    asked,
     failed_upgrades,
     failures,
     refused_leaving,
+    request_times,
     subscribed,
     synced,
 )
@@ -56,7 +56,7 @@ class MemberComparison:
         self,
         entries: Sequence[Entry],
         events: Iterable[GroupEvent],
-        told: Iterable[GroupEvent],
+        reported: Iterable[GroupEvent],
         *,
         shifted: Iterable[int] = (),
         reloaded: Sequence[tuple[int, set[str]]] = (),
@@ -65,30 +65,30 @@ class MemberComparison:
         self.excused: Counter[str] = Counter()
         self.end = max((entry.time_ns or 0 for entry in entries if isinstance(entry, FrameEntry)), default=0)
         events = list(events)
-        refused = dict(refused_leaving(entries, lambda when: kind_at(events, when) == "consumer"))
-        cut = min((when for when, modern in refused.values() if modern), default=self.end)
+        refused = dict(refused_leaving(entries, lambda time_ns: kind_at(events, time_ns) == "consumer"))
+        cut = min((time_ns for time_ns, modern in refused.values() if modern), default=self.end)
         self.truth = story(
-            (one for one in events if ns(one) <= cut), [one for one in reloaded if one[0] <= cut]
+            (event for event in events if ns(event) <= cut), [event for event in reloaded if event[0] <= cut]
         )
-        self.told = story(one for one in told if ns(one) <= cut)
+        self.reported = story(event for event in reported if ns(event) <= cut)
         self.reloaded = reloaded
-        self.whole, self.end = cut == self.end, cut
+        self.is_whole, self.end = cut == self.end, cut
         self.refused = set(refused)
-        if not self.whole:
+        if not self.is_whole:
             self._excuse(REFUSED)
-        seen = [one for one in entries if isinstance(one, FrameEntry) and (one.time_ns or 0) <= cut]
-        self.answered = answered(seen)
-        self.clients = {one.member_id: one.client_id for one in self.truth.joined}
+        frames = [event for event in entries if isinstance(event, FrameEntry) and (event.time_ns or 0) <= cut]
+        self.answered = answered(frames)
+        self.clients = {event.member_id: event.client_id for event in self.truth.joined}
         self.murky = session_ms + DEPARTURE_MS
         self.marks = [*shifted, *failures(entries)]
         self.synced = synced(entries)
-        self.asked = asked(entries)
+        self.request_times = request_times(entries)
         self.failed_upgrades = failed_upgrades(entries)
         self.subscribed = list(subscribed(entries))
-        self.replaced = {one.member_id for one in self.truth.left if one.how == "fenced"}
+        self.replaced = {event.member_id for event in self.truth.leavers if event.how == "fenced"}
 
-    def _excuse(self, why: str) -> bool:
-        self.excused[why] += 1
+    def _excuse(self, excuse: str) -> bool:
+        self.excused[excuse] += 1
         return True
 
     def _murky(self, event: GroupEvent) -> bool:
@@ -99,120 +99,142 @@ class MemberComparison:
     # --- members ---
 
     def _joined(self) -> Iterator[Difference]:
-        told = {one.member_id for one in self.told.joined}
-        true = {one.member_id for one in self.truth.joined}
-        for one in self.truth.joined:
-            if one.member_id in told or (one.member_id not in self.answered and self._excuse(NEVER_ANSWERED)):
+        reported = {event.member_id for event in self.reported.joined}
+        true = {event.member_id for event in self.truth.joined}
+        for event in self.truth.joined:
+            if event.member_id in reported or (
+                event.member_id not in self.answered and self._excuse(NEVER_ANSWERED)
+            ):
                 continue
-            yield Difference("joined", f"{one.member_id} joined at {at(one)}, which isn't told")
-        for one in self.told.joined:
-            if one.member_id not in true and not (self.failed_after(one) and self._excuse(TAKEN_BACK)):
-                yield Difference("joined falsely", f"{one.member_id} is told at {at(one)}, and never was in")
+            yield Difference("joined", f"{event.member_id} joined at {at(event)}, which isn't told")
+        for event in self.reported.joined:
+            if event.member_id not in true and not (self.failed_after(event) and self._excuse(TAKEN_BACK)):
+                yield Difference(
+                    "joined falsely", f"{event.member_id} is told at {at(event)}, and never was in"
+                )
 
     def failed_after(self, event: GroupEvent) -> bool:
         """Whether the log could not be written just after something."""
         return any(0 <= mark - ns(event) / MS <= NEAR_MS for mark in self.marks)
 
-    def _left(self) -> Iterator[Difference]:
-        for one in self.truth.left:
-            if one.how == "fenced" or one.member_id not in self.answered or ns(one) > self.end:
+    def _compare_leavers(self) -> Iterator[Difference]:
+        for event in self.truth.leavers:
+            if event.how == "fenced" or event.member_id not in self.answered or ns(event) > self.end:
                 continue
-            same = [other for other in self.told.left if other.member_id == one.member_id]
-            near = [other for other in same if apart(one, other) <= DEPARTURE_MS]
-            if any(other.how in HOW[one.how] for other in near) or self._left_unseen(one, same):
+            matches = [other for other in self.reported.leavers if other.member_id == event.member_id]
+            near = [other for other in matches if apart(event, other) <= DEPARTURE_MS]
+            if any(other.how in HOW[event.how] for other in near) or self._is_unseen(event, matches):
                 continue
             if near:
-                yield Difference(f"left {one.how}", f"{one.member_id} at {at(one)}: told as {near[0].how}")
+                yield Difference(
+                    f"left {event.how}", f"{event.member_id} at {at(event)}: told as {near[0].how}"
+                )
             else:
-                times = ", ".join(f"{other.how} {at(other)}" for other in same) or "nothing"
-                yield Difference(f"left {one.how}", f"{one.member_id} went at {at(one)}; told: {times}")
-        for one in self.told.left:
-            same = [other for other in self.truth.left if other.member_id == one.member_id]
-            if any(apart(one, other) <= DEPARTURE_MS for other in same) or self._comes_again(one):
+                times = ", ".join(f"{other.how} {at(other)}" for other in matches) or "nothing"
+                yield Difference(f"left {event.how}", f"{event.member_id} went at {at(event)}; told: {times}")
+        for event in self.reported.leavers:
+            matches = [other for other in self.truth.leavers if other.member_id == event.member_id]
+            if any(apart(event, other) <= DEPARTURE_MS for other in matches) or self._comes_again(event):
                 continue
-            if one.member_id in self.refused or any(self._left_unseen(other, [one]) for other in same):
+            if event.member_id in self.refused or any(self._is_unseen(other, [event]) for other in matches):
                 continue
-            if one.inferred and (self._murky(one) and self._excuse(SHIFTED)):
+            if event.inferred and (self._murky(event) and self._excuse(SHIFTED)):
                 continue
-            if one.inferred and self._goes_as_its_heir(one) and self._excuse(NEVER_ANSWERED):
+            if event.inferred and self._goes_as_its_heir(event) and self._excuse(NEVER_ANSWERED):
                 continue
-            times = ", ".join(f"{other.how} {at(other)}" for other in same) or "it stayed"
-            yield Difference(f"left falsely {one.how}", f"{one.member_id} told at {at(one)}; true: {times}")
+            times = ", ".join(f"{other.how} {at(other)}" for other in matches) or "it stayed"
+            yield Difference(
+                f"left falsely {event.how}", f"{event.member_id} told at {at(event)}; true: {times}"
+            )
 
-    def _left_unseen(self, gone: MemberLeft, told: Sequence[MemberLeft]) -> bool:
+    def _is_unseen(self, leaver: MemberLeft, reported: Sequence[MemberLeft]) -> bool:
         """Whether no frame shows how and when a member went. told: what is told of it."""
-        if gone.member_id in self.refused:
+        if leaver.member_id in self.refused:
             return self._excuse(REFUSED)
-        if gone.how not in BY_SILENCE:
+        if leaver.how not in BY_SILENCE:
             return False
-        since = self.failed_upgrades.get(gone.member_id)
-        if gone.how == "not_rejoined" and since is not None and self._asked_nothing(gone, since):
+        since = self.failed_upgrades.get(leaver.member_id)
+        if leaver.how == "not_rejoined" and since is not None and self._is_silent(leaver, since):
             return self._excuse(OUTLIVED)
-        late = any(ns(gone) < mark * MS < ns(other) for mark in self.marks for other in told)
-        if late or self._murky(gone):
+        late = any(ns(leaver) < mark * MS < ns(other) for mark in self.marks for other in reported)
+        if late or self._murky(leaver):
             return self._excuse(SHIFTED)
-        if self._beside_unseen(gone):
+        if self._beside_unseen(leaver):
             return self._excuse(NEVER_ANSWERED)
-        return self._returned(gone) and self._excuse(BACK)
+        return self._returned(leaver) and self._excuse(BACK)
 
-    def _asked_nothing(self, gone: MemberLeft, since: int) -> bool:
+    def _is_silent(self, leaver: MemberLeft, since: int) -> bool:
         """Whether a member sent nothing from then until it went."""
-        return since <= ns(gone) and not any(since < at <= ns(gone) for at in self.asked[gone.member_id])
+        return since <= ns(leaver) and not any(
+            since < at <= ns(leaver) for at in self.request_times[leaver.member_id]
+        )
 
-    def _beside_unseen(self, gone: MemberLeft) -> bool:
+    def _beside_unseen(self, leaver: MemberLeft) -> bool:
         """Whether a member that was never answered was in, so that others waited for it."""
-        unseen = {one.member_id: ns(one) for one in self.truth.joined if one.member_id not in self.answered}
-        left = {one.member_id: ns(one) for one in self.truth.left}
+        unseen = {
+            event.member_id: ns(event) for event in self.truth.joined if event.member_id not in self.answered
+        }
+        leaving_times = {event.member_id: ns(event) for event in self.truth.leavers}
         return any(
-            since <= ns(gone) and left.get(name, self.end) >= ns(gone) - self.murky * MS
+            since <= ns(leaver) and leaving_times.get(name, self.end) >= ns(leaver) - self.murky * MS
             for name, since in unseen.items()
         )
 
-    def _returned(self, gone: MemberLeft) -> bool:
+    def _returned(self, leaver: MemberLeft) -> bool:
         """Whether a static member was back before anything showed that it had been removed."""
-        return gone.instance_id is not None and any(
-            one.instance_id == gone.instance_id and one.rejoined and ns(one) > ns(gone)
-            for one in self.told.joined
+        return leaver.instance_id is not None and any(
+            event.instance_id == leaver.instance_id and event.rejoined and ns(event) > ns(leaver)
+            for event in self.reported.joined
         )
 
-    def _goes_as_its_heir(self, gone: MemberLeft) -> bool:
+    def _goes_as_its_heir(self, leaver: MemberLeft) -> bool:
         """Whether another was in a static member's place, never answered, and went as that is said to."""
-        fenced = [one for one in self.truth.left if one.member_id == gone.member_id and one.how == "fenced"]
+        fenced = [
+            event
+            for event in self.truth.leavers
+            if event.member_id == leaver.member_id and event.how == "fenced"
+        ]
         heirs = {
-            one.member_id for one in self.truth.joined
-            for old in fenced if one.instance_id == old.instance_id and ns(one) == ns(old)
+            event.member_id for event in self.truth.joined
+            for old in fenced if event.instance_id == old.instance_id and ns(event) == ns(old)
         } - self.answered  # fmt: skip
         return any(
-            one.member_id in heirs and apart(one, gone) <= DEPARTURE_MS and gone.how in HOW[one.how]
-            for one in self.truth.left
+            event.member_id in heirs and apart(event, leaver) <= DEPARTURE_MS and leaver.how in HOW[event.how]
+            for event in self.truth.leavers
         )
 
-    def _comes_again(self, gone: MemberLeft) -> bool:
-        return gone.how == "fenced" and any(
-            one.member_id == gone.member_id and ns(one) >= ns(gone) for one in self.told.joined
+    def _comes_again(self, leaver: MemberLeft) -> bool:
+        return leaver.how == "fenced" and any(
+            event.member_id == leaver.member_id and ns(event) >= ns(leaver) for event in self.reported.joined
         )
 
     def _came_back_by_a_move(self, member_id: str) -> bool:
         """Whether the log had a member that had left, as both stories have it, when it was loaded."""
-        left = [
-            [one for one in events if one.member_id == member_id and one.how == "left"]
-            for events in (self.truth.left, self.told.left)
+        leavings = [
+            [event for event in events if event.member_id == member_id and event.how == "left"]
+            for events in (self.truth.leavers, self.reported.leavers)
         ]
-        return all(left) and any(
-            member_id in members and all(ns(one) < when for events in left for one in events)
-            for when, members in self.reloaded
+        return all(leavings) and any(
+            member_id in members and all(ns(event) < time_ns for events in leavings for event in events)
+            for time_ns, members in self.reloaded
         )
 
     def _at_the_end(self) -> Iterator[Difference]:
-        told = self.told.members - self.replaced
+        reported = self.reported.members - self.replaced
         late = self.end - NEAR_MS * MS
-        unseen = {one.member_id for one in self.truth.left if ns(one) > late} | self.refused
-        perhaps = {one.member_id for one in self.told.left if one.inferred and self._murky(one)}
-        missing = (self.truth.members & self.answered) - told - perhaps
-        missing -= {one for one in missing if self._came_back_by_a_move(one) and self._excuse(FORGOTTEN)}
-        silent = [one for one in self.truth.left if one.how in BY_SILENCE and one.member_id in told]
-        unseen |= {one.member_id for one in silent if self._murky(one) and self._excuse(SHIFTED)}
-        false = told - self.truth.members - unseen
+        unseen = {event.member_id for event in self.truth.leavers if ns(event) > late} | self.refused
+        perhaps = {
+            event.member_id for event in self.reported.leavers if event.inferred and self._murky(event)
+        }
+        missing = (self.truth.members & self.answered) - reported - perhaps
+        missing -= {
+            event for event in missing if self._came_back_by_a_move(event) and self._excuse(FORGOTTEN)
+        }
+        silent = [
+            event for event in self.truth.leavers if event.how in BY_SILENCE and event.member_id in reported
+        ]
+        unseen |= {event.member_id for event in silent if self._murky(event) and self._excuse(SHIFTED)}
+        false = reported - self.truth.members - unseen
         if missing:
             yield Difference("in at the end", f"{sorted(missing)} are in, which isn't told")
         if false:

@@ -9,7 +9,7 @@ from functools import partial
 from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig
 from coordwire.timeline.events import GroupEvent
 from tests.coordinator.stories.clients import ClassicClient, Client, ConsumerClient
-from tests.coordinator.stories.compare import Comparison
+from tests.coordinator.stories.comparison import Comparison
 from tests.coordinator.stories.world import World
 
 __all__ = ["KINDS", "Story", "play"]
@@ -49,7 +49,7 @@ class Story:
         self.interval_ms = self.random.choice([500, 1_000, 2_000])
         self.rebalance_ms = self.random.choice([5_000, 20_000, 60_000])
         self.clients: list[Client] = []
-        self.done: list[str] = []
+        self.steps: list[str] = []
         self._names = 0
         self._newer = False
 
@@ -81,7 +81,7 @@ class Story:
         return self.random.choice([["orders"], ["orders", "payments"], ["orders", "payments"]])
 
     def note(self, text: str) -> None:
-        self.done.append(f"{self.world.now} {text}")
+        self.steps.append(f"{self.world.now} {text}")
 
     def start(self) -> None:
         if len(self._alive()) < MOST:
@@ -89,7 +89,7 @@ class Story:
             self._add(static)
 
     def _alive(self) -> list[Client]:
-        return [one for one in self.clients if one.alive and not one.leaving]
+        return [client for client in self.clients if client.alive and not client.leaving]
 
     def _pick(self) -> Client | None:
         alive = self._alive()
@@ -158,13 +158,13 @@ class Story:
             client.leave()
             self.world.after(400, lambda: self._add(client.instance_id, list(client.topics) or None))
 
-    def compare(self, told: Iterable[GroupEvent]) -> Comparison:
+    def compare(self, reported: Iterable[GroupEvent]) -> Comparison:
         """told: what the timeline made of this story's capture."""
         session_ms = max(self.session_ms, self.world.config.consumer.session_timeout_ms)
         world = self.world
         shifted = [*world.loaded, *world.failed]
         return Comparison(
-            world.entries, world.events, told, shifted=shifted, reloaded=world.reloaded,
+            world.entries, world.events, reported, shifted=shifted, reloaded=world.reloaded,
             session_ms=session_ms,
         )  # fmt: skip
 

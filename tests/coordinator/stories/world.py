@@ -60,7 +60,7 @@ class Connection:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _Request:
     connection: Connection
     entry: FrameEntry
     then: Callable[[Any], None]
@@ -86,7 +86,7 @@ class World:
         self._log: list[LogRecord] = []
         self._numbers = itertools.count()
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
-        self._asked: dict[int, _Asked] = {}
+        self._requests: dict[int, _Request] = {}
         self._durable = self.now
         self._version = 0
         self._term = 0
@@ -133,7 +133,7 @@ class World:
         )
         handled = type(request).decode(request.encode(version=version), version=version)
         ticket = self.shard.handle(handled, version=version, context=context)
-        self._asked[ticket] = _Asked(connection, entry, then)
+        self._requests[ticket] = _Request(connection, entry, then)
         self.take()
 
     def new_id(self) -> str:
@@ -145,14 +145,14 @@ class World:
             if isinstance(effect, Append):
                 self._append(effect)
             elif isinstance(effect, Answer):
-                self._answer(self._asked.pop(effect.ticket), effect.response)
+                self._answer(self._requests.pop(effect.ticket), effect.response)
         self.events.extend(self.timeline.events())
 
     def _append(self, append: Append) -> None:
         self._durable = max(self._durable, self.now + self.random.randint(1, 5))
         fails, term = self.random.random() < self.failures, self._term
 
-        def done() -> None:
+        def complete() -> None:
             if term != self._term:
                 return
             if fails:
@@ -163,18 +163,18 @@ class World:
                 self.shard.appended(append.number)
             self.take()
 
-        self.after(self._durable - self.now, done)
+        self.after(self._durable - self.now, complete)
 
-    def _answer(self, asked: _Asked, response: Message) -> None:
-        connection, version = asked.connection, asked.entry.api_version or 0
+    def _answer(self, request: _Request, response: Message) -> None:
+        connection, version = request.connection, request.entry.api_version or 0
         if not connection.open:
             return
         read = type(response).decode(response.encode(version=version), version=version)
-        self._frame(connection, read, version, "response", asked.entry)
+        self._frame(connection, read, version, "response", request.entry)
 
         def arrives() -> None:
             connection.busy = False
-            asked.then(read)
+            request.then(read)
 
         self.after(self.random.randint(1, 4), arrives)
 
@@ -208,20 +208,24 @@ class World:
         self._version += 1
         self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version))
         self.take()
-        found = [MetadataResponseTopic(name=one.name, topic_id=one.id) for one in self.topics.values()]
-        self._tell(MetadataRequest(topics=None), MetadataResponse(topics=found), _METADATA_VERSION)
+        listing = [
+            MetadataResponseTopic(name=topic.name, topic_id=topic.id) for topic in self.topics.values()
+        ]
+        self._tell(MetadataRequest(topics=None), MetadataResponse(topics=listing), _METADATA_VERSION)
 
     def show_session_timeout(self, group_id: str) -> None:
         """An operator looks at a group's configuration."""
         value = str(self.config.consumer.session_timeout_ms)
         config = DescribeConfigsResourceResult(name="consumer.session.timeout.ms", value=value)
-        found = DescribeConfigsResult(resource_type=_GROUP_RESOURCE, resource_name=group_id, configs=[config])
-        self._tell(DescribeConfigsRequest(), DescribeConfigsResponse(results=[found]), _CONFIGS_VERSION)
+        result = DescribeConfigsResult(
+            resource_type=_GROUP_RESOURCE, resource_name=group_id, configs=[config]
+        )
+        self._tell(DescribeConfigsRequest(), DescribeConfigsResponse(results=[result]), _CONFIGS_VERSION)
 
     def _tell(self, request: Message, response: Message, version: int) -> None:
         operator = Connection("operator", "192.0.2.9")
-        asked = self._frame(operator, request, version, "request")
-        self._frame(operator, response, version, "response", asked)
+        frame = self._frame(operator, request, version, "request")
+        self._frame(operator, response, version, "response", frame)
 
     def fail_over(self, away: int, loading: int) -> None:
         """The partition goes, and comes back with what was durable."""
@@ -246,7 +250,7 @@ class World:
 
 def names(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     """Partitions by topic."""
-    found: dict[str, list[int]] = {}
+    names_of: dict[str, list[int]] = {}
     for topic, number in sorted(partitions):
-        found.setdefault(topic, []).append(number)
-    return found
+        names_of.setdefault(topic, []).append(number)
+    return names_of

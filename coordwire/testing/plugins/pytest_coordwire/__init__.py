@@ -144,7 +144,7 @@ def _shorten(error: BaseException) -> None:
     if broker is None:
         return
     inside, library = Path(broker.__path__[0]), Path(concurrent.futures.__file__).parents[2]
-    faces = tuple(str(inside / name) for name in ("harness", "injection", "cluster_moves.py", "thread.py"))
+    faces = tuple(str(inside / name) for name in ("harness", "injection", "thread.py"))
     hidden = tuple(str(place) for place in (inside, library / "concurrent", library / "asyncio"))
     calls: list[tuple[TracebackType, str]] = []
     call = error.__traceback__

@@ -1,0 +1,247 @@
+"""A cluster's logs on disk, and what a restart needs beside them.
+
+Strategy: one data folder a node (the folder itself with one node, node-1, node-2, … in it with several), each
+as a Kafka broker's: a folder a partition, checkpoints, `meta.properties`. Topics, their settings and the
+producer ids that are used up are records of `__cluster_metadata`, in the first node's folder. A partition is
+kept by the node that leads it. Rule: a folder that says something else than what is asked for is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.features import FEATURES
+from coordwire.broker.cluster.log_places import LogDirectory
+from coordwire.broker.cluster.metadata_records import (
+    KnownPartition,
+    KnownTopic,
+    MetadataImage,
+    MetadataWriter,
+    first_records,
+    read,
+)
+from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
+from coordwire.broker.log.data_folder import DataFolder, DataFolderError, short_id
+from coordwire.broker.log.disk import DiskRules
+from coordwire.broker.log.disk_loading import create_log, load_log, read_topic_id
+from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.validation import RefusedRecords
+from coordwire.broker.settings.broker_config import BrokerConfig
+from coordwire.errors import CoordwireError
+from coordwire.logs import LogRecord, encode_log_record, open_log_record
+from coordwire.records import Record, encode_batch
+
+__all__ = ["DiskLogs", "open_cluster"]
+
+METADATA_TOPIC = "__cluster_metadata"
+_METADATA_ID = UUID(int=1)
+_MOST_ABSENT = 10_000
+"""So many partitions may be missing in a folder: as many as one request makes."""
+
+
+def open_cluster(
+    path: Path, *, clock: Callable[[], int], config: BrokerConfig, nodes: Sequence[int]
+) -> ClusterState:
+    """A cluster whose logs are in a folder, new or as it was left. Raises `OSError`, `DataFolderError`."""
+    logs = DiskLogs(path, nodes, clock)
+    try:
+        cluster = ClusterState(clock=clock, config=config, nodes=nodes, logs=logs, cluster_id=logs.cluster_id)
+        logs.load(cluster)
+        cluster.transactions.recover()
+    except BaseException:
+        logs.abandon()
+        raise
+    return cluster
+
+
+class DiskLogs:
+    """The place of a cluster's logs."""
+
+    def __init__(self, path: Path, nodes: Sequence[int], clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._nodes = sorted(nodes)
+        self.folders: dict[int, DataFolder] = {}
+        self._opened: dict[PartitionLog, None] = {}
+        self._cluster: ClusterState | None = None
+        self.cluster_id = short_id(uuid4())
+        try:
+            for node in self._nodes:
+                place = path if len(self._nodes) == 1 else path / f"node-{node}"
+                folder = self.folders[node] = DataFolder(place, cluster_id=self.cluster_id, node_id=node)
+                self.cluster_id = folder.cluster_id
+            self._metadata, image = self._open_metadata()
+        except BaseException:
+            self.abandon()
+            raise
+        self._image = image
+        self._writer = MetadataWriter(image)
+
+    def _open_metadata(self) -> tuple[PartitionLog, MetadataImage]:
+        folder = self.folders[self._nodes[0]].path / f"{METADATA_TOPIC}-0"
+        if not os.path.lexists(folder):
+            log = create_log(folder, _METADATA_ID, DiskRules())
+            self._opened[log] = None
+            _write(log, first_records({name: one.level for name, one in FEATURES.items()}), self._clock())
+            del self._opened[log]
+            return log, MetadataImage()
+        log = load_log(folder, DiskRules())
+        return log, read(_metadata(log))
+
+    # --- at the start ---
+
+    def load(self, cluster: ClusterState) -> None:
+        """Take up all topics that are here. Raises `OSError`, `DataFolderError`."""
+        self._cluster = cluster
+        cluster.next_producer_id = self._image.next_producer_id
+        found = {
+            (name, index): folder
+            for data in self.folders.values()
+            for name, index, folder in data.partitions()
+            if name != METADATA_TOPIC
+        }
+        topics = dict(self._image.topics)
+        known = {topic.name for topic in topics.values()}
+        numbers: dict[str, set[int]] = {}
+        for name, index in found:
+            numbers.setdefault(name, set()).add(index)
+        for name, topic_id in self._others(found, known):
+            topics[topic_id] = KnownTopic(name, topic_id)
+        for seen in topics.values():
+            topic = ClusterTopic(seen.name, seen.id, cluster.topic_settings(seen.settings))
+            present = numbers.get(seen.name, set()) | seen.partitions.keys()
+            count = max(present, default=-1) + 1
+            if count - len(present) > _MOST_ABSENT:
+                raise DataFolderError(
+                    f"{self.folders[self._nodes[0]].path}: {seen.name}-{count - 1} is there, and"
+                    f" {count - len(present)} partitions before it are not, expected at most {_MOST_ABSENT}"
+                )
+            for index in range(count):
+                first = self._nodes[0]
+                was = seen.partitions.get(index, KnownPartition([first], first))
+                if was.leader not in self.folders:
+                    raise DataFolderError(
+                        f"{seen.name}-{index} is led by node {was.leader}, expected one of {self._nodes}"
+                    )
+                log = self._log(topic, index, was, found.get((seen.name, index)))
+                topic.partitions.append(ClusterPartition(topic.name, index, was.replicas, was.leader, log))
+            cluster.add_topic(topic)
+            if seen.id in self._image.topics:
+                self.topic_changed(topic)  # a log may have newer epochs than the metadata say
+
+    def _others(self, found: dict[tuple[str, int], Path], known: set[str]) -> Iterator[tuple[str, UUID]]:
+        """Topics that have folders and that the metadata does not name."""
+        for (name, _), folder in found.items():
+            if name not in known:
+                known.add(name)
+                yield name, read_topic_id(folder) or uuid4()
+
+    def _log(
+        self, topic: ClusterTopic, index: int, known: KnownPartition, folder: Path | None
+    ) -> PartitionLog:
+        if folder is None:
+            return self.create(topic, index, known.leader, known.leader_epoch)
+        start = self.folders[known.leader].starts.get((topic.name, index), 0)
+        log = load_log(folder, topic.disk_rules(), start, known.leader_epoch)
+        self._opened[log] = None
+        return log
+
+    # --- as the cluster goes on ---
+
+    def create(self, topic: ClusterTopic, index: int, leader: int, leader_epoch: int = 0) -> PartitionLog:
+        folder = self.folders[leader].path / f"{topic.name}-{index}"
+        log = create_log(folder, topic.id, topic.disk_rules(), leader_epoch)
+        self._opened[log] = None
+        return log
+
+    def started(self, *partitions: ClusterPartition) -> None:
+        assert self._cluster is not None
+        for leader in {partition.leader for partition in partitions}:
+            self.folders[leader].write_starts(
+                {
+                    (one.topic, one.index): one.log.start_offset
+                    for topic in self._cluster.topics.values()
+                    for one in topic.partitions
+                    if one.leader == leader
+                }
+            )
+
+    def topic_changed(self, topic: ClusterTopic) -> None:
+        self._append(self._writer.topic(topic))
+
+    def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
+        self._append(self._writer.partition(topic, partition))
+
+    def topic_removed(self, topic: ClusterTopic) -> None:
+        for partition in topic.partitions:
+            self._opened.pop(partition.log, None)
+        self._append(self._writer.removed(topic))
+
+    def leader_moved(self, partition: ClusterPartition, old: int) -> None:
+        partition.log.relocate(self.folders[partition.leader].path / f"{partition.topic}-{partition.index}")
+        if partition.log.start_offset:
+            self.started(partition)
+
+    def directory(self, node: int) -> LogDirectory:
+        return LogDirectory(str(self.folders[node].path.resolve()), exists=True)
+
+    @property
+    def metadata_end(self) -> int:
+        return self._metadata.end_offset
+
+    def producer_ids(self, following: int) -> None:
+        self._append(self._writer.producer_ids(self._nodes[0], following))
+
+    def _append(self, records: list[LogRecord]) -> None:
+        if not records:
+            return
+        _write(self._metadata, records, self._clock())
+
+    # --- at the end ---
+
+    def close(self, cluster: ClusterState) -> None:
+        self._metadata.close()
+        for node, folder in self.folders.items():
+            ends = {
+                (one.topic, one.index): one.log.end_offset
+                for topic in cluster.topics.values()
+                for one in topic.partitions
+                if one.leader == node
+            }
+            folder.close(ends)
+
+    def abandon(self) -> None:
+        """Let go of everything as if the process had ended."""
+        for log in self._opened:
+            log.let_go()
+        metadata = getattr(self, "_metadata", None)
+        if metadata is not None:
+            metadata.let_go()
+        for folder in self.folders.values():
+            folder.abandon()
+
+
+def _write(log: PartitionLog, records: list[LogRecord], now: int) -> None:
+    """Append records of the metadata. Raises `OSError`."""
+    pairs = (encode_log_record(record) for record in records)
+    data = encode_batch([Record(timestamp=now, key=key, value=value) for key, value in pairs], base_offset=0)
+    try:
+        log.append_own(data)
+    except RefusedRecords as refusal:
+        raise OSError(refusal.message) from None
+
+
+def _metadata(log: PartitionLog) -> Iterator[LogRecord]:
+    for batch in log.batches():
+        if batch.is_control:
+            continue
+        try:
+            for record in batch:
+                found = open_log_record(METADATA_TOPIC, record)
+                if found is not None:
+                    yield found
+        except CoordwireError as error:
+            raise DataFolderError(f"{METADATA_TOPIC}: {error}") from None

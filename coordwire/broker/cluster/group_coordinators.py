@@ -1,0 +1,350 @@
+"""The group coordinators of a cluster: a shard for each partition of `__consumer_offsets`.
+
+Strategy: a request goes to the shard of its group; a request about several groups is split and its answers
+are put together in its order. What a shard wants written is appended to its partition's log at once, where
+any consumer can read it. Rules: shards are made when a request first comes to them, from what their log has.
+A node that does not lead the partition answers NOT_COORDINATOR.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterPartition
+from coordwire.broker.log.validation import RefusedRecords
+from coordwire.codec import Message
+from coordwire.coordinator import Answer, Append, ConsumerGroupConfig, RequestContext, Shard
+from coordwire.coordinator.log_entries import log_entries
+from coordwire.errors import CoordwireError
+from coordwire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from coordwire.records import Record, encode_batch
+
+if TYPE_CHECKING:
+    from coordwire.broker.cluster.cluster_state import ClusterState
+
+__all__ = ["GroupCoordinators"]
+
+log = logging.getLogger("coordwire.broker")
+
+Done = Callable[[Message], None]
+
+_SPLIT: dict[type[Message], tuple[str, str, type[Any], str]] = {
+    DescribeGroupsRequest: ("groups", "", DescribeGroupsResponse, "groups"),
+    ConsumerGroupDescribeRequest: ("group_ids", "", ConsumerGroupDescribeResponse, "groups"),
+    DeleteGroupsRequest: ("groups_names", "", DeleteGroupsResponse, "results"),
+    OffsetFetchRequest: ("groups", "group_id", OffsetFetchResponse, "groups"),
+}
+"""Requests about several groups: the field that lists them, the field of an element that names its group,
+the response, and the field that lists the answers."""
+
+
+_TURN = 10_000
+"""Work of a turn of what a shard does between requests: some milliseconds."""
+
+_KEPT = 10_000
+"""So many groups' partitions and so many clients are remembered at most."""
+
+
+class _Slot:
+    """A shard and who waits for its answers."""
+
+    __slots__ = ("deadline", "ending", "partition", "shard", "waiting")
+
+    def __init__(self, shard: Shard, partition: ClusterPartition) -> None:
+        self.shard = shard
+        self.partition = partition
+        self.waiting: dict[int, Done] = {}
+        self.ending: dict[int, Callable[[int], None]] = {}
+        self.deadline: int | None = None
+
+
+class GroupCoordinators:
+    """The shards that have been needed so far."""
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
+        self._slots: dict[int, _Slot] = {}
+        self._elsewhere: Shard | None = None
+        self._working: dict[_Slot, None] = {}
+        self._places: dict[str, int] = {}
+        self._contexts: dict[tuple[str | None, str], RequestContext] = {}
+
+    # --- which shard ---
+
+    def partition_of(self, group_id: str) -> int:
+        """The number of the partition that a group is in."""
+        found = self._places.get(group_id)
+        if found is None:
+            if len(self._places) >= _KEPT:
+                self._places.clear()
+            found = self._places[group_id] = self._cluster.offsets_topic().partition_for(group_id)
+        return found
+
+    def context_of(self, client_id: str | None, client_host: str) -> RequestContext:
+        """Who sends a request."""
+        found = self._contexts.get((client_id, client_host))
+        if found is None:
+            if len(self._contexts) >= _KEPT:
+                self._contexts.clear()
+            cluster = self._cluster
+            found = self._contexts[client_id, client_host] = RequestContext(
+                client_id=client_id, client_host=client_host, new_id=lambda: str(cluster.new_uuid())
+            )
+        return found
+
+    def coordinator_of(self, group_id: str) -> int:
+        """The id of the node that coordinates a group."""
+        return self._cluster.offsets_topic().partitions[self.partition_of(group_id)].leader
+
+    def _slot(self, index: int) -> _Slot:
+        slot = self._slots.get(index)
+        if slot is None:
+            cluster = self._cluster
+            partition = cluster.offsets_topic().partitions[index]
+            shard = Shard(now=cluster.clock(), config=cluster.config.coordinator, resolves_in_turns=True)
+            slot = self._slots[index] = _Slot(shard, partition)
+            shard.set_topics(cluster.image())
+            shard.begin_loading()
+            try:
+                shard.load(log_entries(partition.log.batches()), end_offset=partition.log.end_offset)
+            except CoordwireError as error:
+                log.error("%s-%d cannot be loaded: %s", partition.topic, index, error)
+                shard.unload()
+            for group_id in cluster.group_settings:
+                if self.partition_of(group_id) == index:
+                    self._configure(shard, group_id)
+            self._pump(slot)
+        return slot
+
+    # --- requests ---
+
+    def handle(self, node: int, request: Any, version: int, context: RequestContext, done: Done) -> None:
+        """Take a request about groups; `done` gets the answer, now or later."""
+        split = _SPLIT.get(type(request))
+        if split is None:
+            if isinstance(request, ListGroupsRequest):
+                self._list(node, request, version, context, done)
+            else:
+                self._submit_to(node, self.partition_of(request.group_id), request, version, context, done)
+            return
+        field, name, response_type, answers = split
+        elements = list(getattr(request, field))
+        if not elements and isinstance(request, OffsetFetchRequest):  # of a version that names one group
+            index = self.partition_of(request.group_id)
+            self._submit_to(node, index, request, version, context, done)
+            return
+        places: dict[int, list[Any]] = {}
+        for element in elements:
+            group_id = getattr(element, name) if name else element
+            places.setdefault(self.partition_of(group_id), []).append(element)
+        if not places:
+            done(response_type())
+            return
+        gathered: list[Any] = []
+        left = len(places)
+
+        def take(response: Any) -> None:
+            nonlocal left
+            gathered.append(response)
+            left -= 1
+            if left == 0:
+                if len(gathered) == 1:
+                    done(gathered[0])
+                    return
+                merged = response_type()
+                setattr(merged, answers, [one for part in gathered for one in getattr(part, answers)])
+                done(merged)
+
+        for index, part in places.items():
+            asked = request if len(places) == 1 else type(request)(**_fields(request) | {field: part})
+            self._submit_to(node, index, asked, version, context, take)
+
+    def _submit_to(
+        self, node: int, index: int, request: Any, version: int, context: RequestContext, done: Done
+    ) -> None:
+        slot = self._slot(index)
+        if slot.partition.leader != node:
+            shard = self._of_another_node()
+            ticket = shard.handle(request, version=version, context=context)
+            for effect in shard.effects():
+                if isinstance(effect, Answer) and effect.ticket == ticket:
+                    done(effect.response)
+            return
+        self._advance(slot, self._cluster.clock())
+        ticket = slot.shard.handle(request, version=version, context=context)
+        slot.waiting[ticket] = done
+        self._pump(slot)
+
+    def _of_another_node(self) -> Shard:
+        """A shard that coordinates nothing. It knows the topics: a commit is refused for a topic that is not
+        there before it is refused by NOT_COORDINATOR."""
+        if self._elsewhere is None:
+            self._elsewhere = Shard()
+            self._elsewhere.set_topics(self._cluster.image())
+        return self._elsewhere
+
+    def _list(
+        self, node: int, request: ListGroupsRequest, version: int, context: RequestContext, done: Done
+    ) -> None:
+        """The groups of all shards that a node leads."""
+        merged = ListGroupsResponse()
+        found: list[Any] = []
+        topic = self._cluster.topics.get(OFFSETS_TOPIC)
+        for index, partition in enumerate(topic.partitions if topic is not None else ()):
+            if partition.leader == node and (index in self._slots or partition.log.end_offset):
+                self._submit_to(
+                    node, index, request, version, context, lambda part: found.extend(_listed(part))
+                )
+        merged.groups = found
+        done(merged)
+
+    # --- what a shard wants ---
+
+    def _pump(self, slot: _Slot) -> None:
+        """Do what a shard wants done."""
+        shard = slot.shard
+        for effect in shard.effects():
+            if isinstance(effect, Append):
+                try:
+                    self._cluster.replication.check_in_sync(slot.partition)
+                    slot.partition.log.append_own(self._encoded(effect))
+                except RefusedRecords as refusal:
+                    shard.failed(effect.number, refusal.code)
+                else:
+                    shard.appended(effect.number)
+            elif isinstance(effect, Answer):
+                done = slot.waiting.pop(effect.ticket, None)
+                if done is not None:
+                    done(effect.response)
+            else:
+                ended = slot.ending.pop(effect.ticket, None)
+                if ended is not None:
+                    ended(effect.error_code)
+        slot.deadline = shard.next_deadline()
+        if shard.has_work:
+            self._working.setdefault(slot)
+        else:
+            self._working.pop(slot, None)
+
+    def _encoded(self, append: Append) -> bytes:
+        now = self._cluster.clock()
+        return encode_batch(
+            [Record(timestamp=now, key=key, value=value) for key, value in append.encoded()],
+            base_offset=0,
+            producer_id=append.producer_id,
+            producer_epoch=append.producer_epoch,
+            transactional=append.producer_id >= 0,
+            control=append.marker is not None,
+        )
+
+    def complete_transaction(
+        self,
+        index: int,
+        producer_id: int,
+        producer_epoch: int,
+        done: Callable[[int], None],
+        *,
+        committed: bool,
+        coordinator_epoch: int,
+    ) -> None:
+        """A transaction ends in a partition of `__consumer_offsets`; `done` gets 0 or an error code."""
+        slot = self._slot(index)
+        ticket = slot.shard.complete_transaction(
+            producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch
+        )
+        slot.ending[ticket] = done
+        self._pump(slot)
+
+    def unload(self, index: int) -> None:
+        """Another node leads this partition: what waits gets NOT_COORDINATOR, and the log is read again."""
+        slot = self._slots.pop(index, None)
+        if slot is not None:
+            slot.shard.unload()
+            self._pump(slot)
+
+    # --- time, topics, settings ---
+
+    def next_deadline(self) -> int | None:
+        """When a shard has something to do next: at once while there is work."""
+        if self._working:
+            return self._cluster.clock()
+        return min(
+            (slot.deadline for slot in self._slots.values() if slot.deadline is not None), default=None
+        )
+
+    def advance(self, now: int) -> None:
+        """Run what is due in all shards, and a turn of the work of the shard that has waited longest."""
+        for slot in list(self._slots.values()):
+            if slot.deadline is not None and slot.deadline <= now:
+                self._advance(slot, now)
+        if self._working:
+            slot = next(iter(self._working))
+            del self._working[slot]
+            slot.shard.work(_TURN)
+            self._pump(slot)
+
+    def _advance(self, slot: _Slot, now: int) -> None:
+        while not slot.shard.advance(now):
+            self._pump(slot)
+        if slot.deadline is not None and slot.deadline <= now:
+            self._pump(slot)
+
+    def set_topics(self) -> None:
+        """The cluster's topics have changed."""
+        self._places.clear()
+        if self._elsewhere is None and not self._slots:
+            return  # the image is made when the first shard is
+        image = self._cluster.image()
+        if self._elsewhere is not None:
+            self._elsewhere.set_topics(image)
+        for slot in list(self._slots.values()):
+            slot.shard.set_topics(image)
+            self._pump(slot)
+
+    def configure(self, group_id: str) -> None:
+        """A group's settings have changed."""
+        if self._slots:
+            slot = self._slots.get(self.partition_of(group_id))
+            if slot is not None:
+                self._configure(slot.shard, group_id)
+
+    def _configure(self, shard: Shard, group_id: str) -> None:
+        settings = self._cluster.group_settings.get(group_id)
+        config: ConsumerGroupConfig | None = None
+        if settings is not None:
+            config = replace(
+                self._cluster.config.coordinator.consumer,
+                session_timeout_ms=settings.number("consumer.session.timeout.ms"),
+                heartbeat_interval_ms=settings.number("consumer.heartbeat.interval.ms"),
+                assignment_interval_ms=settings.number("consumer.assignment.interval.ms"),
+            )
+        shard.set_group_config(group_id, config)
+
+    def close(self) -> None:
+        """Send no more answers."""
+        for slot in self._slots.values():
+            slot.waiting.clear()
+        self._slots.clear()
+        self._working.clear()
+
+
+def _listed(response: Message) -> list[Any]:
+    return list(response.groups) if isinstance(response, ListGroupsResponse) else []
+
+
+def _fields(message: Message) -> dict[str, Any]:
+    return {field.name: getattr(message, field.name) for field in type(message)._layout_.fields}

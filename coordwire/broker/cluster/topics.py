@@ -1,0 +1,124 @@
+"""Topics: names, ids, partitions with their leaders and logs, settings.
+
+Rules: a name is one that Kafka allows. As all nodes are in one process, a partition has one log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from coordwire.broker.log.disk import DiskRules
+from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.validation import AppendRules
+from coordwire.broker.settings.settings import Settings
+from coordwire.coordinator.hash_order import java_hash
+from coordwire.records.compression.codecs import Codec
+
+__all__ = [
+    "INTERNAL_TOPICS",
+    "OFFSETS_TOPIC",
+    "TRANSACTIONS_TOPIC",
+    "ClusterPartition",
+    "ClusterTopic",
+    "bad_name",
+    "metric_name",
+]
+
+OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"})
+_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_LONGEST = 249
+_CODECS: dict[str, Codec] = {
+    "uncompressed": "none", "gzip": "gzip", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd",
+}  # fmt: skip
+
+
+def bad_name(name: str) -> str | None:
+    """Why Kafka does not allow a topic's name; None if it does."""
+    if not name:
+        return "Topic name is invalid: the empty string is not allowed"
+    if name in (".", ".."):
+        return f"Topic name is invalid: '{name}' is not allowed"
+    if len(name) > _LONGEST:
+        return (
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {_LONGEST}"
+        )
+    if not _NAME.fullmatch(name):
+        return (
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics,"
+            " '.', '_' and '-'"
+        )
+    return None
+
+
+def metric_name(name: str) -> str:
+    """What metrics call a topic: names that differ in '.' and '_' alone collide there."""
+    return name.replace(".", "_")
+
+
+@dataclass(slots=True, eq=False)
+class ClusterPartition:
+    """One partition. leader: the node's id, -1 for none; leader_epoch: one more each time it moves; isr: the
+    replicas in sync, in their order."""
+
+    topic: str
+    index: int
+    replicas: Sequence[int]
+    leader: int
+    log: PartitionLog
+    isr: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.isr = self.isr or list(self.replicas)
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.log.epoch
+
+
+class ClusterTopic:
+    """One topic; its partitions in their order."""
+
+    def __init__(self, name: str, topic_id: UUID, settings: Settings) -> None:
+        self.name = name
+        self.id = topic_id
+        self.settings = settings
+        self.partitions: list[ClusterPartition] = []
+        self.rules = AppendRules()
+        self.apply_settings()
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+    def partition(self, index: int) -> ClusterPartition | None:
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+    def min_in_sync(self, partition: ClusterPartition) -> int:
+        """How many replicas must be in sync for records that all of them confirm."""
+        return min(self.settings.number("min.insync.replicas"), len(partition.replicas))
+
+    def partition_for(self, key: str) -> int:
+        """The number of the partition in which coordinators keep a group or a transactional id."""
+        code = java_hash(key)
+        return (0 if code == -(1 << 31) else abs(code)) % len(self.partitions)
+
+    def apply_settings(self) -> None:
+        """Take up what the settings say now."""
+        settings = self.settings
+        self.rules = AppendRules(
+            max_message_bytes=settings.number("max.message.bytes"),
+            append_time=settings["message.timestamp.type"] == "LogAppendTime",
+            before_max_ms=settings.number("message.timestamp.before.max.ms"),
+            after_max_ms=settings.number("message.timestamp.after.max.ms"),
+            compacted="compact" in settings.items("cleanup.policy"),
+            codec=_CODECS.get(settings["compression.type"]),
+        )
+
+    def disk_rules(self) -> DiskRules:
+        """What the files of a log of this topic are like."""
+        settings = self.settings
+        return DiskRules(settings.number("segment.bytes"), settings.number("index.interval.bytes"))

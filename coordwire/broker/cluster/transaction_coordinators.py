@@ -1,0 +1,296 @@
+"""The transaction coordinators of a cluster: a shard for each partition of `__transaction_state`.
+
+Strategy: as with groups, a request goes to the shard of its transactional id, and what a shard wants written
+is appended at once; markers go to the partitions' logs directly, as all nodes are in one process. Rules: the
+partitions that have records are loaded at the start, since transactions time out and end without a request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from coordwire.broker.cluster.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterPartition
+from coordwire.broker.log.validation import RefusedRecords
+from coordwire.coordinator.transactions import (
+    MarkersToWrite,
+    Place,
+    TransactionAppend,
+    TransactionOutcome,
+    TransactionShard,
+)
+from coordwire.coordinator.transactions.records import transaction_records
+from coordwire.enums import ErrorCode
+from coordwire.errors import CoordwireError
+from coordwire.records import Record, encode_batch
+
+if TYPE_CHECKING:
+    from coordwire.broker.cluster.cluster_state import ClusterState
+
+__all__ = ["TransactionCoordinators"]
+
+log = logging.getLogger("coordwire.broker")
+
+_LOADING = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+}
+
+
+class _Slot:
+    """A shard, and what waits for its outcomes."""
+
+    __slots__ = ("deadline", "index", "partition", "shard", "waiting")
+
+    def __init__(self, shard: TransactionShard, partition: ClusterPartition, index: int) -> None:
+        self.shard = shard
+        self.partition = partition
+        self.index = index
+        self.waiting: dict[int, Callable[[TransactionOutcome], None]] = {}
+        self.deadline: int | None = None
+
+
+class TransactionCoordinators:
+    """The shards that have been needed so far."""
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
+        self._slots: dict[int, _Slot] = {}
+
+    # --- which shard ---
+
+    def partition_of(self, transactional_id: str) -> int:
+        """The number of the partition that a transactional id is in."""
+        return self._cluster.transactions_topic().partition_for(transactional_id)
+
+    def coordinator_of(self, transactional_id: str) -> int:
+        """The id of the node that coordinates a transactional id."""
+        return self._cluster.transactions_topic().partitions[self.partition_of(transactional_id)].leader
+
+    def recover(self) -> None:
+        """Load all partitions that have records, and complete what was prepared."""
+        topic = self._cluster.topics.get(TRANSACTIONS_TOPIC)
+        for index, partition in enumerate(topic.partitions if topic is not None else ()):
+            if partition.log.end_offset:
+                self._slot(index)
+
+    def shards(self, node: int) -> list[TransactionShard]:
+        """The shards that a node has, as of now."""
+        slots = sorted(self._slots.items())
+        return [self._at_now(slot) for _, slot in slots if slot.partition.leader == node]
+
+    def shard_of(self, transactional_id: str, node: int) -> TransactionShard | None:
+        """The shard of an id; None on a node that does not lead its partition. Raises `OSError`."""
+        slot = self._slot(self.partition_of(transactional_id))
+        return self._at_now(slot) if slot.partition.leader == node else None
+
+    def _at_now(self, slot: _Slot) -> TransactionShard:
+        slot.shard.advance(self._cluster.clock())
+        self._pump(slot)
+        return slot.shard
+
+    def _slot(self, index: int) -> _Slot:
+        slot = self._slots.get(index)
+        if slot is None:
+            cluster = self._cluster
+            partition = cluster.transactions_topic().partitions[index]
+            shard = TransactionShard(
+                now=cluster.clock(),
+                config=cluster.config.transactions,
+                new_producer_id=cluster.new_producer_id,
+            )
+            slot = self._slots[index] = _Slot(shard, partition, index)
+            try:
+                shard.load(
+                    transaction_records(partition.log.batches()), coordinator_epoch=partition.leader_epoch
+                )
+            except CoordwireError as error:
+                log.error("%s-%d cannot be loaded: %s", partition.topic, index, error)
+                shard.unload()
+            self._pump(slot)
+        return slot
+
+    def reload(self, index: int) -> None:
+        """Another node leads this partition: what waits gets NOT_COORDINATOR, and the log is read again."""
+        slot = self._slots.pop(index, None)
+        if slot is not None:
+            slot.shard.unload()
+            self._pump(slot)
+            for done in list(slot.waiting.values()):
+                done(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
+        if self._cluster.transactions_topic().partitions[index].log.end_offset:
+            self._slot(index)
+
+    # --- requests ---
+
+    def submit(
+        self,
+        transactional_id: str,
+        operation: Callable[[TransactionShard], int],
+        done: Callable[[TransactionOutcome], None],
+        *,
+        node: int | None = None,
+    ) -> None:
+        """Run an operation that gives a ticket; `done` gets its outcome.
+
+        node: where the request came to; None for a request of the cluster's own, which goes to the right one.
+        """
+        try:
+            slot = self._slot(self.partition_of(transactional_id))
+        except OSError:
+            done(TransactionOutcome(ticket=0, error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
+            return
+        if node is not None and slot.partition.leader != node:
+            done(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
+            return
+        self._at_now(slot)
+        slot.waiting[operation(slot.shard)] = done
+        self._pump(slot)
+
+    def join(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        places: frozenset[Place],
+        *,
+        add: bool,
+        abortable: bool,
+    ) -> dict[Place, ErrorCode]:
+        """Partitions' leaders ask, for a producer that writes to them: what to answer for each of them.
+
+        add: let the partitions be in the transaction; else they must be. abortable: the client knows
+        TRANSACTION_ABORTABLE.
+        """
+        who = (transactional_id, producer_id, producer_epoch, places)
+        found: list[TransactionOutcome] = []
+        if add:
+            self.submit(transactional_id, lambda shard: shard.add_partitions(*who, version=2), found.append)
+        else:
+            self.submit(transactional_id, lambda shard: shard.verify_partitions(*who), found.append)
+        outcome = found[0]  # appends are confirmed at once
+        return {
+            place: _for_producers(outcome.error_code or outcome.places.get(place, 0), abortable)
+            for place in places
+        }
+
+    # --- what a shard wants ---
+
+    def _pump(self, slot: _Slot) -> None:
+        """Do what a shard wants done."""
+        cluster, shard = self._cluster, slot.shard
+        for effect in shard.effects():
+            if isinstance(effect, TransactionAppend):
+                now = cluster.clock()
+                records = [Record(timestamp=now, key=key, value=value) for key, value in effect.encoded()]
+                try:
+                    cluster.replication.check_in_sync(slot.partition)
+                    slot.partition.log.append_own(encode_batch(records, base_offset=0))
+                except RefusedRecords as refusal:
+                    shard.failed(effect.number, refusal.code)
+                else:
+                    shard.appended(effect.number)
+            elif isinstance(effect, TransactionOutcome):
+                done = slot.waiting.pop(effect.ticket, None)
+                if done is not None:
+                    done(effect)
+            elif cluster.config.marker_delay_ms:
+                self._write_later(slot, effect)
+            else:
+                self._write(slot, effect)
+        slot.deadline = shard.next_deadline()
+
+    def _write_later(self, slot: _Slot, markers: MarkersToWrite) -> None:
+        def write() -> None:
+            self._write(slot, markers)
+            self._pump(slot)
+
+        due = self._cluster.clock() + self._cluster.config.marker_delay_ms
+        self._cluster.timers.set(f"markers-{slot.index}-{markers.number}", due, write)
+
+    def _write(self, slot: _Slot, markers: MarkersToWrite) -> None:
+        errors: dict[Place, int] = {}
+        for topic, index in sorted(markers.places):
+            error = self.write_marker(
+                (topic, index),
+                markers.producer_id,
+                markers.producer_epoch,
+                committed=markers.committed,
+                coordinator_epoch=markers.coordinator_epoch,
+                version=markers.transaction_version,
+            )
+            # The transaction ends without a partition that was deleted.
+            errors[topic, index] = 0 if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error
+        slot.shard.marked(markers.number, errors)
+
+    def write_marker(
+        self,
+        place: Place,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        committed: bool,
+        coordinator_epoch: int,
+        version: int,
+    ) -> int:
+        """End a transaction in one partition; 0 or an error code."""
+        cluster = self._cluster
+        partition = cluster.partition(*place)
+        if partition is None:
+            return int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        try:
+            if place[0] != OFFSETS_TOPIC:
+                cluster.replication.check_in_sync(partition)
+                partition.log.end_transaction(
+                    producer_id,
+                    producer_epoch,
+                    committed=committed,
+                    coordinator_epoch=coordinator_epoch,
+                    version=version,
+                    now=cluster.clock(),
+                )
+                return 0
+            partition.log.producers.check_marker(producer_id, producer_epoch, coordinator_epoch, version)
+        except RefusedRecords as refusal:
+            return refusal.code
+        found: list[int] = []
+        cluster.groups.complete_transaction(
+            place[1],
+            producer_id,
+            producer_epoch,
+            found.append,
+            committed=committed,
+            coordinator_epoch=coordinator_epoch,
+        )
+        error = found[0] if found else int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return int(ErrorCode.NOT_LEADER_OR_FOLLOWER) if error in _LOADING else error
+
+    # --- time ---
+
+    def next_deadline(self) -> int | None:
+        """When a shard has something to do next."""
+        return min(
+            (slot.deadline for slot in self._slots.values() if slot.deadline is not None), default=None
+        )
+
+    def advance(self, now: int) -> None:
+        """Run what is due in all shards."""
+        for slot in list(self._slots.values()):
+            if slot.deadline is not None and slot.deadline <= now:
+                slot.shard.advance(now)
+                self._pump(slot)
+
+    def close(self) -> None:
+        """Send no more answers."""
+        self._slots.clear()
+
+
+def _for_producers(error: int, abortable: bool) -> ErrorCode:
+    """What a producer gets that writes, where the coordinator answers this to the partition's leader."""
+    if error == ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if error == ErrorCode.TRANSACTION_ABORTABLE and not abortable:
+        return ErrorCode.INVALID_TXN_STATE
+    return ErrorCode(error)

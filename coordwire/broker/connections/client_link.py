@@ -1,0 +1,553 @@
+"""One client's connection: bytes from a transport to requests, answers to bytes.
+
+Strategy: an asyncio protocol around `coordwire.Connection`, whose states are in `link_state`. As with a Kafka
+broker, a connection's requests are handled one after the other: while one has no answer, or the client has
+not taken its answers, no other is handled. What was received is handled at once, for one turn; what is left
+after that waits for the next one (`turns`). Rules: what all connections hold is counted by the broker's
+`ConnectionMemory`, and reading pauses where it says so; nothing that a client sends raises; what no broker
+would answer closes the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol, cast
+
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.connections.connection_memory import ConnectionMemory
+from coordwire.broker.connections.link_state import LinkState
+from coordwire.broker.connections.turns import REQUEST, Turns
+from coordwire.broker.connections.version_fit import fit
+from coordwire.broker.handlers import ApiCall, Handler, InvalidRequest, offered, unsupported_versions_response
+from coordwire.broker.handlers.authorization import authorized
+from coordwire.broker.handlers.produce_api import has_error
+from coordwire.broker.injection.fault_registry import Faults
+from coordwire.broker.injection.faulted_call import Timer, faulted
+from coordwire.broker.security.authentication import AuthenticationFailed, SaslMechanisms, SaslSession
+from coordwire.codec import Message
+from coordwire.connection import Connection
+from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived
+from coordwire.errors import EncodeError, NotInVersion, UnsupportedVersion
+from coordwire.frames import RequestFrame
+from coordwire.messages import ProduceResponse
+from coordwire.versions import ApiKey
+
+__all__ = ["ClientLink", "Hub", "Recording"]
+
+log = logging.getLogger("coordwire.broker")
+
+_GATHERED = 1 << 16
+"""So many bytes of answers are written at once."""
+
+_UNSENT = 1 << 18
+"""So many bytes of answers may be unsent while the next request is handled."""
+
+_TLS_WRITE = 1 << 18
+"""So many bytes are given to TLS at once: it encrypts all of them before it counts what is unsent."""
+
+_IDLE, _QUEUED, _RUNNING, _HANDLING, _WAITING, _DRAINING, _STARVED, _CLOSED = LinkState
+
+
+class Recording(Protocol):
+    """What keeps the bytes of connections."""
+
+    def opened(self, client: tuple[str, int], broker: tuple[str, int]) -> int:
+        """A connection was made; its number."""
+
+    def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
+        """Bytes went over a connection."""
+
+
+class Hub(Protocol):
+    """What a link needs of the broker that it belongs to."""
+
+    @property
+    def cluster(self) -> ClusterState: ...
+
+    @property
+    def turns(self) -> Turns: ...
+
+    @property
+    def memory(self) -> ConnectionMemory: ...
+
+    @property
+    def read_buffer(self) -> memoryview: ...
+
+    @property
+    def sasl(self) -> SaslMechanisms: ...
+
+    @property
+    def faults(self) -> Faults: ...
+
+    @property
+    def traffic(self) -> Recording | None: ...
+
+    def join(self, link: ClientLink) -> bool:
+        """A connection was made; whether there may be another."""
+
+    def leave(self, link: ClientLink) -> None:
+        """A connection has ended."""
+
+    def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
+        """Run this after some time."""
+
+    def handled(self) -> None:
+        """Requests were handled: deadlines may have changed."""
+
+
+class ClientLink(asyncio.BufferedProtocol):
+    """A connection of the node `node`. held: bytes of memory that it is charged for."""
+
+    __slots__ = (
+        "_apis", "_call", "_congested", "_connection", "_gathered", "_granted", "_host", "_hub", "_is_tls",
+        "_node", "_number", "_opening", "_out", "_peer", "_pending", "_reading", "_received", "_release",
+        "_sasl", "_spent", "_state", "_traffic", "_transport", "_written", "held",
+    )  # fmt: skip
+
+    def __init__(self, hub: Hub, node: int) -> None:
+        self._hub = hub
+        self._node = node
+        self._connection = Connection("server")
+        self._transport: asyncio.Transport | None = None
+        self._is_tls = False
+        self._traffic: Recording | None = None
+        self._number = -1
+        self._host = "/127.0.0.1"
+        self._peer = "127.0.0.1"
+        self._opening = b""
+        """The first bytes that came."""
+        self._state = _IDLE
+        self._reading = True
+        """The transport reads."""
+        self._congested = False
+        """The transport holds bytes that the client has not taken."""
+        self._out: list[bytes] = []
+        self._gathered = 0
+        self._spent = 0
+        """The work of this turn."""
+        self._granted = 0
+        """The size of the frame that is not whole and has a grant of memory."""
+        self._received = self._written = 0
+        self.held = 0
+        self._call: ApiCall | None = None
+        self._pending: RequestReceived | None = None
+        self._sasl = SaslSession(hub.sasl) if hub.sasl.offered else None
+        self._release = hub.cluster.config.as_of
+        self._apis = offered(self._release)
+
+    @property
+    def node(self) -> int:
+        """The id of the broker that it is a connection of."""
+        return self._node
+
+    # --- the transport's side ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = connected = cast("asyncio.Transport", transport)  # uvloop's is of another class
+        connected.set_write_buffer_limits(high=1, low=0)  # what was not taken is always known
+        self._is_tls = connected.get_extra_info("sslcontext") is not None
+        peer = connected.get_extra_info("peername")
+        if isinstance(peer, tuple):
+            self._host = f"/{peer[0]}"
+            self._peer = f"{peer[0]}:{peer[1]}"
+        if not self._hub.join(self):
+            self._refuse("there are max_connections already")
+            self.abort()
+            return
+        log.debug("connection from %s", self._peer)
+        self._traffic = self._hub.traffic
+        if self._traffic is not None and isinstance(peer, tuple):
+            own = connected.get_extra_info("sockname")
+            self._number = self._traffic.opened(peer[:2], own[:2])
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        buffer, size = self._hub.read_buffer, self._hub.memory.read_size
+        return buffer if self._granted or size >= len(buffer) else buffer[:size]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(self._hub.read_buffer[:nbytes]))
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came; what they are is handled for one turn, unless others came before that wait."""
+        if self._traffic is not None:
+            self._traffic.add(self._number, data, to_client=False)
+        if not self._received:
+            self._opening = data[:8]
+        self._received += len(data)
+        self._connection.receive_data(data)
+        if self._state is _IDLE:
+            turns = self._hub.turns
+            if turns.may_work:
+                self._work(turns.share)
+                turns.worked(self._spent)
+            else:
+                self._go_on()
+                self._account()
+        elif self._state is not _CLOSED:
+            self._pause()
+            self._account()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        log.debug("connection from %s ended", self._peer)
+        self._transport = None
+        self._state = _CLOSED
+        self._hub.leave(self)
+        self._hub.memory.forget(self)
+        call, self._call, self._pending = self._call, None, None
+        if call is not None and call.on_close is not None:
+            call.on_close()
+        self._connection.close()
+
+    def pause_writing(self) -> None:
+        self._congested = True
+
+    def resume_writing(self) -> None:
+        self._congested = False
+        self._hub.memory.take(self)
+        if self._state is _DRAINING:
+            self._go_on()
+        self._account()
+
+    def _pause(self) -> None:
+        if self._reading and self._transport is not None:
+            self._reading = False
+            self._transport.pause_reading()
+
+    def abort(self) -> None:
+        """End the connection at once; what was not sent is lost."""
+        self._state = _CLOSED
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _close(self) -> None:
+        """End the connection after what was written."""
+        self._flush()
+        self._state = _CLOSED
+        self._hub.memory.forget(self)
+        if self._transport is not None:
+            self._transport.close()
+            if self._congested:  # until the client has taken it
+                self._account()
+
+    # --- memory ---
+
+    @property
+    def progress(self) -> int:
+        unsent = _unsent(self._transport) if self._transport is not None else 0
+        return self._received + self._written - unsent
+
+    def granted(self, size: int) -> None:
+        self._granted = size
+        self._rest()
+
+    def evict(self, reason: str) -> None:
+        log.warning("closed %s: %s", self._peer, reason)
+        self.abort()
+
+    def _account(self) -> None:
+        """Report the bytes that are held."""
+        memory, held = self._hub.memory, 0
+        if self._transport is not None and self._state is not _CLOSED:
+            held = max(self._connection.buffered, self._granted)
+            if self._pending is not None:
+                held += self._pending.frame.size
+        if self._congested and self._transport is not None:
+            memory.hold(self, held + _unsent(self._transport))
+            memory.leave(self)
+        elif held != self.held:
+            memory.hold(self, held)
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether the client has to take answers before another request is handled."""
+        most = 0 if self._hub.memory.is_scarce else _UNSENT
+        return self._transport is not None and _unsent(self._transport) > most
+
+    # --- turns ---
+
+    def take_turn(self, share: int) -> int:
+        if self._state is not _QUEUED:  # it has ended
+            return 0
+        self._work(share)
+        return self._spent
+
+    def _work(self, share: int) -> None:
+        """Handle what was received, until the share is used up or a request has to wait."""
+        self._state = _RUNNING
+        self._spent = 0
+        is_exhausted = False
+        for event in self._connection.events():
+            if not self._take(event):
+                self._close()
+                break
+            if self._gathered > _GATHERED:
+                self._flush()
+                if self._congested and self._is_full:
+                    break
+            if self._state is not _RUNNING or self._spent >= share:
+                break
+        else:
+            is_exhausted = True
+        self._flush()
+        if self._granted and self._spent:
+            self._granted = 0
+            self._hub.memory.finish(self)
+        is_empty = is_exhausted and not self._connection.unread
+        if self._state is _RUNNING:
+            if not is_exhausted or (self._congested and self._is_full):
+                self._go_on()
+            elif is_empty:
+                self._rest()
+            else:
+                self._wait_for_data()
+        if self.held or self._congested or not is_empty:
+            self._account()
+        self._hub.handled()
+
+    def _go_on(self) -> None:
+        """Queue for what else was received, once the client has taken its answers."""
+        if self._congested and self._is_full:
+            self._state = _DRAINING
+        elif self._connection.unread:
+            self._state = _QUEUED
+            self._hub.turns.add(self)
+        else:
+            self._rest()
+
+    def _wait_for_data(self) -> None:
+        """Read on, unless a large frame has begun and there is no memory for it."""
+        granted: int | None = self._granted
+        if not granted:
+            granted = self._hub.memory.admit(self, self._connection.announced)
+        if granted is None:
+            self._state = _STARVED
+            self._pause()
+        else:
+            self._granted = granted
+            self._rest()
+
+    def _rest(self) -> None:
+        self._state = _IDLE
+        if not self._reading and self._transport is not None:
+            self._reading = True
+            self._transport.resume_reading()
+
+    def _take(self, event: Event) -> bool:
+        """Handle one event; False if the connection is to be closed."""
+        if isinstance(event, RequestReceived) and isinstance(event.frame, RequestFrame):
+            return self._request(event, event.frame)
+        self._spent += REQUEST
+        if isinstance(event, FrameRefused):
+            is_question = isinstance(event.error, UnsupportedVersion) and event.api_key == ApiKey.API_VERSIONS
+            if is_question and self._allowed(ApiKey.API_VERSIONS):
+                answer = unsupported_versions_response(self._release)
+                self._write(self._connection.send(answer, request=event))
+                return True
+            return self._refuse(f"{event.error}")
+        if isinstance(event, TokenReceived) and self._sasl is not None:
+            return self._token(self._sasl, event.token)
+        if isinstance(event, ConnectionFailed):
+            return self._refuse(_other_protocol(self._opening) or f"{event.error}")
+        return False
+
+    def _refuse(self, reason: str) -> bool:
+        """Report why the connection is to be closed; False."""
+        log.info("refused %s: %s", self._peer, reason)
+        return False
+
+    def _token(self, sasl: SaslSession, token: bytes) -> bool:
+        """Answer a bare token of SASL; False if the connection is to be closed."""
+        try:
+            answer = sasl.token(token)
+        except AuthenticationFailed:
+            return self._refuse("authentication failed")
+        self._write(self._connection.send_token(answer))
+        if not sasl.is_exchanging:
+            self._connection.end_tokens()
+        return True
+
+    def _request(self, event: RequestReceived, frame: RequestFrame) -> bool:
+        key, version = frame.api_key, frame.api_version
+        self._spent += REQUEST + frame.size
+        if not self._allowed(key):
+            return False
+        api = self._apis.get(key)
+        if api is None or not api.first <= version <= api.last:
+            if key == ApiKey.API_VERSIONS:
+                answer = unsupported_versions_response(self._release)
+                self._write(self._connection.send(answer, version=0, request=event))
+                return True
+            return self._refuse(f"{_name(key)} version {version} is not offered")
+        sasl = self._sasl
+        handler: Handler = api.handler
+        if self._sasl is not None and key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
+            handler = self._authenticate
+        client = frame.header.client_id
+        hub = self._hub
+        call = ApiCall(
+            hub.cluster,
+            self._node,
+            frame.message,
+            version,
+            client,
+            self._host,
+            self._answer,
+            memory=hub.memory,
+        )
+        if hub.cluster.authorizer is not None:
+            handler = partial(authorized, api_key=key, handler=handler)
+            if sasl is not None and sasl.user is not None:
+                call.user = sasl.user
+        self._state, self._call, self._pending = _HANDLING, call, event
+        try:
+            faults = hub.faults
+            response = faulted(faults, call, key, handler, self) if faults.active else handler(call)
+        except InvalidRequest as error:
+            log.info("connection from %s closed: %s", self._host[1:], error)
+            return False
+        except Exception:
+            log.exception("%s version %d from %s failed", type(frame.message).__name__, version, self._peer)
+            return False
+        if response is not None:
+            self._state = _RUNNING
+            return self._send(response)
+        if self._state is _HANDLING:
+            self._state = _WAITING
+        return self._state is not _CLOSED
+
+    def _allowed(self, key: int) -> bool:
+        """Whether the client may send such a request now."""
+        if self._sasl is None or self._sasl.allows(key):
+            return True
+        return self._refuse(f"{_name(key)} before authentication")
+
+    def _authenticate(self, call: ApiCall) -> Message | None:
+        if self._sasl is None:
+            return None
+        answer = self._sasl.handle(call.request, call.version)
+        if self._sasl.ended:
+            self._refuse("authentication failed")
+        return answer
+
+    # --- for faults ---
+
+    def hang_up(self) -> None:
+        """Close the connection; what was answered before is sent."""
+        if self._state is _HANDLING:
+            self._state = _CLOSED  # which ends the turn
+        else:
+            self._close()
+
+    def send_half(self, response: Message) -> None:
+        """Send the first half of an answer, and close the connection."""
+        event = self._pending
+        if event is not None and event.expects_response and self._transport is not None:
+            fit(response, event.frame.api_version)
+            data = self._connection.send(response, request=event)
+            self._write(data[: len(data) // 2])
+        self.hang_up()
+
+    def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
+        return self._hub.call_later(seconds, action)
+
+    def worked(self) -> None:
+        self._hub.handled()
+
+    def _send(self, response: Message) -> bool:
+        """Answer the request that waits; False if the connection is to be closed."""
+        event, self._pending, self._call = self._pending, None, None
+        if event is None:
+            return True
+        if not event.expects_response:
+            return not (isinstance(response, ProduceResponse) and has_error(response))
+        try:
+            try:
+                data = self._connection.send(response, request=event)
+            except NotInVersion:
+                fit(response, event.frame.api_version)
+                data = self._connection.send(response, request=event)
+            self._write(data)
+        except EncodeError:
+            log.exception("the answer to %s cannot be encoded", type(event.request).__name__)
+            return False
+        return self._sasl is None or not self._sasl.ended
+
+    def _answer(self, response: Message) -> None:
+        """An answer that a handler did not give at once, or gave by `ApiCall.reply`."""
+        if self._state is _HANDLING:  # at once after all: the turn goes on, or ends
+            self._state = _RUNNING if self._send(response) else _CLOSED
+        elif self._state is _WAITING:
+            if self._send(response):
+                self._flush()
+                if self._state is _WAITING:
+                    self._go_on()
+                    self._account()
+            else:
+                self._close()
+
+    def _write(self, data: bytes) -> None:
+        self._out.append(data)
+        size = len(data)
+        self._gathered += size
+        self._spent += size
+
+    def _flush(self) -> None:
+        out = self._out
+        if not out:
+            return
+        self._out, self._gathered = [], 0
+        transport = self._transport
+        if transport is None or _is_closing(transport):  # asyncio warns of each write to it
+            self._state = _CLOSED
+            return
+        data = out[0] if len(out) == 1 else b"".join(out)
+        if self._traffic is not None:
+            self._traffic.add(self._number, data, to_client=True)
+        self._written += len(data)
+        if self._is_tls and len(data) > _TLS_WRITE:
+            view = memoryview(data)
+            for at in range(0, len(data), _TLS_WRITE):
+                transport.write(view[at : at + _TLS_WRITE])
+        else:
+            transport.write(data)
+
+
+def _name(api_key: int) -> str:
+    """An API's name, for people."""
+    try:
+        return ApiKey(api_key).name
+    except ValueError:
+        return f"API key {api_key}"
+
+
+def _other_protocol(opening: bytes) -> str | None:
+    """What a connection that begins so has instead of Kafka's frames; None if that is not known."""
+    if opening[:2] == b"\x16\x03":
+        return "TLS at a plaintext port"
+    if opening.startswith((b"GET ", b"POST ", b"PUT ", b"HEAD ", b"OPTIONS ")):
+        return "HTTP at a Kafka port"
+    return None
+
+
+# A transport of a test's own may lack what it has no use for.
+
+
+def _unsent(transport: asyncio.Transport) -> int:
+    """How many bytes were written that the system has not taken."""
+    try:
+        return transport.get_write_buffer_size()
+    except NotImplementedError:
+        return 0
+
+
+def _is_closing(transport: asyncio.Transport) -> bool:
+    try:
+        return transport.is_closing()
+    except NotImplementedError:
+        return False

@@ -1,0 +1,119 @@
+"""Guards of descriptions: Metadata, DescribeCluster, DescribeTopicPartitions."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.authorization.guards import (
+    NOT_REQUESTED,
+    Operation,
+    Resource,
+    change_answer,
+    operation_bits,
+    replaced,
+    topic_name,
+)
+from coordwire.codec import Message
+from coordwire.enums import ErrorCode
+from coordwire.messages.describe_topic_partitions import DescribeTopicPartitionsResponseTopic
+from coordwire.messages.metadata import MetadataResponseTopic
+
+__all__ = ["describe_cluster_guard", "describe_topic_partitions_guard", "metadata_guard"]
+
+
+def metadata_guard(call: ApiCall, handler: Handler) -> Message | None:
+    request = call.request
+    describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
+    everything = request.topics is None or (call.version == 0 and not request.topics)
+    refused: list[MetadataResponseTopic] = []
+    if not everything and not any(one.name is None and not one.topic_id.int for one in request.topics):
+        allowed = []
+        for asked in {(one.name, one.topic_id): one for one in request.topics}.values():
+            name = topic_name(call, asked)
+            if name is None or (describes(name) and not _may_not_create(call, asked)):
+                allowed.append(asked)
+            else:
+                by_id = bool(asked.topic_id.int)
+                refused.append(
+                    MetadataResponseTopic(
+                        error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+                        name=_null_name(call) if by_id else name,
+                        topic_id=asked.topic_id,
+                    )
+                )
+        call.request = replaced(request, {"topics": allowed})
+
+    def limit(response: Any) -> None:
+        if everything:
+            response.topics = [one for one in response.topics if describes(one.name)]
+        elif not call.request.topics:  # version 0 takes none for all
+            response.topics = []
+        for one in response.topics:
+            if one.topic_authorized_operations != NOT_REQUESTED:
+                one.topic_authorized_operations = operation_bits(call, Resource.TOPIC, one.name)
+        response.topics.extend(refused)
+        _limit_cluster(call, response)
+
+    return change_answer(call, handler, limit)
+
+
+_NULLABLE_NAME = 12
+_ALLOWS_CREATION = 4
+
+
+def _null_name(call: ApiCall) -> str | None:
+    return None if call.version >= _NULLABLE_NAME else ""
+
+
+def _may_not_create(call: ApiCall, asked: Any) -> bool:
+    """Whether Metadata asks for a topic that would be made, and the client may not make it."""
+    return (
+        not asked.topic_id.int
+        and asked.name not in call.cluster.topics
+        and call.cluster.config.auto_create_topics
+        and (call.version < _ALLOWS_CREATION or call.request.allow_auto_topic_creation)
+        and not call.allows(Operation.CREATE, Resource.CLUSTER)
+        and not call.allows(Operation.CREATE, Resource.TOPIC, asked.name)
+    )
+
+
+def _limit_cluster(call: ApiCall, response: Any) -> None:
+    if response.cluster_authorized_operations != NOT_REQUESTED:
+        allowed = call.allows(Operation.DESCRIBE, Resource.CLUSTER)
+        response.cluster_authorized_operations = operation_bits(call, Resource.CLUSTER) if allowed else 0
+
+
+def describe_cluster_guard(call: ApiCall, handler: Handler) -> Message | None:
+    return change_answer(call, handler, partial(_limit_cluster, call))
+
+
+def describe_topic_partitions_guard(call: ApiCall, handler: Handler) -> Message | None:
+    describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
+    request = call.request
+    refused = []
+    if request.topics:
+        names = dict.fromkeys(one.name for one in request.topics)
+        refused = [name for name in names if name and not describes(name)]
+        if refused and len(refused) == len(names):
+            call.request = replaced(request, {"topics": [], "cursor": None, "response_partition_limit": 1})
+        elif refused:
+            kept = [one for one in request.topics if not one.name or describes(one.name)]
+            call.request = replaced(request, {"topics": kept})
+
+    def limit(response: Any) -> None:
+        if request.topics and not call.request.topics:
+            response.topics, response.next_cursor = [], None
+        response.topics = [one for one in response.topics if describes(one.name)]
+        for one in response.topics:
+            if one.topic_authorized_operations != NOT_REQUESTED:
+                one.topic_authorized_operations = operation_bits(call, Resource.TOPIC, one.name)
+        response.topics.extend(
+            DescribeTopicPartitionsResponseTopic(
+                error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED), name=name
+            )
+            for name in refused
+        )
+
+    return change_answer(call, handler, limit)

@@ -1,0 +1,118 @@
+"""Guards of topics and of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.authorization.guards import (
+    ERRORS,
+    TEXTS,
+    Guard,
+    Operation,
+    Resource,
+    change_answer,
+    split_elements,
+    topic_name,
+)
+from coordwire.codec import Message
+from coordwire.enums import AclOperation, AclResourceType, ConfigResourceType, ErrorCode
+from coordwire.messages.create_topics import CreatableTopicResult
+from coordwire.messages.delete_topics import DeletableTopicResult, DeleteTopicState
+
+__all__ = ["create_topics_guard", "delete_topics_guard", "setting_refusal", "settings_guard"]
+
+
+def create_topics_guard(call: ApiCall, handler: Handler) -> Message | None:
+    every = call.allows(Operation.CREATE, Resource.CLUSTER)
+    shows = cache(partial(call.allows, Operation.DESCRIBE_CONFIGS, Resource.TOPIC))
+
+    def limit(response: Any) -> None:
+        for result in response.topics:
+            if not result.error_code and not shows(result.name):
+                result.topic_config_error_code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                result.num_partitions = result.replication_factor = -1
+                result.configs = []
+
+    creates = cache(partial(call.allows, Operation.CREATE, Resource.TOPIC))
+    code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return split_elements(
+        call,
+        lambda inside: change_answer(inside, handler, limit),
+        "topics",
+        lambda wanted: every or creates(wanted.name),
+        "topics",
+        lambda wanted: CreatableTopicResult(
+            name=wanted.name, error_code=code, error_message="Authorization failed."
+        ),
+    )
+
+
+_TOPIC_STATES = 6
+
+
+def delete_topics_guard(call: ApiCall, handler: Handler) -> Message | None:
+    deletes = cache(partial(call.allows, Operation.DELETE, Resource.TOPIC))
+    describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
+    if call.allows(Operation.DELETE, Resource.CLUSTER):
+        return handler(call)
+
+    def allows(state: Any) -> bool:
+        name = state if isinstance(state, str) else topic_name(call, state)
+        return name is None or deletes(name) or (name not in call.cluster.topics and describes(name))
+
+    def refused(state: Any) -> DeletableTopicResult:
+        if isinstance(state, str):
+            state = DeleteTopicState(name=state)
+        name = topic_name(call, state)
+        assert name is not None
+        return DeletableTopicResult(
+            name=None if state.name is None and not describes(name) else name,
+            topic_id=state.topic_id,
+            error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+            error_message=TEXTS[ErrorCode.TOPIC_AUTHORIZATION_FAILED],
+        )
+
+    field = "topics" if call.version >= _TOPIC_STATES else "topic_names"
+    return split_elements(call, handler, field, allows, "responses", refused)
+
+
+# --- settings ---
+
+_SETTINGS = {
+    ConfigResourceType.TOPIC.value: Resource.TOPIC,
+    ConfigResourceType.GROUP.value: Resource.GROUP,
+}
+
+
+def settings_guard(
+    operation: AclOperation, field: str, answers: str, refused: Callable[[Any, ErrorCode], Any]
+) -> Guard:
+    """Settings of topics and groups are theirs, all others the cluster's."""
+
+    def guard(call: ApiCall, handler: Handler) -> Message | None:
+        decided = cache(partial(call.allows, operation))
+
+        def kind(resource: Any) -> AclResourceType:
+            return _SETTINGS.get(resource.resource_type, Resource.CLUSTER)
+
+        def allows(resource: Any) -> bool:
+            known = kind(resource)
+            return decided(known, *(() if known is Resource.CLUSTER else (resource.resource_name,)))
+
+        return split_elements(
+            call, handler, field, allows, answers, lambda one: refused(one, ERRORS[kind(one)])
+        )
+
+    return guard
+
+
+def setting_refusal(result: Any) -> Callable[[Any, ErrorCode], Any]:
+    return lambda resource, error: result(
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        error_code=int(error),
+        error_message=TEXTS[error],
+    )

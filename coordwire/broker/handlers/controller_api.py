@@ -1,0 +1,155 @@
+"""The controller: UpdateFeatures (KIP-584, KIP-778) and DescribeQuorum.
+
+Rules: the quorum of a KRaft cluster is one node here, the controller. UpdateFeatures changes all levels of a
+request or none; of a feature that is named twice the last update counts. A level is announced by ApiVersions
+and has no other effect. metadata.version cannot be lowered: its newest level has records that older ones do
+not have.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from coordwire.broker.cluster.features import FEATURES, METADATA_VERSION, FeatureLevels
+from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.enums import ErrorCode, FeatureUpgradeType
+from coordwire.messages import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from coordwire.messages.describe_quorum import (
+    DescribeQuorumRequestTopicData,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseTopicData,
+    Listener,
+    Node,
+    ReplicaState,
+)
+from coordwire.messages.update_features import FeatureUpdateKey, UpdatableFeatureResult
+
+__all__ = ["describe_quorum", "update_features"]
+
+# --- features ---
+
+
+_FAILED = "The update failed for all features since the following feature had an error: "
+_TYPES = frozenset(
+    {FeatureUpgradeType.UPGRADE, FeatureUpgradeType.SAFE_DOWNGRADE, FeatureUpgradeType.UNSAFE_DOWNGRADE}
+)
+
+
+def update_features(call: ApiCall) -> UpdateFeaturesResponse:
+    request: UpdateFeaturesRequest = call.request
+    levels, controller = call.cluster.features, call.cluster.controller_id
+    updates = {update.feature: update for update in request.feature_updates}
+    for update in updates.values():
+        reason = _refusal(update, levels, controller)
+        if reason is not None:
+            return UpdateFeaturesResponse(
+                error_code=int(ErrorCode.INVALID_UPDATE_VERSION), error_message=f"{_FAILED}{reason}"
+            )
+    if not request.validate_only:
+        levels.update({name: update.max_version_level for name, update in updates.items()})
+    response = UpdateFeaturesResponse(error_message=None)
+    if call.version < 2:
+        response.results = [
+            UpdatableFeatureResult(feature=update.feature, error_message="NONE")
+            for update in request.feature_updates
+        ]
+    return response
+
+
+def _refusal(update: FeatureUpdateKey, levels: FeatureLevels, controller: int) -> str | None:
+    """Why a level is not changed; None if it is."""
+    name, level, kind = update.feature, update.max_version_level, update.upgrade_type
+    prefix = f"Invalid update version {level} for feature {name}."
+    if kind not in _TYPES:
+        return f"{prefix} The controller does not support the given upgrade type."
+    if level < 0:
+        return f"{prefix} A feature version cannot be less than 0."
+    feature = FEATURES.get(name)
+    if feature is None and level == 0:
+        return f"{prefix} Feature {name} not found."
+    if feature is None:
+        return f"{prefix} Local controller {controller} does not support this feature."
+    if not feature.first <= level <= feature.level:
+        supported = f"{feature.first}-{feature.level}"
+        return f"{prefix} Local controller {controller} only supports versions {supported}"
+    current = levels[name]
+    if level > current and kind != FeatureUpgradeType.UPGRADE:
+        return f"{prefix} Can't downgrade to a newer version."
+    if level >= current:
+        return None
+    if kind == FeatureUpgradeType.UPGRADE:
+        return (
+            f"{prefix} Can't downgrade the version of this feature without setting the upgrade type to either"
+            " safe or unsafe downgrade."
+        )
+    if name == METADATA_VERSION:
+        unsafe = "Unsafe metadata downgrade is not supported in this version."
+        lossy = "Refusing to perform the requested downgrade because it might delete metadata information."
+        reason = unsafe if kind == FeatureUpgradeType.UNSAFE_DOWNGRADE else lossy
+        return f"Unsupported metadata.version downgrade from {current} to {level}. {reason}"
+    return None
+
+
+# --- the quorum ---
+
+
+_TOPIC = "__cluster_metadata"
+_NO_DIRECTORY = UUID(int=0)
+_NOT_HOSTED = "This server does not host this topic-partition."
+
+
+def describe_quorum(call: ApiCall) -> DescribeQuorumResponse:
+    request: DescribeQuorumRequest = call.request
+    asked = [
+        (topic.topic_name, [one.partition_index for one in topic.partitions]) for topic in request.topics
+    ]
+    if asked != [(_TOPIC, [0])]:
+        return DescribeQuorumResponse(topics=[_refused(topic) for topic in request.topics])
+    cluster, now = call.cluster, call.cluster.clock()
+    controller = cluster.nodes[cluster.controller_id]
+    end = cluster.logs.metadata_end
+
+    def state(node: int) -> ReplicaState:
+        return ReplicaState(
+            replica_id=node,
+            replica_directory_id=_NO_DIRECTORY,
+            log_end_offset=end,
+            last_fetch_timestamp=now,
+            last_caught_up_timestamp=now,
+        )
+
+    data = DescribeQuorumResponsePartitionData(
+        partition_index=0,
+        error_message=None,
+        leader_id=controller.id,
+        leader_epoch=1,
+        high_watermark=end,
+        current_voters=[state(controller.id)],
+        observers=[state(node) for node in cluster.nodes if node != controller.id],
+    )
+    return DescribeQuorumResponse(
+        error_message=None,
+        topics=[DescribeQuorumResponseTopicData(topic_name=_TOPIC, partitions=[data])],
+        nodes=[
+            Node(
+                node_id=controller.id,
+                listeners=[Listener(name="PLAINTEXT", host=controller.host, port=controller.port)],
+            )
+        ],
+    )
+
+
+def _refused(topic: DescribeQuorumRequestTopicData) -> DescribeQuorumResponseTopicData:
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    partitions = [
+        DescribeQuorumResponsePartitionData(
+            partition_index=one.partition_index, error_code=int(error), error_message=_NOT_HOSTED
+        )
+        for one in topic.partitions
+    ]
+    return DescribeQuorumResponseTopicData(topic_name=topic.topic_name, partitions=partitions)

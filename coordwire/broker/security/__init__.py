@@ -1,0 +1,8 @@
+"""Users: who a client is, and what it may do.
+
+    authentication.py     SASL for one connection: PLAIN, SCRAM, OAUTHBEARER
+    scram_credentials.py  the salted passwords that a broker keeps; oauth_tokens.py: tokens of OAUTHBEARER
+    authorizer.py         ACLs
+
+Rules: no socket and no clock; what each API requires is in `coordwire.broker.handlers.authorization`.
+"""

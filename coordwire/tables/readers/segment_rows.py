@@ -1,0 +1,270 @@
+"""A part of a segment as rows, of its batches' headers or of its records, and what couldn't be read.
+
+Strategy: intact batches that follow one another (`segment_reader`) go to Arrow in one piece. Rules: the rows
+of all parts are those of the whole file; where no column of a record is asked for, records are counted, and
+none is decoded.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BatchRows", "read_batches", "read_records"]
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from coordwire.errors import CorruptBatch, LimitExceeded
+from coordwire.records import RecordBatch, UnreadableRange
+from coordwire.tables.columns import BATCHES, RECORDS, arrow_schema
+from coordwire.tables.options import Options
+from coordwire.tables.readers.rows import MOST_ROWS, Bad, Builder, conform, part_columns
+from coordwire.tables.readers.segment_reader import SegmentReader, unwanted
+from coordwire.tables.readers.splits import Part
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# --- headers of batches ---
+
+
+def read_batches(part: Part, options: Options, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """The headers of the part's batches, and its bad ranges. Raises `OSError` where the
+    file can't be read, in failfast mode `CorruptBatch` for the first bad range.
+
+    A header counts if another follows it where its batch ends; bodies are read only where none does, or all
+    of them under `checksums`. Records aren't looked at: what is malformed inside a batch of a right checksum
+    doesn't show here.
+    """
+    header = BatchRows(part, columns)
+    with closing(SegmentReader(part, options)) as reader:
+        for item in reader.items() if options.checksums else reader.heads():
+            if isinstance(item, Bad):
+                yield item
+            elif not unwanted(item, options) and (batch := header.add(item)) is not None:
+                reader.file.confirm()
+                yield batch
+        if (batch := header.builder.take()) is not None:
+            reader.file.confirm()
+            yield batch
+
+
+class BatchRows:
+    """Batch headers as rows of the batches table."""
+
+    def __init__(self, part: Part, columns: Sequence[str]) -> None:
+        schema = arrow_schema([column for name in columns for column in BATCHES if column.name == name])
+        constant_rows = part_columns(part)
+        self.builder = Builder(schema, 8 << 20)
+        self._getters = [_getter(name, constant_rows) for name in columns]
+
+    def add(self, batch: RecordBatch) -> pyarrow.RecordBatch | None:
+        """One more; a batch of rows whenever enough has come together."""
+        return self.builder.add([get(batch) for get in self._getters], 200)
+
+
+def _getter(name: str, constants: dict[str, Any]) -> Callable[[RecordBatch], Any]:
+    if name in constants:
+        value = constants[name]
+        return lambda batch: value
+    special: dict[str, Callable[[RecordBatch], Any]] = {
+        "position": lambda batch: batch.position,
+        "time": _time,
+        "base_offset": _base_offset,
+        "codec": _codec,
+    }
+    return special.get(name) or (lambda batch: getattr(batch, name))
+
+
+def _time(batch: RecordBatch) -> int | None:
+    stamp = batch.max_timestamp
+    return stamp * 1000 if stamp != -1 and abs(stamp) < (1 << 63) // 1000 else None
+
+
+def _base_offset(batch: RecordBatch) -> int | None:
+    try:
+        return batch.base_offset
+    except (CorruptBatch, LimitExceeded):  # a compressed message set has it inside
+        return None
+
+
+def _codec(batch: RecordBatch) -> str | None:
+    try:
+        return batch.codec
+    except CorruptBatch:
+        return None
+
+
+# --- records ---
+
+
+RUN = 16 << 20
+"""Bytes of sound batches that go to Arrow together."""
+
+NO_TIME = -1
+"""The timestamp of a record without one, which is in no range of times."""
+
+NOTHING: list[str] = []
+"""The columns that batches are decoded for, where only their number is asked for."""
+
+
+def read_records(
+    part: Part,
+    options: Options,
+    columns: Sequence[str],
+    see: Callable[[RecordBatch], None] | None = None,
+) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """The part's records in batches of these columns of the records table, and its bad ranges.
+
+    see: is shown every batch whose records could be read. Raises `OSError` where the file can't be read, in
+    failfast mode `CorruptBatch` for the first bad range.
+    """
+    schema = arrow_schema([column for name in columns for column in RECORDS if column.name == name])
+    finish = _Finisher(part, options, schema)
+    if finish.inner == NOTHING:
+        with closing(SegmentReader(part, options)) as reader:
+            yield from _counted(reader, finish, see)
+        return
+    run: list[RecordBatch] = []
+    with closing(SegmentReader(part, options)) as reader:
+        for item in reader.items():
+            if isinstance(item, Bad):
+                yield from _run(reader, run, finish, see)
+                run = []
+                yield item
+            elif not unwanted(item, options):
+                if run and (
+                    run[-1].position + run[-1].size != item.position or item.position - run[0].position >= RUN
+                ):
+                    yield from _run(reader, run, finish, see)
+                    run = []
+                run.append(item)
+        yield from _run(reader, run, finish, see)
+
+
+def _run(
+    reader: SegmentReader,
+    run: list[RecordBatch],
+    finish: _Finisher,
+    see: Callable[[RecordBatch], None] | None,
+) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """The records of batches that follow one another, all with right checksums."""
+    from coordwire.records.arrow import iter_batches
+
+    if not run:
+        return
+    reader.file.confirm()
+    start, end = run[0].position, run[-1].position + run[-1].size
+    skipped: list[UnreadableRange] = []
+    tables = iter_batches(
+        reader.view[start:end], columns=finish.inner, max_bytes=reader.options.batch_size,
+        on_error="skip", skipped=skipped,
+    )  # fmt: skip
+    for table in tables:
+        if (batch := finish(table, start)) is not None:
+            yield batch
+    for item in skipped:  # the checksum vouches for the length
+        yield reader.verdict(start + item.position)
+    if see is not None:
+        unread = {start + item.position for item in skipped}
+        for head in run:
+            if head.position not in unread:
+                see(head)
+
+
+def _counted(
+    reader: SegmentReader, finish: _Finisher, see: Callable[[RecordBatch], None] | None
+) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """As many rows as there are records, without making any: their batches are checked, and say how many."""
+    rows = 0
+    for item in reader.items():
+        if isinstance(item, Bad):
+            yield item
+            continue
+        try:
+            item.verify()
+        except (CorruptBatch, LimitExceeded):
+            yield reader.verdict(item.position)
+            continue
+        count = item.count
+        rows += sum(1 for _ in item) if count is None else count
+        if see is not None:
+            see(item)
+        while rows >= MOST_ROWS:
+            yield finish.constant_rows(MOST_ROWS)
+            rows -= MOST_ROWS
+    if rows:
+        yield finish.constant_rows(rows)
+
+
+class _Finisher:
+    """Makes of `iter_batches`' tables those that were asked for."""
+
+    def __init__(self, part: Part, options: Options, schema: pyarrow.Schema) -> None:
+        self.schema = schema
+        self.options = options
+        self.constants = part_columns(part)
+        self._repeated: dict[str, pyarrow.Array] = {}
+        names = [name for name in schema.names if name not in self.constants]
+        hidden = []
+        if options.starting_offset is not None or options.ending_offset is not None:
+            hidden.append("offset")
+        if options.starting_timestamp is not None or options.ending_timestamp is not None:
+            hidden.append("timestamp_ms")
+        self.hidden = hidden
+        self.inner = names + [name for name in hidden if name not in names]
+
+    def __call__(self, table: pyarrow.RecordBatch, origin: int) -> pyarrow.RecordBatch | None:
+        """The table in the schema; None if none of its rows is in the ranges. origin: of its run."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        mask = self._range_mask(table)
+        if mask is not None:
+            table = table.filter(mask)
+        if not table.num_rows:
+            return None
+        arrays: list[Any] = []
+        for field in self.schema:
+            if field.name in self.constants:
+                array = self._constant_column(field, table.num_rows)
+            else:
+                array = table.column(field.name)
+                if field.name == "batch_position" and origin:
+                    array = pc.add(array, origin)
+            arrays.append(array)
+        return conform(pa.RecordBatch.from_arrays(arrays, names=self.schema.names), self.schema)
+
+    def constant_rows(self, rows: int) -> pyarrow.RecordBatch:
+        """So many rows of columns that are the same in all."""
+        import pyarrow as pa
+
+        arrays = [self._constant_column(field, rows) for field in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _constant_column(self, field: pyarrow.Field, rows: int) -> pyarrow.Array:
+        """A column with one value in all rows; its memory is shared by all tables."""
+        import pyarrow as pa
+
+        array = self._repeated.get(field.name)
+        if array is None or len(array) < rows:
+            value = self.constants[field.name]
+            array = pa.repeat(pa.scalar(value, field.type), 2 * rows)
+            self._repeated[field.name] = array
+        return array.slice(0, rows)
+
+    def _range_mask(self, table: pyarrow.RecordBatch) -> Any:
+        """Which rows are in the ranges; None for all."""
+        import pyarrow.compute as pc
+
+        limits: list[tuple[str, Callable[..., Any], int | None]] = [
+            ("offset", pc.greater_equal, self.options.starting_offset),
+            ("offset", pc.less, self.options.ending_offset),
+            ("timestamp_ms", pc.greater_equal, self.options.starting_timestamp),
+            ("timestamp_ms", pc.less, self.options.ending_timestamp),
+            ("timestamp_ms", pc.not_equal, NO_TIME if "timestamp_ms" in self.hidden else None),
+        ]
+        masks = [compare(table.column(name), limit) for name, compare, limit in limits if limit is not None]
+        combined = masks[0] if masks else None
+        for mask in masks[1:]:
+            combined = pc.and_(combined, mask)
+        return combined

@@ -1,0 +1,757 @@
+"""A group whose coordinator assigns (KIP-848, share groups, streams groups), by its heartbeats.
+
+Strategy: a heartbeat with epoch 0 joins, one below 0 leaves; an answer may bring a new epoch and a new
+assignment, which the member has taken up once it reports to own just that.
+
+    rebalances  one begins when something raises the group's epoch, and is steady once all members have taken
+                up theirs in it (`reconciliation`). What comes after a member has the new epoch begins
+                another, but joins within a second are one. What may raise the epoch once more, though no
+                answer shows it yet, is owed.
+    silence     a member is out once it was silent for its session timeout (`member_death` has what is known
+                of that), or when others have its partitions. An answer with the epoch that there was, when a
+                removal would have raised it, shows that all are in: the coordinator has moved unseen, and
+                their sessions began anew. The next epoch that nothing explains is theirs.
+    epochs      an answer shows a new epoch. The rebalance under way explains its first rise, what is owed the
+                next ones; what seemed to have raised the epoch together with others may have raised it once
+                more; else a session may have ended, or the coordinator did it by itself. What raised it is
+                counted, so that an epoch which rose by several is for as many of them.
+
+Rules: a null field means "as before". Members of a share group do not report what they own, so that their
+assignments count as taken up at once. Of a streams group's tasks, which take the place of partitions, only
+the active ones count. Topics go by their ids, which are named when they are reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.enums import ErrorCode
+from coordwire.timeline.consumer_data import changed, has_pattern, id_text, owned, wanted_topics
+from coordwire.timeline.events import Kind, Leaving, Outcome
+from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, SessionTimeout
+from coordwire.timeline.from_wire.reconciliation import Reconciliation
+from coordwire.timeline.group import MOVED, UNAVAILABLE, Group
+from coordwire.timeline.members import Member, Members, Owned
+from coordwire.timeline.places import Seen
+from coordwire.timeline.rebalance import Rebalance, Why
+from coordwire.timeline.rebalance_cause import of_death, of_epoch, of_first_heartbeat
+
+__all__ = ["FAR_NS", "ModernGroup", "give_up_by_ns"]
+
+JOIN = 0
+
+KEEPS_EPOCH = ("member_rejoined", "static_member_returned")
+"""What need not raise the group's epoch."""
+
+MOST_SUPERSEDED = 100
+"""A superseded rebalance of more members doesn't list them: each joining of many would list them all."""
+
+MOST_OWED = 100
+
+JOINS = ("first_member", "new_member", "member_rejoined")
+
+ASSIGNMENT_INTERVAL_NS = 1_000_000_000
+"""The coordinator assigns at most so often (KIP-1263)."""
+
+NEAR_NS = 100_000_000
+"""So late may a heartbeat be."""
+
+LATEST_EPOCH_NS = 2_000_000_000
+"""A rebalance that hasn't raised the epoch by then won't: the coordinator assigns at least once a second."""
+
+FAR_NS = 1 << 63
+
+MOST_LOOKED_AT = 100
+"""In a larger group, who didn't give up partitions in time is not looked for."""
+
+FIRST_EPOCH = 1
+"""A new group's, until a member's subscription raises it."""
+
+GONE = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID}
+
+STAYS = {*UNAVAILABLE, ErrorCode.FENCED_MEMBER_EPOCH}
+"""What a member is refused with that stays a member."""
+
+LEAVE_FOR_NOW = -2
+
+
+class ModernGroup(Group):
+    """One such group. name_of: a topic's name by its id's text; known: all groups' session timeouts.
+
+    place: where a frame was seen; asked: where the request that it answers was.
+    """
+
+    # --- rebalances ---
+
+    def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str], known: KnownTimeouts) -> None:
+        super().__init__(group, kind, name_of)
+        self.members = Members(self.drop_member)
+        self.timeout = SessionTimeout(group, kind, known)
+        self.progress = Reconciliation(shared=kind == "share")
+        self.sessions = Sessions(self.members, self.quiet_ns)
+        self._risen: tuple[int, int] | None = None  # the epochs of a rise that nothing has explained yet
+        self._merged: tuple[Why, Seen] | None = None  # the last that raised the epoch together with others
+        self._raises = 0  # what raises the epoch, and no answer has shown yet
+        self._surplus = 0  # by how much the last rise was more than what was seen to raise it
+        self._departures = 0  # since an answer showed the group's epoch
+        self._given_ns: int | None = None  # when the target of the rebalance under way was first seen
+        self._owed: list[tuple[Why, Seen]] = []  # what will raise the epoch once more, each by one
+        self._raised_ns = 0  # when an answer showed a new epoch
+        self._unshown: list[tuple[Why, Seen]] = []  # what raises the epoch by one each, and no rise is for
+        self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
+
+    def drop_member(self, member_id: str) -> None:
+        self.progress.drop(member_id)
+        self._doubted.discard(member_id)
+
+    @property
+    def _shown_after_ns(self) -> int:
+        """A raised epoch shows within so long: in the first answer after the coordinator has assigned."""
+        return LATEST_EPOCH_NS + self.timeout.interval_ns
+
+    def _owes(self, why: Why, place: Seen) -> None:
+        """Something raises the epoch, though no answer may show that at once."""
+        if len(self._owed) < MOST_OWED and (why.member_id, why.cause) not in {
+            (one.member_id, one.cause) for one, _ in self._owed
+        }:
+            self._owed.append((why, place))
+
+    def _raises_later(self, why: Why, place: Seen) -> None:
+        """Something raises the epoch by one, in its turn."""
+        early_ns = (place.time_ns or 0) - self._shown_after_ns
+        self._unshown = [one for one in self._unshown if (one[1].time_ns or 0) >= early_ns]
+        if len(self._unshown) < MOST_OWED:
+            self._unshown.append((why, place))
+
+    def raise_alone(self, why: Why, place: Seen) -> None:
+        """A static member that is back raises the epoch, as it subscribes to something else: what needed no
+        new epoch is over."""
+        rebalance = self.rebalance
+        if rebalance is not None and rebalance.joined_ns is None and rebalance.why.cause in KEEPS_EPOCH:
+            self.close("superseded", place)
+        self._raises_later(why, place)
+
+    def _has_pattern(self, member_id: str | None) -> bool:
+        """Whether a member's joining raises the epoch later, when its pattern is resolved."""
+        member = self.members.get(member_id or "")
+        return member is not None and has_pattern(member.topics)
+
+    def disturbed(self, why: Why, place: Seen, *, again: bool = False) -> Rebalance:
+        """Something raises the epoch: another rebalance, if a member has the epoch of this one already.
+
+        again: whether it was seen before, and only now is known to be one of its own.
+        """
+        if why.cause not in KEEPS_EPOCH or self.progress.is_complete:
+            self._close_even()
+        rebalance = self.rebalance
+        if why.cause not in KEEPS_EPOCH and why.cause != "assignment_changed" and not again:
+            self._raises_later(why, place)
+        if rebalance is not None and why.cause in KEEPS_EPOCH:
+            self._merged = why, place
+            return rebalance
+        if why.cause not in KEEPS_EPOCH and not again and not self._has_pattern(why.member_id):
+            self._raises += 1
+        if self._owed and (place.time_ns or 0) - (self._owed[0][1].time_ns or 0) > self._shown_after_ns:
+            self._owed = []  # it would have shown
+        if rebalance is not None and self._owed:
+            if why.cause != "member_removed":  # else it was out before, and raised the epoch then
+                self._owes(why, place)
+            self._merged = why, place
+            return rebalance  # there may be one target for both
+        if rebalance is not None and rebalance.joined_ns is None and rebalance.why.cause in KEEPS_EPOCH:
+            self.close("superseded", place)  # it needs no new epoch, and this does
+            rebalance = None
+        if rebalance is not None and _explains(why, place, rebalance):
+            rebalance.explain(why, place)
+            return rebalance
+        if rebalance is not None and self.progress.even_since is None and _batched(rebalance, why, place):
+            self._merged = why, place
+            return rebalance
+        if rebalance is not None and rebalance.why.cause != "unknown" and rebalance.joined_ns is not None:
+            self.close("superseded", place)
+        if self.rebalance is not None:
+            self._merged = why, place
+        else:
+            self.progress.begin()
+            self._risen, self._owed, self._given_ns = None, [], None
+        return self.begin(why, place)
+
+    def departed(self, why: Why, when: Seen, place: Seen) -> None:
+        """A member is out."""
+        self._departures += 1
+        if not self.members:
+            if self.generation is not None:  # no member is left whose answer would have the epoch
+                self.generation += self._departures
+            self.close("empty", when)
+            return
+        self.disturbed(why, when)
+        self.settle(None, place)
+
+    def _close_even(self) -> None:
+        """Something else begins: the rebalance under way is over if the group was even."""
+        rebalance, even = self.rebalance, self.progress.even_since
+        if rebalance is None or even is None or rebalance.why.cause == "unknown" or self._owed:
+            return
+        if rebalance.joined_ns is not None or rebalance.why.cause in KEEPS_EPOCH:
+            self.close("steady", even)
+
+    def remove(
+        self, member_id: str, place: Seen, how: Leaving, *, reason: str | None = None, inferred: bool = False
+    ) -> None:
+        if how != "left_for_now" or self.progress.is_complete:
+            self._close_even()  # while its members are those that it was even with
+        super().remove(member_id, place, how, reason=reason, inferred=inferred)
+
+    def assign(self, member: Member, partitions: Owned | None) -> None:
+        super().assign(member, partitions)
+        self.progress.hold(member.member_id, partitions)
+
+    def settle(self, member_id: str | None, place: Seen) -> None:
+        """Close the rebalance if all have taken up what they were given."""
+        progress, rebalance = self.progress, self.rebalance
+        if rebalance is None:
+            return
+        if progress.is_empty:
+            if not self.members:
+                self.close("empty", place)
+            return  # else those that left for now will be back, or their sessions end
+        if member_id is None:
+            return
+        progress.heard(member_id, self.generation, place)
+        even, cause = progress.even_since, rebalance.why.cause
+        if even is None or is_earlier(place, rebalance.began):
+            return  # an answer that comes late, after a lost packet, says nothing of what began since
+        renewed = rebalance.joined_ns is not None or cause == "static_member_returned"
+        if self._owed:
+            renewed = False  # a member that joined raises the epoch once more
+        assigned = progress.has_owners or cause not in JOINS
+        if renewed and progress.is_complete and assigned:
+            self.close("steady", place)
+        elif self.kind == "streams" and not assigned:
+            return  # tasks come after the group's initial delay, and after the internal topics
+        elif progress.is_confirmed and (renewed or cause in KEEPS_EPOCH or _later(even, place)):
+            self._owed = []
+            self.close("steady", even)
+
+    def close(self, outcome: Outcome, place: Seen) -> None:
+        """End the rebalance under way."""
+        rebalance = self.rebalance
+        if rebalance is not None:
+            if (
+                rebalance.why.cause == "member_rejoined"
+                and rebalance.joined_ns is None
+                and outcome == "steady"
+            ):
+                outcome = "not_needed"
+            rebalance.generation = self.generation
+            few = outcome != "superseded" or len(self.members) <= MOST_SUPERSEDED
+            rebalance.members = tuple(self.members) if few else ()
+            if outcome == "steady" and len(self.members) > 1:
+                rebalance.slowest = self.progress.even_by
+            if rebalance.why.cause == "unknown" and self._risen is not None:
+                rebalance.why = of_epoch(*self._risen)
+        self.end(outcome, place)
+        if outcome != "superseded":
+            self.progress.end()
+            self._raises = 0  # what raised it was shown
+
+    def _partitions(self, message: Any) -> Owned | None:
+        """What its member owns, by a heartbeat, or its answer that it shall own; None for no change."""
+        if self.kind == "streams":
+            tasks = message.active_tasks
+            return None if tasks is None else owned((one.subtopology_id, one.partitions) for one in tasks)
+        inside = getattr(message, "assignment", message)
+        topics = None if inside is None else getattr(inside, "topic_partitions", None)
+        if topics is None:
+            return None
+        return owned((id_text(one.topic_id), one.partitions) for one in topics)
+
+    # --- silent members ---
+
+    def alive_at(self, member: Member, asked: Seen, place: Seen) -> None:
+        """A member was heard, and is in."""
+        silence_ns = self.silence(member, asked)
+        if self.timeout.refutes_absence(silence_ns):
+            self.unavailable(asked)  # else it would be out
+        elif not member.away:
+            self.timeout.survived(silence_ns)
+        member.last_seen_ns = place.time_ns
+        if self._doubted:
+            self._doubted.discard(member.member_id)
+        self.watch(member)
+
+    def silence(self, member: Member, place: Seen) -> int:
+        """For how long a member was silent to its coordinator, in nanoseconds; 0 where no time is known."""
+        heard_ns = self.heard_ns(member)
+        return 0 if heard_ns is None or place.time_ns is None else place.time_ns - heard_ns
+
+    def quiet(self, member: Member, place: Seen) -> int:
+        """For how long nothing was seen of a member, in nanoseconds; 0 where no time is known."""
+        quiet_ns = self.quiet_ns(member)
+        return 0 if quiet_ns is None or place.time_ns is None else place.time_ns - quiet_ns
+
+    def watch(self, member: Member) -> None:
+        """A member's session runs."""
+        self.sessions.watch(member)
+
+    def expire(self, place: Seen, *, at_end: bool = False) -> None:
+        """Members whose sessions must be over by now are out."""
+        while (first := self.over(place, at_end=at_end)) is not None:
+            self.died(first, place, "")
+
+    def over(self, place: Seen, *, at_end: bool = False) -> Member | None:
+        """The member whose session was over first, of those that must be over by now."""
+        first = self.sessions.first()
+        most_ns = self.timeout.most_at_end_ns if at_end else self.timeout.most_ns
+        return None if first is None or self.quiet(first, place) <= most_ns else first
+
+    def over_since_ns(self, member: Member) -> int:
+        """Since when that is so."""
+        return (self.quiet_ns(member) or 0) + self.timeout.most_ns
+
+    def expire_before(self, request: Any, message: Any, asked: Seen) -> None:
+        """`expire`, unless the answer to a heartbeat shows that all are in: its epoch is as it was."""
+        first = self.over(asked)
+        if first is None and not self._doubted:
+            return
+        epoch, member = self.generation or 0, self.members.get(request.member_id or message.member_id or "")
+        settled = self._is_settled(asked)
+        if member is None:
+            static = self.members.of_instance(getattr(request, "instance_id", None)) is not None
+            plain = request.member_epoch == JOIN and not has_pattern(wanted_topics(request) or ())
+            epoch += self._departures if static else self._departures + 1  # its own doing
+            same = plain and message.member_epoch == epoch
+            settled |= self._only_departed
+            if plain and settled and not static:
+                self._out_before(message.member_epoch - epoch, asked)
+        else:
+            same = request.member_epoch == epoch == message.member_epoch and self._partitions(message) is None
+        if first is not None:
+            self._expire_or_doubt(same and settled and not self.would_convert(first), asked)
+
+    def _out_before(self, risen: int, asked: Seen) -> None:
+        """The epoch rose by so many more than a member that joins raises it: silent ones were out by then."""
+        while risen > 0 and (doubted := self._doubtful()) is not None:
+            self.died(doubted, asked, "the group's epoch rose meanwhile", shown=asked)
+            risen -= 1
+
+    def would_convert(self, member: Member) -> bool:
+        """Whether the group converts once this member is out, so that its epoch stays."""
+        return False
+
+    def _is_settled(self, asked: Seen) -> bool:
+        """Whether the next answer would show that a member went."""
+        since_ns, rebalance, even = self._raised_ns, self.rebalance, self.progress.even_since
+        if rebalance is not None:
+            if even is None or rebalance.joined_ns is None:
+                return False
+            since_ns = max(since_ns, even.time_ns or 0)
+        return self.kind == "consumer" and since_ns + ASSIGNMENT_INTERVAL_NS < (asked.time_ns or 0)
+
+    @property
+    def _only_departed(self) -> bool:
+        """Whether nothing but members that left has raised the epoch since an answer showed it."""
+        rebalance, merged = self.rebalance, self._merged
+        if self.kind != "consumer" or rebalance is None or rebalance.joined_ns is not None or self._owed:
+            return False
+        return rebalance.why.cause == "member_left" and (merged is None or merged[0].cause == "member_left")
+
+    def _expire_or_doubt(self, same: bool, asked: Seen) -> None:
+        """same: whether an answer shows that all are in, or that isn't known. Then the coordinator may have
+        moved since those who are silent were heard, and their sessions began anew."""
+        if not same:
+            self.expire(asked)
+            return
+        last = None
+        while (first := self.over(asked)) is not None and first is not last:
+            last = first
+            since_ns = self.over_since_ns(first)
+            if (asked.time_ns or 0) - since_ns <= NEAR_NS:
+                return  # it may be out just now
+            self._doubted.add(first.member_id)
+            self.unavailable(asked.at(since_ns))
+
+    def _doubtful(self) -> Member | None:
+        """Of the silent members that were still in, the one that was heard first."""
+        doubted = [self.members[name] for name in self._doubted if name in self.members]
+        return min(doubted, key=lambda one: (one.last_seen_ns or 0, one.serial), default=None)
+
+    def died(
+        self, member: Member, place: Seen, sign: str, shown: Seen | None = None, *, refused: bool = False
+    ) -> None:
+        """A member is gone without a word. sign: what shows it; shown: where, if not its silence alone;
+        refused: whether that is the answer to a request of its own."""
+        rebalance = self.rebalance
+        if rebalance is not None and rebalance.why.cause == "unknown" and shown is not None:
+            shown = shown.at(rebalance.began.time_ns)
+        doubted = member.member_id in self._doubted
+        if shown is not None and not member.session_timeout_ms and not doubted:
+            self.timeout.ended(self.silence(member, shown))
+        when = place
+        heard_ns = self.heard_ns(member) if refused else self.quiet_ns(member)
+        if heard_ns is not None:
+            own_ns = (member.session_timeout_ms or 0) * 1_000_000
+            session_ns = own_ns or self.timeout.likely_ns
+            if doubted and heard_ns + session_ns > (place.time_ns or 0):  # it went before the move
+                heard_ns = max(member.last_seen_ns or 0, member.asked_ns)
+            when = (shown or place).at(heard_ns + session_ns)
+        self.remove(member.member_id, when, "session_timeout", inferred=True)
+        if rebalance is not None and self.rebalance is rebalance and self._is_in_rise(when):
+            self._surplus -= 1
+            self.settle(None, place)
+            return
+        self.departed(of_death(member, self.silence(member, shown or place), sign), when, place)
+
+    def _is_in_rise(self, when: Seen) -> bool:
+        """Whether the last rise of the epoch was for a member that went then, too."""
+        if not self._surplus or not self.members or when.time_ns is None:
+            return False
+        return self._raised_ns - ASSIGNMENT_INTERVAL_NS <= when.time_ns <= self._raised_ns + NEAR_NS
+
+    def _replaced(self, member: Member, given: Owned, place: Seen) -> None:
+        """A member is given what others had: those that were silent meanwhile are gone."""
+        names = self.progress.former_owners(member.member_id, given)
+        owners = [self.members[name] for name in names if name in self.members]
+        for former in sorted(owners, key=lambda one: self.quiet_ns(one) or 0):
+            if former.member_id not in self.members:
+                continue
+            unanswered = former.asked_ns > (former.last_seen_ns or 0)
+            if unanswered and not self.timeout.explains(self.quiet(former, place)):
+                former.revokes_ns = former.revokes_ns or former.asked_ns  # by an answer that nothing shows
+            if self.kind == "consumer" and give_up_by_ns(former) <= (place.time_ns or 0):
+                self._removed_stubborn(former, place)
+            elif self.timeout.is_replaced(self.quiet(former, place)):
+                self.died(former, place, "another member has its partitions", shown=place)
+
+    def _stubborn(self, asked: Seen) -> Member | None:
+        """A member that had to give up partitions by then, and didn't."""
+        if self.kind != "consumer" or len(self.members) > MOST_LOOKED_AT:
+            return None
+        late = (one for one in self.members.values() if give_up_by_ns(one) <= (asked.time_ns or 0))
+        return min(late, key=give_up_by_ns, default=None)
+
+    def _removed_stubborn(self, member: Member, asked: Seen) -> None:
+        when = asked.at(give_up_by_ns(member))
+        self.remove(member.member_id, when, "not_rejoined", inferred=True)
+        detail = "it didn't give up partitions in time"
+        self.departed(Why("member_removed", member.member_id, inferred=True, detail=detail), when, asked)
+
+    # --- causes of epochs ---
+
+    def in_epoch(self, member: Member, epoch: int, place: Seen, asked: Seen) -> None:
+        """A member's answer has an epoch, which may be a new one of the group."""
+        known = member.generation is not None or self.rebalance is not None
+        member.generation = epoch
+        before = self.generation
+        if before is not None and epoch <= before:
+            return
+        rebalance = self.rebalance
+        if self._is_paid(epoch - (before or 0)):
+            self._merged = None
+        if before is None or not known or (rebalance is not None and rebalance.joined_ns is None):
+            if before is not None or epoch > FIRST_EPOCH:
+                self._pay(epoch - (before or 0))
+        elif self._owed:
+            first = 0 if has_pattern(member.topics) else self._owed_to(member.member_id, asked)
+            if self._merged in self._owed[: first + epoch - before]:
+                self._merged = None
+            (why, when), left = self._owed[first], self._owed[first + epoch - before :]
+            if rebalance is None or rebalance.why.member_id != why.member_id:
+                self.close("superseded", when)
+                self._owed = []
+                self.disturbed(why, when, again=True)
+            self._owed = left
+        elif rebalance is None or rebalance.why.cause not in JOINS or self.progress.has_owners:
+            self._unexplained(member, before, epoch, place, asked)  # else nothing was assigned until now
+        unseen = epoch - (before or 0) - self._raises
+        self._surplus = max(unseen, 0) if before is not None else 0
+        self._raises = max(-unseen, 0)
+        del self._unshown[: epoch - (before or 0)]
+        self.generation, self._departures, self._raised_ns = epoch, 0, place.time_ns or 0
+        rebalance = self.rebalance
+        if rebalance is not None and rebalance.joined_ns is None and not is_earlier(place, rebalance.began):
+            rebalance.joined_ns = place.time_ns or 0
+
+    def _owed_to(self, member_id: str, asked: Seen) -> int:
+        """Whose turn it is of those that raise the epoch: the member's own, if this answers its joining."""
+        own = (n for n, (why, when) in enumerate(self._owed) if why.member_id == member_id and when == asked)
+        return next(own, 0)
+
+    def _is_paid(self, risen: int) -> bool:
+        """Whether what raised the epoch together with others is in a rise for certain: it is by several, or
+        of a rebalance that began afterwards."""
+        merged, rebalance = self._merged, self.rebalance
+        if merged is None or (risen > 1 and risen >= self._raises):
+            return True
+        if risen > 1:
+            return False
+        later = (merged[1].time_ns or 0) < (0 if rebalance is None else rebalance.began.time_ns or 0)
+        return rebalance is not None and rebalance.joined_ns is None and later
+
+    def _pay(self, risen: int) -> None:
+        """The epoch rose, for the first time since the rebalance under way began: what came after its target
+        was seen will raise it once more."""
+        mine = None if self.rebalance is None else self.rebalance.why.member_id
+        given_ns = self._given_ns
+        if self.generation is None or given_ns is None:
+            departed = self.generation is not None and risen <= self._departures  # which explain it
+            self._owed = [one for one in self._owed if departed and self._has_pattern(one[0].member_id)]
+            return
+        later = [(why, when) for why, when in self._owed if (when.time_ns or 0) > given_ns]
+        self._owed = [one for one in later if one[0].member_id != mine][risen - 1 :]
+
+    def _unexplained(self, member: Member, before: int, epoch: int, place: Seen, asked: Seen) -> None:
+        """The epoch rose, and nothing was seen that raises it: a session may have ended."""
+        suspect = self._doubtful() or self.sessions.first()
+        silent = suspect is not None and (
+            suspect.member_id in self._doubted or self.timeout.explains(self.quiet(suspect, asked))
+        )
+        sign = f"the group's epoch rose to {epoch}"
+        merged, self._merged = self._merged, None
+        if merged is not None and merged[0].cause in KEEPS_EPOCH and merged[0].member_id != member.member_id:
+            merged = None
+        if suspect is not None and silent:
+            merged = None
+        stubborn = self._stubborn(asked)
+        if stubborn is not None and not silent:
+            self._removed_stubborn(stubborn, asked)
+            return
+        early_ns = (place.time_ns or 0) - ASSIGNMENT_INTERVAL_NS - self.timeout.interval_ns - NEAR_NS
+        if merged is not None and (merged[1].time_ns or 0) >= early_ns:
+            self._had_its_own(*merged)
+        elif suspect is None or not silent:
+            unshown = next((one for one in self._unshown if (one[1].time_ns or 0) >= early_ns), None)
+            if unshown is None:
+                self.disturbed(of_epoch(before, epoch), asked)
+            else:
+                self._had_its_own(*unshown)
+        elif self.timeout.is_known or not self.progress.is_exclusive(suspect.member_id):
+            self.died(suspect, place, sign, shown=asked)
+            for _ in range(before + 1, epoch):  # a move lets several sessions end at once
+                suspect = self._doubtful()
+                if suspect is not None:
+                    self.died(suspect, place, sign, shown=asked)
+        else:  # the next owner of its partitions will show
+            self.disturbed(Why("unknown", inferred=True, detail=sign), asked)
+            self._risen = before, epoch
+
+    def _had_its_own(self, why: Why, place: Seen) -> None:
+        """What seemed to have raised the epoch with another cause raised it once more."""
+        self.close("superseded", place)
+        self.disturbed(why, place, again=True)
+
+    # --- heartbeats ---
+
+    def heartbeat(
+        self, entry: FrameEntry, request: Any, message: Any, place: Seen, asked: Seen, host: str | None
+    ) -> None:
+        """A heartbeat's answer with its request."""
+        member_id = request.member_id or message.member_id or ""
+        if message.error_code:
+            self.refuse_heartbeat(message.error_code, member_id, place)
+            self.expire(place)
+            return
+        if request.member_epoch < JOIN:
+            if not self._is_settled(asked):
+                self.expire(asked)  # else the next epoch shows who is out
+            self._leaves(request, member_id, place, asked)
+            return
+        self.timeout.heartbeat_interval(message.heartbeat_interval_ms)
+        member = self.members.get(member_id)
+        if member is not None:
+            self.alive_at(member, asked, place)
+        self.expire_before(request, message, asked)
+        if member is None and request.member_epoch == JOIN:
+            self._released(request, message, asked)
+        if member is None or (request.member_epoch == JOIN and member.generation != JOIN):
+            member = self._joins(member, member_id, entry, request, message, asked, host, place)
+        topics = wanted_topics(request, member.topics)
+        if topics is not None and topics != member.topics:
+            why = Why("subscription_changed", member_id, detail=changed(member.topics, topics))
+            member.topics = topics
+            self.disturbed(why, asked)
+        member.away = False
+        self._reconcile(member, request, message, place, asked)
+
+    def goes_on(self, member: Member, epoch: int, interval_ms: int, place: Seen, asked: Seen) -> None:
+        """`heartbeat` of a member that asks for nothing, and is given nothing but this epoch."""
+        self.timeout.heartbeat_interval(interval_ms)
+        self.alive_at(member, asked, place)
+        if self.over(asked) is not None:
+            self._expire_or_doubt(self._is_settled(asked) and epoch == self.generation, asked)
+        member.away = False
+        if self.generation is not None and epoch <= self.generation:
+            member.generation = epoch
+        else:
+            self.in_epoch(member, epoch, place, asked)
+        self.takes_up(member, False, place)
+
+    def _joins(
+        self, old: Member | None, member_id: str, entry: FrameEntry, request: Any, message: Any,
+        asked: Seen, host: str | None, place: Seen,
+    ) -> Member:  # fmt: skip
+        instance_id = getattr(request, "instance_id", None)
+        static = self.members.of_instance(instance_id)
+        before = old or static
+        topics = wanted_topics(request, () if before is None else before.topics)
+        member = Member(member_id, entry.client_id, host, instance_id, topics or ())
+        member.last_seen_ns = place.time_ns
+        member.rebalance_timeout_ms = getattr(request, "rebalance_timeout_ms", None)
+        if old is None and request.member_epoch != JOIN:
+            member.generation = request.member_epoch  # it was in before the input began
+        else:
+            since_ns = (asked.time_ns or 0) - self._raised_ns
+            again = not self.members and message.member_epoch < (self.generation or 0)
+            if again and since_ns > ASSIGNMENT_INTERVAL_NS:  # else it is that of a target from before
+                self.generation = None  # the group was deleted, and is a new one
+            why = of_first_heartbeat(self, member, old, static)
+            if old is not None:
+                self.consumption.ends(member_id, asked.time_ns)
+            if static is not None and static.away and not static.assigned:
+                self._close_even()  # the others didn't wait for what it had
+            if static is not None:
+                self.members.drop(static.member_id)
+                self.inherits(member, static, asked)
+            other = static is not None and member.topics != static.topics
+            if other and static is not None and static.topics:
+                self.raise_alone(why, asked)
+            rebalance = self.disturbed(why, asked)
+            rebalance.join(member_id, asked.time_ns)
+            another = rebalance.joined_ns is not None and rebalance.why.member_id != member_id
+            pattern = has_pattern(member.topics)
+            new = why.cause in ("first_member", "new_member")
+            if (new and (another or pattern)) or (other and pattern):
+                self._owes(why, asked)
+        known = old is not None or static is not None or request.member_epoch != JOIN
+        self.add(member, place, rejoined=known)
+        self.watch(member)
+        return member
+
+    def _released(self, request: Any, message: Any, asked: Seen) -> None:
+        """A static member that had not left is out if another joins in its name and raises the epoch."""
+        static = self.members.of_instance(getattr(request, "instance_id", None))
+        known = self.generation is not None and self.kind == "consumer"
+        if static is None or static.away or static.classic or not known:
+            return
+        if message.member_epoch <= (self.generation or 0) + max(self._raises, self._departures) + 1:
+            return  # it may have left for now, which is missing
+        detail = f"another joins as {static.instance_id}"
+        if self.timeout.is_replaced(self.quiet(static, asked)):
+            self.died(static, asked, detail, shown=asked)
+            return
+        self.remove(static.member_id, asked, "removed", inferred=True)
+        self.departed(Why("member_removed", static.member_id, inferred=True, detail=detail), asked, asked)
+
+    def _leaves(self, request: Any, member_id: str, place: Seen, asked: Seen) -> None:
+        if request.member_epoch == LEAVE_FOR_NOW:
+            self.remove(member_id, asked, "left_for_now")  # its partitions wait for it: no rebalance
+            self.progress.leaves(member_id)
+            return
+        self.remove(member_id, asked, "left")
+        self.departed(Why("member_left", member_id), asked, place)
+
+    def refuse_heartbeat(self, error_code: int, member_id: str, place: Seen) -> None:
+        member = self.members.get(member_id)
+        if error_code in MOVED:
+            self._expire_or_doubt(True, place)  # whether it moved before or afterwards isn't known
+            self.unavailable(place)
+        if member is not None and error_code in STAYS:
+            member.last_seen_ns = place.time_ns
+            if error_code == ErrorCode.FENCED_MEMBER_EPOCH:
+                self.consumption.ends(member_id, place.time_ns)  # it gives up all and joins again
+        if error_code not in GONE or member is None:
+            return
+        silence_ns = self.silence(member, place)
+        if error_code != ErrorCode.UNKNOWN_MEMBER_ID:
+            self.remove(member_id, place, "fenced")
+            self.departed(Why("member_fenced", member_id), place, place)
+        elif self.timeout.explains(silence_ns):
+            self.died(member, place, "UNKNOWN_MEMBER_ID", shown=place, refused=True)
+        else:
+            self.remove(member_id, place, "removed", inferred=True)
+            why = Why("member_removed", member_id, inferred=True, detail="UNKNOWN_MEMBER_ID")
+            self.departed(why, place, place)
+
+    def _reconcile(self, member: Member, request: Any, message: Any, place: Seen, asked: Seen) -> None:
+        reported, given = self._partitions(request), self._partitions(message)
+        if given is not None and given != member.assigned:
+            self._replaced(member, given, place)
+        self.in_epoch(member, message.member_epoch, place, asked)
+        if reported is not None:
+            member.owned = reported
+            if reported <= (member.assigned or frozenset()):
+                member.revokes_ns = None  # it gave up what it had to; this answer may give it more
+        if given is not None and given != member.assigned:
+            if member.revokes_ns is None and not (member.assigned or frozenset()) <= given:
+                member.revokes_ns = place.time_ns
+            self.gives(member, given, place)
+        self.takes_up(member, given is not None or reported is not None, place)
+
+    def gives(self, member: Member, partitions: Owned, place: Seen) -> None:
+        """A member has another assignment."""
+        if self.rebalance is None and member.assigned is not None:
+            detail = "its coordinator gave it another assignment"
+            why = Why("assignment_changed", member.member_id, inferred=True, detail=detail)
+            self.disturbed(why, place).joined_ns = place.time_ns
+        if self._given_ns is None:
+            self._given_ns = place.time_ns
+        self.assign(member, partitions)
+        self.consumption.has(member.member_id, partitions, place.time_ns)
+
+    def takes_up(self, member: Member, anew: bool, place: Seen) -> None:
+        """A member was heard. anew: what it has or shall have may have changed."""
+        if (anew and member.owned == member.assigned) or self.kind == "share":
+            member.owned = member.assigned  # so that they need not be compared again
+            member.revokes_ns = None
+        if self.members.get(member.member_id) is member:
+            self.progress.note(member)
+        self.settle(member.member_id, place)
+
+    def _awaits_owners(self) -> bool:
+        """Whether partitions are without an owner whose topics members subscribe to."""
+        wanted = {topic for member in self.members.values() for topic in member.topics}
+        patterns = any(topic.startswith("/") for topic in wanted)
+        return any(patterns or self.name_of(one.topic) in wanted for one in self.progress.lost)
+
+    def finish(self, place: Seen) -> None:
+        """The input is at its end."""
+        self.expire(place, at_end=True)
+        even = self.progress.even_since
+        renewed = self.rebalance is not None and self.rebalance.joined_ns is not None
+        if even is not None and renewed and not self._awaits_owners():
+            self.close("steady", even)
+        if self.rebalance is not None and self.progress.is_empty:
+            self.close("empty", place.at(self.rebalance.began.time_ns))  # those that left for now apart
+        self.close("unfinished", place)
+
+
+def _explains(why: Why, place: Seen, rebalance: Rebalance) -> bool:
+    """Whether a session that ended before is why one began that seemed to be the coordinator's own."""
+    earlier = (place.time_ns or 0) <= (rebalance.began.time_ns or 0)
+    return earlier and why.cause == "session_timeout" and rebalance.why.cause == "assignment_changed"
+
+
+def _batched(rebalance: Rebalance, why: Why, place: Seen) -> bool:
+    """Whether a join is part of a rebalance that another began: the coordinator assigns once for both."""
+    both = why.cause in JOINS and rebalance.why.cause in JOINS
+    return both and (place.time_ns or 0) - (rebalance.began.time_ns or 0) < ASSIGNMENT_INTERVAL_NS
+
+
+def is_earlier(place: Seen, began: Seen) -> bool:
+    return place.time_ns is not None and began.time_ns is not None and place.time_ns < began.time_ns
+
+
+def _later(even: Seen, place: Seen) -> bool:
+    if even.time_ns is None or place.time_ns is None:
+        return False
+    return place.time_ns - even.time_ns > LATEST_EPOCH_NS
+
+
+def give_up_by_ns(member: Member) -> int:
+    """By when a member must have given up partitions; far off if it needn't, or that isn't known."""
+    timeout_ms = member.rebalance_timeout_ms or 0
+    if member.revokes_ns is None or timeout_ms <= 0:
+        return FAR_NS
+    return member.revokes_ns + timeout_ms * 1_000_000

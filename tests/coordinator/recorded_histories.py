@@ -1,0 +1,85 @@
+"""Histories with what Kafka made of them, as one compressed text: a line a step, its checksum first.
+
+    history 17
+    0000 topics +AAAAAAAAAAEAAAAAAAAABw:3:orders
+    9c1e request 1 11 4 …
+
+Rules: the checksum is of the outcome without the order of hash tables (`Outcome.sorted`). It says that
+something differs; `python -m tests.coordinator.comparison SEED 1` shows what, and needs Java.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from tests.coordinator.histories import Outcome
+
+__all__ = [
+    "FAILOVERS",
+    "FURTHER",
+    "HISTORIES",
+    "RecordedHistory",
+    "checksum",
+    "read_histories",
+    "write_histories",
+]
+
+_FOLDER = Path(__file__).parents[1] / "data" / "coordinator"
+HISTORIES = _FOLDER / "histories.xz"
+FURTHER = _FOLDER / "further.xz"
+"""Wide and hostile histories, those that found a defect, and those that reach what is rare."""
+
+FAILOVERS = _FOLDER / "failovers.xz"
+"""Histories in which a shard goes on from the log of Kafka's coordinator, or from one that time changed."""
+
+_ALWAYS = 3
+
+RecordedHistory = tuple[int, list[tuple[int, str]]]
+"""The seed that made it; steps, each after its outcome's checksum."""
+
+
+def checksum(outcome: Outcome) -> int:
+    """16 bits of what came out; 0 where nothing did."""
+    parts = [outcome.answers, _records(outcome), outcome.failed, outcome.ended, outcome.other]
+    while parts and not parts[-1]:
+        parts.pop()
+    if not parts:
+        return 0
+    parts += [[]] * (_ALWAYS - len(parts))
+    return crc32(repr(tuple(parts)).encode()) & 0xFFFF
+
+
+def _records(outcome: Outcome) -> list[tuple[Any, ...]]:
+    """The records as plain tuples; most belong to no transaction, and say nothing of one."""
+    return [
+        tuple(record) if record.producer_id != -1 else (record.key, record.value)
+        for record in outcome.records
+    ]
+
+
+def write_histories(path: Path, histories: Iterable[RecordedHistory]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with lzma.open(path, "wt", preset=9) as file:
+        for seed, steps in histories:
+            file.write(f"history {seed}\n")
+            file.writelines(f"{crc:04x} {step}\n" for crc, step in steps)
+
+
+def read_histories(path: Path = HISTORIES) -> Iterator[RecordedHistory]:
+    seed: int | None = None
+    steps: list[tuple[int, str]] = []
+    with lzma.open(path, "rt") as file:
+        for line in file:
+            first, step = line.rstrip("\n").split(" ", 1)
+            if first == "history":
+                if seed is not None:
+                    yield seed, steps
+                seed, steps = int(step), []
+            else:
+                steps.append((int(first, 16), step))
+    if seed is not None:
+        yield seed, steps
