@@ -1,4 +1,4 @@
-"""The logs of coordinators that the user named: read, decompressed, and kept apart from other files."""
+"""The logs of coordinators that the user names, decompressed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_log(file: LogFile, *, log: Log | None = None) -> Iterator[LogItem]:
 
 
 def refuse_capture(path: Path) -> None:
-    """Raise `Failure` for a capture, which is not a segment, with what reads it."""
+    """Raise `Failure` for a capture, which is not a segment, with the commands that read it."""
     if file_name(path.name) is not None or not path.is_file():
         return
     with opened(str(path)) as stream:

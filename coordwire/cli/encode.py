@@ -1,9 +1,9 @@
 """`coordwire encode`: the JSON lines of `decode`, back to the bytes that they came from.
 
-Strategy: a line's `raw` is its bytes, where it has one; else the header's keys and the body say them. Rules:
-a line that can't be written says why, with its number and the path, and the others are written all the same;
-a redacted line is refused, since its bytes would be others, and so is one that gives a key twice. A line is
-read up to `LONGEST_LINE`, and refused beyond.
+Strategy: a line's `raw` is its bytes, where it has one; else the bytes are encoded from the header's keys and
+the body. Rules: a line that cannot be encoded is reported with its number, the path and the reason, and the
+other lines are written; a redacted line is refused, since its bytes would differ, and so is a line that gives
+a key twice. A line longer than `LONGEST_LINE` is refused.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _next_line(stream: BinaryIO) -> tuple[bytes, bool]:
-    """The next line, and whether that is all of it; the rest of one that is too long is passed over."""
+    """The next line, and whether it is complete; the end of a line that is too long is skipped."""
     line = stream.readline(LONGEST_LINE + 1)
     if len(line) <= LONGEST_LINE:
         return line, True
@@ -206,7 +206,7 @@ def _from_body(form: dict[str, Any]) -> bytes:
 
 
 def _from_draft(form: dict[str, Any], direction: Direction, key: int, version: int) -> bytes:
-    """A line of another dialect: its name says what it is, its key is the type id."""
+    """A line of another dialect: its name determines the message, its key is the type id."""
     name, dialect = form.get("api"), form["dialect"]
     rows = CALLS[Dialect(dialect)] if dialect in list(CALLS) else ()
     call = next((replace(row, type_id=key) for row in rows if row.name == name), None)

@@ -1,8 +1,8 @@
-"""`coordwire explain`: what each byte of a frame means.
+"""`coordwire explain`: the meaning of each byte of a frame.
 
 Strategy: the hex is read as a capture is (several frames, xxd and Wireshark dumps, size prefix or not), so
-that a response after its request is read as its answer. Rules: the bytes were given by who reads the result,
-so nothing is hidden.
+that a response after its request is read as its response. Rules: nothing is hidden, since the reader of the
+output has given the bytes.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _entries(options: argparse.Namespace) -> Iterator[Entry]:
 
 
 def _refuse_files(words: list[str]) -> None:
-    """Raise `Failure` for a file's name where hex is expected, with what reads files."""
+    """Raise `Failure` for a file's name where hex is expected, with the command that reads files."""
     for word in words:
         if word != "-" and not _HEX.fullmatch(word) and os.path.exists(word):
             name = shown(word)
@@ -107,7 +107,7 @@ def _text(words: list[str]) -> str:
 
 
 def _answer(entry: FrameEntry, key: int, version: int, strict: bool) -> None:
-    """Read an entry again, as the answer to a request that isn't there."""
+    """Read an entry again, as the response to a request that is not in the input."""
     entry.direction, entry.api_key, entry.api_version = "response", key, version
     entry.error = None
     entry.correlation_id = int.from_bytes(entry.body[:4], "big", signed=True)

@@ -4,9 +4,9 @@ Strategy: walk the message by its field tables; whatever fits on the rest of a l
 (`{partition_index: 0, error_code: 0 NONE}`), the rest is opened up, one level of indentation each. A line is
 a list of pieces, each with the name of its style. Lines are given one by one, as the message is walked.
 
-Rules: a field that was refused says so in its place, and nothing that wasn't decoded is shown; long texts and
-bytes are shortened and say their length, and so are many tagged fields; of very many lines the last are only
-counted. What is embedded is found by its path, not by looking through all that is.
+Rules: a refused field has its refusal in its place, and only decoded fields are shown; long texts and bytes,
+and many tagged fields, are shortened, with their length; beyond a number of lines the others are only
+counted. An embedded message is looked up by its path, without a search through all of them.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def number(cls: type[Struct], field: Field, value: float) -> Pieces:
 
 
 def sasl_lines(message: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
-    """What SASL's bytes say, a field a line."""
+    """The fields of a message of SASL, a line each."""
     lines: list[Pieces] = [[(f"{INDENT}contains ", "note"), (type(message).__name__, "api")]]
     if not show_secrets:
         lines[0].append((" (secret, not shown)", "odd"))
@@ -289,7 +289,7 @@ def sasl_lines(message: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
 
 
 def refusal(error: DecodeError, depth: int) -> Pieces:
-    """Why, where and in what the decoding ended."""
+    """The line of a refusal: reason, position and path."""
     place = f", {error.path}" if error.path else ""
     return [(f"{INDENT * depth}✗ refused at byte {error.position}{place}: {error.reason}", "error")]
 
@@ -325,7 +325,7 @@ def _line(depth: int, pieces: Pieces) -> Pieces:
 
 
 def _sorted_out(embedded: Mapping[str, Inside]) -> tuple[set[str], dict[str, dict[str, Inside]]]:
-    """The structs on the way to what is embedded, and for each path what is embedded inside of it."""
+    """The structs that lead to embedded messages, and for each path the messages inside it."""
     ways: set[str] = set()
     inner: dict[str, dict[str, Inside]] = {}
     for path, content in embedded.items():

@@ -1,11 +1,11 @@
-"""Record sets laid open for `--deep`: as JSON, whole, and as lines for people, shortened.
+"""Record sets opened for `--deep`: whole as JSON, and shortened as lines for people.
 
 Strategy: the batches are read with `on_error="report"`, so that a bad one becomes an entry with its place,
-length and reason among the others; the batch that a fetch was cut in is none of these. Rules: what the
-records of one frame take is bounded by `MOST_BYTES`, and an entry says what is left out; nothing raises,
-whatever the bytes or the libraries at hand. Keys, values and the values of headers are base64 in JSON, as
-Kafka's own form has bytes; records of the brokers' own logs say what they mean, too. Where a record set is
-hidden since it holds secrets, that alone is shown, without them.
+length and reason among the others; a batch that the end of a fetch cuts is not an error. Rules: the bytes of
+one frame's records are bounded by `MOST_BYTES`, and an entry reports what is left out; nothing raises,
+whatever the bytes or the installed libraries. Keys, values and the values of headers are base64 in JSON, as
+Kafka's own form has bytes; records of the brokers' own logs are decoded, too. Of a record set that is hidden
+since it holds secrets, only that fact is shown.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ class Opener:
         return record_set.path in self._hidden
 
     def meaning(self, record_set: RecordSet, record: Record) -> dict[str, Any] | None:
-        """What a record of the brokers' own logs means, as `deep.log_record` says it."""
+        """A record of the brokers' own logs, decoded by `embedded_json.log_record`."""
         topic = METADATA_TOPIC if record_set.topic_id == METADATA_TOPIC_ID else record_set.topic
         opened = None if topic is None else open_log_record(topic, record)
         return None if opened is None else log_record(opened, show_secrets=self._show_secrets)
 
     def parts(self, record_set: RecordSet) -> Iterator[SetPart]:
-        """The batches of a record set with their records, and what of it can't be read or isn't shown."""
+        """The batches of a record set with their records, and its parts that are unreadable or not shown."""
         reader = record_set.batches(on_error="report", check_records=False)
         while self._room >= 0:
             part = next(reader, None)

@@ -9,8 +9,8 @@
     rendering.py    trees and tables to HTML and to plain text
 
 Strategy: a value first becomes a small, bounded tree or table of texts without secrets; the renderings lay
-that out. `coordwire/__init__.py` registers `mimebundle` with the hook in `coordwire/_display.py`. Rules:
-texts from outside are escaped; nothing is fetched, and the HTML has no script; showing never raises.
+that out. The package `coordwire` registers `mimebundle` as what shows objects in notebooks. Rules: texts from
+outside are escaped; nothing is fetched, and the HTML has no script; showing never raises.
 """
 
 from __future__ import annotations

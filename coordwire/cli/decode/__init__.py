@@ -1,8 +1,8 @@
 """`coordwire decode`: recorded traffic, frame by frame.
 
 Strategy: `capture.Capture` gives entries, a filter selects, a format writes; each entry is forgotten once it
-is written. Rules: several inputs are read one after the other; one that can't be read costs only itself, and
-the status.
+is written. Rules: several inputs are read one after the other; an unreadable one is left out, and the
+status is 2.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     inputs, status = _expanded(options)
     times.make_absolute(options, _span(options))
     search = _Search(options)
-    if tables.is_asked_for(options):
+    if tables.writes_tables(options):
         with tables.writing(options) as output:
             # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
             return max(status, _read(tables.chains(options.files), options, output, search))
@@ -221,7 +221,7 @@ def _decode(
 def _entries_to(
     name: str, capture: Capture, options: argparse.Namespace, output: DecodeFormat, search: _Search
 ) -> int:
-    """Write the entries that are wanted: 1 if one of them was refused."""
+    """Write the selected entries: 1 if one of them was refused."""
     status = 0
     observe = getattr(output, "observe", None)
     selection = search.selection

@@ -23,7 +23,7 @@ from coordwire.errors import CoordwireError, DecodeError
 if TYPE_CHECKING:
     from coordwire.tables.local.capture_tables import TablesFormat
 
-__all__ = ["FORMATS", "chains", "configure", "is_asked_for", "opened_chain", "writing"]
+__all__ = ["FORMATS", "chains", "configure", "opened_chain", "writes_tables", "writing"]
 
 FORMATS = ("csv", "parquet")
 
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def is_asked_for(options: argparse.Namespace) -> bool:
+def writes_tables(options: argparse.Namespace) -> bool:
     """Whether tables are to be written. Raises `Failure` for options that don't go together."""
     if options.out is None:
         if options.format == "parquet":

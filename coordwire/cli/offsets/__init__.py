@@ -1,9 +1,9 @@
-"""`coordwire offsets`: what coordinators wrote to their logs.
+"""`coordwire offsets`: the records that coordinators wrote to their logs.
 
 Strategy: `coordwire.timeline` gives the records of each segment and brings transactions and their markers
-together; a filter selects, a format writes. Rules: what can't be read is in the output and on standard error,
-and the status is 1; a record of a type or version that isn't known is shown with its bytes and no error; a
-file that the system refuses costs only itself, and the status is 2.
+together; a filter selects, a format writes. Rules: unreadable parts are in the output and on standard error,
+and the status is 1; a record of an unknown type or version is shown with its bytes and without an error; a
+file that the system refuses is left out, and the status is 2.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class OffsetsFormat(Protocol):
         """One item. pending: it holds only once a marker further on commits its transaction."""
 
     def finish(self) -> None:
-        """That was the last."""
+        """Write what is left, after the last item."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

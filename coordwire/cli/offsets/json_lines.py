@@ -1,8 +1,9 @@
 """Coordinators' records as JSON, one object a line.
 
-Strategy: what one asks for most comes flat and first (group, topic, partition, offset, members, …); key and
-value follow whole, in Apache Kafka's own JSON form, and what their opaque bytes hold. Rules: the order of the
-keys is fixed; lines are ASCII; what isn't a message is there as hex, unless it may hold a secret.
+Strategy: the fields that are read most come first and flat (group, topic, partition, offset, members, …); key
+and value follow whole, in Apache Kafka's own JSON form, and the contents of their opaque bytes. Rules: the
+order of the keys is fixed; lines are ASCII; bytes that are not a message are hex, unless they may hold a
+secret.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class OffsetsJsonFormat:
         sys.stdout.write(encode(form) + "\n")
 
     def finish(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: every item is written at once."""
 
     def _record(self, record: CoordinatorRecord, pending: bool) -> dict[str, Any]:
         value = record.value

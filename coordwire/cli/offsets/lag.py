@@ -1,8 +1,8 @@
-"""`coordwire offsets --lag`: what groups have left to read of the logs on the same disks.
+"""`coordwire offsets --lag`: how far groups are from the ends of the logs on the same disks.
 
 Strategy: commits and ends come from the readers of the table `lag`, which need no Spark. Rules: a partition
-whose log is not among the files has no end and no lag; what of the commits can't be read is reported, and the
-status is 1.
+whose log is not among the files has no end and no lag; unreadable commits are reported, and the status
+is 1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Coordinators' records for people: a table, in chunks as they come.
 
-Strategy: rich lays a chunk of rows out; a commit and a classic group have words of their own, whatever else
-there is comes as `body` lays messages out. A terminal too narrow for five columns gets lines instead: what
-doesn't fit beside a record follows below it. Rules: what waits is bounded; text from the log reaches the
-terminal with its control characters escaped; secrets are not shown unasked.
+Strategy: rich lays a chunk of rows out; a commit and a classic group have texts of their own, other values
+are laid out by `message_lines`. A terminal too narrow for five columns gets lines instead: a value that does
+not fit beside its record follows below it. Rules: the rows that wait are bounded; text from the log reaches
+the terminal with its control characters escaped; secrets are shown on request only.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class OffsetsTableFormat:
         return _joined(lines)
 
     def _key(self, record: CoordinatorRecord) -> list[Pieces]:
-        """What the key says beside the group."""
+        """The fields of the key beside the group."""
         key: Any = record.key
         if not isinstance(key, Message):
             return []
@@ -189,7 +189,7 @@ def _words(name: str) -> str:
 
 
 def _joined(lines: list[Pieces]) -> list[Pieces]:
-    """What has few lines, on one."""
+    """A few lines as one, else the lines."""
     if len(lines) > FEW:
         return lines
     return [[piece for line in lines for piece in [*line, ("  ", "plain")]][:-1]]

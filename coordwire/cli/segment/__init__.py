@@ -1,9 +1,9 @@
-"""`coordwire segment`: a broker's log segments shown, verified, recovered, and indexed anew.
+"""`coordwire segment`: a broker's log segments shown, verified, recovered and indexed.
 
 Strategy: one subcommand a verb; `dump` has a module of its own, the others report each segment in a line of
-JSON, or on a terminal in words. Rules: originals are never written to; `index` writes beside a log only what
-isn't there, unless --replace is given; what is bad makes the status 1, what couldn't be read for want of a
-codec's library 2.
+JSON, or on a terminal in words. Rules: originals are never written to; `index` writes beside a log only
+missing files, unless --replace is given; a fault makes the status 1, a batch whose codec's library is not
+installed 2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`coordwire segment dump`: what is in segments and the files beside them.
+"""`coordwire segment dump`: the contents of segments and of the files beside them.
 
-Strategy: the kind of a file is known from its name, and what has none is read as a log. A log is walked batch
-by batch and written record by record, so that nothing gathers; from an offset on, the walk begins there.
+Strategy: a file's name determines its kind; a file without such a name is read as a log. A log is read batch
+by batch and written record by record, so that nothing accumulates; with a first offset, reading begins there.
 Rules: a batch that can't be read has a line with its reason, after those of its records that could be, and
 the status says so: 1 where the batch is bad, 2 where its codec's library isn't installed.
 """
@@ -54,7 +54,7 @@ MILLI = 1_000_000
 
 
 class SegmentFormat(Protocol):
-    """Writes what a dump comes by."""
+    """Writes batches, records, unreadable ranges and entries of other files."""
 
     def begin(self, lines: Lines) -> None: ...
     def batch(self, batch: RecordBatch) -> None: ...
@@ -64,7 +64,7 @@ class SegmentFormat(Protocol):
 
 
 class RecordRange(NamedTuple):
-    """Which records are asked for; times in ms since 1970, all bounds included."""
+    """The records to show; times in ms since 1970, all bounds included."""
 
     first: int | None = None
     last: int | None = None
@@ -248,7 +248,7 @@ class Dump:
         return self.status
 
     def report(self, place: str) -> None:
-        """Say what there was, if nothing of it was asked for."""
+        """Report the offsets and times of the input, if no record was in the range."""
         if self._matched or not self._extents:
             return
         extents = [extent for extent in self._extents if extent.batches]
@@ -328,7 +328,7 @@ class Dump:
             )
 
     def _start(self, segment: Segment) -> int:
-        """Where the first record is that may be asked for."""
+        """The position of the first batch that may have a record in the range."""
         if self.record_range.first is None:
             return 0
         batch = segment.find(offset=self.record_range.first)

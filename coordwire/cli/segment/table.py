@@ -1,8 +1,8 @@
-"""What is in segments, for people: a row a record, under a rule that names the file.
+"""The contents of segments for people: a row a record, under a rule that names the file.
 
 Rules: rows are as wide as the terminal, what is longer ends in "…"; keys and values are shown as text where
 they are printable, else in hex, and the meaning of records of brokers' own logs follows whole below them;
-nothing from a file moves the cursor; secrets are not shown unasked. Rows are written as they come.
+nothing from a file moves the cursor; secrets are shown on request only. Rows are written one by one.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class SegmentTableFormat:
         self._print([("  ".join(f"{value!s:>{max(SMALL, len(name))}}" for name, value in form.items()), "")])
 
     def _below(self, pieces: Pieces) -> None:
-        """Something that is shown whole, over several lines if need be."""
+        """Write a text whole, over several lines if necessary."""
         from rich.padding import Padding
 
         text = self._text.assemble(*pieces, overflow="fold")

@@ -1,7 +1,7 @@
 """A filter expression to a condition that an entry meets or not.
 
-Strategy: the syntax tree becomes functions of an entry's fields, once; what can be said of an expression
-without a frame (a field that isn't there, a text compared with a number, a bad pattern) is said then. Rules:
+Strategy: the syntax tree becomes functions of an entry's fields, once; errors that need no frame
+(an unknown field, a text compared with a number, an invalid pattern) are reported then. Rules:
 
 - A comparison is true where any value of the field meets it: `body.topics[].name == "a"` where any topic is
   a, `!=` where any isn't. `not (… == …)` means that none is.
@@ -52,12 +52,12 @@ Test = Callable[[Any], bool]
 """Whether one value meets a comparison."""
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "==": lambda found_value, other: found_value == other,
-    "!=": lambda found_value, other: found_value != other,
-    "<": lambda found_value, other: found_value < other,
-    "<=": lambda found_value, other: found_value <= other,
-    ">": lambda found_value, other: found_value > other,
-    ">=": lambda found_value, other: found_value >= other,
+    "==": lambda entry_value, other: entry_value == other,
+    "!=": lambda entry_value, other: entry_value != other,
+    "<": lambda entry_value, other: entry_value < other,
+    "<=": lambda entry_value, other: entry_value <= other,
+    ">": lambda entry_value, other: entry_value > other,
+    ">=": lambda entry_value, other: entry_value >= other,
 }  # fmt: skip
 
 _NUMBERS: tuple[Sort, ...] = ("number", "duration")
@@ -110,7 +110,7 @@ def _comparison(node: Comparison, field: FieldPath, clock: _Clock) -> Condition:
         if node.operator not in ("==", "!="):
             raise FilterError("null is compared with == and != only", value.start, value.end)
         none = node.operator == "=="
-        return lambda fields: none != any(found_value is not None for found_value in field.values(fields))
+        return lambda fields: none != any(entry_value is not None for entry_value in field.values(fields))
     return _any(field, _test(field, node.operator, value, clock))
 
 
@@ -151,14 +151,14 @@ def _test(
     value, order = constant.value, _ORDER[operator]
     if isinstance(value, bool):
         _expect(field, constant, "boolean")
-        return lambda fields, found_value: isinstance(found_value, bool) and order(found_value, value)
+        return lambda fields, entry_value: isinstance(entry_value, bool) and order(entry_value, value)
     if isinstance(value, str):
         return _texts(field, operator, constant)
     _check_unit(field, constant)
     _expect(field, constant, *_NUMBERS, "error")
     if field.sort == "error":
-        return lambda fields, found_value: order(found_value.code, value)
-    return lambda fields, found_value: _is_number(found_value) and order(found_value, value)
+        return lambda fields, entry_value: order(entry_value.code, value)
+    return lambda fields, entry_value: _is_number(entry_value) and order(entry_value, value)
 
 
 def _is_number(value: Any) -> bool:
@@ -191,21 +191,21 @@ def _texts(field: FieldPath, operator: Operator, constant: Constant) -> Callable
     if field.sort == "error":
         _known_error(constant)
         folded = value.upper()
-        return lambda fields, found_value: order(found_value.name, folded)
+        return lambda fields, entry_value: order(entry_value.name, folded)
     if field.sort == "name":
         if field.path.rpartition(".")[2] == "api":
             _known_api(constant)
         folded = value.casefold()
-        return lambda fields, found_value: order(str(found_value).casefold(), folded)
+        return lambda fields, entry_value: order(str(entry_value).casefold(), folded)
     if field.sort == "number" and field.steps and known.has_names(field.steps):
         if known.holds_errors(field.steps):
             _known_error(constant)
         folded = value.upper()
-        return lambda fields, found_value: (
-            (name := _name(field, fields, found_value)) is not None and order(name, folded)
+        return lambda fields, entry_value: (
+            (name := _name(field, fields, entry_value)) is not None and order(name, folded)
         )
     _expect(field, constant, *_TEXTS)
-    return lambda fields, found_value: isinstance(found_value, str) and order(found_value, value)
+    return lambda fields, entry_value: isinstance(entry_value, str) and order(entry_value, value)
 
 
 def _name(field: FieldPath, fields: EntryFields, value: Any) -> str | None:
@@ -255,8 +255,8 @@ def _only_text(field: FieldPath, constant: Constant, operator: str) -> None:
 def _containing(field: FieldPath, constant: Constant) -> Callable[[EntryFields, Any], bool]:
     _only_text(field, constant, "contains")
     value = str(constant.value)
-    return lambda fields, found_value: (
-        (text := _text_of(field, fields, found_value)) is not None and value in text
+    return lambda fields, entry_value: (
+        (text := _text_of(field, fields, entry_value)) is not None and value in text
     )
 
 
@@ -267,8 +267,8 @@ def _matching(field: FieldPath, constant: Constant) -> Callable[[EntryFields, An
     except InvalidPattern as error:
         start = constant.start + 1 + error.position
         raise FilterError(f"in the regular expression: {error.reason}", start, start + 1) from None
-    return lambda fields, found_value: (
-        (text := _text_of(field, fields, found_value)) is not None and pattern.matches(text)
+    return lambda fields, entry_value: (
+        (text := _text_of(field, fields, entry_value)) is not None and pattern.matches(text)
     )
 
 
@@ -284,4 +284,4 @@ def _timed(
     except ArgumentTypeError as error:
         raise FilterError(str(error), constant.start, constant.end) from None
     order = _ORDER[operator]
-    return lambda fields, found_value: order(found_value, clock.absolute(limit, found_value))
+    return lambda fields, entry_value: order(entry_value, clock.absolute(limit, entry_value))

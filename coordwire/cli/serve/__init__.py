@@ -1,8 +1,8 @@
 """`coordwire serve`: a broker for tests, until it is interrupted.
 
-Rules: it listens on loopback unless another address is given, with a warning where it lets everybody in. The
-addresses that clients take are the first line of the output; connections that were refused go to standard
-error. Secrets come from files and the environment. SIGINT and SIGTERM end it in order.
+Rules: it listens on loopback unless another address is given, with a warning where it needs no
+authentication. The addresses that clients take are the first line of the output; connections that were
+refused go to standard error. Secrets come from files and the environment. SIGINT and SIGTERM end it in order.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _warn(options: argparse.Namespace, is_closed: bool) -> None:
-    """What a user may not have meant, on standard error."""
+    """Warn on standard error of options that a user may not have meant."""
     if not _is_loopback(options.host) and not is_closed:
         print(
             f"coordwire: {options.host} can be reached by others, and this broker lets everybody in",
@@ -211,7 +211,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class _Several:
-    """Traffic that goes to several places."""
+    """Passes traffic on to several receivers."""
 
     def __init__(self, places: Sequence[LiveTraffic]) -> None:
         self._places = places
@@ -226,7 +226,7 @@ class _Several:
 
 
 def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
-    """Where the traffic goes while it happens."""
+    """The receivers of the traffic while the broker runs."""
     from coordwire.broker.harness.live_traffic import LiveTraffic
 
     traffic = []

@@ -1,6 +1,6 @@
 """`coordwire timeline`: what happened to groups, from captures and from coordinators' logs.
 
-Strategy: `timeline_inputs` gives the events of captures and logs; a filter selects events, a format writes
+Strategy: `inputs` gives the events of captures and logs; a filter selects events, a format writes
 them. Rules: what could not be read is counted on standard error, and the status is 1 (`coordwire decode`
 shows it); where a filter matches nothing, the values that it looked at are reported.
 """

@@ -30,7 +30,7 @@ def is_position(event: GroupEvent) -> bool:
 
 
 class CommitLine:
-    """One line. `events` are those that it is about."""
+    """One line. `events`: its commits and lags."""
 
     def __init__(self, words: EventLines, *, folded: bool) -> None:
         self._words = words
@@ -101,11 +101,11 @@ class CommitLines:
         return new_line
 
     def interrupt(self) -> None:
-        """Another event comes between."""
+        """Note that another event comes between."""
         self._pending = None
 
     def end(self) -> None:
-        """A line that matters more comes between."""
+        """Note that a more important line comes between."""
         self._pending = None
         self._lines.clear()
         self._owners.clear()

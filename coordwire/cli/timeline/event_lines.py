@@ -161,7 +161,8 @@ class EventLines:
         return pieces
 
     def fenced(self, event: ErrorMet | OffsetCommitted) -> str:
-        """Of what is refused as another member has the same static name: which one, with a space before."""
+        """The member that has the same static name, with a space before, where that is why a request was
+        refused."""
         heir = self._links.heirs.get(event.member_id or "")
         if event.error_code != ErrorCode.FENCED_INSTANCE_ID or heir is None:
             return ""
@@ -176,7 +177,7 @@ class EventLines:
         return [f"the same client as {self.name(leaving.member_id)}, which {departure}"]
 
     def _detail(self, event: RebalanceBegan) -> Pieces:
-        """What speaks for a cause, and what is known of the member that caused it."""
+        """The evidence for a cause, and what is known about the member that caused it."""
         member = self._links.causer(event)
         ending = self._links.endings.get(member or "") if event.cause in GOES else None
         notes = [] if ending is None else [ending_text(ending, self._clock)]
@@ -282,7 +283,7 @@ def _passed(event: RebalanceEnded) -> list[str]:
 
 
 def _beyond(event: LagMeasured) -> Pieces:
-    """What is committed beyond the end."""
+    """The line of a commit beyond the end."""
     position = f"{shown(event.topic)}-{event.partition} → {event.committed:,}"
     end = "its end" if event.reason == "committed_beyond_end" else "the end that was last seen"
     return [

@@ -1,9 +1,9 @@
-"""What a timeline is made from: the entries of captures and the records of coordinators' logs.
+"""The inputs of a timeline: the entries of captures and the records of coordinators' logs.
 
 Strategy: captures are read side by side in the order of time, so that rotated and parallel ones tell one
 story; logs add theirs. In a folder the files of a rotated capture are one stream of bytes. Rules: a capture
-is opened when its time comes; what is in a folder and neither a capture nor a coordinator's log is passed
-over; what couldn't be read is counted, and reported at the end.
+is opened when its first entry is due; other files of a folder are skipped; unreadable parts are counted, and
+reported at the end.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class TimelineInputs:
         return None if first is None or last is None else (first, last)
 
     def whole_span(self) -> TimeSpan | None:
-        """That of all inputs, logs included; reads them."""
+        """The span of all inputs, logs included; reads them."""
         for event in self.events():
             if event.time_ns is not None:
                 self._reach(event.time_ns)
@@ -149,7 +149,7 @@ class TimelineInputs:
         return self._status
 
     def report_no_groups(self) -> None:
-        """Say what was there instead of groups."""
+        """Report what the inputs hold instead of groups."""
         if self._apis:
             texts = ", ".join(
                 f"{shown(name)} ({count:,})" for name, count in self._apis.most_common(MOST_APIS)
@@ -158,7 +158,7 @@ class TimelineInputs:
             self._tell(0, f"{self.place}: no group in {frames:,} frames: {texts}")
 
     def events(self) -> Iterator[GroupEvent]:
-        """Those of the captures and those of the logs, by time."""
+        """The events of the captures and of the logs, by time."""
         sources = [timeline(self._counted(), ends=True)] if self._captures else []
         names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
         group_logs = [file for file in self._logs if file.log in (None, "consumer_offsets")]

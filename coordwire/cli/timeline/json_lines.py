@@ -29,7 +29,7 @@ class TimelineJsonFormat:
     is_quiet = False
 
     def write(self, event: GroupEvent, *, is_listed: bool = True) -> None:
-        """One line; nothing for an event that isn't to be listed."""
+        """Write a line, unless the event is not listed."""
         if not is_listed:
             return
         cls: Any = type(event)
@@ -44,13 +44,13 @@ class TimelineJsonFormat:
         sys.stdout.write(encode(form) + "\n")
 
     def learn(self, event: GroupEvent) -> None:
-        """Ids are written whole."""
+        """Do nothing: ids are written whole."""
 
     def heading(self, place: str, span: TimeSpan | None) -> None:
-        """Events have their own times."""
+        """Do nothing: events have their own times."""
 
     def finish(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: every event is written at once."""
 
 
 class SummaryJsonFormat:
@@ -63,11 +63,11 @@ class SummaryJsonFormat:
         self._span: TimeSpan | None = None
 
     def write(self, event: GroupEvent, *, is_listed: bool = True) -> None:
-        """One event, whether it is to be listed or not."""
+        """Count one event, listed or not."""
         self._stories.setdefault(event.group, GroupStory(event.group)).add(event)
 
     def learn(self, event: GroupEvent) -> None:
-        """Clients are named by the events that are written."""
+        """Do nothing: the events that are written name the clients."""
 
     def heading(self, place: str, span: TimeSpan | None) -> None:
         self._span = span

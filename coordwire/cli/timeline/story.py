@@ -3,7 +3,7 @@
 Strategy: events gather by group; at the end each group's block is written: a head with what it amounts to
 and a verdict, then a line an event, with a rebalance's assignment below it; a member's commits between two
 lines that matter more become one line, unless they are to be listed, as do lines that are equal but for their
-times. Rules: what gathers is bounded, and what was dropped is
+times. Rules: the events are bounded, and dropped ones are
 reported; text from outside reaches the terminal with its control characters escaped.
 """
 
@@ -86,7 +86,7 @@ class StoryFormat:
                 events.append(event)
 
     def learn(self, event: GroupEvent) -> None:
-        """The names of members, by which others mention them."""
+        """Remember a member's name, for events that mention it."""
         if isinstance(event, MemberJoined | MemberLeft):
             members = self._members.setdefault(event.group, [])
             if len(members) < MOST_EVENTS:
@@ -127,7 +127,7 @@ class StoryFormat:
             self._console.print(text, soft_wrap=True)
 
     def _hang(self, text: Text, margin: int) -> None:
-        """A line; what has no room in it goes on under its words, not under its time."""
+        """Write a line; its continuation is indented to its words, beyond its time."""
         first = text.wrap(self._console, self._console.width)[0]
         remaining = text.plain[len(first.plain) :].lstrip()
         first.rstrip()
@@ -221,7 +221,7 @@ class _Block:
             yield line
 
     def head(self) -> Iterator[Pieces]:
-        """What the group's history amounts to."""
+        """The summary of the group's history."""
         story = self._story
         name = shown(story.group) if story.group else "no group that is known"
         title = f"── {name} "

@@ -1,5 +1,5 @@
-"""What one line of a story owes to others: who a rebalance's client was, how a silent member's connections
-ended, that a client which comes was expelled before, and which static member took another's place.
+"""What one line of a story takes from other events: a rebalance's client, how a silent member's connections
+ended, that a new client was expelled before, and which static member took another's place.
 
 Strategy: one pass over a group's events, before any line is written. Rules: a client is the one that was
 expelled if it has the same client id and address; each is linked once.

@@ -1,4 +1,10 @@
-"""The words of a timeline for people: causes, lengths of time, members' short names, partitions in short."""
+"""The words of a timeline for people: causes, lengths of time, members' short names, partitions in short, and
+the verdict on a group, such as `5 rebalances in 23 s, all from c's restarts; 1.9 s without consumption`.
+
+Rules of the verdict: a client that caused half of the rebalances or more is named, with its deed; "without
+consumption" is the time in which at least one partition that had a consumer had none; the records that waited
+are those by which the group's lag grew meanwhile, where it was measured.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +111,7 @@ def error_name(code: int) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """So many of something."""
+    """A number with its noun: "1 member", "1,200 members"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -135,7 +141,7 @@ DEEDS: dict[Cause, str] = {
 
 
 def verdict(story: GroupStory) -> str:
-    """The line."""
+    """One line about a group's rebalances."""
     parts = [f"{count(story.rebalances, 'rebalance')}{_span(story)}{_blame(story)}"]
     if story.idle_ns:
         parts.append(f"{duration(story.idle_ns)} without consumption")
@@ -151,7 +157,7 @@ def _span(story: GroupStory) -> str:
 
 
 def _blame(story: GroupStory) -> str:
-    """Who caused them, and by what."""
+    """The client that caused the rebalances, and its deed."""
     clients = story.caused
     if not clients:
         return ""
