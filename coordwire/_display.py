@@ -1,101 +1,37 @@
-"""What people see: how objects show themselves in notebooks; lengths of time, sizes and counts as text.
+"""The hook by which objects show themselves in notebooks.
 
-Rules: Jupyter and IPython show an object by `coordwire.notebook`, which is imported when it is first needed;
-what is shown as HTML and as plain text has no secrets, no markup of anybody else, and a bounded size, and
-`repr` is left as it is. A quantity has two or three significant digits, never more, and the unit that fits
-the number ("4.6 s", "230 ms", "1.2 GB"); sizes are in powers of 1,000.
+Strategy: Jupyter and IPython ask an object for its MIME bundle, and classes that answer derive from
+`RichDisplay`. They know nothing of HTML: what renders them is registered (`register`), as a function that
+gives the renderer and is called when the first object is shown. Rules: `coordwire/__init__.py` registers
+`coordwire.notebook`, so that a notebook needs no import of it; without a renderer an object shows its `repr`
+as any other does; `repr` itself is left as it is.
 """
 
 from __future__ import annotations
 
-import math
-from datetime import UTC, datetime
-from importlib import import_module
+__all__ = ["Renderer", "RichDisplay", "register"]
 
-from coordwire import errors
+from collections.abc import Callable
 
-__all__ = ["RichDisplay", "clock", "counted", "day", "duration", "duration_range", "size"]
+Renderer = Callable[[object], dict[str, str]]
+"""Renders an object to texts by their MIME types."""
 
-_SIZES = ("kB", "MB", "GB", "TB", "PB")
-_LARGE = ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
-_UNITS = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+_find_renderer: Callable[[], Renderer] | None = None
+
+
+def register(find_renderer: Callable[[], Renderer]) -> None:
+    """Set what renders objects. find_renderer: gives the renderer; it may import it."""
+    global _find_renderer
+    _find_renderer = find_renderer
 
 
 class RichDisplay:
-    """A base class of what can be shown."""
+    """A base class of objects that notebooks show as HTML."""
 
     __slots__ = ()
 
-    def _repr_html_(self) -> str:
-        found: str = import_module("coordwire.notebook").html(self)
-        return found
+    def _repr_html_(self) -> str | None:
+        return self._repr_mimebundle_().get("text/html")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        found: dict[str, str] = import_module("coordwire.notebook").mimebundle(self)
-        return found
-
-
-# --- quantities ---
-
-
-def duration(seconds: float) -> str:
-    """A length of time: "12 µs", "230 ms", "4.6 s", "23.7 s", "3 min 20 s", "5 h 3 min", "2 d 4 h"."""
-    if seconds < 0:
-        return f"-{duration(-seconds)}"
-    if seconds < 0.0009995:
-        return f"{seconds * 1e6:.0f} µs"
-    if seconds < 0.9995:
-        return f"{seconds * 1e3:.2g} ms" if seconds < 0.00995 else f"{seconds * 1e3:.0f} ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    for large, unit, small, smaller in _LARGE:
-        if whole >= large:
-            rest = whole % large // small
-            return f"{whole // large:,} {unit} {rest} {smaller}" if rest else f"{whole // large:,} {unit}"
-    return f"{whole} s"
-
-
-def duration_range(low: float, high: float) -> str:
-    """From one round length of time to another: "200 to 500 ms", "500 ms to 1 s"; from 0: "under 1 ms"."""
-    (number, unit), (end, last) = _round(low), _round(high)
-    if not low:
-        return f"under {end} {last}"
-    return f"{number} to {end} {last}" if unit == last else f"{number} {unit} to {end} {last}"
-
-
-def _round(seconds: float) -> tuple[str, str]:
-    factor, unit = next((pair for pair in _UNITS if seconds >= pair[0] * 0.999), _UNITS[-1])
-    return f"{seconds / factor:,.3g}", unit
-
-
-def size(count: int) -> str:
-    """A number of bytes: "1 byte", "999 bytes", "1.2 MB"."""
-    if count < 1000:
-        return counted(count, "byte")
-    value, units = count / 1000, iter(_SIZES)
-    unit = next(units)
-    while value >= 999.5 and (larger := next(units, None)) is not None:
-        value, unit = value / 1000, larger
-    return f"{value:,.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
-
-
-def counted(number: int, what: str) -> str:
-    """So many of something: "1 member", "1,200 members"."""
-    return errors.counted(number, what, ",")
-
-
-def clock(seconds: float, decimals: int = 3) -> str:
-    """A time of day in UTC, of seconds since 1970, cut to so many decimals: "08:16:52.062"."""
-    whole = math.floor(seconds)
-    fraction = f".{math.floor((seconds - whole) * 1_000_000):06}"[: decimals + 1] if decimals else ""
-    minutes, second = divmod(whole % 86_400, 60)
-    return f"{minutes // 60:02}:{minutes % 60:02}:{second:02}{fraction}"
-
-
-def day(seconds: float) -> str:
-    """The date in UTC of seconds since 1970: "2026-11-21"; outside of the years 1 to 9999 its number."""
-    try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
-    except (OverflowError, OSError, ValueError):
-        return f"day {seconds // 86_400:,.0f}"
+        return {} if _find_renderer is None else _find_renderer()(self)

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.walk import FieldSelection, fields_of
 from coordwire.errors import DecodeError, Deviation
 from coordwire.messages import find_message
 
@@ -54,9 +54,9 @@ class DeviatingEmbedded(Embedded):
     others write version 1 of a subscription without the field that it adds."""
 
     def __new__(cls, message: Message, version: int, deviation: Deviation) -> DeviatingEmbedded:
-        found = super().__new__(cls, message, version)
-        found._deviation = deviation
-        return found
+        embedded = super().__new__(cls, message, version)
+        embedded._deviation = deviation
+        return embedded
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self.message, self.version, self._deviation
@@ -66,6 +66,9 @@ class DeviatingEmbedded(Embedded):
     @property
     def deviation(self) -> Deviation:
         return self._deviation
+
+
+_EMBEDDED = FieldSelection(lambda field: field.embedded)
 
 
 class _Said(NamedTuple):
@@ -84,7 +87,7 @@ def open_embedded(message: Message) -> dict[str, Embedded]:
 def open_field(cls: type[Struct], name: str, data: Any, kind: str | None) -> Embedded | None:
     """The message in the bytes of one field of such a struct, as `open_embedded` finds it where the messages
     around it say this protocol type."""
-    for field in cls._layout_.fields:
+    for field in fields_of(cls):
         if field.name == name:
             return _open(field, data, kind)
     return None
@@ -92,38 +95,28 @@ def open_field(cls: type[Struct], name: str, data: Any, kind: str | None) -> Emb
 
 def _opened(value: Struct, prefix: str, said: _Said) -> Iterator[tuple[str, Embedded]]:
     cls: Any = type(value)
-    ways = _ways(cls)
-    if not ways:
+    fields = _EMBEDDED.fields(cls)
+    if not fields:
         return
-    said = _hear(value, ways, said)
-    for field in ways:
-        inside = getattr(value, field.name)
+    said = _hear(value, fields, said)
+    for field in fields:
+        content = getattr(value, field.name)
         path = f"{prefix}{field.name}"
         if field.embedded:
-            found = _open(field, inside, said.kind)
-            if found is not None:
-                yield path, found
-                yield from _opened(found.message, f"{path}.", _Said(said.inside))
+            embedded = _open(field, content, said.kind)
+            if embedded is not None:
+                yield path, embedded
+                yield from _opened(embedded.message, f"{path}.", _Said(said.inside))
         elif field.array:
-            for index, element in enumerate(inside or ()):
+            for index, element in enumerate(content or ()):
                 yield from _opened(element, f"{path}[{index}].", said)
-        elif inside is not None:
-            yield from _opened(inside, f"{path}.", said)
+        elif content is not None:
+            yield from _opened(content, f"{path}.", said)
 
 
-@cache
-def _ways(cls: Any) -> tuple[Field, ...]:
-    """The fields that hold such bytes, or lead to them."""
-    return tuple(
-        field
-        for field in cls._layout_.fields
-        if field.embedded or (field.struct is not None and _ways(field.struct))
-    )
-
-
-def _hear(value: Struct, ways: tuple[Field, ...], said: _Said) -> _Said:
+def _hear(value: Struct, fields: tuple[Field, ...], said: _Said) -> _Said:
     """What is said from here on: a protocol's offer names itself, all else is named where the group is."""
-    names = ("name", *_PROTOCOL) if any(field.embedded for field in ways) else _PROTOCOL
+    names = ("name", *_PROTOCOL) if any(field.embedded for field in fields) else _PROTOCOL
     protocols = (getattr(value, name, None) for name in names)
     return _Said(
         getattr(value, "protocol_type", None) or said.kind,
@@ -135,12 +128,12 @@ def _open(field: Field, data: Any, kind: str | None) -> Embedded | None:
     """The message in a field's bytes."""
     if not isinstance(data, bytes):
         return None
-    for wanted, name in field.embedded:
-        known = wanted in ("", kind)
+    for protocol, name in field.embedded:
+        known = protocol in ("", kind)
         if known or kind is None:
-            found = _read(find_message(name), data, known=known)
-            if found is not None:
-                return found
+            embedded = _read(find_message(name), data, known=known)
+            if embedded is not None:
+                return embedded
     return None
 
 
@@ -148,18 +141,18 @@ def _read(cls: type[Message], data: bytes, *, known: bool) -> Embedded | None:
     """These bytes as such a message. known: whether it is known to be one; else a newer version, or none,
     isn't evidence."""
     newest = cls.versions[-1]
-    found = None
+    deviating = None
     for version, start in _versions(cls, data, known):
         if version < cls.versions[0] or (version > newest and not known):
             continue
         try:
             message = cls.decode(data[start:], version=min(version, newest), strict=version <= newest)
         except DecodeError as error:
-            if known and found is None and cls.__name__ in _DEVIATING:
-                found = _as_far_as_it_goes(cls, data, version, start, error)
+            if known and deviating is None and cls.__name__ in _DEVIATING:
+                deviating = _as_far_as_it_goes(cls, data, version, start, error)
             continue
         return Embedded(message, version)
-    return found
+    return deviating
 
 
 def _as_far_as_it_goes(
@@ -185,7 +178,7 @@ def _versions(cls: type[Message], data: bytes, known: bool) -> Iterator[tuple[in
     if cls.__name__ in _UNVERSIONED:
         if known:
             yield from ((version, 0) for version in reversed(cls.versions))
-    elif cls._layout_.fields[0].name == "version":  # Streams' own, whose newer ones can't be read
+    elif fields_of(cls)[0].name == "version":  # Streams' own, whose newer ones can't be read
         if len(data) >= _INT32.size and (version := _INT32.unpack_from(data)[0]) in cls.versions:
             yield version, 0
     elif len(data) >= _INT16.size:

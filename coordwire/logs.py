@@ -222,7 +222,8 @@ def _message(cls: type[Message], data: bytes, pos: int, version: int, part: str,
     finally:
         if how.deviations is not None:
             how.deviations.extend(
-                replace(one, path=f"{part}.{one.path}" if one.path else part) for one in odd
+                replace(deviation, path=f"{part}.{deviation.path}" if deviation.path else part)
+                for deviation in odd
             )
 
 

@@ -116,8 +116,8 @@ class ScramClientFinal:
     extensions: Extensions = ()
 
     def encode(self) -> bytes:
-        more = _text(self.extensions)
-        return f"c={_base64(self.header)},r={self.nonce}{more},p={_base64(self.proof)}".encode()
+        extensions = _text(self.extensions)
+        return f"c={_base64(self.header)},r={self.nonce}{extensions},p={_base64(self.proof)}".encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +130,8 @@ class ScramServerFinal:
     extensions: Extensions = ()
 
     def encode(self) -> bytes:
-        said = f"v={_base64(self.signature or b'')}" if self.error is None else f"e={self.error}"
-        return (said + _text(self.extensions)).encode()
+        final = f"v={_base64(self.signature or b'')}" if self.error is None else f"e={self.error}"
+        return (final + _text(self.extensions)).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +158,8 @@ class OAuthBearerToken:
 
     def encode(self) -> bytes:
         authzid = f"a={_escaped(self.authzid)}" if self.authzid else ""
-        more = "".join(f"{name}={value}\1" for name, value in self.extensions)
-        return f"n,{authzid},\1auth=Bearer {self.token}\1{more}\1".encode()
+        extensions = "".join(f"{name}={value}\1" for name, value in self.extensions)
+        return f"n,{authzid},\1auth=Bearer {self.token}\1{extensions}\1".encode()
 
 
 SaslMessage = (
@@ -175,49 +175,49 @@ SaslMessage = (
 
 
 def _client_first(text: str) -> SaslMessage | None:
-    found = _CLIENT_FIRST.fullmatch(text)
-    return found and ScramClientFirst(
-        user=_name(found["user"]),
-        nonce=found["nonce"],
-        authzid=_name(found["authzid"]),
-        binding=found["binding"],
-        extensions=_pairs(found["more"], ","),
+    match = _CLIENT_FIRST.fullmatch(text)
+    return match and ScramClientFirst(
+        user=_name(match["user"]),
+        nonce=match["nonce"],
+        authzid=_name(match["authzid"]),
+        binding=match["binding"],
+        extensions=_pairs(match["more"], ","),
     )
 
 
 def _server_first(text: str) -> SaslMessage | None:
-    found = _SERVER_FIRST.fullmatch(text)
-    return found and ScramServerFirst(
-        nonce=found["nonce"],
-        salt=a2b_base64(found["salt"]),
-        iterations=int(found["iterations"]),
-        extensions=_pairs(found["more"], ","),
+    match = _SERVER_FIRST.fullmatch(text)
+    return match and ScramServerFirst(
+        nonce=match["nonce"],
+        salt=a2b_base64(match["salt"]),
+        iterations=int(match["iterations"]),
+        extensions=_pairs(match["more"], ","),
     )
 
 
 def _client_final(text: str) -> SaslMessage | None:
-    found = _CLIENT_FINAL.fullmatch(text)
-    return found and ScramClientFinal(
-        header=a2b_base64(found["header"]),
-        nonce=found["nonce"],
-        proof=a2b_base64(found["proof"]),
-        extensions=_pairs(found["more"], ","),
+    match = _CLIENT_FINAL.fullmatch(text)
+    return match and ScramClientFinal(
+        header=a2b_base64(match["header"]),
+        nonce=match["nonce"],
+        proof=a2b_base64(match["proof"]),
+        extensions=_pairs(match["more"], ","),
     )
 
 
 def _server_final(text: str) -> SaslMessage | None:
-    found = _SERVER_FINAL.fullmatch(text)
-    return found and ScramServerFinal(
-        signature=None if found["signature"] is None else a2b_base64(found["signature"]),
-        error=found["error"],
-        extensions=_pairs(found["more"], ","),
+    match = _SERVER_FINAL.fullmatch(text)
+    return match and ScramServerFinal(
+        signature=None if match["signature"] is None else a2b_base64(match["signature"]),
+        error=match["error"],
+        extensions=_pairs(match["more"], ","),
     )
 
 
 def _bearer(text: str) -> SaslMessage | None:
-    found = _BEARER.fullmatch(text)
-    return found and OAuthBearerToken(
-        token=found["token"], authzid=_name(found["authzid"]), extensions=_pairs(found["more"], "\1")
+    match = _BEARER.fullmatch(text)
+    return match and OAuthBearerToken(
+        token=match["token"], authzid=_name(match["authzid"]), extensions=_pairs(match["more"], "\1")
     )
 
 
@@ -252,11 +252,11 @@ def read_sasl(data: bytes, sender: Sender, mechanism: str | None = None) -> Sasl
     for family, side, read in _READERS:
         if side == sender and (mechanism is None or mechanism.startswith(family)):
             try:
-                found = read(text)
+                message = read(text)
             except (ValueError, binascii.Error):
                 continue
-            if found is not None:
-                return found
+            if message is not None:
+                return message
     return None
 
 

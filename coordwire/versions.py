@@ -83,15 +83,15 @@ def negotiate(
     if wanted is None:
         wanted = FACTS
     ranges = wanted if isinstance(wanted, Mapping) else dict.fromkeys(wanted)
-    chosen: dict[int, int] = {}
+    versions: dict[int, int] = {}
     for offered in response.api_keys:
         key = offered.api_key
         if key not in ranges or key not in FACTS:
             continue
-        mine = ranges[key]
+        own = ranges[key]
         common = VersionRange(offered.min_version, offered.max_version) & known_versions(key)
-        if isinstance(mine, VersionRange):
-            common &= mine
+        if isinstance(own, VersionRange):
+            common &= own
         if common:
-            chosen[key] = common.last
-    return chosen
+            versions[key] = common.last
+    return versions

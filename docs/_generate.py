@@ -20,10 +20,17 @@ import tarfile
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FunctionType, ModuleType, UnionType
 from typing import Any, Literal, get_args, get_origin
 
+from rich.console import Console
+from rich.text import Text
+
+from coordwire import notebook
+from coordwire.capture import Capture
 from coordwire.cli.api import html as api
+from coordwire.versions import ApiKey
 
 MODULES = (
     "coordwire",
@@ -38,7 +45,7 @@ MODULES = (
     "coordwire.records",
     "coordwire.records.compression",
     "coordwire.records.arrow",
-    "coordwire.records.legacy.kafka_07",
+    "coordwire.records.kafka_07",
     "coordwire.designs.dialects",
     "coordwire.designs.zookeeper",
     "coordwire.capture",
@@ -69,6 +76,7 @@ def everything(docs: Path) -> None:
     _python(docs / "reference" / "python")
     _commands(docs / "reference" / "help.md")
     _protocol(docs / "reference" / "protocol")
+    _home(docs / "_build")
     _diagrams(docs / "_build" / "static")
 
 
@@ -189,8 +197,13 @@ def command_words() -> Iterator[list[str]]:
 
 
 def _help(words: list[str]) -> str:
-    command = [sys.executable, "-m", "coordwire", *words, "--help"]
-    environment = {**os.environ, "COLUMNS": "88"}
+    return _run(*words, "--help", COLUMNS="88")
+
+
+def _run(*words: str, **variables: str) -> str:
+    """What a command of this package prints."""
+    command = [sys.executable, "-m", "coordwire", *words]
+    environment = {**os.environ, **variables}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
@@ -225,6 +238,28 @@ def _as_page(document: str) -> str:
             "",
         ]
     )
+
+
+STORIES = Path(__file__).parent.parent / "tests" / "data" / "stories"
+TERMINAL = ["timeline", "--rebalances", "--since", "06:55:15", "--until", "06:55:21", "--format", "story"]
+
+
+def _home(build: Path) -> None:
+    """What the first page shows: a story in a terminal, a report, and a frame in a notebook."""
+    printed = _run(*TERMINAL, str(STORIES / "classic-freezes.pcap.xz"), FORCE_COLOR="1", COLUMNS="100")
+    console = Console(record=True, width=100, file=io.StringIO())
+    console.print(Text.from_ansi(printed.replace(f"{STORIES}/", "")))
+    _write(build / "home" / "story.svg", console.export_svg(title="coordwire timeline", unique_id="story"))
+    with (STORIES.parent / "captures" / "confluent__rdmock__group-range.pcap").open("rb") as stream:
+        entries = Capture(stream, "group-range").entries()
+        join = next(entry for entry in entries if getattr(entry, "api_key", None) == ApiKey.JOIN_GROUP)
+        _write(build / "home" / "frame.html", notebook.html(join) + "\n")
+    report = build / "static" / "report.html"
+    if not report.exists():
+        with TemporaryDirectory() as folder:
+            files = [str(STORIES / f"{name}.pcap.xz") for name in ("classic-freezes", "consumer-causes")]
+            _run("pipeline", *files, "--out", f"{folder}/tables", "--engine", "local")
+            _write(report, Path(folder, "tables", "report.html").read_text("utf-8"))
 
 
 def _diagrams(folder: Path) -> None:

@@ -16,7 +16,7 @@ from coordwire.testing import strategies
 from coordwire.timeline.events import RebalanceBegan, RebalanceEnded
 from coordwire.timeline.from_log.compaction import decide, latest
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, Marker, guess_log, read_records
-from coordwire.timeline.from_log.log_events import log_timeline, topic_names
+from coordwire.timeline.from_log.events import log_timeline, topic_names
 from fuzz._run import main
 
 LOGS: list[Log] = list(TOPICS)

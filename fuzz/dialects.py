@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from coordwire import Connection, Role
 from coordwire.connection.events import Event, RequestReceived
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.dialects.grammar import CALLS, Dialect, Grammar
 from coordwire.frames import PREFIX
 from fuzz._run import main
@@ -41,7 +42,7 @@ def streams(draw: st.DrawFn) -> tuple[Dialect, bytes]:
 def events(
     dialect: Dialect, role: Role, auto_commit: bool | None, strict: bool, pieces: list[bytes]
 ) -> list[Event]:
-    connection = Connection(role, dialect=dialect, auto_commit=auto_commit, strict=strict)
+    connection = Connection(role, dialect=ConnectionDialect(dialect, auto_commit=auto_commit), strict=strict)
     grammar = Grammar(dialect)
     for call in CALLS[dialect]:  # so that answers have a request
         if call.asker == role.value:

@@ -13,7 +13,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.messages import find_message
 from coordwire.testing import strategies
 from coordwire.timeline.events import RebalanceBegan, RebalanceEnded
-from coordwire.timeline.from_wire.capture_timeline import USED_APIS, timeline
+from coordwire.timeline.from_wire.timeline import USED_APIS, timeline
 from coordwire.timeline.totals import stories
 from fuzz._run import main
 

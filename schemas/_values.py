@@ -28,7 +28,7 @@ MAX_STRING = 32767
 class Encoding(Enum):
     """How lengths and counts are written."""
 
-    DRAFT = "int16 string lengths and counts, no tagged fields"
+    SHORT_COUNTS = "int16 string lengths and counts, no tagged fields"
     CLASSIC = "int16 string lengths, int32 counts, no tagged fields"
     FLEXIBLE = "lengths as unsigned varints, tagged fields after each struct"
 
@@ -73,7 +73,7 @@ _INT32 = construct.Int32sb
 
 def _width(kind: str, encoding: Encoding) -> Construct:
     """How the length of a string or bytes, or the count of an array, is written where it isn't flexible."""
-    return _INT16 if kind == "string" or (kind == "array" and encoding is Encoding.DRAFT) else _INT32
+    return _INT16 if kind == "string" or (kind == "array" and encoding is Encoding.SHORT_COUNTS) else _INT32
 
 
 def _read_length(stream: io.BytesIO, context: Any, path: str, kind: str) -> int:

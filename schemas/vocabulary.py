@@ -124,13 +124,13 @@ class Message(Struct):
     name: as Kafka's; versions: first and last; flexible: the first flexible version, or None.
     api: what it belongs to; direction: "request", "response", "header" or "data".
     log_role: its place in a broker's own log, if it has one.
-    draft: whether its counts are int16.
+    short_counts: whether its counts are int16.
     module: the schema module that declares it (others may embed it).
     """
 
     def __init__(self, *fields: Renamed, name: str, versions: tuple[int, int], flexible: int | None,
                  direction: str, about: str = "", api: Api | None = None,
-                 log_role: LogRole | None = None, draft: bool = False) -> None:  # fmt: skip
+                 log_role: LogRole | None = None, short_counts: bool = False) -> None:  # fmt: skip
         super().__init__(*fields, about=about)
         self.name = name
         self.versions = range(versions[0], versions[1] + 1)
@@ -138,7 +138,7 @@ class Message(Struct):
         self.direction = direction
         self.api = api
         self.log_role = log_role
-        self.draft = draft
+        self.short_counts = short_counts
         self.module = _declaring_module()
 
     def encoding(self, version: int) -> Encoding:
@@ -146,7 +146,7 @@ class Message(Struct):
             raise refuse(f"{self.name} has no version {version}", self.name)
         if self.flexible is not None and version >= self.flexible:
             return Encoding.FLEXIBLE
-        return Encoding.DRAFT if self.draft else Encoding.CLASSIC
+        return Encoding.SHORT_COUNTS if self.short_counts else Encoding.CLASSIC
 
     def parse(self, data: bytes, *, version: int) -> Container:
         """The value of these bytes, all of them. Raises a construct error, or UnicodeDecodeError."""
@@ -238,6 +238,7 @@ def Data(name: str, *, versions: tuple[int, int], flexible: int | None = None, d
     def declare(*fields: Renamed) -> Message:
         place = None if log is None else LogRole(log, record_type, role)
         return Message(*fields, name=name, versions=versions, flexible=flexible, direction=direction,
-                       about=about, log_role=place, draft=encoding is Encoding.DRAFT)  # fmt: skip
+                       about=about, log_role=place,
+                       short_counts=encoding is Encoding.SHORT_COUNTS)  # fmt: skip
 
     return declare

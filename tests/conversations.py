@@ -8,6 +8,7 @@ from __future__ import annotations
 from coordwire import Connection, Role
 from coordwire.codec import Message
 from coordwire.connection.events import RequestReceived, ResponseReceived
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.dialects.grammar import CALLS, Dialect
 from coordwire.messages import (
     Draft1ConsultRequest,
@@ -183,7 +184,7 @@ def is_request(dialect: Dialect, message: Message) -> bool:
 
 def spoken(dialect: Dialect, lines: list[Line], *, step: int = 0) -> list[tuple[str, Message, bytes]]:
     """Hold a conversation over two connections: who sent what, as its bytes. step: bytes a chunk, 0: all."""
-    sides = {role.value: Connection(role, dialect=dialect, strict=True) for role in Role}
+    sides = {role.value: Connection(role, dialect=ConnectionDialect(dialect), strict=True) for role in Role}
     open_requests: dict[str, list[RequestReceived]] = {"client": [], "server": []}
     said = []
     for sender, message in lines:

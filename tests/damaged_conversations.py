@@ -97,7 +97,7 @@ from coordwire.records import Record, encode_batch
 from coordwire.tables.columns import ERRORS, FRAMES
 from coordwire.tables.readers.captures import bad_of
 from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows
-from coordwire.timeline.from_wire.capture_timeline import timeline
+from coordwire.timeline.from_wire.timeline import timeline
 from tests.capture.build import ACK, FIN, PSH, SYN, packet, pcap
 
 SECRET = b"zQ7-kXv9~Jw2#Yq8Gm"

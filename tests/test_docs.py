@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import coordwire
-from coordwire.capture import connections, conversation, pending_requests, undecided
+from coordwire.capture import client_search, connections, conversation, pending_requests
 from coordwire.capture.formats import compressed, pcap, pcapng
 from coordwire.capture.tcp import reassembly
 from coordwire.cli import encode, message_lines
@@ -32,7 +32,7 @@ from coordwire.timeline.members import MOST_MEMBERS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(coordwire.__file__).parent
-GENERATED = [ROOT / "docs" / "reference" / name for name in ("python", "help.md")]
+GENERATED = [ROOT / "docs" / "reference" / name for name in ("python", "protocol", "help.md")]
 """What is made with the site: docs/_generate.py."""
 PAGES = [
     page
@@ -48,6 +48,7 @@ GUIDES = [page for page in PAGES if page.parent.name in ("tutorials", "how-to")]
 FENCES = re.compile(r"^```(python|console)(?: (?!test_)\w+\.py)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXAMPLES = {page: FENCES.findall(page.read_text()) for page in PAGES}
 """The kind and the text of each example, by page. tests/broker/test_testing_docs.py runs files of tests."""
+README_SPARK = re.findall(r"^```py\n(.*?)^```$", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
 SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
 
 
@@ -65,6 +66,23 @@ def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         else:
             for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
                 assert_prints(command, output)
+
+
+@pytest.mark.spark
+def test_the_example_in_spark() -> None:
+    (text,) = README_SPARK
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
+    assert "JoinGroup|   16|" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.long
+def test_the_opening_examples_are_typed(tmp_path: Path) -> None:
+    texts = [text for kind, text in EXAMPLES[PAGES[0]] if kind == "python"] + README_SPARK
+    for number, text in enumerate(texts):
+        (tmp_path / f"example_{number}.py").write_text(text)
+    command = [sys.executable, "-m", "mypy", "--strict", *sorted(map(str, tmp_path.iterdir()))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def assert_passes(path: Path, text: str) -> None:
@@ -157,7 +175,7 @@ def test_the_opening_blocks_start_from_nothing() -> None:
     first, second = SHELL[:2]
     for block in (first, second):
         assert block.startswith("python3 -m venv .venv\n")
-    assert "coordwire decode" in first
+    assert "coordwire timeline" in first
     assert "pytest" in second
 
 
@@ -205,8 +223,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         ),
         "requests that wait for their answers, decoded": size(pending_requests.BUDGET),
         "requests that wait, of one connection": f"{conversation.LATEST:,}",
-        "bytes of a connection that may be Kafka's": size(undecided.WINDOW),
-        "of all such connections": size(undecided.UNDECIDED),
+        "bytes of a connection that may be Kafka's": size(client_search.WINDOW),
+        "of all such connections": size(client_search.UNDECIDED),
         "frames that are not whole yet": f"{size(connections.BEGUN)}, or one frame's budget",
         "answers whose request may come late": f"{size(connections.EARLY_BYTES)}, {connections.EARLY_FRAMES} "
         f"answers and {connections.EARLY_NS // 10**9} s a connection; {size(connections.EARLY)} in all",
@@ -227,7 +245,7 @@ def test_the_limits_are_those_of_the_code() -> None:
 
 def test_every_cause_is_explained() -> None:
     page = (ROOT / "docs" / "how-to" / "cause-of-a-rebalance.md").read_text()
-    explained = set(re.findall(r"^\| `(.*?)` \|", page, re.MULTILINE))
+    explained = set(re.findall(r"^\| `([^`]*[a-z][^`]*)` \|", page, re.MULTILINE))
     said = {text.removeprefix("{} ").replace("{}", "…") for text in CAUSES.values()}
     assert explained == said
 

@@ -65,7 +65,7 @@ def test_packages_import_what_is_used() -> None:
     script = """
 import sys, coordwire.capture, coordwire.timeline
 print(sorted(n for n in sys.modules if n.startswith(("coordwire.capture.", "coordwire.timeline."))))
-import coordwire.timeline.from_wire.capture_timeline
+import coordwire.timeline.from_wire.timeline
 from coordwire.timeline import timeline
 print(callable(timeline))
 """

@@ -12,7 +12,7 @@ import coordwire.capture
 import coordwire.records
 from coordwire import UnreadableRange
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotated import rejoined
+from coordwire.capture.rotation import rejoined
 from coordwire.timeline.from_log.coordinator_log import read_records
 
 RANGE = UnreadableRange(5, 3, "no frame", b"abc", file="a.pcap", flow="c:1 > s:2", time_ns=7)

@@ -128,7 +128,7 @@ class Broker:
         advertised: Sequence[tuple[str, int]] = (),
     ) -> BrokerThread:
         """The same on a thread of its own, for clients that block; a context manager."""
-        made = cls(
+        broker = cls(
             topics=topics,
             nodes=nodes,
             config=config,
@@ -138,7 +138,7 @@ class Broker:
             tls=tls,
             advertised=advertised,
         )
-        return BrokerThread(made)
+        return BrokerThread(broker)
 
     # --- what users see ---
 
@@ -183,8 +183,10 @@ class Broker:
             raise RuntimeError("the broker is running")
         loop = self._loop = asyncio.get_running_loop()
         self.faults.bind(loop)
-        begun, started = time.time(), loop.time()
-        cluster = self._cluster = self._made(lambda: int((begun + loop.time() - started) * 1000))
+        start_time, loop_time = time.time(), loop.time()
+        cluster = self._cluster = self._new_cluster(
+            lambda: int((start_time + loop.time() - loop_time) * 1000)
+        )
         config = self.config
         self.sasl = SaslMechanisms(
             config.users,
@@ -209,7 +211,7 @@ class Broker:
             raise
         self.handled()
 
-    def _made(self, clock: Callable[[], int]) -> ClusterState:
+    def _new_cluster(self, clock: Callable[[], int]) -> ClusterState:
         if self._data is None:
             return ClusterState(
                 clock=clock, config=self.config, nodes=self._nodes, cluster_id=self._cluster_id
@@ -268,15 +270,15 @@ class Broker:
 
     async def listen(self, number: int) -> None:
         """Let a node listen, on the port that it had. Raises `OSError`."""
-        made = partial(ClientLink, self, number)
+        new_link = partial(ClientLink, self, number)
         with limits(frame=self.config.max_frame):  # what connections read runs in this context
             self._context = copy_context()
             server = await self.loop.create_server(
-                made, self._host, self._ports[number], ssl=self._tls, backlog=_ACCEPTED
+                new_link, self._host, self._ports[number], ssl=self._tls, backlog=_ACCEPTED
             )
         for listener in server.sockets:  # asyncio accepts as many at once as it lets the system hold
-            with socket.fromfd(listener.fileno(), listener.family, listener.type) as same:
-                same.listen(_BACKLOG)
+            with socket.fromfd(listener.fileno(), listener.family, listener.type) as duplicate:
+                duplicate.listen(_BACKLOG)
         self._servers[number] = server
         self._ports[number] = server.sockets[0].getsockname()[1]
 

@@ -2,10 +2,10 @@
 
     formats/                pcap, pcapng and hex text, also compressed: the input to packets or frames
     tcp/                    packets to TCP segments, and these to the streams of each connection
-    detect.py               which format an input has
-    model.py                what a capture yields: flows, their bytes and gaps, times
+    input_format.py         which format an input has
+    flows.py                what a capture yields: flows, their bytes and gaps, times
     framing.py              a stream to whole frames, and back into step after a loss
-    undecided.py            connections of which it is not known yet whether they speak Kafka
+    client_search.py        connections of which it is not known yet whether they speak Kafka
     connections.py          the streams of a capture to entries; frame_walks.py: the native walk over ordinary
                             frames; other_protocols.py: what others speak
     conversation.py         requests and their responses
@@ -13,12 +13,12 @@
     entries.py              what a reader gets: a frame, or an unreadable range; lazy_entries.py: frames that
                             are decoded when something asks what they say
     frame_decoding.py       frames to what their entries say
-    reader.py               any input to entries; rotated.py: captures that continue one another
-    sharing.py              one share of a capture's frames, where several readers share the work
-    rotation.py             the files of a rotated capture, as one stream of bytes
+    reader.py               any input to entries
+    share.py                one share of a capture's frames, where several readers share the work
+    rotation.py             the files of a rotated capture: as one stream, and requests answered in the next
     answer_errors.py        the error codes of a response, by name, and which are routine
     body_text.py            a frame's body in JSON, straight from its bytes
-    partial.py              a message that was refused half-way, in JSON
+    partial_messages.py     a message that was refused half-way, in JSON
     jsonlines.py            entries as JSON lines; printable.py: texts that every output can carry
     redaction/              what must not be shown
 
@@ -31,8 +31,8 @@ The most that a reader holds of one capture; what doesn't fit is given up and re
 
     pending_requests.BUDGET  64 MB   requests that wait, decoded; beyond: without message, then forgotten
     conversation.LATEST   10,000  requests that wait, of a connection
-    undecided.WINDOW      256 KB  of a connection that may be Kafka's; PIECES: 16,384 chunks
-    undecided.UNDECIDED   64 MB   of all such connections
+    client_search.WINDOW  256 KB  of a connection that may be Kafka's; PIECES: 16,384 chunks
+    client_search.UNDECIDED 64 MB   of all such connections
     connections.BEGUN     256 MB  of frames that aren't whole, or one frame's budget (100 MB) if that is more
     connections.EARLY     64 MB   of responses whose request may come late; EARLY_BYTES: 8 MB of a connection
     reassembly.HELD       64 MB   of segments after gaps; WINDOW: 8 MB, SEGMENTS: 4,096 of a flow
@@ -40,7 +40,7 @@ The most that a reader holds of one capture; what doesn't fit is given up and re
     compressed            128 MB  of a dictionary or window, as the file declares
     pcap, pcapng          16 MB   of a packet or block, and half as much again while searching
     hexdump               1 frame of a dump, and two of its lines
-    rotated.MOST_WAITING  10,000  requests, and another `pending_requests.BUDGET`
+    rotation.MOST_WAITING 10,000  requests, and another `pending_requests.BUDGET`
 
 Fragments of IP packets aren't put together, so none are held.
 """
@@ -51,17 +51,17 @@ from coordwire._lazy import exports
 from coordwire.errors import UnreadableRange
 
 if TYPE_CHECKING:
-    from coordwire.capture.detect import InputFormat
     from coordwire.capture.entries import Entry, FrameEntry
+    from coordwire.capture.input_format import InputFormat
     from coordwire.capture.reader import Capture
-    from coordwire.capture.rotated import rejoined
+    from coordwire.capture.rotation import rejoined
 
 _LAZY = {
     "Capture": "reader",
     "Entry": "entries",
     "FrameEntry": "entries",
-    "InputFormat": "detect",
-    "rejoined": "rotated",
+    "InputFormat": "input_format",
+    "rejoined": "rotation",
 }
 
 __all__ = [

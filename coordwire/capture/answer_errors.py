@@ -9,15 +9,15 @@ the nearest around it; its group by the request, where the response names none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
 from coordwire.capture.body_text import has_no_codes
 from coordwire.capture.entries import FrameEntry
 from coordwire.codec.entities import entity_field, entity_places, entity_values
-from coordwire.codec.fields import Field
 from coordwire.codec.message import Struct
+from coordwire.codec.walk import FieldSelection, elements, fields_of
 from coordwire.enums import enum_of
 from coordwire.versions import ApiKey
 
@@ -38,6 +38,7 @@ MEMBER_ID_REQUIRED gives a new member its id (KIP-394), and UNSUPPORTED_VERSION 
 client the broker's versions (KIP-511)."""
 
 _CODE = "error_code"
+_CODES = FieldSelection(lambda field: field.entity == _CODE)
 _PARTITIONS = ("partition_index", "partition", "partition_id", "index")
 
 
@@ -76,7 +77,7 @@ def answer_errors(entry: FrameEntry) -> list[AnswerError]:
     if not _has_codes(entry):
         return []
     found: dict[int, AnswerError] = {}
-    for path, owner, code in entity_places(message, _CODE):
+    for path, owner, _, code in entity_places(message, _CODE):
         if not code:
             continue
         before = found.get(code)
@@ -110,16 +111,15 @@ class _About(NamedTuple):
 def _places(value: Any, version: int, path: str, about: _About) -> Iterator[ErrorPlace]:
     """Those of a struct and of the structs in it. about: what those around it say."""
     cls: Any = type(value)
-    fields = _fields(cls, version)
     own: list[Any] = [
         before if name is None or (found := getattr(value, name)) is None else found
-        for name, before in zip(fields.names, about, strict=True)
+        for name, before in zip(_names(cls, version), about, strict=True)
     ]
     about = _About(*own)
-    for field in fields.ways:
+    for field in _CODES.fields(cls, version):
         inside = getattr(value, field.name)
         here = f"{path}.{field.name}" if path else field.name
-        for place, element in _elements(field, inside, here):
+        for place, element in elements(here, field, inside):
             if field.struct is not None:
                 yield from _places(element, version, place, about)
             elif element:
@@ -129,34 +129,13 @@ def _places(value: Any, version: int, path: str, about: _About) -> Iterator[Erro
                 yield ErrorPlace(element, name, place, f"{path}.{beside}" if path else beside, said, *about)
 
 
-def _elements(field: Field, inside: Any, path: str) -> Iterable[tuple[str, Any]]:
-    if inside is None:
-        return ()
-    if not field.array:
-        return ((path, inside),)
-    return ((f"{path}[{index}]", element) for index, element in enumerate(inside))
-
-
-class _Fields(NamedTuple):
-    """Of a class in a version: the fields that are or lead to error codes; those that name topic, partition
-    and group."""
-
-    ways: tuple[Field, ...]
-    names: tuple[str | None, str | None, str | None]
-
-
 @cache
-def _fields(cls: Any, version: int) -> _Fields:
-    fields = [field for field in cls._layout_.fields if field.exists(version)]
-    ways = tuple(
-        field
-        for field in fields
-        if (_fields(field.struct, version).ways if field.struct else field.entity == _CODE)
-    )
-    own = [field for field in fields if field.struct is None and not field.array]
+def _names(cls: Any, version: int) -> tuple[str | None, str | None, str | None]:
+    """The fields of a class in a version that name a topic, a partition and a group."""
+    own = [f for f in fields_of(cls) if f.exists(version) and f.struct is None and not f.array]
     entities = {field.entity: field.name for field in reversed(own)}
     partition = next((name for name in _PARTITIONS if any(field.name == name for field in own)), None)
-    return _Fields(ways, (entities.get("topic_name"), partition, entities.get("group_id")))
+    return entities.get("topic_name"), partition, entities.get("group_id")
 
 
 def _asked_group(entry: FrameEntry) -> str | None:
@@ -165,7 +144,7 @@ def _asked_group(entry: FrameEntry) -> str | None:
     if asked is None or asked.error is not None or asked.message is None or asked.body_version is None:
         return None
     cls: Any = type(asked.message)
-    name = _fields(cls, asked.body_version).names[2]
+    name = _names(cls, asked.body_version)[2]
     return None if name is None else getattr(asked.message, name)
 
 
@@ -193,14 +172,16 @@ def error_code(entry: FrameEntry) -> tuple[int, str] | None:
         if own is not None and (code := getattr(message, own)):
             return code, _code_name(cls.__name__, own, code)
         return next(
-            (code, _name_of(owner, path, code)) for path, owner, code in entity_places(message, _CODE) if code
+            (code, _name_of(owner, path, code))
+            for path, owner, _, code in entity_places(message, _CODE)
+            if code
         )
     return None if entry.error is not None or not carries_codes(cls, version) else (0, "NONE")
 
 
 def carries_codes(cls: Any, version: int) -> bool:
     """Whether a message has error codes in a version."""
-    return bool(_fields(cls, version).ways)
+    return bool(_CODES.fields(cls, version))
 
 
 def is_routine(entry: FrameEntry, code: int) -> bool:

@@ -18,7 +18,8 @@ from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.codec.transcriber import HAS_CODES, layout_transcriber
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.codec.walk import layout_of
+from coordwire.connection.dialect import KAFKA
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import header_version
@@ -35,7 +36,6 @@ NO_TEXT: BodyText = (None, 0)
 _Key: TypeAlias = tuple[str, int | None, int | None, int | None]
 _Transcribe: TypeAlias = "Callable[[bytes, _native.Transcriber | None], BodyText | None]"
 
-_KAFKA = Dialect.KAFKA
 _set_client = FrameEntry.__dict__["client_id"].__set__
 known_client = FrameEntry.__dict__["client_id"].__get__
 """The client id of an entry whose text is known, or that is decoded; faster than a lazy entry's attribute."""
@@ -62,7 +62,7 @@ def body_text(entry: FrameEntry) -> BodyText:
             entry.error is None
             and entry.message is not None
             and not entry.deviations
-            and entry.dialect is _KAFKA
+            and entry.dialect == KAFKA
         ):
             key = entry.direction, entry.api_key, entry.api_version, entry.body_version
             transcribe, header, is_named = _KNOWN.get(key) or _find(key)
@@ -112,8 +112,8 @@ def _made(direction: str, api_key: int | None, version: int | None, body_version
         return _no_text, None, False
     head = RequestHeader if direction == "request" else ResponseHeader
     kind = header_version(api_key, version, direction)
-    header = layout_transcriber(head._layout_.at(kind))
-    message = layout_transcriber(cls._layout_.at(body_version))
+    header = layout_transcriber(layout_of(head, kind))
+    message = layout_transcriber(layout_of(cls, body_version))
     if header is None or message is None:
         return _no_text, None, False
     return message.transcribe, header, direction == "request" and kind > 0

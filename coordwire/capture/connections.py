@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
+from coordwire.capture.client_search import UNDECIDED, Finder, Held
+from coordwire.capture.conversation import AnyConversation
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
-from coordwire.capture.frame_walks import frame_walk
-from coordwire.capture.framing import FrameBody, FrameSplitter
-from coordwire.capture.model import (
+from coordwire.capture.flows import (
     Chunk,
     Closed,
     Event,
@@ -28,10 +28,10 @@ from coordwire.capture.model import (
     Opened,
     TcpConnection,
 )
+from coordwire.capture.frame_walks import frame_walk
+from coordwire.capture.framing import FrameBody, FrameSplitter
 from coordwire.capture.other_protocols import find_protocol, is_tls
-from coordwire.capture.sharing import Share
-from coordwire.capture.undecided import UNDECIDED, Finder, Held
-from coordwire.designs.dialects.conversation import AnyConversation
+from coordwire.capture.share import Share
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current

@@ -12,14 +12,15 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
-from coordwire.capture.entries import Direction, FrameEntry
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import TcpConnection
 from coordwire.capture.frame_decoding import read_answer, refused_request, unquoted_deviations
 from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request, part_of
 from coordwire.capture.lazy_entries import lazy_entry
-from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
-from coordwire.designs.dialects.grammar import Side
+from coordwire.connection.dialect import Direction, Side
 from coordwire.errors import DecodeError, Malformed
 from coordwire.frames import PREFIX, read_request, read_response
 from coordwire.limits import current
@@ -47,6 +48,37 @@ those of all connections may take: `coordwire.capture.pending_requests`."""
 
 MAX_KEY = 10_000
 """A stream that begins with an api key above this is not taken for Kafka's."""
+
+
+class AnyConversation(Protocol):
+    """What a reader of connections needs of a conversation in any protocol. `Conversation` is Kafka's,
+    whose methods say what each is for."""
+
+    connection: TcpConnection | None
+    number: Callable[[], int]
+
+    @property
+    def head(self) -> int: ...
+    def request(self, body: FrameBody, flow: str) -> FrameEntry: ...
+    def response(self, body: FrameBody, flow: str) -> FrameEntry: ...
+    def either(self, body: FrameBody) -> FrameEntry: ...
+    def pass_request(self, body: FrameBody, flow: str) -> None: ...
+    def pass_response(self, body: FrameBody, flow: str) -> None: ...
+    def lazy_request(
+        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
+    ) -> FrameEntry | None: ...
+    def lazy_response(
+        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
+    ) -> FrameEntry | None: ...
+    def asked(self, correlation_id: int) -> AwaitedRequest | None: ...
+    def pass_answer(self, asked: AwaitedRequest) -> None: ...
+    def expects(self, body: bytes) -> bool: ...
+    def opens(self, head: bytes) -> bool: ...
+    def claims(self, buffer: bytearray, at: int) -> int: ...
+    def sender(self, buffer: bytearray, at: int, end: int) -> Side | None: ...
+    def fits_request(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool: ...
+    def fits_response(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool: ...
+    def close(self) -> None: ...
 
 
 class Conversation:

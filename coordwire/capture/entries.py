@@ -11,16 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from coordwire._display import RichDisplay
-from coordwire.capture.model import TcpConnection
+from coordwire.capture.flows import TcpConnection
 from coordwire.codec import Message
-from coordwire.designs.dialects.grammar import Call, Dialect
+from coordwire.connection.dialect import KAFKA, DialectCall, Direction
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import api_name
-
-Direction = Literal["request", "response"]
-
-_KAFKA = Dialect.KAFKA
 
 
 @dataclass(slots=True, kw_only=True, repr=False)
@@ -61,8 +57,8 @@ class FrameEntry(RichDisplay):
     request: FrameEntry | None = None
     token: bool = False
     mechanism: str | None = None
-    dialect: Dialect = _KAFKA
-    call: Call | None = None
+    dialect: str = KAFKA
+    call: DialectCall | None = None
     released: int = 0
     packet: int | None = None
     first_packet: int | None = None
@@ -91,7 +87,7 @@ class FrameEntry(RichDisplay):
     @property
     def api_name(self) -> str | None:
         """The name of its API, None if that is unknown."""
-        if self.dialect is not _KAFKA:
+        if self.dialect != KAFKA:
             return self.call.name if self.call else None
         return None if self.api_key is None else api_name(self.api_key)
 

@@ -15,12 +15,12 @@ from coordwire._speedups import native
 from coordwire.capture import conversation
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import Chunk
 from coordwire.capture.framing import FrameSplitter
 from coordwire.capture.lazy_entries import LazyEntry, StrictLazyEntry
-from coordwire.capture.model import Chunk
 from coordwire.capture.pending_requests import GUESS, REDUCED, AwaitedRequest, PendingRequests
-from coordwire.capture.sharing import FRAME, Share
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.capture.share import FRAME, Share
+from coordwire.connection.dialect import KAFKA
 
 if TYPE_CHECKING:
     from coordwire._speedups._native import FrameWalk
@@ -42,7 +42,7 @@ def frame_walk(
     )  # fmt: skip
     numbers = conversation.LATEST, REDUCED, GUESS, FRAME
     walk: FrameWalk = native.FrameWalk(
-        kinds, Conversation._forget, Dialect.KAFKA, routes, summary, share,
+        kinds, Conversation._forget, KAFKA, routes, summary, share,
         _bits(conversation.TELLING), _bits(conversation.EAGER_ANSWERS), numbers,
     )  # fmt: skip
     return walk

@@ -14,15 +14,16 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from coordwire.capture import partial
+from coordwire.capture import partial_messages
 from coordwire.capture.answer_errors import AnswerError, answer_errors
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.model import TcpConnection, format_time
-from coordwire.capture.redaction.redact import redact
-from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withheld, withheld
+from coordwire.capture.flows import TcpConnection, format_time
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, size_withheld, withheld
+from coordwire.capture.redaction.removal import redact
 from coordwire.codec.transcriber import OTHERWISE
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.codec.walk import layout_of
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import EncodeError, UnreadableRange
 from coordwire.jsonform import to_json
 from coordwire.versions import header_version
@@ -91,7 +92,7 @@ def _parts(
     )
     if text_of_body is None and entry.message is not None and version is not None and not hidden.body:
         if error is not None:
-            body = partial.body(entry.message, version, error.path)
+            body = partial_messages.body(entry.message, version, error.path)
         else:
             try:
                 body = to_json(entry.message, version=version)
@@ -106,7 +107,7 @@ def _parts(
         if entry.request.packet is not None:
             form["requestPacket"] = entry.request.packet
     form |= {"apiKey": key, "api": entry.api_name, "apiVersion": entry.api_version}
-    if entry.dialect is not Dialect.KAFKA:
+    if entry.dialect != KAFKA:
         form["dialect"] = str(entry.dialect)
     if version != entry.api_version:
         form["bodyVersion"] = version
@@ -175,7 +176,7 @@ def _error(one: AnswerError) -> dict[str, Any]:
 def _written_otherwise(entry: FrameEntry) -> bool:
     """Whether a sound frame isn't written as we would: tagged fields may be there at their defaults."""
     header, message, version = entry.header, entry.message, entry.body_version
-    if entry.dialect is not Dialect.KAFKA:
+    if entry.dialect != KAFKA:
         return False
     written, found = body_text(entry)
     if written is not None:
@@ -194,8 +195,9 @@ def _written_otherwise(entry: FrameEntry) -> bool:
 
 @cache
 def _has_tagged(cls: Any, version: int) -> bool:
-    layout = cls._layout_.at(version)
-    return bool(layout.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in layout.inline)
+    layout = layout_of(cls, version)
+    structs: list[Any] = [field.struct for field in layout.inline if field.struct is not None]
+    return bool(layout.tagged) or any(_has_tagged(struct, version) for struct in structs)
 
 
 def _time(entry: Entry, digits: int) -> str | None:

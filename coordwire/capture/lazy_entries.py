@@ -12,15 +12,13 @@ __all__ = ["LATE", "LazyEntry", "StrictLazyEntry", "lazy_entry"]
 
 from typing import Any
 
-from coordwire.capture.entries import Direction, FrameEntry
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import TcpConnection
 from coordwire.capture.frame_decoding import read_answer, read_asked
-from coordwire.capture.model import TcpConnection
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA, Direction
 
 LATE = ("client_id", "header", "message", "error", "deviations")
 """What is decoded."""
-
-_KAFKA = Dialect.KAFKA
 
 
 class LazyEntry(FrameEntry):
@@ -124,7 +122,7 @@ def lazy_entry(
     entry.request = request
     entry.token = False
     entry.mechanism = None
-    entry.dialect = _KAFKA
+    entry.dialect = KAFKA
     entry.call = None
     entry.released = 0
     entry.packet = entry.first_packet = packet

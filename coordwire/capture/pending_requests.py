@@ -20,6 +20,8 @@ from sys import getsizeof, implementation
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
+from coordwire.codec import Struct
+from coordwire.codec.walk import fields_of
 
 __all__ = ["BUDGET", "AwaitedRequest", "PendingRequests"]
 
@@ -192,7 +194,7 @@ def memory_of(entry: FrameEntry, guess: int) -> int:
             values.extend(value)
         elif isinstance(value, dict):
             values.extend(value.values())
-        elif hasattr(value, "_layout_"):
-            values.extend(getattr(value, field.name) for field in value._layout_.fields)
+        elif isinstance(value, Struct):
+            values.extend(getattr(value, field.name) for field in fields_of(value))
             values.append(value.tags)
     return total

@@ -13,18 +13,18 @@ from itertools import chain
 from typing import BinaryIO
 
 from coordwire.capture.connections import Connections, Summary
-from coordwire.capture.conversation import Conversation
-from coordwire.capture.detect import HEAD, InputFormat, is_capture, sniff
+from coordwire.capture.conversation import AnyConversation, Conversation
 from coordwire.capture.entries import ConnectionEnd, Entry
+from coordwire.capture.flows import CaptureCounts
 from coordwire.capture.formats.compressed import decompressed, fault_of, find_compression
 from coordwire.capture.formats.hexdump import read_frames
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
-from coordwire.capture.model import CaptureCounts
+from coordwire.capture.input_format import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.pending_requests import PendingRequests
-from coordwire.capture.sharing import Share, shared
+from coordwire.capture.share import Share, shared
 from coordwire.capture.tcp.lone_packets import LonePackets, PacketFrame, find_link
 from coordwire.capture.tcp.streams import read_streams
-from coordwire.designs.dialects.conversation import AnyConversation, DraftConversation
+from coordwire.designs.dialects.conversation import DraftConversation
 from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import Malformed, UnreadableRange
 from coordwire.frames import PREFIX

@@ -1,31 +1,45 @@
-"""The files of a rotated capture: which belong together, by their names, and their bytes as one stream.
+"""The files of a rotated capture: names, bytes as one stream, answers to requests of the file before.
 
-Rules: names are those of tcpdump -C (`x.pcap`, `x.pcap1`, …) and of dumpcap -b
-(`x_00001_20240131120000.pcapng`), compressed or not; the order is that of their numbers. Of a later pcap the
-header is left out if it says what the first one's says; pcapng sections may follow each other anyway. Files
-are opened one at a time, as there may be thousands.
+Strategy: a request waits, by its connection's ends and its correlation id, until its answer is seen; an
+answer without a request in its own capture is read as that of the request that waits. Rules: names are those
+of tcpdump -C (`x.pcap`, `x.pcap1`, …) and of dumpcap -b (`x_00001_20240131120000.pcapng`), compressed or not;
+the order is that of their numbers. The header of a later pcap is left out if it equals the first one's;
+pcapng sections may follow each other anyway. Files are opened one at a time, as there may be thousands. Other
+entries stay as they are, and in their order; waiting requests are bounded in number, the oldest is dropped
+first, and in memory (`coordwire.capture.pending_requests`).
 """
 
 from __future__ import annotations
 
-__all__ = ["RotatedFiles", "is_capture_name", "rotated"]
-
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, BinaryIO, TypeVar
+import struct
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, TypeVar, overload
 
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.formats.compressed import fault_of
 from coordwire.capture.formats.pcap import MAGICS
-from coordwire.errors import DecodeError
+from coordwire.capture.frame_decoding import read_answer
+from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
+from coordwire.connection.dialect import KAFKA
+from coordwire.errors import DecodeError, UnreadableRange
+from coordwire.frames import PREFIX
+
+__all__ = ["RotatedFiles", "is_capture_name", "rejoined", "rotated"]
 
 T = TypeVar("T")
+
 PCAP_HEADER = 24
 
 _COMPRESSED = r"(?:\.(?:gz|xz|zst))?"
+
 _CAPTURE = re.compile(rf".*\.(?:pcap|pcapng|cap|hex)\d*{_COMPRESSED}", re.DOTALL)
+
 # tcpdump -C: x.pcap, x.pcap1, x.pcap2; dumpcap: x_00001_20240131120000.pcapng
 _TCPDUMP = re.compile(rf"(?P<stem>.+\.(?:pcap|pcapng|cap))(?P<number>\d*){_COMPRESSED}", re.DOTALL)
+
 _DUMPCAP = re.compile(rf"(?P<stem>.+)_(?P<number>\d{{5}})_\d{{14}}(?P<end>\.\w+?){_COMPRESSED}", re.DOTALL)
 
 
@@ -119,3 +133,110 @@ class RotatedFiles(io.RawIOBase):
             return head
         same = head[:4] == self._header[:4] and head[20:] == self._header[20:]  # byte order and link type
         return b"" if head[:4] in MAGICS and same else head
+
+
+MOST_WAITING = 10_000
+
+Key = tuple[str, int]
+
+_SIZE_ID = struct.Struct(">ii")
+
+
+class _Requests:
+    """The requests that wait, by flow and correlation id; of two under one, the later."""
+
+    def __init__(self) -> None:
+        self._waiting = PendingRequests()
+        self._known: OrderedDict[Key, AwaitedRequest] = OrderedDict()
+
+    def get(self, key: Key) -> FrameEntry | None:
+        asked = self._known.get(key)
+        return None if asked is None else asked.entry
+
+    def pop(self, key: Key) -> FrameEntry | None:
+        asked = self._known.pop(key, None)
+        if asked is None:
+            return None
+        self._waiting.remove(asked)
+        return asked.entry
+
+    def add(self, key: Key, entry: FrameEntry) -> None:
+        self.pop(key)
+        asked = self._known[key] = AwaitedRequest(entry, lambda _: self._known.pop(key, None))
+        self._waiting.add(asked)
+        if len(self._known) > MOST_WAITING:
+            self.pop(next(iter(self._known)))
+
+
+@overload
+def rejoined(entries: Iterable[Entry], *, strict: bool = False) -> Iterator[Entry]: ...
+
+
+@overload
+def rejoined(
+    entries: Iterable[Entry | ConnectionEnd], *, strict: bool = False
+) -> Iterator[Entry | ConnectionEnd]: ...
+
+
+def rejoined(
+    entries: Iterable[Entry | ConnectionEnd], *, strict: bool = False
+) -> Iterator[Entry | ConnectionEnd]:
+    """The entries of captures that follow one another, with answers matched across their ends.
+
+    strict: as for `Capture`. An answer from an `UnreadableRange` has the number 0.
+    """
+    waiting = _Requests()
+    for entry in entries:
+        if isinstance(entry, UnreadableRange):
+            yield from _answers_in(entry, waiting, strict)
+            continue
+        if (
+            isinstance(entry, FrameEntry)
+            and entry.flow
+            and entry.correlation_id is not None
+            and entry.dialect == KAFKA
+        ):
+            _match(entry, entry.correlation_id, waiting, strict)
+        yield entry
+
+
+def _match(entry: FrameEntry, correlation_id: int, waiting: _Requests, strict: bool) -> None:
+    if entry.direction == "response":
+        asked = waiting.pop((_reverse(entry.flow), correlation_id))
+        if entry.request is None and asked is not None:
+            read_answer(entry, asked, strict=strict)
+    elif entry.api_key is not None and entry.api_version is not None:
+        waiting.add((entry.flow, correlation_id), entry)
+
+
+def _answers_in(unreadable: UnreadableRange, waiting: _Requests, strict: bool) -> Iterator[Entry]:
+    """The answers with which an unreadable range begins, and the rest of it: only their requests show that
+    there are frames."""
+    data, at, flow = unreadable.data, 0, _reverse(unreadable.flow)
+    while at + _SIZE_ID.size <= len(data):
+        size, correlation_id = _SIZE_ID.unpack_from(data, at)
+        end = at + PREFIX + size
+        asked = waiting.get((flow, correlation_id))
+        if asked is None or size < PREFIX or end > len(data):
+            break
+        entry = FrameEntry(
+            capture=unreadable.file, number=0, flow=unreadable.flow, time_ns=unreadable.time_ns,
+            direction="response", body=data[at + PREFIX : end], correlation_id=correlation_id,
+        )  # fmt: skip
+        if unreadable.packet == unreadable.first_packet:  # in which of several it lies isn't known
+            entry.packet = entry.first_packet = unreadable.packet
+        read_answer(entry, asked, strict=strict)
+        if entry.error is not None:
+            break
+        waiting.pop((flow, correlation_id))
+        yield entry
+        at = end
+    if at < unreadable.length:
+        yield unreadable._replace(
+            position=unreadable.position + at, length=unreadable.length - at, data=data[at:]
+        )
+
+
+def _reverse(flow: str) -> str:
+    source, _, target = flow.partition(" > ")
+    return f"{target} > {source}"

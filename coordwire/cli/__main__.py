@@ -1,4 +1,8 @@
-"""`coordwire COMMAND …`: picks the command, and says in one line whatever goes wrong."""
+"""`coordwire COMMAND …`: picks the command, and reports in one line whatever goes wrong.
+
+Rules: only the module of the command that runs is imported, since importing all takes longer than most
+commands run.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,8 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Collection, Sequence
-from importlib import import_module
-from types import ModuleType
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, Protocol
 
 from coordwire import __version__
 from coordwire.capture.printable import shown
@@ -47,7 +49,7 @@ EXAMPLES = {
     "api": "api Fetch 17",
     "completion": "completion bash",
 }
-"""A command line of each, which its help opens with."""
+"""A command line of each command, with which its help opens."""
 
 INTERRUPTED = 130
 _BACK = re.compile(r"-[0-9]")
@@ -95,22 +97,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _with_times(arguments: Sequence[str]) -> list[str]:
     """The arguments, with `--since -10min` as `--since=-10min`: argparse takes -10min for an option."""
-    found: list[str] = []
+    words: list[str] = []
     for word in arguments:
-        if found and found[-1] in ("--since", "--until") and _BACK.match(word):
-            found[-1] += f"={word}"
+        if words and words[-1] in ("--since", "--until") and _BACK.match(word):
+            words[-1] += f"={word}"
         else:
-            found.append(word)
-    return found
+            words.append(word)
+    return words
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are a line of usage, what is wrong, with the nearest name of what there is, and
-    where help is; they repeat arguments without what moves a terminal's cursor."""
+    """A parser whose errors have three lines: the usage; what is wrong, with the nearest known name; where
+    help is. Arguments are repeated without what moves a terminal's cursor."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.set_defaults(parser=self)  # of those that read a command line, the innermost
+        self.set_defaults(parser=self)  # the innermost of those that read a command line
 
     def error(self, message: str) -> NoReturn:
         lines = [self._usage(), f"{self.prog}: error: {shown(message)}", f"{self.prog} --help says more"]
@@ -153,50 +155,108 @@ def _either(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
+class CommandModule(Protocol):
+    """The module of a command."""
+
+    def configure(self, parser: argparse.ArgumentParser, /) -> None:
+        """Add the command's arguments to its parser."""
+
+    def run(self, options: argparse.Namespace, /) -> int:
+        """Run the command; its exit status."""
+
+
+def command_module(name: str) -> CommandModule:
+    """Import a command's module. Each import is written out, so that readers and type checkers follow it."""
+    match name:
+        case "decode":
+            from coordwire.cli import decode
+
+            return decode
+        case "encode":
+            from coordwire.cli import encode
+
+            return encode
+        case "explain":
+            from coordwire.cli import explain
+
+            return explain
+        case "timeline":
+            from coordwire.cli import timeline
+
+            return timeline
+        case "segment":
+            from coordwire.cli import segment
+
+            return segment
+        case "offsets":
+            from coordwire.cli import offsets
+
+            return offsets
+        case "pipeline":
+            from coordwire.cli import pipeline
+
+            return pipeline
+        case "serve":
+            from coordwire.cli import serve
+
+            return serve
+        case "simulate":
+            from coordwire.cli import simulate
+
+            return simulate
+        case "api":
+            from coordwire.cli import api
+
+            return api
+        case "completion":
+            from coordwire.cli import completion
+
+            return completion
+    raise KeyError(name)
+
+
 def _run(arguments: Sequence[str]) -> int:
     if sys.stdout is None:
         raise Failure("standard output is closed")
-    wanted = next((word for word in arguments if not word.startswith("-")), None)
-    parser, modules = _parser([wanted])  # the others' modules needn't be imported
-    run = modules[wanted].run if wanted in modules else None
+    name = next((word for word in arguments if not word.startswith("-")), None)
+    module = command_module(name) if name in COMMANDS else None
+    parser = _parser({} if module is None else {name: module})
     try:
         options, unknown = parser.parse_known_args(arguments)
         if unknown:
             options.parser.refuse(unknown)
-        assert run is not None
-        status: int = run(options)
-    except SystemExit as leave:  # argparse has said why, or a signal ends the command
-        return leave.code if isinstance(leave.code, int) else 2
-    return status
+        assert module is not None
+        return module.run(options)
+    except SystemExit as error:  # argparse has written why, or a signal ends the command
+        return error.code if isinstance(error.code, int) else 2
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """The parser of every command."""
-    return _parser(COMMANDS)[0]
+    """The parser with the arguments of every command."""
+    return _parser({name: command_module(name) for name in COMMANDS})
 
 
-def _parser(wanted: Collection[str | None]) -> tuple[argparse.ArgumentParser, dict[str | None, ModuleType]]:
-    """The parser of the command line, with the arguments of these commands, and their modules."""
+def _parser(modules: Mapping[str | None, CommandModule]) -> argparse.ArgumentParser:
+    """The parser of the command line, with the arguments of the commands whose modules these are."""
     parser = _Parser(prog="coordwire", description="The Apache Kafka wire protocol.")
     parser.add_argument("--version", action="version", version=f"coordwire {__version__}")
+    parser.set_defaults(whole_parser=whole_parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    modules: dict[str | None, ModuleType] = {}
-    for name, about in COMMANDS.items():
-        command = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        if name in wanted:
-            modules[name] = import_module(f"coordwire.cli.{name}")
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        if name in modules:
             modules[name].configure(command)
-    return parser, modules
+    return parser
 
 
 def _unraisable(ignored: sys.UnraisableHookArgs) -> None:
-    """Say nothing of what lacks memory while an error that says so is on its way."""
+    """Suppress reports of lacking memory, which the error that ends the command reports."""
     if ignored.exc_type is not MemoryError:
         sys.__unraisablehook__(ignored)
 
 
 def _drop_output() -> None:
-    """Let nothing more be written, not even when Python flushes at its end."""
+    """Discard all further output, also what Python flushes at its end."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Entries as annotated hex: what each byte of a frame says.
+"""Entries as annotated hex: the meaning of each byte of a frame.
 
 Rules: every byte of a frame is shown once, in order; a secret's bytes are not, only how many they are. Lines
 are written as the frame is read, and nothing of it is gathered.
@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
-from coordwire.capture.redaction.withheld import NOTHING, is_accounted_for, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, is_accounted_for, withheld
 from coordwire.cli.terminal import packets
 from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
@@ -38,7 +38,7 @@ class HexFormat:
         sys.stdout.write("\n")
 
     def finish(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: every entry is written at once."""
 
     def _unreadable(self, entry: UnreadableRange) -> Iterator[str]:
         if not entry.data:

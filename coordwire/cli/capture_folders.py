@@ -11,7 +11,7 @@ __all__ = ["captures_below", "content_kind", "files_below"]
 import os
 from collections.abc import Iterator
 
-from coordwire.capture.detect import sniff
+from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import read_head
 from coordwire.capture.rotation import is_capture_name, rotated
@@ -26,13 +26,13 @@ def captures_below(folder: str) -> list[list[str]]:
         files = list(files_below(folder))
     except OSError as error:
         raise failure(folder, error) from None
-    found = [path for path in files if is_capture_name(path) or content_kind(path) in ("pcap", "pcapng")]
-    if not found:
+    captures = [path for path in files if is_capture_name(path) or content_kind(path) in ("pcap", "pcapng")]
+    if not captures:
         raise Failure(
             f"{shown(folder)}: no capture in {counted(len(files), 'file', ',')}; coordwire segment dump and "
             "coordwire offsets read the logs of a broker"
         )
-    return rotated(found, str)
+    return rotated(captures, str)
 
 
 def files_below(folder: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""What a capture holds that its output doesn't show: nothing, no Kafka, TLS.
+"""Why a capture shows no frames, or fewer than it could: it holds no packets, no Kafka, or TLS.
 
-Rules: a sentence each, for standard error; none where Kafka was read and nothing hides more of it.
-Connections of other protocols beside Kafka's are everyday and not noted; TLS on a port of brokers is.
+Rules: each reason is a sentence for standard error; there is none where Kafka was read and nothing hides more
+of it. Connections of other protocols beside Kafka's are usual and not reported; TLS on a port of brokers is.
 """
 
 from __future__ import annotations
@@ -34,32 +34,33 @@ coordwire does not decrypt. To see the frames:
 
 
 def capture_hints(capture: Capture) -> Iterator[str]:
-    """The sentences, once the capture has been read."""
-    summary, tally = capture.summary, capture.tally
-    tls = Counter({port: count for (spoken, port), count in summary.others.items() if spoken == TLS})
+    """The reasons, after the capture has been read."""
+    summary, counts = capture.summary, capture.tally
+    tls = Counter({port: count for (protocol, port), count in summary.others.items() if protocol == TLS})
     named = tls + summary.tls
     if capture.format not in ("pcap", "pcapng"):
         if not summary.frames:
             yield "no frames in it"
         return
-    if not tally.packets:
+    if not counts.packets:
         yield "the capture holds no packets"
     elif not summary.connections:
-        segments = f", {counted(tally.segments, 'TCP segment', ',')} without data" if tally.segments else ""
-        others = f": {_listed(tally.others, '{}')}" if tally.others else ""
-        yield f"no Kafka in {counted(tally.packets, 'packet', ',')}: no TCP data{segments}{others}"
+        segments = f", {counted(counts.segments, 'TCP segment', ',')} without data" if counts.segments else ""
+        other_traffic = f": {_enumerated(counts.others, '{}')}" if counts.others else ""
+        packets = counted(counts.packets, "packet", ",")
+        yield f"no Kafka in {packets}: no TCP data{segments}{other_traffic}"
     elif not summary.kafka:
         yield _no_kafka(capture)
     if summary.kafka:
         named = Counter({port: count for port, count in named.items() if _is_brokers(port, capture.ports)})
     if named:
         connections = counted(sum(named.values()), "connection", ",")
-        yield f"{connections} encrypted with TLS, to {_listed(named, 'port {}')}; {DECRYPT}"
+        yield f"{connections} encrypted with TLS, to {_enumerated(named, 'port {}')}; {DECRYPT}"
 
 
 def is_lone_response(entry: Entry) -> bool:
-    """Whether a frame of unknown sender was refused that may be a response whose request is not in the input:
-    any but those that begin as a request does, with the client's name."""
+    """Whether an entry is a refused frame of an unknown sender that may be a response whose request is not in
+    the input: any frame but those that begin as a request does, with a client id."""
     if isinstance(entry, UnreadableRange) or entry.error is None or entry.request is not None or entry.token:
         return False
     prefixed = len(entry.body).to_bytes(4, "big") + entry.body
@@ -69,25 +70,27 @@ def is_lone_response(entry: Entry) -> bool:
 def _no_kafka(capture: Capture) -> str:
     summary = capture.summary
     ports: Counter[str] = Counter()
-    for (spoken, port), count in summary.others.items():
-        ports[f"port {port}, {spoken}" if spoken else f"port {port}"] += count
+    for (protocol, port), count in summary.others.items():
+        ports[f"port {port}, {protocol}" if protocol else f"port {port}"] += count
     connections = f"{counted(summary.connections, 'TCP connection', ',')}, none"
     if capture.ports:
-        wanted = " or ".join(str(port) for port in sorted(capture.ports))
-        return f"{connections} to port {wanted}, the one named with --port; there are: {_listed(ports, '{}')}"
+        named = " or ".join(str(port) for port in sorted(capture.ports))
+        return (
+            f"{connections} to port {named}, the one named with --port; there are: {_enumerated(ports, '{}')}"
+        )
     hint = "; if one is, name its broker's port with --port"
-    if all(spoken == TLS for spoken, _ in summary.others):
+    if all(protocol == TLS for protocol, _ in summary.others):
         hint = ""
-    return f"{connections} of them recognised as Kafka: {_listed(ports, '{}')}{hint}"
+    return f"{connections} of them recognised as Kafka: {_enumerated(ports, '{}')}{hint}"
 
 
 def _is_brokers(port: int, named: Collection[int]) -> bool:
     return port in named or port % 10_000 in BROKERS
 
 
-def _listed(counts: Counter[str] | Counter[int], form: str) -> str:
-    """What is there most often, with how often."""
-    told = [f"{form.format(what)} ({count:,})" for what, count in counts.most_common(MOST_NAMED)]
-    if (more := len(counts) - MOST_NAMED) > 0:
-        told.append(f"and {more:,} more")
-    return ", ".join(told)
+def _enumerated(counts: Counter[str] | Counter[int], form: str) -> str:
+    """The most frequent keys with their counts."""
+    texts = [f"{form.format(key)} ({count:,})" for key, count in counts.most_common(MOST_NAMED)]
+    if (unnamed := len(counts) - MOST_NAMED) > 0:
+        texts.append(f"and {unnamed:,} more")
+    return ", ".join(texts)

@@ -1,4 +1,4 @@
-"""The logs of coordinators that the user named: read, decompressed, and kept apart from other files."""
+"""The logs of coordinators that the user names, decompressed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from coordwire.capture.detect import HEAD, sniff
+from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress
 from coordwire.cli.inputs import opened, plain_file
@@ -17,7 +17,7 @@ from coordwire.logs import Log
 from coordwire.segments import Segment
 from coordwire.segments.names import file_name
 from coordwire.timeline.from_log.coordinator_log import LogItem, guess_log, read_records
-from coordwire.timeline.from_log.log_files import LogFile
+from coordwire.timeline.from_log.files import LogFile
 
 
 def read_log(file: LogFile, *, log: Log | None = None) -> Iterator[LogItem]:
@@ -36,7 +36,7 @@ def read_log(file: LogFile, *, log: Log | None = None) -> Iterator[LogItem]:
 
 
 def refuse_capture(path: Path) -> None:
-    """Raise `Failure` for a capture, which is not a segment, with what reads it."""
+    """Raise `Failure` for a capture, which is not a segment, with the commands that read it."""
     if file_name(path.name) is not None or not path.is_file():
         return
     with opened(str(path)) as stream:

@@ -1,4 +1,4 @@
-"""What is spoken in an input: the options of a dialect, for every command that reads frames."""
+"""The options of the older dialects, for every command that reads frames."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def chosen(options: argparse.Namespace) -> dict[str, Any]:
+def capture_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options, as arguments of a `Capture`."""
     return {
         "dialect": options.dialect,

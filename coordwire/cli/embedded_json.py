@@ -1,7 +1,7 @@
-"""What `--deep` opens, as JSON: messages inside bytes, SASL's texts, records of the brokers' own logs.
+"""Opened bytes as JSON, for `--deep`: messages inside bytes, SASL's texts, records of the brokers' own logs.
 
-Rules: what is opened hides the same secrets as what is not: the value of a secret is null, and its path
-is in `redacted`. Nothing raises: what can't be shown is left to the bytes in the body.
+Rules: opened bytes hide the same secrets as others: the value of a secret is null, and its path is in
+`redacted`. Nothing raises: content that cannot be shown stays bytes in the body.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.redact import redact
+from coordwire.capture.redaction.removal import redact
 from coordwire.codec import Message
 from coordwire.embedded import open_embedded
 from coordwire.errors import EncodeError
@@ -25,21 +25,21 @@ Form = dict[str, Any]
 def embedded(message: Message, *, show_secrets: bool) -> dict[str, Form]:
     """The messages inside a message's bytes, by their paths."""
     return {
-        path: {"type": type(inside.message).__name__, "version": inside.version}
-        | ({} if inside.deviation is None else {"deviation": dataclasses.asdict(inside.deviation)})
-        | _valued(inside.message, min(inside.version, inside.message.versions[-1]), show_secrets)
-        for path, inside in open_embedded(message).items()
+        path: {"type": type(content.message).__name__, "version": content.version}
+        | ({} if content.deviation is None else {"deviation": dataclasses.asdict(content.deviation)})
+        | _valued(content.message, min(content.version, content.message.versions[-1]), show_secrets)
+        for path, content in open_embedded(message).items()
     }
 
 
 def opened(entry: FrameEntry, *, show_secrets: bool) -> dict[str, Form]:
     """All that opens in a frame: `embedded`, and what SASL's bytes say."""
-    found = {} if entry.message is None else embedded(entry.message, show_secrets=show_secrets)
-    said = sasl(entry)
-    if said is not None:
+    forms = {} if entry.message is None else embedded(entry.message, show_secrets=show_secrets)
+    token = sasl(entry)
+    if token is not None:
         path = "token" if entry.token else "auth_bytes"
-        found[path] = {"type": type(said).__name__, "value": _sasl_form(said) if show_secrets else None}
-    return found
+        forms[path] = {"type": type(token).__name__, "value": _sasl_form(token) if show_secrets else None}
+    return forms
 
 
 def sasl(entry: FrameEntry) -> SaslMessage | None:
@@ -56,17 +56,17 @@ def log_record(record: LogRecord, *, show_secrets: bool) -> Form:
     form: Form = {"log": record.log, "type": record.type, "version": record.version}
     hidden: list[str] = []
     for part in ("key", "value"):
-        inside = getattr(record, part)
-        if isinstance(inside, Message):
+        content = getattr(record, part)
+        if isinstance(content, Message):
             version = 0 if part == "key" else record.version or 0
-            shown = _valued(inside, version, show_secrets)
-            hidden += [f"{part}.{path}" for path in shown.pop("redacted", ())]
-            form[part] = {"type": type(inside).__name__} | shown
-        elif inside is not None and not show_secrets and _may_hide(record, part):
+            valued = _valued(content, version, show_secrets)
+            hidden += [f"{part}.{path}" for path in valued.pop("redacted", ())]
+            form[part] = {"type": type(content).__name__} | valued
+        elif content is not None and not show_secrets and _may_hide(record, part):
             form[part] = None
             hidden.append(part)
         else:
-            form[part] = None if inside is None else inside.hex()
+            form[part] = None if content is None else content.hex()
     if isinstance(record.value, Message) and (deeper := embedded(record.value, show_secrets=show_secrets)):
         form["embedded"] = deeper
     if hidden:
@@ -92,11 +92,11 @@ def _valued(message: Message, version: int, show_secrets: bool) -> Form:
     return {"value": form} | ({"redacted": hidden} if hidden else {})
 
 
-def _sasl_form(said: SaslMessage) -> Form:
+def _sasl_form(message: SaslMessage) -> Form:
     """Its fields, bytes as hex."""
     form: Form = {}
-    for field in dataclasses.fields(said):
-        value = getattr(said, field.name)
+    for field in dataclasses.fields(message):
+        value = getattr(message, field.name)
         if isinstance(value, bytes):
             value = value.hex()
         form[field.name] = dict(value) if isinstance(value, tuple) else value

@@ -1,9 +1,9 @@
 """`coordwire encode`: the JSON lines of `decode`, back to the bytes that they came from.
 
-Strategy: a line's `raw` is its bytes, where it has one; else the header's keys and the body say them. Rules:
-a line that can't be written says why, with its number and the path, and the others are written all the same;
-a redacted line is refused, since its bytes would be others, and so is one that gives a key twice. A line is
-read up to `LONGEST_LINE`, and refused beyond.
+Strategy: a line's `raw` is its bytes, where it has one; else the bytes are encoded from the header's keys and
+the body. Rules: a line that cannot be encoded is reported with its number, the path and the reason, and the
+other lines are written; a redacted line is refused, since its bytes would differ, and so is a line that gives
+a key twice. A line longer than `LONGEST_LINE` is refused.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from binascii import a2b_base64
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from coordwire.capture.detect import is_capture
 from coordwire.capture.formats.compressed import MAGIC, fault_of
+from coordwire.capture.input_format import is_capture
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.inputs import failure, is_piped, opened
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         number = 0
         while True:
             try:
-                line, whole = _next_line(stream)
+                line, is_complete = _next_line(stream)
             except OSError as error:
                 raise failure(options.file, error) from None
             if not line:
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
             if line.isspace():
                 continue
             try:
-                if not whole:
+                if not is_complete:
                     raise OutOfRange(f"a line of more than {LONGEST_LINE:,} bytes")
                 frame = encode_line(line)
             except _NotAFrame:
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _next_line(stream: BinaryIO) -> tuple[bytes, bool]:
-    """The next line, and whether that is all of it; the rest of one that is too long is passed over."""
+    """The next line, and whether it is complete; the end of a line that is too long is skipped."""
     line = stream.readline(LONGEST_LINE + 1)
     if len(line) <= LONGEST_LINE:
         return line, True
@@ -139,8 +139,8 @@ def _parsed(line: bytes) -> object:
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     form = dict(pairs)
     if len(form) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        keys: set[str] = set()
+        twice = next(key for key, _ in pairs if key in keys or keys.add(key))  # type: ignore[func-returns-value]
         raise WrongType(f'the key "{twice[:LONGEST_KEY]}" occurs twice')
     return form
 
@@ -206,7 +206,7 @@ def _from_body(form: dict[str, Any]) -> bytes:
 
 
 def _from_draft(form: dict[str, Any], direction: Direction, key: int, version: int) -> bytes:
-    """A line of another dialect: its name says what it is, its key is the type id."""
+    """A line of another dialect: its name determines the message, its key is the type id."""
     name, dialect = form.get("api"), form["dialect"]
     rows = CALLS[Dialect(dialect)] if dialect in list(CALLS) else ()
     call = next((replace(row, type_id=key) for row in rows if row.name == name), None)
@@ -242,7 +242,7 @@ def _tags(tags: object) -> dict[int, bytes] | None:
         return None
     if not isinstance(tags, dict):
         raise WrongType("expected an object", "headerTags")
-    found = {}
+    tags_by_number = {}
     for number, data in tags.items():
         path = f"headerTags.{number}"
         if not (number.isascii() and number.isdecimal() and len(number) < 11):
@@ -250,7 +250,7 @@ def _tags(tags: object) -> dict[int, bytes] | None:
         if not isinstance(data, str):
             raise WrongType("expected base64", path)
         try:
-            found[int(number)] = a2b_base64(data, strict_mode=True)
+            tags_by_number[int(number)] = a2b_base64(data, strict_mode=True)
         except ValueError as error:
             raise OutOfRange(f"not base64: {error}", path) from None
-    return found
+    return tags_by_number

@@ -1,8 +1,8 @@
-"""`coordwire explain`: what each byte of a frame means.
+"""`coordwire explain`: the meaning of each byte of a frame.
 
 Strategy: the hex is read as a capture is (several frames, xxd and Wireshark dumps, size prefix or not), so
-that a response after its request is read as its answer. Rules: the bytes were given by who reads the result,
-so nothing is hidden.
+that a response after its request is read as its response. Rules: nothing is hidden, since the reader of the
+output has given the bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from coordwire.cli.annotated_hex import HexFormat
 from coordwire.cli.capture_hints import is_lone_response
 from coordwire.cli.inputs import failure, is_piped, note, opened
 from coordwire.cli.selection.names import api
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
 
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         options.hex = ["-"]
     if (options.response_to is None) != (options.version is None):
         raise Failure("explain: --response-to and --version go together")
-    if options.response_to is not None and options.dialect != Dialect.KAFKA:
+    if options.response_to is not None and options.dialect != KAFKA:
         raise Failure("explain: a response in another dialect can only be read after its request: give both")
     _refuse_files(options.hex)
     output = HexFormat(show_secrets=True, strict=options.strict)
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         output.write(entry, 0)
         status = max(status, int(entry.error is not None))
         lone += options.response_to is None and is_lone_response(entry)
-    if lone and options.dialect == Dialect.KAFKA:
+    if lone and options.dialect == KAFKA:
         frames = "a frame" if lone == 1 else f"{lone:,} frames"
         note(
             f"explain: {frames} may be a response, which does not name its API: give --response-to API "
@@ -73,14 +73,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _entries(options: argparse.Namespace) -> Iterator[Entry]:
-    how = {"strict": options.strict} | dialect_options.chosen(options)
+    reading = {"strict": options.strict} | dialect_options.capture_options(options)
     try:
         if options.hex == ["-"]:
             with opened("-") as stdin:
-                yield from Capture(stdin, "", **how).entries()
+                yield from Capture(stdin, "", **reading).entries()
         else:
             stream = io.BytesIO(_text(options.hex).encode("utf-8", "replace"))
-            yield from Capture(stream, "", input="hex", **how).entries()
+            yield from Capture(stream, "", input="hex", **reading).entries()
     except DecodeError as error:
         raise Failure(f"explain: {error.reason}") from None
     except OSError as error:
@@ -90,7 +90,7 @@ def _entries(options: argparse.Namespace) -> Iterator[Entry]:
 
 
 def _refuse_files(words: list[str]) -> None:
-    """Raise `Failure` for a file's name where hex is expected, with what reads files."""
+    """Raise `Failure` for a file's name where hex is expected, with the command that reads files."""
     for word in words:
         if word != "-" and not _HEX.fullmatch(word) and os.path.exists(word):
             name = shown(word)
@@ -107,7 +107,7 @@ def _text(words: list[str]) -> str:
 
 
 def _answer(entry: FrameEntry, key: int, version: int, strict: bool) -> None:
-    """Read an entry again, as the answer to a request that isn't there."""
+    """Read an entry again, as the response to a request that is not in the input."""
     entry.direction, entry.api_key, entry.api_version = "response", key, version
     entry.error = None
     entry.correlation_id = int.from_bytes(entry.body[:4], "big", signed=True)

@@ -1,8 +1,8 @@
-"""Opening what the user named, decompressed, and reporting how far its reading has come (`progress`).
+"""Opens the files that the user names, decompressed, and reports how far they are read (`progress`).
 
-Rules: "-" is standard input; what is compressed with gzip, xz or zstd is read as what is inside it; whatever
-the system refuses becomes a `Failure` with the file's name. A caller that maps a file gets a temporary copy
-of a compressed one.
+Rules: "-" is standard input; a file that is compressed with gzip, xz or zstd is read as its content; an error
+of the system becomes a `Failure` with the file's name. A caller that maps a file gets a temporary copy of a
+compressed one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COPIED = 1 << 20
 
 @contextmanager
 def opened(name: str) -> Iterator[BinaryIO]:
-    """The input's bytes, decompressed. `fault_of` says where they end early."""
+    """The input's bytes, decompressed. `fault_of` reports where they end early."""
     with _raw(name) as stream:
         try:
             yield _plain(stream)
@@ -79,8 +79,8 @@ def _plain(stream: BinaryIO, *, closes: bool = False) -> BinaryIO:
     read, head = getattr(stream, "read1", stream.read), b""
     try:
         if isinstance(stream, io.BufferedReader):
-            seen = stream.peek(MAGIC)
-            if len(seen) >= MAGIC and not find_compression(seen):
+            peeked = stream.peek(MAGIC)
+            if len(peeked) >= MAGIC and not find_compression(peeked):
                 return stream
         while len(head) < MAGIC and (part := read(MAGIC - len(head))):
             head += part
@@ -104,10 +104,10 @@ class _Rest(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         data = self._head or self._read(len(buffer)) or b""
-        taken = data[: len(buffer)]
-        self._head = data[len(taken) :]
-        buffer[: len(taken)] = taken
-        return len(taken)
+        chunk = data[: len(buffer)]
+        self._head = data[len(chunk) :]
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
 
 class PlainFile(NamedTuple):
@@ -152,14 +152,14 @@ def copied(stream: BinaryIO, head: bytes, name: Path = Path("copy")) -> Iterator
 
 
 def note(text: str) -> None:
-    """A line on standard error, after what standard output has."""
+    """Write a line to standard error, after the output so far."""
     sys.stdout.flush()
     progress.clear()
     print(f"coordwire: {text}", file=sys.stderr)
 
 
 def failure(name: str, error: OSError | ValueError) -> Failure:
-    """What the system says of a file, in one line."""
+    """An error of the system about a file, in one line."""
     return Failure(f"{shown(name)}: {getattr(error, 'strerror', None) or error}")
 
 
@@ -170,7 +170,7 @@ class _Counted(io.RawIOBase):
         self._stream = stream
         self._name = os.path.basename(name)
         self._size = os.fstat(stream.fileno()).st_size
-        self._done = 0
+        self._read_bytes = 0
 
     def readable(self) -> bool:
         return True
@@ -180,8 +180,8 @@ class _Counted(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int | None:  # type: ignore[override]
         count = self._stream.readinto(buffer)
-        self._done += count or 0
-        progress.report(self._name, self._done, self._size)
+        self._read_bytes += count or 0
+        progress.report(self._name, self._read_bytes, self._size)
         return count
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
 """A live capture of an interface, by dumpcap or tcpdump, whichever is installed.
 
-Strategy: the program writes pcap to a pipe, which is read as it comes; it does the capturing, with its own
-rights, and nothing here needs any. Rules: the first interrupt ends the capture in order: the program stops,
-and what it has captured is read to its end; the second ends the command. Whatever way the command ends, the
-program does not outlive it. What the kernel dropped is reported.
+Strategy: the program captures with its own rights and writes pcap to a pipe, which is read as it comes.
+Rules: the first interrupt ends the capture in order: the program stops, and what it has captured is read to
+its end; the second ends the command. Whatever way the command ends, the program does not outlive it. What the
+kernel dropped is reported.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ RIGHTS = (
     "setcap cap_net_raw,cap_net_admin+ep"
 )
 LAST_LINES = 4
-"""Lines of what the program said that an error repeats."""
+"""Lines of the program's output that an error repeats."""
 
 PATIENCE = 5.0
-"""Seconds that the program has to stop."""
+"""Seconds in which the program must stop."""
 
 _IDLE = re.compile(r"Capturing on |File: ")
 _DENIED = re.compile(r"permission|not permitted|privilege|EPERM|EACCES", re.IGNORECASE)
@@ -88,21 +88,21 @@ class LiveCapture:
         and reports that it failed."""
         status = self._process.wait()
         self._log.seek(0)
-        said = self._log.read(1 << 20).decode("utf-8", "replace")
-        lines = [shown(line.strip()) for line in said.splitlines() if line.strip() and not _IDLE.match(line)]
+        log = self._log.read(1 << 20).decode("utf-8", "replace")
+        lines = [shown(line.strip()) for line in log.splitlines() if line.strip() and not _IDLE.match(line)]
         if status and not self.interrupted:
             reason = "; ".join(lines[-LAST_LINES:]) or f"it ended with status {status}"
-            hint = f" ({RIGHTS} {shown(str(self._process.args[0]))})" if _DENIED.search(said) else ""  # type: ignore[index]
+            hint = f" ({RIGHTS} {shown(str(self._process.args[0]))})" if _DENIED.search(log) else ""  # type: ignore[index]
             trouble = f"{shown(self._interface)}: {reason}{hint}"
             if not packets:
                 raise Failure(trouble)
             note(trouble)
-        dropped = sum(int(one or other) for one, other in _DROPPED.findall(said))
+        dropped = sum(int(kernel or interface) for kernel, interface in _DROPPED.findall(log))
         if dropped:
             note(f"{shown(self._interface)}: {dropped:,} packets were dropped before they could be captured")
 
     def stop(self) -> None:
-        """See to it that the program has ended."""
+        """End the program, if it still runs."""
         self.stream.close()
         if self._process.poll() is None:
             self._process.terminate()
@@ -136,14 +136,14 @@ def live(interface: str, ports: Collection[int]) -> Iterator[LiveCapture]:
 def _command(interface: str, ports: Collection[int]) -> list[str]:
     if not interface.isprintable() or not interface or interface.startswith("-"):
         raise Failure(f"{shown(interface)!r} is not an interface")
-    wanted = " or ".join(f"tcp port {port}" for port in sorted(ports)) or "tcp"
+    capture_filter = " or ".join(f"tcp port {port}" for port in sorted(ports)) or "tcp"
     for program in PROGRAMS:
         path = shutil.which(program)
         if path is None:
             continue
         if program == "dumpcap":
-            return [path, "-q", "-i", interface, "-f", wanted, "-w", "-"]
-        return [path, "-i", interface, "-n", "-U", "-s", "262144", "-w", "-", wanted]
+            return [path, "-q", "-i", interface, "-f", capture_filter, "-w", "-"]
+        return [path, "-i", interface, "-n", "-U", "-s", "262144", "-w", "-", capture_filter]
     raise Failure(
         f"{shown(interface)}: a live capture needs dumpcap (of Wireshark) or tcpdump on PATH, and neither is "
         "there; or capture elsewhere and decode the file, or its bytes from standard input (-)"
@@ -152,7 +152,7 @@ def _command(interface: str, ports: Collection[int]) -> list[str]:
 
 @contextmanager
 def _interrupts(capture: LiveCapture) -> Iterator[None]:
-    """Hand interrupts to the capture; only the main thread can."""
+    """Pass interrupts to the capture; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -165,7 +165,7 @@ def _interrupts(capture: LiveCapture) -> Iterator[None]:
 
 @contextmanager
 def _lines_at_once() -> Iterator[None]:
-    """Let each line out when it is written, into a pipe too."""
+    """Flush standard output after each line, also into a pipe."""
     if not isinstance(sys.stdout, io.TextIOWrapper) or sys.stdout.line_buffering:
         yield
         return

@@ -4,9 +4,9 @@ Strategy: walk the message by its field tables; whatever fits on the rest of a l
 (`{partition_index: 0, error_code: 0 NONE}`), the rest is opened up, one level of indentation each. A line is
 a list of pieces, each with the name of its style. Lines are given one by one, as the message is walked.
 
-Rules: a field that was refused says so in its place, and nothing that wasn't decoded is shown; long texts and
-bytes are shortened and say their length, and so are many tagged fields; of very many lines the last are only
-counted. What is embedded is found by its path, not by looking through all that is.
+Rules: a refused field has its refusal in its place, and only decoded fields are shown; long texts and bytes,
+and many tagged fields, are shortened, with their length; beyond a number of lines the others are only
+counted. An embedded message is looked up by its path, without a search through all of them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from coordwire.capture.partial import Step, decoded, steps
+from coordwire.capture.partial_messages import Step, decoded, steps
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.cli.terminal import Pieces
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.walk import layout_of
 from coordwire.embedded import Embedded
 from coordwire.enums import meaning
 from coordwire.errors import DecodeError, counted
@@ -73,8 +74,8 @@ class MessageLines:
         """The lines; beyond `MOST_LINES` only their number."""
         lines = self._all(depth)
         yield from islice(lines, MOST_LINES)
-        if more := sum(1 for _ in lines):
-            yield [(f"{INDENT * depth}… {more:,} more lines (--format json shows all)", "note")]
+        if unshown := sum(1 for _ in lines):
+            yield [(f"{INDENT * depth}… {unshown:,} more lines (--format json shows all)", "note")]
         if self._error is not None:
             yield refusal(self._error, depth)
 
@@ -89,17 +90,17 @@ class MessageLines:
     ) -> Iterator[Pieces]:
         """A struct's fields, up to the one that was refused. pack: as many on a line as fit."""
         cls = type(value)
-        whole, broken = decoded(self._fields(value), stop)
+        complete, broken = decoded(self._fields(value), stop)
         packed: Pieces | None = None
-        for field in whole:
-            inside, place = getattr(value, field.name), f"{path}{field.name}"
+        for field in complete:
+            content, place = getattr(value, field.name), f"{path}{field.name}"
             room = self._width - len(INDENT) * depth
-            flat = self._flat(cls, field, inside, place, room - len(field.name) - 3) if pack else None
+            flat = self._flat(cls, field, content, place, room - len(field.name) - 3) if pack else None
             if flat is None or place in self._embedded:
                 if packed is not None:
                     yield packed
                     packed = None
-                yield from self._field(cls, field, inside, place, depth, None)
+                yield from self._field(cls, field, content, place, depth, None)
                 continue
             flat = [(f"{field.name}: ", "name"), *flat]
             if packed is not None and _length(packed) + 3 + _length(flat) <= self._width:
@@ -111,17 +112,17 @@ class MessageLines:
         if packed is not None:
             yield packed
         if broken is not None and stop is not None and len(stop) > 1:
-            inside, place = getattr(value, broken.name), f"{path}{broken.name}"
-            yield from self._field(cls, broken, inside, place, depth, stop[1:])
+            content, place = getattr(value, broken.name), f"{path}{broken.name}"
+            yield from self._field(cls, broken, content, place, depth, stop[1:])
         if value.tags:
-            found = tags(value.tags, self._width, {tag for tag in value.tags if self._hides(path, tag)})
-            yield _line(depth, [("tags: ", "name"), *found])
+            tag_pieces = tags(value.tags, self._width, {tag for tag in value.tags if self._hides(path, tag)})
+            yield _line(depth, [("tags: ", "name"), *tag_pieces])
 
     def _hides(self, path: str, tag: int) -> bool:
         return f"{path}tags[{tag}]" in self._hidden
 
     def _fields(self, value: Struct) -> list[Field]:
-        layout = type(value)._layout_.at(self._version)
+        layout = layout_of(value, self._version)
         return [*layout.inline, *(f for f in layout.tagged.values() if f.is_set(getattr(value, f.name)))]
 
     def _field(
@@ -139,7 +140,7 @@ class MessageLines:
                 yield from self._element(element, f"{path}[{index}]", depth, stop[1:] if last else None, last)
             return
         if path in self._embedded:
-            yield from self._inside(field, value, path, depth)
+            yield from self._embedded_lines(field, value, path, depth)
             return
         flat = self._flat(cls, field, value, path, self._width - len(INDENT) * depth - len(field.name) - 2)
         if flat is not None:
@@ -175,27 +176,27 @@ class MessageLines:
             yield _line(depth + 1, [("- ", "note"), *first[1:]])
             yield from lines
 
-    def _inside(self, field: Field, value: bytes, path: str, depth: int) -> Iterator[Pieces]:
+    def _embedded_lines(self, field: Field, value: bytes, path: str, depth: int) -> Iterator[Pieces]:
         """The message, or the record set, inside a field's bytes."""
-        inside = self._embedded[path]
-        if not isinstance(inside, Embedded):
+        opened = self._embedded[path]
+        if not isinstance(opened, Embedded):
             yield _line(depth, [(f"{field.name}: ", "name"), (counted(len(value), "byte", ","), "plain")])
-            yield from inside(depth + 1, self._width)
+            yield from opened(depth + 1, self._width)
             return
-        cls = type(inside.message)
-        kind = f"{cls.__name__} v{inside.version}"
+        cls = type(opened.message)
+        kind = f"{cls.__name__} v{opened.version}"
         yield _line(
             depth,
             [(f"{field.name}: ", "name"), (f"{counted(len(value), 'byte', ',')}, ", "plain"), (kind, "api")],
         )
-        if (odd := inside.deviation) is not None:
-            text = f"! deviation at byte {odd.position}, {odd.path}: {odd.reason}"
+        if (deviation := opened.deviation) is not None:
+            text = f"! deviation at byte {deviation.position}, {deviation.path}: {deviation.reason}"
             yield _line(depth + 1, [(text, "odd")])
-        version = min(inside.version, cls.versions[-1])
-        hidden = set() if self._show_secrets else set(secret_fields.find(inside.message))
+        version = min(opened.version, cls.versions[-1])
+        hidden = set() if self._show_secrets else set(secret_fields.find(opened.message))
         deeper = self._inner.get(path, {})
         yield from MessageLines(
-            inside.message, version, hidden, self._width, embedded=deeper, show_secrets=self._show_secrets
+            opened.message, version, hidden, self._width, embedded=deeper, show_secrets=self._show_secrets
         ).lines(depth + 1)
 
     # --- on one line ---
@@ -216,13 +217,13 @@ class MessageLines:
                 used += 2
             place = f"{path}[{index}]"
             if field.struct is not None:
-                more = self._flat_struct(element, f"{place}.", room - used, braces=True)
+                element_pieces = self._flat_struct(element, f"{place}.", room - used, braces=True)
             else:
-                more = self._leaf(cls, field, element, place, self._width)
-            used += _length(more) if more else 0
-            if more is None or used > room:
+                element_pieces = self._leaf(cls, field, element, place, self._width)
+            used += _length(element_pieces) if element_pieces else 0
+            if element_pieces is None or used > room:
                 return None
-            pieces += more
+            pieces += element_pieces
         return [*pieces, ("]", "plain")]
 
     def _flat_struct(self, value: Struct, path: str, room: int, *, braces: bool) -> Pieces | None:
@@ -234,12 +235,12 @@ class MessageLines:
             name = f"{', ' if index else ''}"
             pieces += [(name, "plain"), (f"{field.name}: ", "name")]
             used += len(name) + len(field.name) + 2
-            inside = getattr(value, field.name)
-            more = self._flat(type(value), field, inside, f"{path}{field.name}", room - used)
-            used += _length(more) if more else 0
-            if more is None or used > room:
+            content = getattr(value, field.name)
+            field_pieces = self._flat(type(value), field, content, f"{path}{field.name}", room - used)
+            used += _length(field_pieces) if field_pieces else 0
+            if field_pieces is None or used > room:
                 return None
-            pieces += more
+            pieces += field_pieces
         if value.tags:
             return None
         return [*pieces, ("}", "plain")] if braces else pieces
@@ -274,23 +275,23 @@ def number(cls: type[Struct], field: Field, value: float) -> Pieces:
     return [(f"{value} ", "number"), (name, "note")]
 
 
-def sasl_lines(said: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
-    """What SASL's bytes say, a field a line."""
-    lines: list[Pieces] = [[(f"{INDENT}contains ", "note"), (type(said).__name__, "api")]]
+def sasl_lines(message: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
+    """The fields of a message of SASL, a line each."""
+    lines: list[Pieces] = [[(f"{INDENT}contains ", "note"), (type(message).__name__, "api")]]
     if not show_secrets:
         lines[0].append((" (secret, not shown)", "odd"))
         return lines
-    for field in dataclasses.fields(said):
-        value = getattr(said, field.name)
+    for field in dataclasses.fields(message):
+        value = getattr(message, field.name)
         text = octets(value, 32) if isinstance(value, bytes) else [(shown(repr(value)), "text")]
         lines.append([(f"{INDENT * 2}{field.name}: ", "name"), *text])
     return lines
 
 
 def refusal(error: DecodeError, depth: int) -> Pieces:
-    """Why, where and in what the decoding ended."""
-    where = f", {error.path}" if error.path else ""
-    return [(f"{INDENT * depth}✗ refused at byte {error.position}{where}: {error.reason}", "error")]
+    """The line of a refusal: reason, position and path."""
+    place = f", {error.path}" if error.path else ""
+    return [(f"{INDENT * depth}✗ refused at byte {error.position}{place}: {error.reason}", "error")]
 
 
 def quoted(text: str, most: int) -> str:
@@ -308,14 +309,14 @@ def octets(data: bytes, most: int) -> Pieces:
     return [(count, "plain"), (data[:most].hex() + ("…" if len(data) > most else ""), "bytes")]
 
 
-def tags(found: Mapping[int, bytes], width: int, hidden: Collection[int] = ()) -> Pieces:
+def tags(data_by_tag: Mapping[int, bytes], width: int, hidden: Collection[int] = ()) -> Pieces:
     """Unknown tagged fields."""
     pieces: Pieces = []
-    for number, data in islice(found.items(), MOST_TAGS):
+    for number, data in islice(data_by_tag.items(), MOST_TAGS):
         pieces.append((f"{', ' if pieces else ''}{number}: ", "plain"))
         pieces += [SECRET] if number in hidden else octets(data, max((width - 30) // 2, 8))
-    if len(found) > MOST_TAGS:
-        pieces.append((f", … {len(found) - MOST_TAGS:,} more", "note"))
+    if len(data_by_tag) > MOST_TAGS:
+        pieces.append((f", … {len(data_by_tag) - MOST_TAGS:,} more", "note"))
     return pieces
 
 
@@ -324,15 +325,15 @@ def _line(depth: int, pieces: Pieces) -> Pieces:
 
 
 def _sorted_out(embedded: Mapping[str, Inside]) -> tuple[set[str], dict[str, dict[str, Inside]]]:
-    """The structs on the way to what is embedded, and for each path what is embedded inside of it."""
+    """The structs that lead to embedded messages, and for each path the messages inside it."""
     ways: set[str] = set()
     inner: dict[str, dict[str, Inside]] = {}
-    for path, inside in embedded.items():
+    for path, content in embedded.items():
         for at in (at for at, char in enumerate(path) if char == "."):
             above = path[:at]
             ways.add(above)
             if above in embedded:
-                inner.setdefault(above, {})[path[at + 1 :]] = inside
+                inner.setdefault(above, {})[path[at + 1 :]] = content
     return ways, inner
 
 

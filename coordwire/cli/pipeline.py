@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-report", action="store_true", help="do not write report.html")
     parser.add_argument(
-        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeat for several"
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeatable"
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """How far a command has come: one line on standard error, which is replaced, and erased in the end.
 
-Strategy: whatever reads or works says how much of it is done (`report`), as often as it likes; the line is
-written a few times a second, from the second on that a command has run. Rules: nothing is written where
+Strategy: readers and writers report how much they have finished (`report`), at any rate; the line is written
+a few times a second, after a command has run for a second. Rules: nothing is written where
 standard error is not a terminal, nor where the command's output goes to a terminal, unless the command keeps
 quiet meanwhile (`quietly`) and has the line erased before it writes (`clear`).
 """
@@ -38,21 +38,21 @@ _line = _Line()
 
 
 def begin() -> None:
-    """A command starts."""
+    """Start with a command."""
     _line.due = monotonic() + DELAY if _is_terminal(sys.stderr) and not _is_terminal(sys.stdout) else None
     _line.written = False
 
 
 def quietly() -> None:
-    """The command writes nothing to standard output without erasing the line."""
+    """Show the line also where the output goes to a terminal: the command erases it before it writes."""
     if _line.due is None and _is_terminal(sys.stderr):
         _line.due = monotonic() + DELAY
 
 
-def report(name: str, done: int, total: int) -> None:
-    """So many bytes of an input, or of its parts, are done."""
+def report(name: str, finished: int, total: int) -> None:
+    """Report that so many bytes of an input, or so many of its parts, are finished."""
     if _line.due is not None and monotonic() >= _line.due:
-        tell(lambda: f"{_short(name)}  {min(100 * done // total, 100) if total > 0 else 0} %")
+        tell(lambda: f"{_short(name)}  {min(100 * finished // total, 100) if total > 0 else 0} %")
 
 
 def tell(text: Callable[[], str]) -> None:
@@ -72,7 +72,7 @@ def clear() -> None:
 
 
 def end() -> None:
-    """The command has ended, or shows its output from here on."""
+    """Stop: the command has ended, or writes its output from now on."""
     clear()
     _line.due = None
 

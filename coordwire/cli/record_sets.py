@@ -1,11 +1,11 @@
-"""Record sets laid open for `--deep`: as JSON, whole, and as lines for people, shortened.
+"""Record sets opened for `--deep`: whole as JSON, and shortened as lines for people.
 
 Strategy: the batches are read with `on_error="report"`, so that a bad one becomes an entry with its place,
-length and reason among the others; the batch that a fetch was cut in is none of these. Rules: what the
-records of one frame take is bounded by `MOST_BYTES`, and an entry says what is left out; nothing raises,
-whatever the bytes or the libraries at hand. Keys, values and the values of headers are base64 in JSON, as
-Kafka's own form has bytes; records of the brokers' own logs say what they mean, too. Where a record set is
-hidden since it holds secrets, that alone is shown, without them.
+length and reason among the others; a batch that the end of a fetch cuts is not an error. Rules: the bytes of
+one frame's records are bounded by `MOST_BYTES`, and an entry reports what is left out; nothing raises,
+whatever the bytes or the installed libraries. Keys, values and the values of headers are base64 in JSON, as
+Kafka's own form has bytes; records of the brokers' own logs are decoded, too. Of a record set that is hidden
+since it holds secrets, only that fact is shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import METADATA_TOPIC, METADATA_TOPIC_ID
@@ -66,29 +66,29 @@ class Opener:
         self._show_secrets = show_secrets
         self._room = MOST_BYTES
 
-    def hides(self, found: RecordSet) -> bool:
+    def hides(self, record_set: RecordSet) -> bool:
         """Whether the bytes of a record set must not be shown."""
-        return found.path in self._hidden
+        return record_set.path in self._hidden
 
-    def meaning(self, found: RecordSet, record: Record) -> dict[str, Any] | None:
-        """What a record of the brokers' own logs means, as `deep.log_record` says it."""
-        topic = METADATA_TOPIC if found.topic_id == METADATA_TOPIC_ID else found.topic
+    def meaning(self, record_set: RecordSet, record: Record) -> dict[str, Any] | None:
+        """A record of the brokers' own logs, decoded by `embedded_json.log_record`."""
+        topic = METADATA_TOPIC if record_set.topic_id == METADATA_TOPIC_ID else record_set.topic
         opened = None if topic is None else open_log_record(topic, record)
         return None if opened is None else log_record(opened, show_secrets=self._show_secrets)
 
-    def parts(self, found: RecordSet) -> Iterator[SetPart]:
-        """The batches of a record set with their records, and what of it can't be read or isn't shown."""
-        reader = found.batches(on_error="report", check_records=False)
+    def parts(self, record_set: RecordSet) -> Iterator[SetPart]:
+        """The batches of a record set with their records, and its parts that are unreadable or not shown."""
+        reader = record_set.batches(on_error="report", check_records=False)
         while self._room >= 0:
-            each = next(reader, None)
-            if each is None:
+            part = next(reader, None)
+            if part is None:
                 if reader.remainder:
                     yield UnreadableRange(reader.position, len(reader.remainder), INCOMPLETE)
                 return
             try:
-                yield each if isinstance(each, UnreadableRange) else self._read(each)
+                yield part if isinstance(part, UnreadableRange) else self._read(part)
             except CodecUnavailable as error:
-                yield UnreadableRange(each.position, len(found.data) - each.position, str(error))
+                yield UnreadableRange(part.position, len(record_set.data) - part.position, str(error))
                 return
         if reader.remainder:
             reason = f"more than {MOST_BYTES:,} bytes of records in one frame: the others are left out"
@@ -119,16 +119,16 @@ def forms(message: Message, *, show_secrets: bool, hidden: Iterable[str] = ()) -
     for `Opener`."""
     opener = Opener(message, show_secrets=show_secrets, hidden=hidden)
     return {
-        found.path: {
+        record_set.path: {
             "type": "RecordSet",
             "version": None,
-            "value": {"batches": [_part(opener, found, part) for part in opener.parts(found)]},
+            "value": {"batches": [_part(opener, record_set, part) for part in opener.parts(record_set)]},
         }
-        for found in record_sets(message)
+        for record_set in record_sets(message)
     }
 
 
-def _part(opener: Opener, found: RecordSet, part: SetPart) -> dict[str, Any]:
+def _part(opener: Opener, record_set: RecordSet, part: SetPart) -> dict[str, Any]:
     if isinstance(part, UnreadableRange):
         place = {"position": part.position, "length": part.length}
         return (
@@ -137,7 +137,10 @@ def _part(opener: Opener, found: RecordSet, part: SetPart) -> dict[str, Any]:
             else {"error": {**place, "reason": part.reason}}
         )
     batch, records = part
-    return {**batch_form(batch), "records": [_record(opener, found, batch, record) for record in records]}
+    return {
+        **batch_form(batch),
+        "records": [_record(opener, record_set, batch, record) for record in records],
+    }
 
 
 def _size(record: Record) -> int:
@@ -159,14 +162,14 @@ def batch_form(batch: RecordBatch) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _record(opener: Opener, found: RecordSet, batch: RecordBatch, record: Record) -> dict[str, Any]:
+def _record(opener: Opener, record_set: RecordSet, batch: RecordBatch, record: Record) -> dict[str, Any]:
     form: dict[str, Any] = {"offset": record.offset, "timestamp": record.timestamp}
-    if not opener.hides(found):
+    if not opener.hides(record_set):
         form["key"], form["value"] = _base64(record.key), _base64(record.value)
         form["headers"] = [[name, _base64(value)] for name, value in record.headers]
     if batch.is_control:
         form["control"] = control_form(record)
-    elif (meaning := opener.meaning(found, record)) is not None:
+    elif (meaning := opener.meaning(record_set, record)) is not None:
         form["log"] = meaning
     return form
 
@@ -177,11 +180,11 @@ def control_form(record: Record) -> dict[str, Any] | None:
         control = read_control(record)
     except CorruptBatch:
         return None
-    inside = control.value
-    if isinstance(inside, Message):
-        value: Any = to_json(inside, version=getattr(inside, "version", 0))
+    content = control.value
+    if isinstance(content, Message):
+        value: Any = to_json(content, version=getattr(content, "version", 0))
     else:
-        value = _base64(inside)
+        value = _base64(content)
     return {
         "type": int(control.type),
         "name": control.type.name if isinstance(control.type, ControlType) else None,
@@ -200,21 +203,21 @@ def layouts(message: Message, *, show_secrets: bool, hidden: Iterable[str] = ())
     """For each record set in a message what lays out its batches, each with its first records. hidden: as for
     `Opener`."""
     opener = Opener(message, show_secrets=show_secrets, hidden=hidden)
-    return {found.path: partial(_lines, opener, found) for found in record_sets(message)}
+    return {record_set.path: partial(_lines, opener, record_set) for record_set in record_sets(message)}
 
 
-def _lines(opener: Opener, found: RecordSet, depth: int, width: int) -> Iterator[Pieces]:
-    for part in opener.parts(found):
+def _lines(opener: Opener, record_set: RecordSet, depth: int, width: int) -> Iterator[Pieces]:
+    for part in opener.parts(record_set):
         if isinstance(part, UnreadableRange):
             style = "note" if part.reason == INCOMPLETE else "error"
             mark = "…" if style == "note" else "✗"
-            where = f"{counted(part.length, 'byte', ',')} from byte {part.position:,} on"
-            yield [(f"{INDENT * depth}{mark} {where}: {part.reason}", style)]
+            place = f"{counted(part.length, 'byte', ',')} from byte {part.position:,} on"
+            yield [(f"{INDENT * depth}{mark} {place}: {part.reason}", style)]
             continue
         batch, records = part
         yield [(INDENT * depth, "plain"), ("- ", "note"), *_summary(batch, records)]
         for record in records[:MOST_LINES]:
-            yield [(INDENT * (depth + 2), "plain"), *_shown(opener, found, batch, record, width)]
+            yield [(INDENT * (depth + 2), "plain"), *_record_pieces(opener, record_set, batch, record, width)]
         if len(records) > MOST_LINES:
             yield [
                 (f"{INDENT * (depth + 2)}… {counted(len(records) - MOST_LINES, 'more record', ',')}", "note")
@@ -243,7 +246,9 @@ def _summary(batch: RecordBatch, records: list[Record]) -> Pieces:
     return [(offsets, "number"), (f"  {', '.join(facts)}", "note")]
 
 
-def _shown(opener: Opener, found: RecordSet, batch: RecordBatch, record: Record, width: int) -> Pieces:
+def _record_pieces(
+    opener: Opener, record_set: RecordSet, batch: RecordBatch, record: Record, width: int
+) -> Pieces:
     """3  2026-11-21 07:50:03.578  "key" → "value"  {"trace": "1"}"""
     pieces: Pieces = [(f"{record.offset}  ", "number")]
     if record.timestamp >= 0:
@@ -252,9 +257,9 @@ def _shown(opener: Opener, found: RecordSet, batch: RecordBatch, record: Record,
     if batch.is_control and (control := control_form(record)) is not None:
         name = control["name"] or f"control type {control['type']}"
         return [*pieces, (name, "api"), (f"  {_compact(control['value'])}", "plain")]
-    if (meaning := opener.meaning(found, record)) is not None:
+    if (meaning := opener.meaning(record_set, record)) is not None:
         return pieces + _meant(meaning)
-    if opener.hides(found):
+    if opener.hides(record_set):
         return [*pieces, ("(secret, not shown)", "odd")]
     pieces += [*_data(record.key, width), (" → ", "note"), *_data(record.value, width)]
     for number, (name, value) in enumerate(record.headers):
@@ -269,11 +274,11 @@ def _meant(meaning: dict[str, Any]) -> Pieces:
     """A record of the brokers' own logs."""
     pieces: Pieces = []
     for part in ("key", "value"):
-        inside = meaning[part]
-        if isinstance(inside, dict):
-            pieces += [(f"{inside['type']} ", "api"), (f"{_compact(inside['value'])}  ", "plain")]
-        elif inside is not None:
-            pieces.append((f"{_compact(inside)}  ", "bytes"))
+        content = meaning[part]
+        if isinstance(content, dict):
+            pieces += [(f"{content['type']} ", "api"), (f"{_compact(content['value'])}  ", "plain")]
+        elif content is not None:
+            pieces.append((f"{_compact(content)}  ", "bytes"))
         elif part in meaning.get("redacted", ()):
             pieces.append(("(secret, not shown)  ", "odd"))
         elif part == "value":

@@ -59,8 +59,8 @@ def serve(cls: type[Message], base: type[Message]) -> None:
         ("encode", native.Encoder, "_write_exactly"),
     ):
         python = vars(base)[name]
-        held = next(vars(each)[name] for each in cls.__mro__ if name in vars(each))
-        if held is python or isinstance(held, make):
+        function = next(vars(each)[name] for each in cls.__mro__ if name in vars(each))
+        if function is python or isinstance(function, make):
             functions = (getattr(method, "__func__", method) for method in (python, vars(base)[exact]))
             setattr(cls, name, make(cls, message_program, *functions, stop, name == "_decode_at"))
 
@@ -108,10 +108,10 @@ def _native_decoder(cls: type[Message], version: int) -> Decode:
         raise KeyError(version)
 
     def decode(data: bytes, start: int, elements: int, memory: int) -> tuple[Any, int]:
-        found = program.decode(data, start, elements, memory)
-        if found is None:
+        result = program.decode(data, start, elements, memory)
+        if result is None:
             raise Refused
-        return found
+        return result
 
     return decode
 

@@ -101,10 +101,10 @@ def wire_class(cls: type[T]) -> type[T]:
 
 def rows(declared: dict[str, dataclasses.Field[Any]]) -> list[Field]:
     """The rows of a dataclass's fields, named; empty for one whose fields say nothing of the wire."""
-    found = []
-    for name, each in declared.items():
-        row: Field | None = each.metadata.get(_ROW)
+    table = []
+    for name, declaration in declared.items():
+        row: Field | None = declaration.metadata.get(_ROW)
         if row is not None:
             object.__setattr__(row, "name", name)  # known only now
-            found.append(row)
-    return found
+            table.append(row)
+    return table

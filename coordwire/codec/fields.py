@@ -122,15 +122,17 @@ class Field:
 
 class FieldTable:
     """The rows of one class. flexible: the first version with tagged fields and compact lengths (`NEVER`:
-    none); draft: whether its counts are int16, as before Kafka 0.8."""
+    none); short_counts: whether its counts are int16, as before Kafka 0.8."""
 
-    __slots__ = ("_layouts", "cls", "draft", "fields", "flexible")
+    __slots__ = ("_layouts", "cls", "fields", "flexible", "short_counts")
 
-    def __init__(self, cls: type[Struct], *fields: Field, flexible: int = NEVER, draft: bool = False) -> None:
+    def __init__(
+        self, cls: type[Struct], *fields: Field, flexible: int = NEVER, short_counts: bool = False
+    ) -> None:
         self.cls = cls
         self.fields = fields
         self.flexible = flexible
-        self.draft = draft
+        self.short_counts = short_counts
         self._layouts: dict[int, VersionLayout] = {}
 
     def at(self, version: int) -> VersionLayout:
@@ -153,7 +155,7 @@ class VersionLayout:
         self.cls = table.cls
         self.version = version
         self.flexible = version >= table.flexible
-        self.count_type = "int16" if table.draft else "int32"
+        self.count_type = "int16" if table.short_counts else "int32"
         present = [field for field in table.fields if field.exists(version)]
         self.inline = [field for field in present if field.tag is None]
         self.tagged = {field.tag: field for field in present if field.tag is not None}

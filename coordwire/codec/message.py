@@ -46,28 +46,31 @@ class Struct(RichDisplay):
     can't tell an empty dict from that: it is written as none, and comes back as None.
 
     The body of a generated class declares its fields' wire form too, see `declarations.py`. Said of the whole
-    class: flexible, the first version with tagged fields and compact lengths; draft: its counts are int16.
+    class: flexible, the first version with tagged fields and compact lengths; short_counts: its counts are
+    int16.
     """
 
     __slots__ = ()
     _flexible_: ClassVar[int] = NEVER
-    _draft_: ClassVar[bool] = False
+    _short_counts_: ClassVar[bool] = False
     _layout_: ClassVar[FieldTable]
     if TYPE_CHECKING:
         tags: dict[int, bytes] | None
     else:
         __signature__ = ClassSignature()
 
-    def __init_subclass__(cls, *, flexible: int = NEVER, draft: bool = False) -> None:
+    def __init_subclass__(cls, *, flexible: int = NEVER, short_counts: bool = False) -> None:
         super().__init_subclass__()
         if flexible != NEVER:
             cls._flexible_ = flexible
-        if draft:
-            cls._draft_ = draft
+        if short_counts:
+            cls._short_counts_ = short_counts
         # `dataclass` makes the class again, for its slots, without keywords but with its fields
         declared = vars(cls).get("__dataclass_fields__")
         if declared is not None and not hasattr(cls, "_layout_"):  # which users' subclasses have
-            cls._layout_ = FieldTable(cls, *rows(declared), flexible=cls._flexible_, draft=cls._draft_)
+            cls._layout_ = FieldTable(
+                cls, *rows(declared), flexible=cls._flexible_, short_counts=cls._short_counts_
+            )
             if cls.__doc__ is not None:  # python -OO
                 cls.__doc__ = ClassDoc(cls.__doc__)  # type: ignore[assignment]
 
@@ -94,9 +97,9 @@ class Message(Struct):
         flexible: int = NEVER,
         api_key: int | None = None,
         direction: str | None = None,
-        draft: bool = False,
+        short_counts: bool = False,
     ) -> None:
-        super().__init_subclass__(flexible=flexible, draft=draft)
+        super().__init_subclass__(flexible=flexible, short_counts=short_counts)
         if versions is not None:
             first, stop = versions[0], versions[1] + 1
             cls.versions = range(first, stop)

@@ -17,7 +17,7 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     """`; did you mean JoinGroup?` for the nearest of `names`, ignoring case; empty if none is near."""
     from difflib import get_close_matches
 
-    known = {one.lower(): one for one in names}
+    known = {known_name.lower(): known_name for known_name in names}
     near = get_close_matches(name[:MOST_COMPARED].lower(), known, 1)
     return f"; did you mean {known[near[0]]}?" if near else ""
 
@@ -49,6 +49,6 @@ def full_name(
         name = apis[key]
     if direction is None:
         raise KeyError(f"{name} is an API: its messages are {name}Request and {name}Response")
-    if (found := name + direction.capitalize()) not in messages:
+    if (message := name + direction.capitalize()) not in messages:
         raise KeyError(f"{name} has no {direction}")
-    return found
+    return message

@@ -82,7 +82,7 @@ def _row(field: Field, layout: VersionLayout) -> _native.Row | None:
         (_ARRAY if field.array else 0)
         | (_NULLABLE if field.nullable(version) else 0)
         | (_COMPACT if layout.compact(field) else 0)
-        | (_SHORT if field.array and layout.table.draft else 0)
+        | (_SHORT if field.array and layout.table.short_counts else 0)
         | (_UNPREFIXED if field.unprefixed else 0)
         | (_IGNORABLE if field.ignorable else 0)
         | (_FRESH if fresh else 0)

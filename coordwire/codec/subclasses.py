@@ -22,7 +22,7 @@ def as_class(cls: type[M], message: Message) -> M:
     """What was read, as an object of the class that was asked for: it may be a user's subclass."""
     if message.__class__ is cls:
         return message
-    found = object.__new__(cls)
+    instance = object.__new__(cls)
     for name in (*(field.name for field in cls._layout_.fields), "tags"):
-        setattr(found, name, getattr(message, name))
-    return found
+        setattr(instance, name, getattr(message, name))
+    return instance

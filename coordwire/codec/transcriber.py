@@ -47,8 +47,8 @@ def _made(layout: VersionLayout) -> _native.Transcriber | None:
         if row is None:
             return None
         rows.append(row)
-    made: _native.Transcriber = native.Transcriber(program, tuple(rows))
-    return made
+    transcriber: _native.Transcriber = native.Transcriber(program, tuple(rows))
+    return transcriber
 
 
 def _row(field: Field, layout: VersionLayout, order: list[Field]) -> _native.TextRow | None:

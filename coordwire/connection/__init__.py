@@ -2,6 +2,7 @@
 
 connection.py      `Connection`, the public face of an endpoint
 state.py           the states, and which may follow which
+dialect.py         what a connection needs of a protocol other than Kafka's
 endpoint.py        what every endpoint has: its buffer, its state, how it ends
 kafka.py           Kafka's client and server
 events.py          what comes out of a connection

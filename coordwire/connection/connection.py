@@ -9,19 +9,18 @@ changes nothing. Lenient by default, as real brokers and clients are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum
 from typing import Literal
 
 from coordwire.codec import Message
 from coordwire.codec.message import Buffer
+from coordwire.connection.dialect import AnyDialect
 from coordwire.connection.endpoint import Endpoint
 from coordwire.connection.events import ConnectionClosed, Event, FrameRefused, RequestReceived, SentRequest
 from coordwire.connection.kafka import KafkaClient, KafkaServer
 from coordwire.connection.sasl_tokens import encode_token
-from coordwire.connection.state import ConnectionState
-from coordwire.designs.dialects.connection import DraftConnection
-from coordwire.designs.dialects.grammar import Dialect, Grammar
+from coordwire.connection.state import ConnectionState, Transition
 
 __all__ = ["Connection", "ConnectionState", "Role"]
 
@@ -40,11 +39,8 @@ class Connection:
     requests carry. strict: refuse what Apache Kafka's own decoder would still read, which else is in the
     frame's `deviations`. The size of a frame is limited by `coordwire.limits(frame=…)`.
 
-    dialect: the protocol. In the drafts the server is the coordinator, which sends
-    requests over the client's connection. type_ids: by the request's name ("Ping"), where they differ from
-    the reconstructed ones. auto_commit: whether the consumer registered with it, until a registration is
-    seen. Raises `ValueError` for an unknown role or dialect, and for type ids that are invalid or given to
-    Kafka's own dialect.
+    dialect: the protocol, if it is not Kafka's (`coordwire.designs.dialects`). There either side may send
+    requests. Raises `ValueError` for an unknown role.
     """
 
     def __init__(
@@ -53,20 +49,13 @@ class Connection:
         *,
         client_id: str | None = None,
         strict: bool = False,
-        dialect: Dialect | str = Dialect.KAFKA,
-        type_ids: Mapping[str, int] | None = None,
-        auto_commit: bool | None = None,
+        dialect: AnyDialect | None = None,
     ) -> None:
         self.role = _role(role)
-        self.dialect = Dialect(dialect)
         self._client_id = client_id
         self._endpoint: Endpoint
-        if self.dialect is not Dialect.KAFKA:
-            self._endpoint = DraftConnection(
-                Grammar(dialect, type_ids), self.role.value, auto_commit, strict=strict
-            )  # fmt: skip
-        elif type_ids is not None or auto_commit is not None:
-            raise ValueError("type_ids and auto_commit apply to dialects other than Kafka's")
+        if dialect is not None:
+            self._endpoint = dialect.endpoint(self.role.value, strict=strict)
         elif self.role is Role.CLIENT:
             self._endpoint = KafkaClient(client_id, strict=strict)
         else:
@@ -169,7 +158,7 @@ class Connection:
         Raises `EncodeError` in any state but AUTHENTICATING.
         """
         self._endpoint.expect("end_tokens", ConnectionState.AUTHENTICATING)
-        self._endpoint.state = ConnectionState.OPEN
+        self._endpoint.change_state(Transition.TOKENS_ENDED)
 
     def close(self) -> ConnectionClosed:
         """Note that we close: nothing more is sent or received.
@@ -177,7 +166,7 @@ class Connection:
         Returns what was not read, and our requests that have no answer. A connection that has ended keeps its
         state.
         """
-        return self._endpoint.close(ConnectionState.CLOSED)
+        return self._endpoint.close(Transition.CLOSED)
 
 
 def _role(role: object) -> Role:

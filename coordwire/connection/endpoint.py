@@ -22,7 +22,7 @@ from coordwire.connection.events import (
     TokenReceived,
 )
 from coordwire.connection.receive_buffer import ReceiveBuffer
-from coordwire.connection.state import ConnectionState, illegal
+from coordwire.connection.state import ConnectionState, Transition, illegal, next_state
 from coordwire.errors import DecodeError
 
 __all__ = ["Endpoint"]
@@ -68,19 +68,22 @@ class Endpoint(ABC):
             if state is ConnectionState.AUTHENTICATING:
                 return TokenReceived(token=body)
             return self.read(body)
-        return self.close(ConnectionState.CLOSED_BY_PEER) if self.buffer.ended else None
+        return self.close(Transition.PEER_CLOSED) if self.buffer.ended else None
 
     def fail(self, error: DecodeError) -> ConnectionFailed:
         """End the connection because of its bytes."""
-        self.state = ConnectionState.FAILED
+        self.change_state(Transition.FAILED)
         self.buffer.close()
         return ConnectionFailed(error=error)
 
-    def close(self, state: ConnectionState) -> ConnectionClosed:
-        """End the connection, if it has not ended yet, in this state."""
-        if not self.state.is_over:
-            self.state = state
+    def close(self, cause: Transition) -> ConnectionClosed:
+        """End the connection, if it has not ended yet."""
+        self.change_state(cause)
         return ConnectionClosed(remainder=self.buffer.close(), unanswered=self.unanswered())
+
+    def change_state(self, cause: Transition) -> None:
+        """Take the state that follows; the only place where a state changes."""
+        self.state = next_state(self.state, cause)
 
     def expect(self, operation: str, *states: ConnectionState) -> None:
         """Raise `EncodeError` unless the state is one of these."""

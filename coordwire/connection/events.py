@@ -1,19 +1,18 @@
 """The events of a `Connection`, one class for each.
 
 Rules: an event carries the frame or error that it is about. In the dialects other than Kafka's, where either
-side may send requests, "server" and "client" below are the side that answers and the side that asked; frames
-are `DraftFrame`s, and their type ids take the place of api keys. Events are plain slotted classes, not frozen
-ones, which take several times as long to make; only their owner changes them.
+side may send requests, "server" and "client" below are the side that answers and the side that asked; their
+frames are `DialectFrame`s, and type ids take the place of api keys. Events are plain slotted classes, not
+frozen ones, which take several times as long to make; only their owner changes them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeGuard, TypeVar
 
 from coordwire.codec import Message, Request, Response
 from coordwire.codec.message import M_co
-from coordwire.designs.dialects.frames import DraftFrame
 from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import RequestFrame, ResponseFrame
 from coordwire.messages.headers import RequestHeader
@@ -26,6 +25,7 @@ R = TypeVar("R", bound=Response)
 __all__ = [
     "ConnectionClosed",
     "ConnectionFailed",
+    "DialectFrame",
     "Event",
     "FrameRefused",
     "RequestReceived",
@@ -35,6 +35,30 @@ __all__ = [
     "VersionsRefused",
     "is_response_to",
 ]
+
+
+class DialectFrame(Protocol[M_co]):
+    """A request or response in a protocol other than Kafka's. api_key: its type id there; size: its bytes
+    after the prefix."""
+
+    @property
+    def dialect(self) -> str: ...
+    @property
+    def message(self) -> M_co: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def api_key(self) -> int: ...
+    @property
+    def api_version(self) -> int: ...
+    @property
+    def api_name(self) -> str: ...
+    @property
+    def correlation_id(self) -> int: ...
+    @property
+    def client_id(self) -> str | None: ...
+    @property
+    def deviations(self) -> list[Deviation]: ...
 
 
 @dataclass(slots=True)
@@ -52,7 +76,7 @@ class RequestReceived:
     """A server received a request. `expects_response` is False where it has no response (Produce with
     acks=0)."""
 
-    frame: RequestFrame | DraftFrame
+    frame: RequestFrame | DialectFrame[Message]
     expects_response: bool = True
 
     @property
@@ -72,7 +96,7 @@ class ResponseReceived(Generic[M_co]):
     of class M; `is_response_to` finds one."""
 
     request: SentRequest
-    frame: ResponseFrame[M_co] | DraftFrame[M_co]
+    frame: ResponseFrame[M_co] | DialectFrame[M_co]
 
     @property
     def response(self) -> M_co:

@@ -25,8 +25,8 @@ from coordwire.connection.events import (
     VersionsRefused,
 )
 from coordwire.connection.receive_buffer import ReceiveBuffer
-from coordwire.connection.sasl_tokens import SASL_HANDSHAKE, after_handshake, starts_handshake
-from coordwire.connection.state import ConnectionState, illegal
+from coordwire.connection.sasl_tokens import SASL_HANDSHAKE, handshake_result, starts_handshake
+from coordwire.connection.state import ConnectionState, Transition, illegal
 from coordwire.errors import DecodeError, EncodeError, LimitExceeded, Malformed
 from coordwire.frames import (
     PREFIX,
@@ -104,7 +104,8 @@ class KafkaClient(Endpoint):
             return FrameRefused(body=body, error=error, correlation_id=correlation_id)
         event = self._answer(request, body)
         if starts_handshake(request.api_key, request.version):
-            self.state = after_handshake(event.response if isinstance(event, ResponseReceived) else None)
+            answer = event.response if isinstance(event, ResponseReceived) else None
+            self.change_state(handshake_result(answer))
         return event
 
     def _answer(self, request: SentRequest, body: bytes) -> Event:
@@ -160,7 +161,7 @@ class KafkaClient(Endpoint):
             if is_fire_and_forget(message):
                 return data
             if starts_handshake(key, version):
-                self.state = _HANDSHAKING
+                self.change_state(Transition.HANDSHAKE)
         self._waiting[number] = SentRequest(message, key, version, number)
         return data
 
@@ -188,7 +189,7 @@ class KafkaServer(Endpoint):
 
     def next_event(self) -> Event | None:
         if self.state is _HANDSHAKING:
-            return self._held()
+            return self._check_held_size()
         if request_framer is not None and self.state is _OPEN:  # such as Produce: read without a copy
             frame: RequestFrame | None = request_framer.read_next(self.buffer.chunk, self.buffer.position)
             if frame is not None:
@@ -196,13 +197,13 @@ class KafkaServer(Endpoint):
                 return self._request(frame)
         return super().next_event()
 
-    def _held(self) -> Event | None:
-        """What follows a SaslHandshake v0 is held until its answer: only then is it known what it is."""
+    def _check_held_size(self) -> Event | None:
+        """What follows a SaslHandshake v0 is held until its answer, which decides what it is."""
         if self.buffer.ended:
-            return self.close(ConnectionState.CLOSED_BY_PEER)
-        held, most = len(self.buffer), current().frame
-        if held > PREFIX + most:
-            reason = f"{held} bytes after a SaslHandshake without an answer exceed the budget of {most}"
+            return self.close(Transition.PEER_CLOSED)
+        size, most = len(self.buffer), current().frame
+        if size > PREFIX + most:
+            reason = f"{size} bytes after a SaslHandshake without an answer exceed the budget of {most}"
             return self.fail(LimitExceeded(reason, 0))
         return None
 
@@ -224,7 +225,7 @@ class KafkaServer(Endpoint):
             if is_fire_and_forget(frame.message):
                 return RequestReceived(frame, False)
             if starts_handshake(frame.api_key, frame.api_version):
-                self.state = _HANDSHAKING
+                self.change_state(Transition.HANDSHAKE)
         self._owed.append(frame.header)
         return RequestReceived(frame)
 
@@ -259,7 +260,7 @@ class KafkaServer(Endpoint):
         data = encode_response(message, version=version, correlation_id=header.correlation_id)
         self._owed.popleft()
         if self.state is _HANDSHAKING and starts_handshake(frame.api_key, frame.api_version):
-            self.state = after_handshake(message)
+            self.change_state(handshake_result(message))
         return data
 
     def _answer_refused(self, message: Message, version: int | None, refused: FrameRefused) -> bytes:
@@ -300,9 +301,9 @@ def _versions(message: object) -> ApiVersionsResponse | None:
 
 def _retry_version(answer: ApiVersionsResponse | None) -> int:
     """The newest version of ApiVersions that a refusal offers and we know, else 0."""
-    ours = known_versions(API_VERSIONS)
+    known = known_versions(API_VERSIONS)
     for offered in answer.api_keys if answer is not None else ():
         if offered.api_key == API_VERSIONS:
-            common = ours & VersionRange(offered.min_version, offered.max_version)
+            common = known & VersionRange(offered.min_version, offered.max_version)
             return common.last if common else 0
     return 0

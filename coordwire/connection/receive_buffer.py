@@ -131,9 +131,9 @@ class ReceiveBuffer:
     def close(self) -> bytes:
         """End the stream; the bytes that were not read."""
         self._provide(len(self))
-        rest = self.chunk[self.position :]
+        remainder = self.chunk[self.position :]
         self.chunk = b""
         self.position = 0
         self.ended = True
         self.is_idle = False
-        return rest
+        return remainder

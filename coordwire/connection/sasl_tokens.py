@@ -11,10 +11,10 @@ from __future__ import annotations
 import struct
 
 from coordwire.codec import Message
-from coordwire.connection.state import ConnectionState
+from coordwire.connection.state import Transition
 from coordwire.errors import OutOfRange
 
-__all__ = ["SASL_HANDSHAKE", "after_handshake", "encode_token", "starts_handshake"]
+__all__ = ["SASL_HANDSHAKE", "encode_token", "handshake_result", "starts_handshake"]
 
 SASL_HANDSHAKE = 17
 _SIZE = struct.Struct(">i")
@@ -26,10 +26,10 @@ def starts_handshake(api_key: int, version: int) -> bool:
     return api_key == SASL_HANDSHAKE and version == 0
 
 
-def after_handshake(answer: Message | None) -> ConnectionState:
-    """The state after the answer to a SaslHandshake v0; None: it could not be read."""
+def handshake_result(answer: Message | None) -> Transition:
+    """What the answer to a SaslHandshake v0 decides; None: it could not be read."""
     accepted = answer is not None and getattr(answer, "error_code", 0) == 0
-    return ConnectionState.AUTHENTICATING if accepted else ConnectionState.OPEN
+    return Transition.ACCEPTED if accepted else Transition.REFUSED
 
 
 def encode_token(token: bytes) -> bytes:

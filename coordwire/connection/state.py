@@ -1,17 +1,13 @@
-"""The states of a connection, and the error for an operation that its state does not allow.
+"""The states of a connection, the transitions between them, and the error for an operation in a wrong state.
 
-                  SaslHandshake v0                 its answer, without an error
-          +-----> sent or received --> HANDSHAKING ------------> AUTHENTICATING
-    OPEN -+                                 |                           |
-      ^   |                                 | its answer, with an error | end_tokens()
-      +---|---------------------------------+---------------------------+
-          |
-          +-> CLOSED_BY_PEER, CLOSED, FAILED (from each state above; nothing leaves them)
+Strategy: `TRANSITIONS` alone says which state follows which; an endpoint names the cause, and `next_state`
+looks the state up. Both roles have the same table: a client sends what a server receives. The diagram of
+docs/reference/connection.md is that of `diagram`.
 
 Rules: frames with headers are exchanged in OPEN and HANDSHAKING, bare SASL tokens in AUTHENTICATING.
 SaslHandshake v1 and SaslAuthenticate are requests like any other, so that the state stays OPEN: only the SASL
 mechanism knows when it is done. A state changes when the event that causes it is given out, not when its
-bytes arrive. docs/reference/connection.md has the diagram with every transition.
+bytes arrive. Nothing leaves a state in which the connection is over.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ from enum import Enum
 
 from coordwire.errors import EncodeError
 
-__all__ = ["ConnectionState", "illegal"]
+__all__ = ["TRANSITIONS", "ConnectionState", "Transition", "diagram", "illegal", "next_state"]
 
 
 class ConnectionState(Enum):
@@ -44,6 +40,36 @@ class ConnectionState(Enum):
         return self in _ENDS
 
 
+class Transition(Enum):
+    """What changes the state of a connection; the value is its label in the diagram."""
+
+    HANDSHAKE = "SaslHandshake v0 sent or received"
+    ACCEPTED = "its answer, without an error"
+    REFUSED = "its answer, with an error or unreadable"
+    TOKENS_ENDED = "end_tokens()"
+    PEER_CLOSED = "ConnectionClosed"
+    FAILED = "ConnectionFailed"
+    CLOSED = "close()"
+
+
+_S, _T = ConnectionState, Transition
+TRANSITIONS: dict[tuple[ConnectionState, Transition], ConnectionState] = {
+    (_S.OPEN, _T.HANDSHAKE): _S.HANDSHAKING,
+    (_S.HANDSHAKING, _T.ACCEPTED): _S.AUTHENTICATING,
+    (_S.HANDSHAKING, _T.REFUSED): _S.OPEN,
+    (_S.AUTHENTICATING, _T.TOKENS_ENDED): _S.OPEN,
+    (_S.OPEN, _T.PEER_CLOSED): _S.CLOSED_BY_PEER,
+    (_S.HANDSHAKING, _T.PEER_CLOSED): _S.CLOSED_BY_PEER,
+    (_S.AUTHENTICATING, _T.PEER_CLOSED): _S.CLOSED_BY_PEER,
+    (_S.OPEN, _T.FAILED): _S.FAILED,
+    (_S.HANDSHAKING, _T.FAILED): _S.FAILED,
+    (_S.AUTHENTICATING, _T.FAILED): _S.FAILED,
+    (_S.OPEN, _T.CLOSED): _S.CLOSED,
+    (_S.HANDSHAKING, _T.CLOSED): _S.CLOSED,
+    (_S.AUTHENTICATING, _T.CLOSED): _S.CLOSED,
+}
+"""The state that follows, by the state and the cause."""
+
 _ENDS = frozenset({ConnectionState.CLOSED_BY_PEER, ConnectionState.CLOSED, ConnectionState.FAILED})
 _HINTS = {
     ConnectionState.HANDSHAKING: ": the SaslHandshake waits for its answer",
@@ -53,5 +79,20 @@ _HINTS = {
 
 def illegal(operation: str, state: ConnectionState, *expected: ConnectionState) -> EncodeError:
     """The error for an operation in the wrong state: what was expected, and what it is."""
-    names = " or ".join(one.name for one in expected)
+    names = " or ".join(expected_state.name for expected_state in expected)
     return EncodeError(f"{operation} expects state {names}, got {state.name}{_HINTS.get(state, '')}")
+
+
+def next_state(state: ConnectionState, cause: Transition) -> ConnectionState:
+    """The state that follows; a connection that is over keeps its state. Raises `KeyError` for a transition
+    that the table does not have."""
+    return state if state.is_over else TRANSITIONS[state, cause]
+
+
+def diagram() -> str:
+    """The table as a Mermaid state diagram."""
+    lines = ["stateDiagram-v2", f"    [*] --> {ConnectionState.OPEN.name}"]
+    for (state, cause), following in TRANSITIONS.items():
+        lines.append(f"    {state.name} --> {following.name}: {cause.value}")
+    lines += [f"    {state.name} --> [*]" for state in ConnectionState if state.is_over]
+    return "\n".join(lines)

@@ -95,9 +95,13 @@ def meaning(cls: str, field: str, value: int) -> str | None:
     """
     if field.endswith("authorized_operations"):
         operations = numbers.allowed_operations(value)
-        return "not asked for" if operations is None else ", ".join(one.name for one in operations) or "none"
+        return (
+            "not asked for"
+            if operations is None
+            else ", ".join(operation.name for operation in operations) or "none"
+        )
     enum = enum_of(cls, field)
-    found = None if enum is None else enum(value)
-    if found is None or found.known:
-        return None if found is None else found.name
+    member = None if enum is None else enum(value)
+    if member is None or member.known:
+        return None if member is None else member.name
     return "an unknown code" if enum is ErrorCode else None

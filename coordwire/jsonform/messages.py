@@ -26,6 +26,7 @@ from coordwire.codec import NEVER, Field, Message, Struct, VersionLayout
 from coordwire.codec.message import refused_version
 from coordwire.codec.names import suggestion
 from coordwire.codec.primitives import new
+from coordwire.codec.walk import layout_of
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
 from coordwire.jsonform.values import (
     LEAF_READERS,
@@ -85,7 +86,7 @@ _FORMS: dict[tuple[type[Struct], int], _Form] = {}
 def _form(cls: type[Struct], version: int) -> _Form:
     form = _FORMS.get((cls, version))
     if form is None:
-        form = _FORMS[cls, version] = _Form(cls._layout_.at(version))
+        form = _FORMS[cls, version] = _Form(layout_of(cls, version))
     return form
 
 
@@ -100,10 +101,10 @@ class _Form:
         self.absent = [(field.name, field.fresh_default) for field in layout.absent]
         self.must_rest = [(field.name, field.is_set) for field in layout.absent if not field.ignorable]
         self.names = {field.json_name: field for field in layout.table.fields}
-        here = [field for field in layout.table.fields if field.exists(layout.version)]
+        present = [field for field in layout.table.fields if field.exists(layout.version)]
         self.writers: list[tuple[str, str, type | None, Convert]] = []
         self.readers: list[tuple[str, str, Convert, Callable[[], Any] | None]] = []
-        for field in here:
+        for field in present:
             tagged = field.tag is not None
             plain = None if tagged or field.array else _PLAIN.get(field.type)
             self.writers.append((field.name, field.json_name, plain, _writer(field, layout.version)))
@@ -122,12 +123,12 @@ class _Form:
         name = ""
         try:
             for name, key, plain, convert in self.writers:
-                inside = getattr(value, name)
-                if inside.__class__ is not plain:
-                    inside = convert(inside)
-                    if inside is _ABSENT:
+                content = getattr(value, name)
+                if content.__class__ is not plain:
+                    content = convert(content)
+                    if content is _ABSENT:
                         continue
-                out[key] = inside
+                out[key] = content
             if value.tags:
                 name = "tags"
                 out[_TAGS] = self.write_tags(value.tags)
@@ -168,10 +169,10 @@ class _Form:
         name = ""
         try:
             for name, key, convert, default in self.readers:
-                inside = form.get(key, _ABSENT)
-                if inside is not _ABSENT:
+                content = form.get(key, _ABSENT)
+                if content is not _ABSENT:
                     found += 1
-                    setattr(value, name, convert(inside))
+                    setattr(value, name, convert(content))
                 elif default is None:
                     missing, name = name, ""
                     self.refuse_unknown(form)  # a misspelt name says more than the one that it leaves out
@@ -198,9 +199,9 @@ class _Form:
             if known is not None and not known.exists(self.layout.version):
                 raise NotInVersion(f"not in version {self.layout.version}", known.name)
             if known is None and key != _TAGS:
-                shown = key if isinstance(key, str) else type(key).__name__
-                hint = suggestion(shown, self.names)
-                raise WrongType(f"{self.cls.__name__} has no such field{hint}", shown[:100])
+                name = key if isinstance(key, str) else type(key).__name__
+                hint = suggestion(name, self.names)
+                raise WrongType(f"{self.cls.__name__} has no such field{hint}", name[:100])
 
     def read_tags(self, tags: Any) -> dict[int, bytes] | None:
         if not isinstance(tags, Mapping):

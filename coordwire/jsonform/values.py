@@ -46,9 +46,9 @@ def wrong(wanted: str, value: object) -> WrongType:
 
 def within(step: str | int, error: EncodeError) -> EncodeError:
     """The error, of which one more step of the path is known."""
-    here = f"[{step}]" if isinstance(step, int) else step
-    dot = "." if here and error.path and not error.path.startswith("[") else ""
-    error.path = f"{here}{dot}{error.path}"
+    place = f"[{step}]" if isinstance(step, int) else step
+    dot = "." if place and error.path and not error.path.startswith("[") else ""
+    error.path = f"{place}{dot}{error.path}"
     return error
 
 

@@ -15,14 +15,14 @@ from coordwire.codec import Message, Struct, array, field, wire_class
 
 
 @wire_class
-class Draft1ConsultRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Draft1ConsultRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """Asks any broker for the brokers and the coordinator; it has no fields."""
 
     tags: dict[int, bytes] | None = None
 
 
 @wire_class
-class Draft1Broker(Struct, draft=True):
+class Draft1Broker(Struct, short_counts=True):
     """A broker of the cluster."""
 
     creator_id: str | None = field("string", default="", null=0)
@@ -37,7 +37,7 @@ class Draft1Broker(Struct, draft=True):
 
 
 @wire_class
-class Draft1ConsultResponse(Message, direction="response", versions=(0, 0), draft=True):
+class Draft1ConsultResponse(Message, direction="response", versions=(0, 0), short_counts=True):
     """The cluster and its coordinator."""
 
     error_code: int = field("int16", default=0, entity="error_code")
@@ -52,7 +52,7 @@ class Draft1ConsultResponse(Message, direction="response", versions=(0, 0), draf
 
 
 @wire_class
-class Draft1RegisterRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Draft1RegisterRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """A consumer joins its group; the first Ping or Stop is its only answer. The document calls its type
     ConnectRequest.
     """
@@ -75,7 +75,7 @@ class Draft1RegisterRequest(Message, direction="request", versions=(0, 0), draft
 
 
 @wire_class
-class Draft1PingRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Draft1PingRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """The coordinator asks whether a consumer is alive."""
 
     num_retries: int = field("int16", default=0)
@@ -84,7 +84,7 @@ class Draft1PingRequest(Message, direction="request", versions=(0, 0), draft=Tru
 
 
 @wire_class
-class Draft1PartitionOffset(Struct, draft=True):
+class Draft1PartitionOffset(Struct, short_counts=True):
     """The position of consumption in a partition, or where it is to begin."""
 
     topic: str | None = field("string", default="", null=0, entity="topic_name")
@@ -97,7 +97,7 @@ class Draft1PartitionOffset(Struct, draft=True):
 
 
 @wire_class
-class Draft1PingResponse(Message, direction="response", versions=(0, 1), draft=True):
+class Draft1PingResponse(Message, direction="response", versions=(0, 1), short_counts=True):
     """A consumer is alive. Version 0 is without auto_commit and empty, version 1 is with it."""
 
     offset_info: list[Draft1PartitionOffset] = array(Draft1PartitionOffset, default=[], since=1)
@@ -106,14 +106,14 @@ class Draft1PingResponse(Message, direction="response", versions=(0, 1), draft=T
 
 
 @wire_class
-class Draft1StopRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Draft1StopRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """The coordinator instructs a consumer to stop its fetchers; it has no fields and gets no answer."""
 
     tags: dict[int, bytes] | None = None
 
 
 @wire_class
-class Draft1StartRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Draft1StartRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """The coordinator sends a consumer the list of what it owns from here on."""
 
     assigned_parts: list[Draft1PartitionOffset] = array(Draft1PartitionOffset, default=[])
@@ -122,7 +122,7 @@ class Draft1StartRequest(Message, direction="request", versions=(0, 0), draft=Tr
 
 
 @wire_class
-class Draft1StartResponse(Message, direction="response", versions=(0, 0), draft=True):
+class Draft1StartResponse(Message, direction="response", versions=(0, 0), short_counts=True):
     """A consumer has started its fetchers."""
 
     error_code: int = field("int16", default=0, entity="error_code")

@@ -15,14 +15,14 @@ from coordwire.codec import Message, Struct, array, field, wire_class
 
 
 @wire_class
-class Draft2ClusterMetadataRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Draft2ClusterMetadataRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """Asks any broker for the brokers and the coordinator; it has no fields."""
 
     tags: dict[int, bytes] | None = None
 
 
 @wire_class
-class Draft2Broker(Struct, draft=True):
+class Draft2Broker(Struct, short_counts=True):
     """A broker of the cluster."""
 
     id: int = field("int32", default=0)
@@ -35,7 +35,7 @@ class Draft2Broker(Struct, draft=True):
 
 
 @wire_class
-class Draft2ClusterMetadataResponse(Message, direction="response", versions=(0, 0), draft=True):
+class Draft2ClusterMetadataResponse(Message, direction="response", versions=(0, 0), short_counts=True):
     """The cluster and its coordinator."""
 
     error_code: int = field("int16", default=0, entity="error_code")
@@ -48,7 +48,7 @@ class Draft2ClusterMetadataResponse(Message, direction="response", versions=(0, 
 
 
 @wire_class
-class Draft2RegisterConsumerRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Draft2RegisterConsumerRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """A consumer joins its group. The document calls its type ConnectConsumerRequest."""
 
     group_id: str | None = field("string", default="", null=0, entity="group_id")
@@ -67,7 +67,7 @@ class Draft2RegisterConsumerRequest(Message, direction="request", versions=(0, 0
 
 
 @wire_class
-class Draft2RegisterConsumerResponse(Message, direction="response", versions=(0, 0), draft=True):
+class Draft2RegisterConsumerResponse(Message, direction="response", versions=(0, 0), short_counts=True):
     """Whether the coordinator accepts a consumer. The document's overview lets it list partitions, its
     layout doesn't.
     """
@@ -78,7 +78,7 @@ class Draft2RegisterConsumerResponse(Message, direction="response", versions=(0,
 
 
 @wire_class
-class Draft2PingRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Draft2PingRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """The coordinator asks whether a consumer is alive. The document also calls it HeartbeatRequest."""
 
     consumer_id: str | None = field("string", default="", null=0, entity="member_id")
@@ -89,7 +89,7 @@ class Draft2PingRequest(Message, direction="request", versions=(0, 0), draft=Tru
 
 
 @wire_class
-class Draft2PartitionOffset(Struct, draft=True):
+class Draft2PartitionOffset(Struct, short_counts=True):
     """The position of consumption in a partition, or where it is to begin."""
 
     topic: str | None = field("string", default="", null=0, entity="topic_name")
@@ -102,7 +102,7 @@ class Draft2PartitionOffset(Struct, draft=True):
 
 
 @wire_class
-class Draft2PingResponse(Message, direction="response", versions=(0, 1), draft=True):
+class Draft2PingResponse(Message, direction="response", versions=(0, 1), short_counts=True):
     """A consumer is alive. Version 0 is without auto_commit, version 1 with it."""
 
     error_code: int = field("int16", default=0, entity="error_code")
@@ -115,7 +115,7 @@ class Draft2PingResponse(Message, direction="response", versions=(0, 1), draft=T
 
 
 @wire_class
-class Draft2StopFetcherRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Draft2StopFetcherRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """The coordinator instructs a consumer to stop its fetchers."""
 
     consumer_id: str | None = field("string", default="", null=0, entity="member_id")
@@ -124,7 +124,7 @@ class Draft2StopFetcherRequest(Message, direction="request", versions=(0, 0), dr
 
 
 @wire_class
-class Draft2StopFetcherResponse(Message, direction="response", versions=(0, 1), draft=True):
+class Draft2StopFetcherResponse(Message, direction="response", versions=(0, 1), short_counts=True):
     """A consumer has stopped its fetchers. Version 0 is without auto_commit, version 1 with it."""
 
     error_code: int = field("int16", default=0, entity="error_code")
@@ -137,7 +137,7 @@ class Draft2StopFetcherResponse(Message, direction="response", versions=(0, 1), 
 
 
 @wire_class
-class Draft2Ownership(Struct, draft=True):
+class Draft2Ownership(Struct, short_counts=True):
     """What one thread of a consumer owns."""
 
     consumer_thread_id: str | None = field("string", default="", null=0)
@@ -148,7 +148,7 @@ class Draft2Ownership(Struct, draft=True):
 
 
 @wire_class
-class Draft2StartFetcherRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Draft2StartFetcherRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """The coordinator sends a consumer the list of what it owns from here on, and the cluster as it is."""
 
     consumer_id: str | None = field("string", default="", null=0, entity="member_id")
@@ -161,7 +161,7 @@ class Draft2StartFetcherRequest(Message, direction="request", versions=(0, 0), d
 
 
 @wire_class
-class Draft2StartFetcherResponse(Message, direction="response", versions=(0, 0), draft=True):
+class Draft2StartFetcherResponse(Message, direction="response", versions=(0, 0), short_counts=True):
     """A consumer has started its fetchers."""
 
     error_code: int = field("int16", default=0, entity="error_code")

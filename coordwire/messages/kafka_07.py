@@ -14,7 +14,7 @@ from coordwire.codec import Message, array, field, wire_class
 
 
 @wire_class
-class RequestTypeHeader(Message, direction="header", versions=(0, 0), draft=True):
+class RequestTypeHeader(Message, direction="header", versions=(0, 0), short_counts=True):
     """What precedes a message before Kafka 0.8: which request it is, or answers."""
 
     request_type_id: int = field("int16", default=0)
@@ -23,7 +23,7 @@ class RequestTypeHeader(Message, direction="header", versions=(0, 0), draft=True
 
 
 @wire_class
-class Kafka07ProduceRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Kafka07ProduceRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """Messages for one partition; it gets no reply."""
 
     topic: str | None = field("string", default="", null=0, entity="topic_name")
@@ -36,7 +36,7 @@ class Kafka07ProduceRequest(Message, direction="request", versions=(0, 0), draft
 
 
 @wire_class
-class Kafka07FetchRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Kafka07FetchRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """Asks for messages of one partition from an offset on."""
 
     topic: str | None = field("string", default="", null=0, entity="topic_name")
@@ -51,7 +51,7 @@ class Kafka07FetchRequest(Message, direction="request", versions=(0, 0), draft=T
 
 
 @wire_class
-class Kafka07MultiFetchRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Kafka07MultiFetchRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """Several fetches at once."""
 
     fetches: list[Kafka07FetchRequest] = array(Kafka07FetchRequest, default=[])
@@ -60,7 +60,7 @@ class Kafka07MultiFetchRequest(Message, direction="request", versions=(0, 0), dr
 
 
 @wire_class
-class Kafka07MultiProduceRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Kafka07MultiProduceRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """Messages for several partitions at once; it gets no reply."""
 
     produces: list[Kafka07ProduceRequest] = array(Kafka07ProduceRequest, default=[])
@@ -69,7 +69,7 @@ class Kafka07MultiProduceRequest(Message, direction="request", versions=(0, 0), 
 
 
 @wire_class
-class Kafka07OffsetsRequest(Message, direction="request", versions=(0, 0), draft=True):
+class Kafka07OffsetsRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """Asks where segments begin that are older than a time."""
 
     topic: str | None = field("string", default="", null=0, entity="topic_name")
@@ -84,7 +84,7 @@ class Kafka07OffsetsRequest(Message, direction="request", versions=(0, 0), draft
 
 
 @wire_class
-class Kafka07MessageSetSend(Message, direction="response", versions=(0, 0), draft=True):
+class Kafka07MessageSetSend(Message, direction="response", versions=(0, 0), short_counts=True):
     """The reply to Fetch; one set of the reply to MultiFetch."""
 
     error_code: int = field("int16", default=0, entity="error_code")
@@ -95,7 +95,7 @@ class Kafka07MessageSetSend(Message, direction="response", versions=(0, 0), draf
 
 
 @wire_class
-class Kafka07MultiMessageSetSend(Message, direction="response", versions=(0, 0), draft=True):
+class Kafka07MultiMessageSetSend(Message, direction="response", versions=(0, 0), short_counts=True):
     """The reply to MultiFetch."""
 
     error_code: int = field("int16", default=0, entity="error_code")

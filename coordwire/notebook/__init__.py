@@ -8,9 +8,9 @@
     table.py        many events or entries to a table
     rendering.py    trees and tables to HTML and to plain text
 
-Strategy: what is to be shown becomes a small tree or table of texts first, in which secrets are left out and
-everything is bounded; the two renderings only lay it out. Rules: texts from outside are escaped; nothing is
-fetched, and no script is in the HTML; showing never raises.
+Strategy: a value first becomes a small, bounded tree or table of texts without secrets; the renderings lay
+that out. The package `coordwire` registers `mimebundle` as what shows objects in notebooks. Rules: texts from
+outside are escaped; nothing is fetched, and the HTML has no script; showing never raises.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ MOST_ROWS = 200
 
 
 def html(value: object) -> str:
-    """A message, a frame, an event, or what `show` gives, as HTML."""
+    """A message, frame, event or table of `show` as HTML."""
     return rendering.html(_laid_out(value))
 
 
 def text(value: object) -> str:
-    """The same as plain text."""
+    """A message, frame, event or table of `show` as plain text."""
     return rendering.text(_laid_out(value))
 
 
 def mimebundle(value: object) -> dict[str, str]:
-    """Both, by their MIME types: in a notebook the plain text is what `repr` would otherwise be, with every
-    secret."""
+    """HTML and plain text by their MIME types. The plain text is part of it, since a notebook would otherwise
+    store `repr`, with every secret."""
     laid_out = _laid_out(value)
     return {"text/html": rendering.html(laid_out), "text/plain": rendering.text(laid_out)}
 
@@ -68,8 +68,8 @@ class Shown(RichDisplay):
 def show(values: Iterable[Any], *, most: int = MOST_ROWS) -> Shown:
     """Group events, entries of a capture, frames or messages as a table with one row each.
 
-    most: rows; of an iterator no more than that and one more are drawn, and a line below the table reports
-    it.
+    most: rows at most. At most one value more is taken from an iterator; where there are more values than
+    rows, a line below the table says so.
     """
     rows = list(islice(values, most + 1))
     return Shown(table_of(rows[:most], is_cut=len(rows) > most))

@@ -1,7 +1,7 @@
 """Many events, entries, frames or messages to a table of texts, one row each.
 
-Rules: cells are short; what a column's value needs more room for is in the thing itself, which a cell of its
-own shows.
+Rules: cells are short; a longer value is cut, and the object itself, shown in a cell of its own, has it
+whole.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ __all__ = ["DisplayTable", "table_of"]
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from coordwire._display import duration
+from coordwire._quantities import duration
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
-from coordwire.capture.redaction.withheld import withheld
+from coordwire.capture.redaction.entry_secrets import withheld
 from coordwire.codec.entities import entity_values
 from coordwire.enums import ErrorCode
 from coordwire.errors import UnreadableRange
@@ -27,7 +27,7 @@ MOST_CELL = 160
 _EVENT = ("time", "group", "event", "member", "details")
 _FRAME = ("time", "#", "flow", "frame", "client", "size", "latency", "error")
 _FIRST = ("group", "time", "source", "number", "member_id", "kind")
-"""Fields of events that have a column of their own, or say nothing to people."""
+"""Fields of events that have a column of their own, or are of no use to people."""
 
 
 class DisplayTable(NamedTuple):
@@ -39,7 +39,7 @@ class DisplayTable(NamedTuple):
 
 
 def table_of(values: Sequence[Any], *, is_cut: bool) -> DisplayTable:
-    """The table of what these are: of events, if all are."""
+    """A table of events if all values are events, else of frames."""
     if values and all(isinstance(value, GroupEvent) for value in values):
         return DisplayTable(_EVENT, tuple(_event_row(value) for value in values), is_cut)
     return DisplayTable(_FRAME, tuple(_frame_row(value) for value in values), is_cut)

@@ -1,7 +1,7 @@
 """A message, a frame or an event to a tree of texts, bounded and without secrets.
 
-Strategy: a message is walked by its field tables; fields at their defaults are only named, since they say
-nothing. Numbers that Kafka names have the name beside them, and bytes whose inside is known are opened.
+Strategy: a message is walked by its field tables; fields at their defaults are only
+named. Numbers that Kafka names have the name beside them, and bytes whose content is known are opened.
 Rules: at most `MOST_NODES` nodes, `MOST_ELEMENTS` of an array, `MOST_TEXT` characters of a text and
 `MOST_BYTES` of bytes are shown, and what is left out is counted; secrets are those of
 `coordwire.capture.redaction`; a struct that is shown by itself hides each field that is a secret in any
@@ -18,13 +18,14 @@ from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from coordwire._display import counted, duration
+from coordwire._quantities import counted, duration
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.withheld import Withheld, size_withheld, withheld
+from coordwire.capture.redaction.entry_secrets import Withheld, size_withheld, withheld
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.walk import fields_of
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.enums import ErrorCode, meaning
 from coordwire.errors import UnreadableRange
@@ -53,7 +54,7 @@ class DisplayNode(NamedTuple):
 
 
 def tree_of(value: object) -> DisplayNode:
-    """What is shown of a message, struct, frame, entry or event."""
+    """The tree of a message, struct, frame, entry or event."""
     if isinstance(value, RequestFrame | ResponseFrame):
         value = entry_of(value)
     if isinstance(value, FrameEntry):
@@ -85,7 +86,7 @@ def entry_of(frame: RequestFrame | ResponseFrame) -> FrameEntry:
 
 
 def head_of(entry: FrameEntry) -> str:
-    """What a frame is: "JoinGroup v9 request"."""
+    """A frame's heading: "JoinGroup v9 request"."""
     if entry.token:
         return f"SASL token, {entry.direction}"
     name = entry.api_name or ("unknown" if entry.api_key is None else f"api {entry.api_key}")
@@ -95,31 +96,33 @@ def head_of(entry: FrameEntry) -> str:
 
 def _frame(entry: FrameEntry) -> DisplayNode:
     hidden = withheld(entry)
-    inside = [*_about(entry, hidden)]
+    children = [*_surroundings(entry, hidden)]
     message = entry.message
     if message is not None and hidden.body:
-        inside.append(DisplayNode("message", f"({size_withheld(entry)})"))
+        children.append(DisplayNode("message", f"({size_withheld(entry)})"))
     elif message is not None:
         nodes = _Walk(message, set(hidden.paths)).nodes()
-        inside.append(DisplayNode(type(message).__name__, children=nodes))
+        children.append(DisplayNode(type(message).__name__, children=nodes))
     elif entry.body:
-        inside.append(DisplayNode("bytes", f"({size_withheld(entry)})" if hidden.raw else _leaf(entry.body)))
+        children.append(
+            DisplayNode("bytes", f"({size_withheld(entry)})" if hidden.raw else _leaf(entry.body))
+        )
     if entry.error is not None:
-        where = f", {shown(entry.error.path)}" if entry.error.path else ""
-        said = f"byte {entry.error.position}{where}: {shown(entry.error.reason)}"
-        inside.append(DisplayNode("refused", _cut(said)))
+        place = f", {shown(entry.error.path)}" if entry.error.path else ""
+        refusal = f"byte {entry.error.position}{place}: {shown(entry.error.reason)}"
+        children.append(DisplayNode("refused", _cut(refusal)))
     for deviation in entry.deviations[:MOST_DEVIATIONS]:
-        where = f", {shown(deviation.path)}" if deviation.path else ""
-        inside.append(
-            DisplayNode("deviation", _cut(f"byte {deviation.position}{where}: {shown(deviation.reason)}"))
+        place = f", {shown(deviation.path)}" if deviation.path else ""
+        children.append(
+            DisplayNode("deviation", _cut(f"byte {deviation.position}{place}: {shown(deviation.reason)}"))
         )
     if len(entry.deviations) > MOST_DEVIATIONS:
-        inside.append(_more(len(entry.deviations) - MOST_DEVIATIONS, "deviation"))
-    return DisplayNode(head_of(entry), children=tuple(inside))
+        children.append(_omission(len(entry.deviations) - MOST_DEVIATIONS, "deviation"))
+    return DisplayNode(head_of(entry), children=tuple(children))
 
 
-def _about(entry: FrameEntry, hidden: Withheld) -> Iterator[DisplayNode]:
-    """What is around the message."""
+def _surroundings(entry: FrameEntry, hidden: Withheld) -> Iterator[DisplayNode]:
+    """The nodes before a frame's message."""
     if entry.capture:
         yield DisplayNode("capture", _cut(f"{shown(entry.capture)} #{entry.number}"))
     if entry.time_ns is not None:
@@ -139,7 +142,7 @@ def _about(entry: FrameEntry, hidden: Withheld) -> Iterator[DisplayNode]:
 
 
 class _Walk:
-    """One struct's nodes. hidden: the paths of secrets, by default those that are found."""
+    """One struct's nodes. hidden: the paths of secrets, by default those that `secret_fields` finds."""
 
     def __init__(self, value: Struct, hidden: set[str] | None = None) -> None:
         self._value = value
@@ -149,32 +152,32 @@ class _Walk:
             self._embedded = open_embedded(value)
             hidden = set(secret_fields.find(value)) if hidden is None else hidden
         self._hidden = hidden or set()
-        self._left = MOST_NODES
+        self._remaining = MOST_NODES
 
     def nodes(self) -> tuple[DisplayNode, ...]:
         return self._struct(self._value, "", 0)
 
     def _struct(self, value: Struct, path: str, depth: int) -> tuple[DisplayNode, ...]:
         cls: Any = type(value)
-        found: list[DisplayNode] = []
+        nodes: list[DisplayNode] = []
         plain: list[str] = []
-        for field in cls._layout_.fields:
-            inside = getattr(value, field.name)
-            if field.entity != "error_code" and not field.is_set(inside):
+        for field in fields_of(cls):
+            field_value = getattr(value, field.name)
+            if field.entity != "error_code" and not field.is_set(field_value):
                 plain.append(field.name)
-            elif self._left <= 0:
-                found.append(DisplayNode("…", "more fields are not shown", note=True))
+            elif self._remaining <= 0:
+                nodes.append(DisplayNode("…", "more fields are not shown", note=True))
                 break
             else:
-                found.append(self._field(value, field, inside, f"{path}{field.name}", depth))
+                nodes.append(self._field(value, field, field_value, f"{path}{field.name}", depth))
         if value.tags:
-            found.append(self._tags(value.tags, path))
+            nodes.append(self._tags(value.tags, path))
         if plain:
-            found.append(DisplayNode("at their defaults", ", ".join(plain), note=True))
-        return tuple(found)
+            nodes.append(DisplayNode("at their defaults", ", ".join(plain), note=True))
+        return tuple(nodes)
 
     def _field(self, owner: Struct, field: Field, value: Any, path: str, depth: int) -> DisplayNode:
-        self._left -= 1
+        self._remaining -= 1
         if path in self._hidden or (self._lone and _may_be_secret(owner, field.name)):
             return DisplayNode(field.name, SECRET)
         if value is not None and depth >= MOST_DEPTH:
@@ -184,52 +187,52 @@ class _Walk:
         if isinstance(value, Struct):
             return DisplayNode(field.name, children=self._struct(value, f"{path}.", depth + 1))
         if (embedded := self._embedded.get(path)) is not None:
-            return self._inside(field.name, value, embedded, path)
+            return self._embedded_node(field.name, value, embedded, path)
         return DisplayNode(field.name, _named(owner, field, value))
 
     def _array(
         self, owner: Struct, field: Field, value: list[Any] | tuple[Any, ...], path: str, depth: int
     ) -> DisplayNode:
         if field.struct is None:
-            texts = [_named(owner, field, one) for one in value[:MOST_ELEMENTS]]
+            texts = [_named(owner, field, element) for element in value[:MOST_ELEMENTS]]
             hidden = [f"{path}[{number}]" in self._hidden for number in range(len(texts))]
             texts = [SECRET if secret else text for secret, text in zip(hidden, texts, strict=True)]
             if len(value) > MOST_ELEMENTS:
                 texts.append(f"… {len(value) - MOST_ELEMENTS:,} more")
             return DisplayNode(field.name, f"[{', '.join(texts)}]")
         nodes: list[DisplayNode] = []
-        for number, one in enumerate(value[:MOST_ELEMENTS]):
-            if self._left <= 0:
+        for number, element in enumerate(value[:MOST_ELEMENTS]):
+            if self._remaining <= 0:
                 break
-            self._left -= 1
+            self._remaining -= 1
             place = f"{path}[{number}]"
-            inside = self._struct(one, f"{place}.", depth + 1) if isinstance(one, Struct) else ()
-            nodes.append(DisplayNode(f"[{number}]", "" if inside else _leaf(one), inside))
+            children = self._struct(element, f"{place}.", depth + 1) if isinstance(element, Struct) else ()
+            nodes.append(DisplayNode(f"[{number}]", "" if children else _leaf(element), children))
         if len(value) > len(nodes):
-            nodes.append(_more(len(value) - len(nodes), "element"))
+            nodes.append(_omission(len(value) - len(nodes), "element"))
         return DisplayNode(field.name, counted(len(value), "element"), tuple(nodes))
 
-    def _inside(self, name: str, value: bytes, embedded: Embedded, path: str) -> DisplayNode:
-        """A message in a field's bytes; those inside of it stay bytes."""
+    def _embedded_node(self, name: str, value: bytes, embedded: Embedded, path: str) -> DisplayNode:
+        """A message in a field's bytes; bytes inside that message stay bytes."""
         cls = type(embedded.message)
-        said = f"{counted(len(value), 'byte')}, {cls.__name__} v{embedded.version}"
+        summary = f"{counted(len(value), 'byte')}, {cls.__name__} v{embedded.version}"
         deeper = _Walk(embedded.message)
-        deeper._left, deeper._embedded = self._left, {}
+        deeper._remaining, deeper._embedded = self._remaining, {}
         nodes = deeper.nodes()
-        self._left = deeper._left
-        return DisplayNode(name, said, nodes)
+        self._remaining = deeper._remaining
+        return DisplayNode(name, summary, nodes)
 
     def _tags(self, tags: dict[int, bytes], path: str) -> DisplayNode:
-        found = [
+        nodes = [
             DisplayNode(
                 str(tag), SECRET if self._lone or f"{path}tags[{tag}]" in self._hidden else _leaf(data)
             )
             for tag, data in list(tags.items())[:MOST_ELEMENTS]
         ]
         if len(tags) > MOST_ELEMENTS:
-            found.append(_more(len(tags) - MOST_ELEMENTS, "tag"))
-        self._left -= len(found)
-        return DisplayNode("tags", children=tuple(found))
+            nodes.append(_omission(len(tags) - MOST_ELEMENTS, "tag"))
+        self._remaining -= len(nodes)
+        return DisplayNode("tags", children=tuple(nodes))
 
 
 @cache
@@ -261,11 +264,11 @@ def _named(owner: Struct, field: Field, value: Any) -> str:
 def _leaf(value: Any) -> str:
     match value:
         case str():
-            more = f" ({len(value):,} characters)" if len(value) > MOST_TEXT else ""
-            return f'"{_cut(shown(value[:MOST_TEXT]), 4 * MOST_TEXT)}"{more}'
+            suffix = f" ({len(value):,} characters)" if len(value) > MOST_TEXT else ""
+            return f'"{_cut(shown(value[:MOST_TEXT]), 4 * MOST_TEXT)}"{suffix}'
         case bytes():
-            more = "…" if len(value) > MOST_BYTES else ""
-            return f"{counted(len(value), 'byte')} {value[:MOST_BYTES].hex()}{more}".rstrip()
+            suffix = "…" if len(value) > MOST_BYTES else ""
+            return f"{counted(len(value), 'byte')} {value[:MOST_BYTES].hex()}{suffix}".rstrip()
         case UUID():
             return str(value)
         case None:
@@ -286,8 +289,8 @@ def _short(text: str, most: int = 60) -> str:
     return shown(text) if len(text) <= most else f"{shown(text[:most])}…"
 
 
-def _more(count: int, what: str) -> DisplayNode:
-    return DisplayNode("…", counted(count, f"more {what}"), note=True)
+def _omission(count: int, noun: str) -> DisplayNode:
+    return DisplayNode("…", counted(count, f"more {noun}"), note=True)
 
 
 # --- events ---
@@ -299,7 +302,7 @@ def _event(event: GroupEvent) -> DisplayNode:
 
 
 def event_texts(event: GroupEvent) -> Iterator[tuple[str, str]]:
-    """An event's fields as texts; empty ones are those that say nothing."""
+    """An event's fields as texts, empty where a field has nothing to show."""
     for field in fields(event):
         value = getattr(event, field.name)
         name = field.name.removesuffix("_ns")
@@ -312,8 +315,10 @@ def event_texts(event: GroupEvent) -> Iterator[tuple[str, str]]:
         elif field.name == "error_code":
             text = f"{value} {ErrorCode(value).name}"
         elif isinstance(value, tuple):
-            some = ", ".join(_plain(one) for one in value[:MOST_ELEMENTS])
-            text = some + (f", … {len(value) - MOST_ELEMENTS:,} more" if len(value) > MOST_ELEMENTS else "")
+            elements = ", ".join(_plain(element) for element in value[:MOST_ELEMENTS])
+            text = elements + (
+                f", … {len(value) - MOST_ELEMENTS:,} more" if len(value) > MOST_ELEMENTS else ""
+            )
         elif isinstance(value, bool):
             text = "yes" if value else ""
         else:
@@ -329,15 +334,16 @@ def _plain(value: Any) -> str:
         case (str() as topic, int() as number):
             return f"{_short(topic)}-{number}"
         case (str() as member, tuple() as partitions):
-            some = " ".join(_plain(one) for one in partitions[:MOST_ELEMENTS])
-            more = f" … {len(partitions) - MOST_ELEMENTS:,} more" if len(partitions) > MOST_ELEMENTS else ""
-            return f"{_short(member)}: {some}{more}"
+            names = " ".join(_plain(item) for item in partitions[:MOST_ELEMENTS])
+            suffix = f" … {len(partitions) - MOST_ELEMENTS:,} more" if len(partitions) > MOST_ELEMENTS else ""
+            return f"{_short(member)}: {names}{suffix}"
         case (str() as topic, int() as number, before, after):
-            moved = " → ".join("none" if one is None else _short(str(one)) for one in (before, after))
+            moved = " → ".join("none" if item is None else _short(str(item)) for item in (before, after))
             return f"{_short(topic)}-{number} {moved}"
     return _short(str(value))
 
 
-def unreadable_text(found: UnreadableRange) -> str:
-    """What an unreadable range says of itself, without its bytes."""
-    return f"{counted(found.length, 'byte')} from byte {found.position:,} on: {_cut(shown(found.reason))}"
+def unreadable_text(unreadable: UnreadableRange) -> str:
+    """An unreadable range's length, position and reason, without its bytes."""
+    reason = _cut(shown(unreadable.reason))
+    return f"{counted(unreadable.length, 'byte')} from byte {unreadable.position:,} on: {reason}"

@@ -11,9 +11,8 @@ Unicode and case folding follow Python's tables, which are newer, and scripts (`
 characters; topic names have nothing of that.
 """
 
-from coordwire.patterns.invalid_pattern import InvalidPattern
 from coordwire.patterns.pattern import CACHE_BYTES, PatternMatch, PatternSelection, RegularExpression
-from coordwire.patterns.syntax import MAX_DEPTH, MAX_INSTRUCTIONS
+from coordwire.patterns.syntax import MAX_DEPTH, MAX_INSTRUCTIONS, InvalidPattern
 
 __all__ = [
     "CACHE_BYTES",

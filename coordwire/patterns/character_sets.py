@@ -133,15 +133,15 @@ class CharacterSet:
 @cache
 def _others(ranges: CharacterRanges, folds: bool) -> tuple[tuple[int, int], ...]:
     """What is outside of one of the small classes, and, where case does not count, outside of its forms."""
-    inside = [(ord(low), ord(high)) for low, high in ranges]
+    bounds = [(ord(low), ord(high)) for low, high in ranges]
     if folds:
-        inside += [
+        bounds += [
             (ord(form), ord(form))
             for low, high in ranges
             for code in range(ord(low), ord(high) + 1)
             for form in case_forms(chr(code))
         ]
-    return tuple(_inverted(_merged(inside)))
+    return tuple(_inverted(_merged(bounds)))
 
 
 ANY = CharacterSet(negated=True)

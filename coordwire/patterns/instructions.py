@@ -92,8 +92,8 @@ def repeated(fragment: Fragment, least: int, most: int) -> Fragment:
         parts += (Split((1, size + 2)), *again, Split((-size - 1,)))
         return Fragment(tuple(parts), size * (least + 1) + 2)
     optional = most - least
-    for left in range(optional, 0, -1):
-        parts.append(Split((1, left * (size + 1))))
+    for remaining in range(optional, 0, -1):
+        parts.append(Split((1, remaining * (size + 1))))
         if size:
             parts.append(fragment)
     return Fragment(tuple(parts), size * most + optional) if parts else EMPTY

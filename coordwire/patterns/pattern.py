@@ -54,10 +54,10 @@ class RegularExpression:
         program = self._program = parsed(text, min(max_instructions, MAX_INSTRUCTIONS))
         self._anywhere = anywhere
         sets = {instruction for instruction in program if isinstance(instruction, CharacterSet)}
-        self._folds = any(one.folds for one in sets)
+        self._folds = any(charset.folds for charset in sets)
         self._asserts = any(isinstance(instruction, Assertion) for instruction in program)
         ways = sum(len(instruction.ways) for instruction in program if isinstance(instruction, Split))
-        self.max_work = 2 * (len(program) + 1) + ways + sum(one.work for one in sets)
+        self.max_work = 2 * (len(program) + 1) + ways + sum(charset.work for charset in sets)
         self._start = array(_NUMBER, (_BEGINNING, 0)).tobytes()
         self._drop()
 

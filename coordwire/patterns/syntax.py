@@ -29,9 +29,8 @@ from coordwire.patterns.instructions import (
     repeated,
     written_out,
 )
-from coordwire.patterns.invalid_pattern import InvalidPattern
 
-__all__ = ["MAX_DEPTH", "MAX_INSTRUCTIONS", "parsed"]
+__all__ = ["MAX_DEPTH", "MAX_INSTRUCTIONS", "InvalidPattern", "parsed"]
 
 MAX_INSTRUCTIONS = 40_000
 """Of a program: more than the longest text has characters, as Kafka takes that."""
@@ -44,6 +43,20 @@ _MAX_RUNE = 0x10FFFF
 
 _FOLD, _MANY_LINES, _DOT_IS_ALL, _LAZY = 1, 2, 4, 8
 _FLAGS = {"i": _FOLD, "m": _MANY_LINES, "s": _DOT_IS_ALL, "U": _LAZY}
+
+
+class InvalidPattern(Exception):
+    """A text is not a pattern, or exceeds a bound.
+
+    description: what is wrong, as RE2/J describes it. position: the index in the text. reason: the same in
+    words that are clear to who does not know RE2/J.
+    """
+
+    def __init__(self, description: str, position: int, reason: str | None = None) -> None:
+        super().__init__(description)
+        self.description = description
+        self.position = position
+        self.reason = reason or description
 
 
 @dataclass(slots=True)
@@ -233,17 +246,17 @@ class _Parser:
 
     def _counts(self) -> tuple[int, int] | None:
         """The counts in braces; None where the brace is a literal one."""
-        found = re.compile(r"\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}").match(self._text, self._at)
-        if found is None:
+        match = re.compile(r"\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}").match(self._text, self._at)
+        if match is None:
             return None
         numbers = [
-            int(digits) if len(digits) <= 8 else _MAX_REPEAT + 1 for digits in found.group(1, 3) if digits
+            int(digits) if len(digits) <= 8 else _MAX_REPEAT + 1 for digits in match.group(1, 3) if digits
         ]
         least = numbers[0]
-        most = least if found[2] is None else numbers[1] if len(numbers) > 1 else -1
+        most = least if match[2] is None else numbers[1] if len(numbers) > 1 else -1
         if least > _MAX_REPEAT or most > _MAX_REPEAT or 0 <= most < least:
             raise self._refused("invalid repeat count")
-        self._at = found.end()
+        self._at = match.end()
         return least, most
 
     # --- escapes and sets ---
@@ -283,15 +296,15 @@ class _Parser:
 
     def _unicode_class(self) -> CharacterPart:
         negated = self._text[self._at + 1] == "P"
-        found = re.compile(r"\\[pP](?:\{([^}]*)\}|([^{]))", re.DOTALL).match(self._text, self._at)
-        if found is None:
+        match = re.compile(r"\\[pP](?:\{([^}]*)\}|([^{]))", re.DOTALL).match(self._text, self._at)
+        if match is None:
             raise self._refused("invalid character class range")
-        name = found[2] if found[1] is None else found[1]
+        name = match[2] if match[1] is None else match[1]
         if name.startswith("^"):
             negated, name = not negated, name[1:]
         if not has_unicode_class(name):
             raise self._refused("invalid character class range")
-        self._at = found.end()
+        self._at = match.end()
         return CharacterPart(unicode_class=name, negated=negated)
 
     def _escape(self) -> str:

@@ -8,9 +8,10 @@
 
     batch_reader.py   batches: bytes -> batches, lazily, and what to do about bad ones
     batch_sizes.py    where a batch ends, by its header
-    resync.py         where the next one begins after bytes that are not a batch; later_batches.py: its memory
+    resync.py         where the next one begins after bytes that are not a batch
     checksums.py      the checksum of any range, in linear time
     batch.py          RecordBatch, magic 2: header, checksum, records on iteration
+    formats.py        which class reads a batch, by its magic
     record.py         Record, and the fast reading of magic 2
     strict.py         its exact reading, which words every refusal
     readahead.py      batches decompressed ahead of their reader, on other threads
@@ -19,7 +20,8 @@
     builder.py        encode_batch and RecordBatchBuilder
     batch_writer.py   a batch's bytes; body_writer.py: those of its records
     backend.py        which half does it all: the native one, or Python
-    legacy/           magic 0 and 1, and the messages of Kafka 0.7
+    legacy/           message sets of magic 0 and 1
+    kafka_07.py       the messages of Kafka 0.7
     compression/      the codecs, with bounded output
     arrow/            records as Arrow tables
 

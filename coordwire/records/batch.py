@@ -55,17 +55,8 @@ else:
     _Opened = speedups.Opened
 
 
-LEGACY: list[type[RecordBatch]] = []
-"""`LegacyBatch`: a subclass of what is below, so its module adds it, and `coordwire.records` imports that."""
-
-
-def open_batch(view: memoryview, position: int) -> RecordBatch:
-    """The batch that these bytes are, by their magic."""
-    return RecordBatch(view, position) if view[16] == 2 else LEGACY[0](view, position)
-
-
-def again(kind: type[RecordBatch], data: bytes, *places: int) -> RecordBatch:
-    """A batch of bytes that are its own."""
+def restored(kind: type[RecordBatch], data: bytes, *places: int) -> RecordBatch:
+    """The batch of a pickle or copy, which has the bytes themselves."""
     return kind(memoryview(data), *places)
 
 
@@ -99,7 +90,7 @@ class RecordBatch(_Opened):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles have the bytes themselves."""
-        return again, (type(self), bytes(self._view), self.position)
+        return restored, (type(self), bytes(self._view), self.position)
 
     # --- the header ----------------------------------------------------------------------------------------
 

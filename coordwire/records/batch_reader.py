@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 from coordwire._speedups import native as speedups
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded, UnreadableRange
 from coordwire.records import backend
-from coordwire.records.batch import RecordBatch, open_batch
+from coordwire.records.batch import RecordBatch
+from coordwire.records.formats import open_batch
 from coordwire.records.resync import Search
 
 if TYPE_CHECKING:

@@ -16,21 +16,19 @@ begins in it.
 
 from __future__ import annotations
 
-from coordwire.errors import counted
-
 __all__ = ["WASTE", "Search", "ThoroughSearch"]
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from struct import Struct
 
-from coordwire.errors import CorruptBatch
+from coordwire.errors import CorruptBatch, counted
 from coordwire.records.batch import CODEC_BITS, CRC_AT, CRC_FROM, HEADER
 from coordwire.records.batch_sizes import LARGEST, LEAST, TO_MAGIC, batch_size, content_end
 from coordwire.records.checksums import CRC32, CRC32C, Checksums
 from coordwire.records.compression.codecs import CODECS
-from coordwire.records.later_batches import LaterBatches
 from coordwire.records.strict import LEAST as LEAST_RECORD
 
 _OFFSET = Struct(">q").unpack_from
@@ -75,7 +73,7 @@ class Search:
     def __init__(self, view: memoryview) -> None:
         self.view = view
         self._found: tuple[int, tuple[int, int] | None] = (1, (0, 0))
-        self._later = LaterBatches()
+        self._later = _LaterBatches()
         self._checksums: dict[bool, Checksums] = {}
         self._spent = 0
 
@@ -306,3 +304,42 @@ class ThoroughSearch(Search):
         if not self._is_followed(start, after):
             self._claim(start, len(self.view))
         raise self._not_last(start)
+
+
+class _LaterBatches:
+    """What is known of sound batches ahead.
+
+    vouched, followed: those that something vouches for, and that are followed by one or by nothing. scanned:
+    up to where it is known.
+    """
+
+    def __init__(self) -> None:
+        self.scanned = 0
+        self.vouched, self.followed = _Highest(), _Highest()
+
+    def shows_later(self, pos: int, own: int, after: int | None) -> bool:
+        """Whether, from `pos` on, one above offset `own` is vouched for, or one above `after` is followed."""
+        if self.vouched.above(pos, own):
+            return True
+        return after is not None and self.followed.above(pos, after)
+
+
+class _Highest:
+    """The highest offset from any place on: places that rise, with offsets that fall."""
+
+    def __init__(self) -> None:
+        self._places: list[int] = []
+        self._offsets: list[int] = []
+
+    def add(self, place: int, offset: int) -> None:
+        """Take in what is after all others."""
+        while self._offsets and self._offsets[-1] <= offset:
+            self._offsets.pop()
+            self._places.pop()
+        self._offsets.append(offset)
+        self._places.append(place)
+
+    def above(self, place: int, offset: int) -> bool:
+        """Whether one from `place` on has a higher offset."""
+        at = bisect_left(self._places, place)
+        return at < len(self._places) and self._offsets[at] > offset

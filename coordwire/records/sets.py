@@ -11,17 +11,17 @@ from __future__ import annotations
 __all__ = ["RecordSet", "record_sets"]
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, Literal, NamedTuple, overload
 from uuid import UUID
 
-from coordwire.codec import Field, Message, Struct
+from coordwire.codec import Message, Struct
 from coordwire.codec.entities import entity_field
-from coordwire.records import batch_reader
+from coordwire.codec.walk import FieldSelection
+from coordwire.records import batch_reader, kafka_07
 from coordwire.records.batch import RecordBatch
 from coordwire.records.batch_reader import Batches, OnError, UnreadableRange
-from coordwire.records.legacy import kafka_07
 
+_RECORDS = FieldSelection(lambda field: field.type == "records")
 _PARTITION = ("partition_index", "partition", "index")
 
 
@@ -73,8 +73,8 @@ def record_sets(message: Message) -> Iterator[RecordSet]:
 
 def _found(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Place, bytes]]:
     cls: Any = type(value)
-    ways = _ways(cls)
-    if not ways:
+    fields = _RECORDS.fields(cls)
+    if not fields:
         return
     topic = entity_field(cls, "topic_name")
     place = _Place(
@@ -82,7 +82,7 @@ def _found(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Pl
         _first(value, ("topic_id",), UUID) or place.topic_id,
         place.partition if (own := _first(value, _PARTITION, int)) is None else own,
     )
-    for field in ways:
+    for field in fields:
         inside = getattr(value, field.name)
         path = f"{prefix}{field.name}"
         if field.struct is None:
@@ -102,13 +102,3 @@ def _first(value: Struct, names: tuple[str, ...], kind: type) -> Any:
         if isinstance(found, kind):
             return None if isinstance(found, UUID) and not found.int else found
     return None
-
-
-@cache
-def _ways(cls: Any) -> tuple[Field, ...]:
-    """The fields that hold records, or lead to them."""
-    return tuple(
-        field
-        for field in cls._layout_.fields
-        if field.type == "records" or (field.struct is not None and _ways(field.struct))
-    )

@@ -5,22 +5,22 @@
             for record in batch: record.offset, record.key, record.value
         segment.find(offset=4711); segment.find(timestamp=1_700_000_000_000)
 
-    names.py        what file and folder names say; remote_names.py: those in remote storage
-    remote_metadata.py  which segment in remote storage is whose, by the log that says so
+    names.py        what file and folder names say
+    remote_storage.py   the same of segments in remote storage, and the log of their metadata
     mapping.py      files as memory
     indexes.py      .index, .timeindex, .txnindex
     state_files.py  .snapshot, leader-epoch-checkpoint, partition.metadata
     segment.py      Segment; partition.py: a folder's segments in order
     verify.py       what is wrong with a segment; index_check.py: with its indexes
-    producers.py    what a broker remembers of producers; rebuilding.py: indexes from batches
-    recovery.py     a clean copy, and the rest in quarantine; choosing.py: which batches make a log
-    staging.py      files that appear whole or not at all
+    producers.py    what a broker remembers of producers; index_rebuild.py: indexes from batches
+    recovery.py     a clean copy, and the rest in quarantine; batch_selection.py: which batches make a log
 
 Rule: files are untrusted: nothing here believes an index, a length or a name.
 """
 
 from coordwire.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
 from coordwire.segments.index_check import Fault
+from coordwire.segments.index_rebuild import Indexes, rebuild
 from coordwire.segments.indexes import (
     AbortedTransaction,
     OffsetIndex,
@@ -31,7 +31,6 @@ from coordwire.segments.indexes import (
 )
 from coordwire.segments.names import topic_partition
 from coordwire.segments.producers import Producers
-from coordwire.segments.rebuilding import Indexes, rebuild
 from coordwire.segments.recovery import Recovered, recover
 from coordwire.segments.segment import Segment
 from coordwire.segments.state_files import (

@@ -210,8 +210,8 @@ class TransactionCheck(_Check):
             if entry.version:
                 self._wrong(number, f"expected entry version 0, got {entry.version}")
             elif entry.last_offset <= last or entry.first_offset > entry.last_offset:
-                said = f"offsets {entry.first_offset} to {entry.last_offset}"
-                self._wrong(number, f"{said} can't follow {last}")
+                offsets = f"offsets {entry.first_offset} to {entry.last_offset}"
+                self._wrong(number, f"{offsets} can't follow {last}")
             else:
                 last = entry.last_offset
                 yield number, entry

@@ -51,20 +51,20 @@ class FileName(NamedTuple):
 def topic_partition(folder: str) -> tuple[str, int] | None:
     """The topic and partition that a folder's name gives; None if it is of another form."""
     moved = _MOVED.fullmatch(folder)
-    found = _FOLDER.fullmatch(moved[1] if moved else folder)
-    if found is None or int(found["partition"]) >= _INT32:
+    match = _FOLDER.fullmatch(moved[1] if moved else folder)
+    if match is None or int(match["partition"]) >= _INT32:
         return None
-    return found["topic"], int(found["partition"])
+    return match["topic"], int(match["partition"])
 
 
 def file_name(name: str) -> FileName | None:
     """What the name of a segment's file says; None if it is of another form."""
-    if found := _FILE.fullmatch(name):
-        offset = int(found[1])
-        return FileName(_kind(found[2]), offset) if offset < _INT64 else None
-    if found := _CHECKPOINT.fullmatch(name):
-        offset = int(found[1])
-        return FileName("checkpoint", offset, int(found[2])) if offset < _INT64 else None
+    if match := _FILE.fullmatch(name):
+        offset = int(match[1])
+        return FileName(_kind(match[2]), offset) if offset < _INT64 else None
+    if match := _CHECKPOINT.fullmatch(name):
+        offset = int(match[1])
+        return FileName("checkpoint", offset, int(match[2])) if offset < _INT64 else None
     return FileName("checkpoint", None) if name == _BOOTSTRAP else None
 
 
@@ -78,13 +78,13 @@ def file_state(path: str) -> FileState | None:
     The file's own suffix counts for more than the folder's.
     """
     folder, _, name = path.rpartition("/")
-    said = file_name(name)
-    if said is None:
+    parsed = file_name(name)
+    if parsed is None:
         return None
-    if said.kind == "checkpoint":
+    if parsed.kind == "checkpoint":
         return "checkpoint"
-    if found := _SUFFIX.fullmatch(name):
-        return _state(found["state"])
+    if match := _SUFFIX.fullmatch(name):
+        return _state(match["state"])
     moved = _MOVED.fullmatch(folder.rpartition("/")[2])
     return _state(moved["state"]) if moved else "live"
 
@@ -92,8 +92,8 @@ def file_state(path: str) -> FileState | None:
 def live_path(path: str) -> str:
     """The path that a segment's file has while it is live: without the suffixes of `file_state`."""
     folder, slash, name = path.rpartition("/")
-    if found := _SUFFIX.fullmatch(name):
-        name = found["name"]
+    if match := _SUFFIX.fullmatch(name):
+        name = match["name"]
     above, other, last = folder.rpartition("/")
     if file_name(name) is not None and (moved := _MOVED.fullmatch(last)):
         folder = f"{above}{other}{moved['folder']}"

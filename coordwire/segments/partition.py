@@ -26,14 +26,14 @@ def logs(folder: str | os.PathLike[str], *, suffixes: Collection[str] = ()) -> I
     suffixes: what may follow a segment's own name, as ".gz". Raises `OSError`.
     """
     with os.scandir(folder) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
-        suffix = next((one for one in suffixes if entry.name.endswith(one)), "")
+        listing = sorted(entries, key=lambda entry: entry.name)
+    for entry in listing:
+        suffix = next((ending for ending in suffixes if entry.name.endswith(ending)), "")
         plain = entry.name.removesuffix(suffix)
         name = file_name(plain)
         if name is not None and plain == log_name(name.offset or 0) and entry.is_file():
             yield Path(entry.path)
-    for entry in found:
+    for entry in listing:
         if entry.is_dir(follow_symlinks=False):
             yield from logs(entry.path, suffixes=suffixes)
 

@@ -71,7 +71,7 @@ class Producers:
         if first == NONE:
             return None
         last = batch.base_offset
-        stable = next((begun for begun, who in self._open.items() if who != producer_id), last + 1)
+        stable = next((start for start, owner in self._open.items() if owner != producer_id), last + 1)
         self._open.pop(first, None)
         if marker.type != ControlType.ABORT:
             return None

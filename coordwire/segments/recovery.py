@@ -32,14 +32,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
+from coordwire.files.staged import Staged, remove_stale
 from coordwire.records import Batches, RecordBatch, UnreadableRange
 from coordwire.records.resync import ThoroughSearch
-from coordwire.segments.choosing import EPOCH, KEPT, Found, chosen
+from coordwire.segments.batch_selection import EPOCH, KEPT, Found, chosen
+from coordwire.segments.index_rebuild import INTERVAL, rebuild
 from coordwire.segments.names import file_name, log_name
 from coordwire.segments.producers import Producers
-from coordwire.segments.rebuilding import INTERVAL, rebuild
 from coordwire.segments.segment import Segment
-from coordwire.segments.staging import Staged, remove_stale
 from coordwire.segments.verify import read_records
 
 _FURTHEST = (1 << 31) - 1
@@ -167,9 +167,9 @@ def _refuse(folder: Path, sources: list[Path]) -> None:
         if name in names:
             raise ValueError(f"two segments are called {name}")
         names.add(name)
-        for taken in (name, name + QUARANTINE, name + MANIFEST, *(name[:-3] + kind for kind in INDEXES)):
-            if os.path.lexists(folder / taken):
-                raise FileExistsError(EEXIST, os.strerror(EEXIST), str(folder / taken))
+        for output in (name, name + QUARANTINE, name + MANIFEST, *(name[:-3] + kind for kind in INDEXES)):
+            if os.path.lexists(folder / output):
+                raise FileExistsError(EEXIST, os.strerror(EEXIST), str(folder / output))
 
 
 def _copy_name(source: Path) -> str:
@@ -200,10 +200,10 @@ def _choose(walks: list[_Walk]) -> None:
     for walk in walks:
         found.extend(walk.found)
     fates = chosen(found, (walks[0].segment.base_offset or 0) if walks else 0)
-    done = 0
+    start = 0
     for walk in walks:
-        walk.fates = fates[done : done + len(walk.found)]
-        done += len(walk.found)
+        walk.fates = fates[start : start + len(walk.found)]
+        start += len(walk.found)
 
 
 def _outside(walks: list[_Walk]) -> Iterator[list[UnreadableRange]]:
@@ -230,9 +230,9 @@ def _clash(walk: _Walk, n: int, other: _Walk, m: int) -> str:
     """How a batch gets in the way of one that is kept; nothing if it doesn't."""
     if other.found.firsts[m] > walk.found.lasts[n]:
         return ""
-    where = f"of {other.segment.path.name}" if other is not walk else "too"
-    same = walk.raw(n) == other.raw(m)
-    return f"are at byte {other.starts[m]} {where}, {'the same bytes' if same else 'with other bytes'}"
+    source = f"of {other.segment.path.name}" if other is not walk else "too"
+    is_equal = walk.raw(n) == other.raw(m)
+    return f"are at byte {other.starts[m]} {source}, {'the same bytes' if is_equal else 'with other bytes'}"
 
 
 # --- writing -----------------------------------------------------------------------------------------------
@@ -254,8 +254,8 @@ def _write(walk: _Walk, folder: Path, interval: int, producers: Producers) -> Re
                 size += end - start
         if segment.base_offset is not None and size <= _FURTHEST:
             with Segment(files.path(name)) as copy:
-                made = rebuild(copy.batches(), segment.base_offset, interval=interval, producers=producers)
-            for kind, data in made.files().items():
+                rebuilt = rebuild(copy.batches(), segment.base_offset, interval=interval, producers=producers)
+            for kind, data in rebuilt.files().items():
                 with files.new(log_name(segment.base_offset, kind)) as index:
                     index.write(data)
         written = files.commit(last=name)

@@ -97,8 +97,8 @@ class Segment:
         name = self.path.name
         if self.base_offset is None:
             return None
-        start, _, rest = name.partition(".")
-        return self.path.with_name(f"{start}.{kind}{rest.removeprefix('log')}")
+        start, _, ending = name.partition(".")
+        return self.path.with_name(f"{start}.{kind}{ending.removeprefix('log')}")
 
     def _index(self, kind: FileKind, read: type[I]) -> I | None:
         path = self.beside(kind)
@@ -283,8 +283,8 @@ class Segment:
         """A position at or before the first record of that time or later."""
         entry = self.time_index.lookup(timestamp - 1) if self.time_index is not None else None
         batch = self.find(offset=entry.offset) if entry is not None else None
-        sound = entry is not None and batch is not None and batch.max_timestamp == entry.timestamp
-        return batch.position if sound and batch is not None else 0
+        is_sound = entry is not None and batch is not None and batch.max_timestamp == entry.timestamp
+        return batch.position if is_sound and batch is not None else 0
 
     def _sound_batch(self, position: int) -> RecordBatch | None:
         """The batch that begins at this byte, if one does and its checksum is right."""

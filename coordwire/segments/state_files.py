@@ -96,10 +96,10 @@ def read_leader_epochs(data: bytes) -> list[EpochEntry]:
     entries: list[EpochEntry] = []
     for at, line in lines[2:]:
         path = f"entries[{len(entries)}]"
-        found = _EPOCH.fullmatch(line)
-        if found is None:
+        match = _EPOCH.fullmatch(line)
+        if match is None:
             raise Malformed(f"expected an epoch and its offset, got {line[:40]!r}", at, path)
-        entry = EpochEntry(int(found[1]), int(found[2]))
+        entry = EpochEntry(int(match[1]), int(match[2]))
         if not -_INT32 <= entry.epoch < _INT32 or not -_INT64 <= entry.start_offset < _INT64:
             raise Malformed(f"{line[:40]!r} is beyond its type", at, path)
         entries.append(entry)
@@ -111,19 +111,19 @@ def read_leader_epochs(data: bytes) -> list[EpochEntry]:
 
 def read_metadata(data: bytes) -> PartitionMetadata:
     """What a `partition.metadata` file says. Raises `Malformed`."""
-    found = {}
+    properties = {}
     for at, line in _lines(data):
         name, *value = _COLON.split(line, maxsplit=1)
         if not value or name not in (b"version", b"topic_id"):
             raise Malformed(f"expected a version or a topic id, got {line[:40]!r}", at)
-        found[name] = at, value[0]
+        properties[name] = at, value[0]
     for name in (b"version", b"topic_id"):
-        if name not in found:
+        if name not in properties:
             raise Malformed("missing", len(data), name.decode())
-    at, version = found[b"version"]
+    at, version = properties[b"version"]
     if version != b"0":
         raise Malformed(f"unknown version {version[:20]!r}", at, "version")
-    at, topic_id = found[b"topic_id"]
+    at, topic_id = properties[b"topic_id"]
     try:
         raw = a2b_base64(topic_id.translate(_FROM_URL) + b"==", strict_mode=True)
     except ValueError:

@@ -127,14 +127,14 @@ class _Order:
         """What is wrong with the next batch's place: offset, length and reason."""
         last = batch.last_offset
         first = batch.base_offset if batch.magic == 2 else last
-        here = batch.position, batch.size
-        said = f"offset {last}" if first == last else f"offsets {first} to {last}"
+        place = batch.position, batch.size
+        offsets = f"offset {last}" if first == last else f"offsets {first} to {last}"
         if last < first:
-            yield *here, f"the last offset, {last}, is below the first, {first}"
+            yield *place, f"the last offset, {last}, is below the first, {first}"
         elif self.last is not None and first <= self.last:
-            yield *here, f"{said} after offset {self.last}"
+            yield *place, f"{offsets} after offset {self.last}"
         elif self.base is not None and not self.base <= first <= last <= self.base + _FURTHEST:
-            yield *here, f"{said} in a segment that begins at {self.base}"
+            yield *place, f"{offsets} in a segment that begins at {self.base}"
         epoch = batch.partition_leader_epoch
         if epoch != _NO_EPOCH and epoch < self.epoch:
             reason = f"leader epoch {epoch} after {self.epoch}"

@@ -32,7 +32,7 @@ COMMENT = "{name} of {place}; made by coordwire."
 
 
 def register_views(spark: SparkSession, out: str, database: str | None = None) -> list[str]:
-    """Make the tables of the folder `out` known to the session's catalog, as views; their names.
+    """Make the tables of the folder `out` known to the session's catalog, as views; returns their names.
 
     database: made if it isn't there; None is the current one. With a catalog's name before it, CATALOG.NAME,
     it is in that catalog. Raises `CoordwireError` where a name is taken by something else, for a folder that
@@ -98,7 +98,7 @@ def _view(spark: SparkSession, name: str, query: str, comment: str) -> None:
 
 
 def _described(spark: SparkSession, name: str) -> dict[str, str] | None:
-    """What the catalog says of a table or view; None if there is none of this name."""
+    """The catalog's description of a table or view; None if there is none of this name."""
     if not spark.catalog.tableExists(name):
         return None
     rows: list[Any] = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()

@@ -1,4 +1,4 @@
-"""Units of work as the tasks of one Spark job, of a classic session or one of Spark Connect; tables by Spark.
+"""Units of work as the tasks of one Spark job, in a classic session or one of Spark Connect.
 
     pipeline.run(engine(spark), ["/backup"], "tables")
 
@@ -102,7 +102,7 @@ class SparkEngine:
         self.spark.sparkContext.parallelize(tasks, len(tasks)).map(work).collect()
 
     def _done_count(self) -> int:
-        """How many tasks have ended, as far as Spark says so."""
+        """How many tasks have ended, as far as Spark reports it."""
         tracker = self.spark.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         return sum(info.numCompletedTasks for info in stages if info is not None)
@@ -178,7 +178,7 @@ class _SparkRows:
 
 
 def _in_one_sentence(error: BaseException) -> BaseException:
-    """What ended the job, without Spark's traces; anything but Spark's own errors as it is."""
+    """An error of Spark's in one sentence, without its traces; any other error as it is."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

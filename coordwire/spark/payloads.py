@@ -91,7 +91,7 @@ def registry_payload(
 
 
 def _let(value: Column, function: Callable[[Column], Column]) -> Column:
-    """The function of a value that is computed once, however often the function uses it."""
+    """Apply a function to a value that is computed once, however often the function uses it."""
     from pyspark.sql import functions as f
 
     return f.get(f.transform(f.array(value), function), f.lit(0))

@@ -1,6 +1,6 @@
 """Each record once, where several copies of it are in a table: of several brokers, or of a segment's names.
 
-    once(pipeline.table(spark, "tables", "records"))
+    once(table(spark, "tables", "records"))
     once(spark.read.format("kafka-segment").load(["/backup/broker-1", "/backup/broker-2"])).count()
 
 Strategy: rows of one cluster, topic, partition and offset are one record, of which one row is kept. Rules:

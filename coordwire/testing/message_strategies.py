@@ -17,6 +17,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
 from uuid import UUID
 
 from coordwire.codec import Field, Message, Request, Struct, VersionLayout
+from coordwire.codec.walk import fields_of, layout_of
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import find_message
 from coordwire.testing.hypothesis_import import st
@@ -204,7 +205,7 @@ def _leaf(kind: str, nan: bool, size: Size) -> st.SearchStrategy[Any]:
 def _structs(
     cls: Any, version: int, nan: bool, unknown_tags: bool, size: Size, depth: int
 ) -> st.SearchStrategy[Any]:
-    layout: VersionLayout = cls._layout_.at(version)
+    layout = layout_of(cls, version)
     fields = {field.name: _field(field, version, nan, unknown_tags, size, depth) for field in layout.inline}
     for field in layout.tagged.values():
         value = _field(field, version, nan, unknown_tags, size, depth)
@@ -246,7 +247,7 @@ def _copied(value: Any) -> Any:
         return [_copied(element) for element in value]
     if isinstance(value, Struct):
         found: Any = copy.copy(value)
-        for field in type(value)._layout_.fields:
+        for field in fields_of(value):
             setattr(found, field.name, _copied(getattr(value, field.name)))
         found.tags = value.tags and dict(value.tags)
         return found

@@ -12,7 +12,7 @@
     record_strategies.py        records, record batches and sets, records of brokers' own logs
     conversation_strategies.py  whole lives of groups; group_conversation.py: what they consist of
     classic_script.py, consumer_script.py   the coordinators that the conversations are held with
-    made_capture.py             a conversation as a pcap
+    pcap.py                     a conversation as a pcap
 
 Rules: what is drawn is valid, unless its name says otherwise; most of it is small, one of five is large; it
 is drawn fast, and it shrinks to the least that shows a fault.

@@ -10,7 +10,7 @@
     consumer_data.py    what members' messages hold
     lag.py              how many records a group has left to read
     totals.py           what a group's events amount to
-    places.py           where and when something was seen
+    sightings.py        where and when something was seen
 
 Strategy: everything is an iterator over small frozen values that can be pickled: a command line shows them
 one by one and a cluster works on them file by file. Rules: neither rich nor pyarrow nor Spark is imported
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
         Unanswered,
     )
     from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, Marker, read_file, read_records
-    from coordwire.timeline.from_log.log_files import LogFile, find_files
-    from coordwire.timeline.from_wire.capture_timeline import Timeline, timeline
+    from coordwire.timeline.from_log.files import LogFile, find_files
+    from coordwire.timeline.from_wire.timeline import Timeline, timeline
 
 _LAZY = {
     "Assignment": "events",
@@ -62,7 +62,7 @@ _LAZY = {
     "Kind": "events",
     "LagMeasured": "events",
     "LagReason": "events",
-    "LogFile": "from_log.log_files",
+    "LogFile": "from_log.files",
     "Marker": "from_log.coordinator_log",
     "MemberJoined": "events",
     "MemberLeft": "events",
@@ -72,14 +72,14 @@ _LAZY = {
     "RebalanceBegan": "events",
     "RebalanceCost": "events",
     "RebalanceEnded": "events",
-    "Timeline": "from_wire.capture_timeline",
+    "Timeline": "from_wire.timeline",
     "TopicPartition": "events",
     "TransactionStep": "events",
     "Unanswered": "events",
-    "find_files": "from_log.log_files",
+    "find_files": "from_log.files",
     "read_file": "from_log.coordinator_log",
     "read_records": "from_log.coordinator_log",
-    "timeline": "from_wire.capture_timeline",
+    "timeline": "from_wire.timeline",
 }
 
 __all__ = [

@@ -28,8 +28,8 @@ from coordwire.timeline.events import (
     partitions_moved,
 )
 from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
-from coordwire.timeline.places import Seen, remember
 from coordwire.timeline.rebalance import Rebalance, Why
+from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["FOLLOWS", "MOVED", "UNAVAILABLE", "Group"]
 

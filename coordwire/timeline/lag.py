@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from coordwire.timeline.events import LagMeasured, LagReason, TopicPartition
-from coordwire.timeline.places import Seen, remember
+from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["Lag"]
 

@@ -27,7 +27,7 @@ from coordwire.timeline.events import (
     TopicPartition,
     Unanswered,
 )
-from coordwire.timeline.places import remember
+from coordwire.timeline.sightings import remember
 
 __all__ = ["GroupStory", "stories"]
 

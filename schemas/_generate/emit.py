@@ -62,7 +62,7 @@ def _docstring(doc: str) -> list[str]:
 
 
 def _base(struct: StructRow) -> str:
-    """The base class; the drafts' requests, which have no api key, may be without a response."""
+    """The base class; a request without an api key may be without a response."""
     message = struct.message
     if message is None:
         return "Struct"
@@ -95,8 +95,8 @@ def _class_arguments(struct: StructRow, module: ModuleRow) -> Iterable[str]:
         yield f"versions=({message.versions.start}, {message.versions.stop - 1})"
     if struct.flexible != NEVER:
         yield f"flexible={struct.flexible}"
-    if struct.draft:
-        yield "draft=True"
+    if struct.short_counts:
+        yield "short_counts=True"
 
 
 def _about(struct: StructRow, module: ModuleRow) -> str:

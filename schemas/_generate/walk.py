@@ -66,7 +66,7 @@ class StructRow:
     flexible: int
     fields: tuple[Row, ...]
     message: Message | None = None
-    draft: bool = False
+    short_counts: bool = False
 
 
 @dataclass
@@ -258,7 +258,8 @@ class _Walk:
             fields and fields[-1].unprefixed and flexible != NEVER
         ):
             raise SchemaError(f"{self.row.source}: in {name} a field follows one without a length")
-        row = StructRow(name, about, flexible, fields, message if struct is message else None, message.draft)
+        own = message if struct is message else None
+        row = StructRow(name, about, flexible, fields, own, message.short_counts)
         self.done[id(struct)] = row
         self.row.structs.append(row)
         return row

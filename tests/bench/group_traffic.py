@@ -21,7 +21,7 @@ from coordwire.testing.classic_script import ClassicScript
 from coordwire.testing.consumer_script import ConsumerScript
 from coordwire.testing.group_conversation import Recorder
 from coordwire.testing.group_script import GroupScript
-from coordwire.testing.made_capture import pcap_parts
+from coordwire.testing.pcap import pcap_parts
 from coordwire.versions import ApiKey
 from tests.tables.made_segments import segment
 

@@ -127,7 +127,7 @@ def test_an_election_moves_what_is_not_led_by_the_first_replica() -> None:
     first, second = core.cluster.topics["orders"].partitions
     assert elected(core) == {}
     assert elected(core, 0, 1, 5) == {0: 84, 1: 84, 5: int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)}
-    core.cluster.move_leader(second, 1)
+    core.cluster.replication.move_leader(second, 1)
     assert (second.leader, second.leader_epoch) == (1, 1)
     assert elected(core, 1, kind=1) == {1: int(ErrorCode.ELECTION_NOT_NEEDED)}
     assert elected(core) == {1: 0}
@@ -154,7 +154,7 @@ def test_a_parked_fetch_is_answered_when_its_leader_moves(version: int, epoch: i
     answers, _ = core.begin(FetchRequest(min_bytes=1, max_wait_ms=9_999, topics=topics), version)
     assert answers == []
     (partition,) = core.cluster.topics["orders"].partitions
-    core.cluster.move_leader(partition, 3)
+    core.cluster.replication.move_leader(partition, 3)
     (answer,) = answers
     (found,) = answer.responses[0].partitions  # type: ignore[attr-defined]
     leader = 3 if error and version >= 16 else -1  # it is named since version 16 (KIP-951)
@@ -174,14 +174,14 @@ def test_a_coordinator_that_moves_answers_and_is_loaded_by_the_next() -> None:
     assert joined.error_code == 0
     waiting, _ = core.begin(JoinGroupRequest(**fields(join) | {"group_instance_id": "j"}), 9, first)
     assert waiting == []
-    core.cluster.move_leader(offsets, other)
+    core.cluster.replication.move_leader(offsets, other)
     assert [answer.error_code for answer in waiting] == [ErrorCode.NOT_COORDINATOR]  # type: ignore[attr-defined]
     assert core.ask(join, 9, first).error_code == ErrorCode.NOT_COORDINATOR
     produce = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=9_000)
     (states,) = core.cluster.transactions_topic().partitions
     before = core.ask(produce, 5, states.leader)
     assert (before.error_code, before.producer_epoch) == (0, 0)
-    core.cluster.move_leader(states, 3 - states.leader)
+    core.cluster.replication.move_leader(states, 3 - states.leader)
     after = core.ask(produce, 5, states.leader)
     assert (after.error_code, after.producer_id, after.producer_epoch) == (0, before.producer_id, 1)
     assert core.ask(produce, 5, 3 - states.leader).error_code == ErrorCode.NOT_COORDINATOR
@@ -225,7 +225,7 @@ def test_a_move_outlives_a_restart(tmp_path: Path) -> None:
     (partition,) = topic.partitions
     assert partition.leader == 1
     partition.log.append_own(batch(b"one"))
-    cluster.move_leader(partition, 2)
+    cluster.replication.move_leader(partition, 2)
     partition.log.append_own(batch(b"two"))
     assert not (tmp_path / "node-1" / "orders-0").exists()
     cluster.close()

@@ -372,7 +372,7 @@ def test_a_leader_that_wrote_nothing_has_its_epoch_after_a_restart(tmp_path: Pat
     topic = cluster.create_topic("orders", 1, replication_factor=2)
     (partition,) = topic.partitions
     for node in (2, 1, 2):
-        cluster.move_leader(partition, node)
+        cluster.replication.move_leader(partition, node)
     assert (partition.leader, partition.leader_epoch) == (2, 3)
     closed(cluster)
     for _ in range(2):

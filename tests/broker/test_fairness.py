@@ -371,7 +371,7 @@ def test_a_connection_that_is_read_holds_no_more_than_what_is_unread(witness: Wi
                 await asyncio.sleep(0)
             (link,) = broker.links
             assert link._connection.unread == 10
-            assert link.held == 10 == broker.memory.used
+            assert link.held_bytes == 10 == broker.memory.used
 
     run(main())
 

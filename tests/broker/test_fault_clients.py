@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from coordwire.broker.harness import Kafka
-from coordwire.broker.injection import FaultHandle
+from coordwire.broker.injection import FaultHandle, FaultRule
 from coordwire.capture import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.versions import ApiKey
@@ -52,7 +52,7 @@ def faults_of(kafka: Kafka, kind: str) -> dict[str, FaultHandle]:
         "OffsetCommit": {"group": kind},
     }
     return {
-        api: kafka.faults.add(api, **about, **(KINDS[kind] or {"error": ERRORS[api]}))
+        api: kafka.faults.add(FaultRule(api, **about, **(KINDS[kind] or {"error": ERRORS[api]})))
         for api, about in named.items()
     }
 

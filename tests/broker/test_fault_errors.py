@@ -11,7 +11,7 @@ import pytest
 
 from coordwire.broker.connections.version_fit import fit
 from coordwire.broker.handlers import APIS, ApiCall
-from coordwire.broker.injection import FaultHandle, Faults
+from coordwire.broker.injection import FaultHandle, FaultRule, Faults
 from coordwire.broker.injection.faulted_call import faulted
 from coordwire.codec import Message
 from coordwire.codec.entities import entity_places
@@ -90,7 +90,7 @@ def answered(core: Core, faults: Faults, request: Any, version: int, node: int =
 
 def codes(response: Message) -> dict[str, str]:
     """The error codes of a response, by their paths."""
-    return {path: ErrorCode(code).name for path, _, code in entity_places(response, "error_code") if code}
+    return {path: ErrorCode(code).name for path, _, _, code in entity_places(response, "error_code") if code}
 
 
 def asked(api_key: int, version: int, core: Core) -> Any:
@@ -228,7 +228,7 @@ def spread(pattern: str) -> Iterator[str]:
 def test_an_error_is_where_kafka_puts_it(api_key: int, version: int, after: bool) -> None:
     core = small()
     faults = Faults()
-    fault = faults.add(api_key, error=ErrorCode.THROTTLING_QUOTA_EXCEEDED, after=after)
+    fault = faults.add(FaultRule(api_key, error=ErrorCode.THROTTLING_QUOTA_EXCEEDED, after=after))
     answers = answered(core, faults, asked(api_key, version, core), version)
     if after and not answers:  # it waits for something
         return
@@ -273,7 +273,7 @@ def test_what_is_not_refused_is_appended(
     conditions: dict[str, Any], refused: list[str], appended: list[int]
 ) -> None:
     core, faults = small(), Faults()
-    faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", **conditions)
+    faults.add(FaultRule("Produce", error="NOT_LEADER_OR_FOLLOWER", **conditions))
     (answer,) = answered(core, faults, produced(*ALL), 9)
     assert ends(core) == appended
     found = codes(answer)
@@ -288,8 +288,8 @@ def test_what_is_not_refused_is_appended(
 
 def test_two_rules_take_one_request() -> None:
     core, faults = small(), Faults()
-    faults.add("Produce", topic="one", partition=0, error="KAFKA_STORAGE_ERROR")
-    faults.add("Produce", topic="two", error="NOT_ENOUGH_REPLICAS")
+    faults.add(FaultRule("Produce", topic="one", partition=0, error="KAFKA_STORAGE_ERROR"))
+    faults.add(FaultRule("Produce", topic="two", error="NOT_ENOUGH_REPLICAS"))
     (answer,) = answered(core, faults, produced(*ALL), 9)
     assert sorted(codes(answer).values()) == ["KAFKA_STORAGE_ERROR", "NOT_ENOUGH_REPLICAS"]
     assert ends(core) == [0, 1, 0]
@@ -317,8 +317,8 @@ def test_a_partition_of_a_fetch_session(version: int) -> None:
     )
     (first,) = answered(core, faults, request, version)
     assert isinstance(first, type(request).response_class)
-    fault = faults.add("Fetch", topic="one", partition=1, error="KAFKA_STORAGE_ERROR")
-    faults.add("Fetch", topic="two", error="KAFKA_STORAGE_ERROR", optional=True)
+    fault = faults.add(FaultRule("Fetch", topic="one", partition=1, error="KAFKA_STORAGE_ERROR"))
+    faults.add(FaultRule("Fetch", topic="two", error="KAFKA_STORAGE_ERROR", optional=True))
     following = FetchRequest(max_wait_ms=500, min_bytes=1 << 20, session_id=first.session_id, session_epoch=1)
     (answer,) = answered(core, faults, following, version)
     assert fault.hits == 1
@@ -435,7 +435,7 @@ def test_a_rule_reaches_what_it_is_about(
     request_: Any, version: int, conditions: dict[str, Any], expected: list[str]
 ) -> None:
     core, faults = small(), Faults()
-    fault = faults.add(type(request_), **conditions)
+    fault = faults.add(FaultRule(type(request_), **conditions))
     (answer,) = answered(core, faults, request_, version)
     assert fault.hits == 1
     found = {path for path, name in codes(answer).items() if name == conditions["error"]}
@@ -444,7 +444,7 @@ def test_a_rule_reaches_what_it_is_about(
 
 def test_metadata_keeps_its_brokers_and_its_other_topics() -> None:
     core, faults = small(), Faults()
-    faults.add("Metadata", topic="one", error="LEADER_NOT_AVAILABLE", times=None)
+    faults.add(FaultRule("Metadata", topic="one", error="LEADER_NOT_AVAILABLE", times=None))
     for version in (0, 1, 12):
         for names in (["one"], ["one", "two"]):
             topics = [MetadataRequestTopic(name=name) for name in names]
@@ -457,7 +457,9 @@ def test_metadata_keeps_its_brokers_and_its_other_topics() -> None:
 def test_topics_that_are_named_by_their_ids() -> None:
     core, faults = small(), Faults()
     topic = core.cluster.topics["two"]
-    fault: FaultHandle = faults.add("DeleteTopics", topic="two", error="TOPIC_AUTHORIZATION_FAILED")
+    fault: FaultHandle = faults.add(
+        FaultRule("DeleteTopics", topic="two", error="TOPIC_AUTHORIZATION_FAILED")
+    )
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name=None, topic_id=topic.id)])
     (answer,) = answered(core, faults, request, 6)
     assert fault.hits == 1

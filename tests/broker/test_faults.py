@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from coordwire.broker import Broker, BrokerConfig
-from coordwire.broker.injection import FaultNotReached, FaultyRule, Incoming, parse_fault
+from coordwire.broker.injection import FaultNotReached, FaultRule, FaultyRule, Incoming, parse_fault
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     FetchRequest,
@@ -60,7 +60,9 @@ def test_an_error_once_and_the_next_is_as_ever() -> None:
     async def main() -> None:
         async with Broker(topics=TOPICS) as broker, Peer(broker, client_id="a") as peer:
             fault = broker.faults.add(
-                "Heartbeat", group="g", client="a", member="m", nth=2, error="REBALANCE_IN_PROGRESS"
+                FaultRule(
+                    "Heartbeat", group="g", client="a", member="m", nth=2, error="REBALANCE_IN_PROGRESS"
+                )
             )
             errors = [(await peer.ask(HEARTBEAT, 4)).error_code for _ in range(4)]
             unknown = int(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -76,13 +78,13 @@ def test_an_error_once_and_the_next_is_as_ever() -> None:
 @pytest.mark.parametrize(
     ("conditions", "matches"),
     [
-        ({"api": HeartbeatRequest}, True),
-        ({"api": 12}, True),
-        ({"api": ["Fetch", "heartbeat"]}, True),
-        ({"api": "*"}, True),
+        ({"apis": HeartbeatRequest}, True),
+        ({"apis": 12}, True),
+        ({"apis": ["Fetch", "heartbeat"]}, True),
+        ({"apis": "*"}, True),
         ({"node": 1, "group": "g"}, True),
         ({"when": lambda request: request.message.generation_id == 1}, True),
-        ({"api": "Fetch"}, False),
+        ({"apis": "Fetch"}, False),
         ({"node": 2}, False),
         ({"group": "h"}, False),
         ({"member": "n"}, False),
@@ -96,7 +98,7 @@ def test_an_error_once_and_the_next_is_as_ever() -> None:
 def test_conditions(conditions: dict[str, Any], matches: bool) -> None:
     async def main() -> None:
         async with Broker() as broker, Peer(broker) as peer:
-            fault = broker.faults.add(**conditions, error="ILLEGAL_GENERATION")
+            fault = broker.faults.add(FaultRule(**conditions, error="ILLEGAL_GENERATION"))
             answer = await peer.ask(HEARTBEAT, 4)
             assert (answer.error_code == ErrorCode.ILLEGAL_GENERATION) == matches
             assert fault.hits == matches
@@ -109,7 +111,7 @@ def test_conditions(conditions: dict[str, Any], matches: bool) -> None:
 def test_a_disconnect_before_and_after_the_work(after: bool, acks: int) -> None:
     async def main() -> None:
         async with Broker(topics=TOPICS) as broker, Peer(broker) as peer, Peer(broker) as other:
-            broker.faults.add("Produce", nth=2, disconnect=True, after=after)
+            broker.faults.add(FaultRule("Produce", nth=2, disconnect=True, after=after))
             for _ in range(3):
                 peer.send(produced(acks), 9)
             received = await ends(peer)
@@ -125,7 +127,7 @@ def test_an_answer_that_is_lost() -> None:
 
     async def main() -> None:
         async with Broker(topics=TOPICS) as broker, Peer(broker) as peer:
-            fault = broker.faults.add("Produce", lose=True)
+            fault = broker.faults.add(FaultRule("Produce", lose=True))
             peer.send(produced(), 9)
             peer.send(produced(), 9)
             await fault.wait()
@@ -145,7 +147,7 @@ def test_half_a_frame(with_delay: bool) -> None:
             request = MetadataRequest(topics=None)
             whole.send(request, 12)
             size = int.from_bytes(await whole.reader.readexactly(4), "big") + 4
-            broker.faults.add("Metadata", half=True, delay=0.01 if with_delay else 0)
+            broker.faults.add(FaultRule("Metadata", half=True, delay=0.01 if with_delay else 0))
             peer.send(request, 12)
             assert len(await ends(peer)) == size // 2
 
@@ -156,7 +158,7 @@ def test_half_a_frame(with_delay: bool) -> None:
 def test_a_request_is_held_and_released(after: bool) -> None:
     async def main() -> None:
         async with Broker(topics=TOPICS) as broker, Peer(broker) as peer:
-            fault = broker.faults.add("Produce", hold=True, after=after)
+            fault = broker.faults.add(FaultRule("Produce", hold=True, after=after))
             peer.send(produced(), 9)
             await fault.wait()
             assert fault.held == 1
@@ -171,7 +173,7 @@ def test_a_request_is_held_and_released(after: bool) -> None:
 def test_a_client_that_leaves_ends_what_is_held() -> None:
     async def main() -> None:
         async with Broker(topics=TOPICS) as broker:
-            fault = broker.faults.add("Produce", hold=True, delay=30, times=None)
+            fault = broker.faults.add(FaultRule("Produce", hold=True, delay=30, times=None))
             async with Peer(broker) as peer:
                 peer.send(produced(), 9)
                 await fault.wait()
@@ -187,7 +189,7 @@ def test_a_client_that_leaves_ends_what_is_held() -> None:
 def test_a_delay_and_a_throttle_time() -> None:
     async def main() -> None:
         async with Broker(topics=TOPICS) as broker, Peer(broker) as peer:
-            fault = broker.faults.add("Produce", delay=0.05, throttle=1.5, after=True)
+            fault = broker.faults.add(FaultRule("Produce", delay=0.05, throttle=1.5, after=True))
             waiting = asyncio.create_task(peer.ask(produced(), 9))
             await fault.wait()
             assert end_of(broker) == 1
@@ -203,7 +205,7 @@ def test_a_delayed_fetch_still_waits_for_records() -> None:
 
     async def main() -> None:
         async with Broker(topics=TOPICS) as broker, Peer(broker) as peer:
-            broker.faults.add("Fetch", delay=0.01)
+            broker.faults.add(FaultRule("Fetch", delay=0.01))
             topic = FetchTopic(
                 topic="orders",
                 partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=100)],
@@ -217,7 +219,7 @@ def test_a_delayed_fetch_still_waits_for_records() -> None:
 def test_an_error_of_a_produce_without_answer_closes_its_connection() -> None:
     async def main() -> None:
         async with Broker(topics=TOPICS) as broker, Peer(broker) as peer:
-            broker.faults.add("Produce", topic="orders", error="NOT_LEADER_OR_FOLLOWER")
+            broker.faults.add(FaultRule("Produce", topic="orders", error="NOT_LEADER_OR_FOLLOWER"))
             peer.send(produced(0), 9)
             assert await ends(peer) == b""
             assert end_of(broker) == 0
@@ -229,7 +231,7 @@ def test_authentication_can_fail_by_a_fault() -> None:
     async def main() -> None:
         config = BrokerConfig(users={"ann": "secret"})
         async with Broker(config=config) as broker, Peer(broker) as peer:
-            broker.faults.add("SaslHandshake", error="UNSUPPORTED_SASL_MECHANISM")
+            broker.faults.add(FaultRule("SaslHandshake", error="UNSUPPORTED_SASL_MECHANISM"))
             answers = [await peer.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1) for _ in range(2)]
             assert [answer.error_code for answer in answers] == [33, 0]
 
@@ -239,7 +241,9 @@ def test_authentication_can_fail_by_a_fault() -> None:
 def test_probability_is_drawn_by_its_seed() -> None:
     async def main(seed: int) -> list[bool]:
         async with Broker() as broker, Peer(broker) as peer:
-            broker.faults.add("Heartbeat", times=None, probability=0.5, seed=seed, error="ILLEGAL_GENERATION")
+            broker.faults.add(
+                FaultRule("Heartbeat", times=None, probability=0.5, seed=seed, error="ILLEGAL_GENERATION")
+            )
             return [
                 (await peer.ask(HEARTBEAT, 4)).error_code == ErrorCode.ILLEGAL_GENERATION for _ in range(20)
             ]
@@ -255,8 +259,8 @@ def test_probability_is_drawn_by_its_seed() -> None:
 def test_a_rule_that_never_fired_is_reported() -> None:
     async def main() -> None:
         async with Broker() as broker, Peer(broker) as peer:
-            fault = broker.faults.add("Heartbeat", nth=2, lose=True)
-            broker.faults.add("Fetch", lose=True, optional=True)
+            fault = broker.faults.add(FaultRule("Heartbeat", nth=2, lose=True))
+            broker.faults.add(FaultRule("Fetch", lose=True, optional=True))
             await peer.ask(HEARTBEAT, 4)
             with pytest.raises(FaultNotReached, match=r"^never fired: Heartbeat nth=2 lose \(1 requests"):
                 broker.faults.check()
@@ -274,7 +278,7 @@ def test_a_predicate_that_fails_is_reported() -> None:
 
     async def main() -> None:
         async with Broker() as broker, Peer(broker) as peer:
-            broker.faults.add("Heartbeat", when=wrong, lose=True, optional=True)
+            broker.faults.add(FaultRule("Heartbeat", when=wrong, lose=True, optional=True))
             await peer.ask(HEARTBEAT, 4)
             with pytest.raises(FaultNotReached, match=r"raised KeyError\(1\)"):
                 broker.faults.check()
@@ -285,7 +289,7 @@ def test_a_predicate_that_fails_is_reported() -> None:
 def test_threads_wait_and_release() -> None:
     """A program that blocks, with the broker on a thread of its own."""
     with Broker.in_thread(topics=TOPICS) as broker:
-        fault = broker.faults.add("Metadata", hold=True)
+        fault = broker.faults.add(FaultRule("Metadata", hold=True))
 
         async def client() -> None:
             async with Peer(broker.broker) as peer:
@@ -306,7 +310,7 @@ def test_threads_wait_and_release() -> None:
 def test_what_a_coroutine_does_not_await_is_known() -> None:
     async def main() -> None:
         async with Broker() as broker, Peer(broker) as peer:
-            fault = broker.faults.add("Heartbeat", error="ILLEGAL_GENERATION")
+            fault = broker.faults.add(FaultRule("Heartbeat", error="ILLEGAL_GENERATION"))
             waiting = fault.wait()
             assert broker.faults.waits.unawaited() == [
                 "<1 hit of the fault Heartbeat error=ILLEGAL_GENERATION: not there yet>"

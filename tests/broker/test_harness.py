@@ -14,6 +14,7 @@ import pytest
 from coordwire.broker import BrokerConfig
 from coordwire.broker.harness import GroupSnapshot, Kafka, StoredRecord
 from coordwire.broker.harness.cluster_view import read_records
+from coordwire.broker.injection import FaultRule
 from coordwire.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -145,7 +146,7 @@ def test_a_broker_that_begins_again() -> None:
         kafka.create_topic("later")
         joined = peer.join("g", "orders", 2)
         assert peer.commit(joined, "orders", 7) == 0
-        kafka.faults.add("Fetch", lose=True)
+        kafka.faults.add(FaultRule("Fetch", lose=True))
         kafka.moves.fail_log_dir(1)
         kafka.moves.stop_node(2)
         for _ in range(2):

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from coordwire.broker.harness import Kafka
+from coordwire.broker.injection import FaultRule
 from coordwire.messages import MetadataRequest
 from tests.broker.blocking_peer import BlockingPeer
 
@@ -17,7 +18,7 @@ from tests.broker.blocking_peer import BlockingPeer
 def start_and_stop() -> None:
     kafka = Kafka(topics={"orders": 3})
     kafka.broker.start()
-    kafka.faults.add("Metadata", delay=30, nth=2)
+    kafka.faults.add(FaultRule("Metadata", delay=30, nth=2))
     with BlockingPeer(kafka.bootstrap) as peer:
         peer.ask(MetadataRequest(topics=None), 12)
         peer.socket.sendall(peer.connection.send(MetadataRequest(topics=None), version=12))

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 SUITE = """
 import asyncio
 import pytest
+from coordwire.broker.injection import FaultRule
 from coordwire.messages import MetadataRequest
 from tests.broker.blocking_peer import BlockingPeer
 
@@ -51,13 +52,13 @@ def test_modules_are_not_rewritten(kafka_session):
     assert "Rewriting" not in type(module.__spec__.loader).__name__
 
 def test_optional(kafka_session):
-    kafka_session.faults.add_text("Fetch lose optional")
+    kafka_session.faults.add("Fetch lose optional")
 
 def test_never_fired(kafka):
-    kafka.faults.add("Fetch", topic="orders", lose=True)
+    kafka.faults.add(FaultRule("Fetch", topic="orders", lose=True))
 
 def test_never_fired_in_a_session(kafka_session):
-    kafka_session.faults.add_text("Produce lose")
+    kafka_session.faults.add("Produce lose")
 
 def test_the_next_of_the_session(kafka_session):
     assert kafka_session.exchange.all(MetadataRequest) == []
@@ -71,7 +72,7 @@ def test_never_awaited(kafka):
 
 @pytest.mark.parametrize("name", ["a/b"])
 def test_of_a_group(kafka, name):
-    kafka.faults.add("Heartbeat", group="g", error="REBALANCE_IN_PROGRESS")
+    kafka.faults.add(FaultRule("Heartbeat", group="g", error="REBALANCE_IN_PROGRESS"))
     with BlockingPeer(kafka.bootstrap, "client-1") as peer:
         member = peer.join("g", "orders", 2)
         assert peer.beat(member) == 0

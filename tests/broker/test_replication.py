@@ -504,7 +504,7 @@ def test_followers_are_read_up_to_the_high_watermark() -> None:
     assert listed(core, 2) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     assert produced(core, node=2) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert fetched(core, node=2, current_leader_epoch=1).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
-    core.cluster.move_leader(core.cluster.topics["orders"].partitions[0], 3)
+    core.cluster.replication.move_leader(core.cluster.topics["orders"].partitions[0], 3)
     for node, error in ((2, ErrorCode.FENCED_LEADER_EPOCH), (4, ErrorCode.NOT_LEADER_OR_FOLLOWER)):
         assert fetched(core, node=node, current_leader_epoch=0).error_code == error
     assert offsets(fetched(core, node=2, current_leader_epoch=1)) == [0, 1, 2]

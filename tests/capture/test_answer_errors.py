@@ -117,7 +117,7 @@ def test_places_are_those_of_the_schema(path: Path) -> None:
             assert sum(one.times for one in answer_errors(entry)) == len(places)
             if entry.direction == "response":
                 expected = [
-                    (path, code) for path, _, code in entity_places(entry.message, "error_code") if code
+                    (path, code) for path, _, _, code in entity_places(entry.message, "error_code") if code
                 ]
                 assert [(one.path, one.code) for one in places] == expected
                 assert bool(places) == bool((error_code(entry) or (0,))[0])

@@ -13,16 +13,16 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from coordwire import encode_request, encode_response, limits
-from coordwire.capture import connections, conversation, undecided
+from coordwire.capture import client_search, connections, conversation
 from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.flows import Chunk, Flow, Gap, NetworkAddress, Opened
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.framing import FrameBody
-from coordwire.capture.model import Chunk, Flow, Gap, NetworkAddress, Opened
 from coordwire.capture.pending_requests import REDUCED, AwaitedRequest, PendingRequests
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotated import rejoined
+from coordwire.capture.rotation import rejoined
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import HELD, PIECE, WINDOW, FlowTable, reassemble
 from coordwire.capture.tcp.streams import read_streams
@@ -35,7 +35,7 @@ from coordwire.messages import (
     ProduceResponse,
 )
 from coordwire.timeline.events import Unanswered
-from coordwire.timeline.from_wire.capture_timeline import timeline
+from coordwire.timeline.from_wire.timeline import timeline
 
 from . import build
 
@@ -262,7 +262,7 @@ def chunk(flow: Flow, data: bytes) -> Chunk:
 
 
 def test_undecided_connections_are_given_up_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(undecided, "UNDECIDED", 10_000)
+    monkeypatch.setattr(client_search, "UNDECIDED", 10_000)
     monkeypatch.setattr(connections, "UNDECIDED", 10_000)
     junk = [chunk(flow, b"\xff" * 1000) for flow in FLOWS]
     found = list(entries([*junk, *(chunk(flow, heartbeat(1)) for flow in FLOWS)]))
@@ -277,7 +277,7 @@ def test_undecided_connections_are_given_up_oldest_first(monkeypatch: pytest.Mon
 
 
 def test_pieces_of_an_undecided_connection_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(undecided, "PIECES", 10)
+    monkeypatch.setattr(client_search, "PIECES", 10)
     flow = FLOWS[0]
     lost = [Gap(flow, 1, 0, 1, "lost")] * 11
     assert list(entries([*lost, chunk(flow, heartbeat(1))])) == []

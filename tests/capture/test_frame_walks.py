@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire._speedups import native
-from coordwire.capture import connections, conversation, frame_walks, pending_requests, sharing
+from coordwire.capture import connections, conversation, frame_walks, pending_requests
+from coordwire.capture import share as share_module
 from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.model import Chunk, Flow, NetworkAddress
+from coordwire.capture.flows import Chunk, Flow, NetworkAddress
 from coordwire.capture.reader import Capture
-from coordwire.capture.sharing import Share
+from coordwire.capture.share import Share
 from coordwire.frames import encode_request, encode_response
 from coordwire.limits import limits
 from coordwire.messages import (
@@ -31,8 +32,8 @@ from coordwire.messages import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from coordwire.testing.made_capture import as_pcap
-from tests.capture.test_sharing import CAPTURES, said, small_stripes, traffic
+from coordwire.testing.pcap import as_pcap
+from tests.capture.test_share import CAPTURES, said, small_stripes, traffic
 from tests.capture.test_walks import damaged
 
 pytestmark = pytest.mark.skipif(native is None, reason="there is no native half to compare with")
@@ -262,6 +263,6 @@ def test_slots_are_checked_when_they_are_read(owner: str) -> None:
 
 
 def test_stripes_are_dealt_out_as_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "STRIPE", 1_000)
+    monkeypatch.setattr(share_module, "STRIPE", 1_000)
     data = traffic(200)
     check(data, counts=(2, 5))

@@ -15,14 +15,15 @@ import pytest
 
 from coordwire import Connection, Role, encode_request, encode_response, explain
 from coordwire.capture import framing
-from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry
 from coordwire.capture.formats.hexdump import read_frames
 from coordwire.capture.formats.pcap import read_packets
+from coordwire.capture.input_format import sniff
 from coordwire.capture.jsonlines import line
 from coordwire.capture.reader import Capture, read_head
-from coordwire.capture.rotated import rejoined
+from coordwire.capture.rotation import rejoined
 from coordwire.capture.tcp import reassembly
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange
 from coordwire.messages import (
@@ -222,7 +223,7 @@ def test_requests_of_other_dialects_that_wait(dialect: Dialect, name: str, field
 
     def fed(data: bytes) -> int:
         role = Role.CLIENT if dialect is Dialect.DRAFT_2 else Role.SERVER
-        connection = Connection(role, dialect=dialect)
+        connection = Connection(role, dialect=ConnectionDialect(dialect))
         connection.receive_data(data)
         return drawn(connection.events())
 

@@ -17,8 +17,8 @@ from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.lazy_entries import LATE, LazyEntry
 from coordwire.capture.reader import Capture
-from coordwire.testing.made_capture import as_pcap
-from tests.capture.test_sharing import CAPTURES, said, traffic, traffic_rows
+from coordwire.testing.pcap import as_pcap
+from tests.capture.test_share import CAPTURES, said, traffic, traffic_rows
 from tests.capture.test_walks import damaged
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.capture.flows import CaptureCounts, NetworkAddress
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import CaptureCounts, NetworkAddress
 from coordwire.capture.tcp.link import TcpSegment, endpoints, read_segments, reverse_key
 from coordwire.errors import UnreadableRange
 

@@ -22,7 +22,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.framing import FrameSplitter
 from coordwire.capture.jsonlines import frame_form
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotated import rejoined
+from coordwire.capture.rotation import rejoined
 from coordwire.errors import UnreadableRange
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import HeartbeatRequest, HeartbeatResponse

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.capture.flows import CaptureCounts
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet, Readable
-from coordwire.capture.model import CaptureCounts
 from coordwire.errors import CoordwireError, Malformed, UnreadableRange
 
 from . import build

@@ -11,7 +11,7 @@ import pytest
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotated import rejoined
+from coordwire.capture.rotation import rejoined
 
 CAPTURES = Path(__file__).parent.parent / "data" / "captures"
 HEAD = 24

@@ -9,11 +9,11 @@ import pytest
 
 from coordwire import limits
 from coordwire.capture import framing
+from coordwire.capture.flows import Chunk, Closed, Event, Gap
 from coordwire.capture.formats.hexdump import HexFrame, read_frames
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter, may_be_request
-from coordwire.capture.model import Chunk, Closed, Event, Gap
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import AHEAD, BACK
 from coordwire.capture.tcp.streams import read_streams

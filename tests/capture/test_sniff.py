@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.capture.detect import sniff
-from coordwire.capture.model import Chunk
+from coordwire.capture.flows import Chunk
+from coordwire.capture.input_format import sniff
 from coordwire.capture.tcp.streams import read_streams
 
 from . import build

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import (
+from coordwire.capture.flows import (
     CaptureCounts,
     Chunk,
     Closed,
@@ -23,6 +22,7 @@ from coordwire.capture.model import (
     NetworkAddress,
     Opened,
 )
+from coordwire.capture.formats.source import Packet
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import FlowTable, reassemble
 from coordwire.capture.tcp.streams import read_streams

@@ -50,7 +50,7 @@ def frames(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("flags", "found"),
+    ("flags", "expected"),
     [
         (["--group", "payments"], ["payments"]),  # not payments-eu: one equals it
         (["--group", "paym"], ["payments-eu", "payments"]),
@@ -71,11 +71,11 @@ def frames(tmp_path: Path) -> Path:
     ],
 )
 def test_exact_values_beginnings_and_globs(
-    run: Run, frames: Path, flags: list[str], found: list[str]
+    run: Run, frames: Path, flags: list[str], expected: list[str]
 ) -> None:
     result = run("decode", "--format", "json", "--input", "frames", *flags, frames)
-    assert [form["body"]["groupId"] for form in result.forms] == found
-    assert bool(result.err) is not bool(found)
+    assert [form["body"]["groupId"] for form in result.forms] == expected
+    assert bool(result.err) is not bool(expected)
 
 
 def test_what_can_be_read_only_once(run: Run, frames: Path) -> None:
@@ -93,19 +93,19 @@ def test_what_can_be_read_only_once(run: Run, frames: Path) -> None:
 
 
 def test_the_second_reading_is_asked_for_once() -> None:
-    asked: list[tuple[str, ...]] = []
+    request: list[tuple[str, ...]] = []
 
     def find(texts: object) -> list[str]:
-        asked.append(tuple(texts))  # type: ignore[arg-type]
+        request.append(tuple(texts))  # type: ignore[arg-type]
         return ["b"]
 
     names = Names(["a", "b", "c*"], find)
     assert not names("x")
     assert names("b")
     assert names("c1")
-    assert not asked
+    assert not request
     assert [names("a1"), names("b1"), names("a2"), names("b")] == [True, False, True, True]
-    assert asked == [("a",)]
+    assert request == [("a",)]
     assert not Names(None)
     assert not Names([""])("x")
     assert Names([""])("")
@@ -132,7 +132,7 @@ def test_groups_of_a_timeline_and_of_logs(run: Run, capture: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "expected"),
     [
         (["--group", "g-rnage"], "0 of 230 frames matched; groups seen: g-range; did you mean g-range?"),
         (["--member", "nobody"], "members seen: 0x7fc98c"),
@@ -142,10 +142,10 @@ def test_groups_of_a_timeline_and_of_logs(run: Run, capture: Path, tmp_path: Pat
         (["--errors", "--api", "Produce"], "0 of 230 frames matched; APIs seen: "),
     ],
 )
-def test_decode_says_what_it_looked_at(run: Run, capture: Path, flags: list[str], said: str) -> None:
+def test_decode_says_what_it_looked_at(run: Run, capture: Path, flags: list[str], expected: str) -> None:
     result = run("decode", "--format", "json", capture, *flags)
     assert result.text == ""
-    assert said in result.err
+    assert expected in result.err
     assert f"{capture}: 0 of 230 frames matched" in result.err
 
 
@@ -249,17 +249,17 @@ def test_tls_on_a_named_port_is_refused_as_that(run: Run, tmp_path: Path) -> Non
 
 def test_tls_beside_kafka_is_noted_on_a_brokers_port_only(run: Run, tmp_path: Path) -> None:
     kafka = session(heartbeat("g"))
-    for port, noted in ((443, False), (9093, True), (19093, True)):
+    for port, is_noted in ((443, False), (9093, True), (19093, True)):
         ends = {"source": ("10.0.0.9", 5000), "destination": ("10.0.0.8", port)}
         segments = [build.tcp(flags=build.SYN, **ends), build.tcp(HELLO, seq=1, **ends)]  # type: ignore[arg-type]
         tls = [build.ethernet(build.ipv4(segment, *ends.values())) for segment in segments]
         path = tmp_path / "x.pcap"
         path.write_bytes(build.pcap([*kafka, *tls]))
-        assert ("TLS" in run("decode", "--format", "json", path).err) is noted
+        assert ("TLS" in run("decode", "--format", "json", path).err) is is_noted
 
 
 @pytest.mark.parametrize(
-    ("packets", "said"),
+    ("packets", "expected"),
     [
         ([], "the capture holds no packets"),
         (
@@ -275,13 +275,13 @@ def test_tls_beside_kafka_is_noted_on_a_brokers_port_only(run: Run, tmp_path: Pa
     ],
     ids=["empty", "no TCP", "HTTP", "unknown"],
 )
-def test_what_a_capture_holds_instead(run: Run, tmp_path: Path, packets: list[bytes], said: str) -> None:
+def test_what_a_capture_holds_instead(run: Run, tmp_path: Path, packets: list[bytes], expected: str) -> None:
     path = tmp_path / "x.pcap"
     path.write_bytes(build.pcap(packets))
     for command in ("decode", "timeline"):
         result = run(command, "--format", "json", path)
         assert (result.status, result.text) == (0, "")
-        assert said in result.err
+        assert expected in result.err
 
 
 def test_a_port_that_nobody_uses(run: Run, capture: Path) -> None:
@@ -298,7 +298,7 @@ def test_hints_at_the_right_command(run: Run, capture: Path, tmp_path: Path) -> 
     log.write_bytes(encode_batch([Record(0, value=b"v")]))
     squeezed = tmp_path / "x.pcap.gz"
     squeezed.write_bytes(gzip.compress(capture.read_bytes()))
-    for command, path, said in (
+    for command, path, message in (
         (["offsets"], capture, "coordwire timeline"),
         (["offsets"], squeezed, "a capture (pcap)"),
         (["segment", "dump"], capture, "coordwire decode"),
@@ -311,7 +311,7 @@ def test_hints_at_the_right_command(run: Run, capture: Path, tmp_path: Path) -> 
     ):
         result = run(*command, path)
         assert (result.status, result.text) == (2, ""), command
-        assert said in result.err
+        assert message in result.err
     result = run("explain", "00000001ff")
     assert "is a file" not in result.err
 
@@ -335,9 +335,9 @@ def test_a_folder_of_captures(run: Run, capture: Path, captures: Path, tmp_path:
     result = run("timeline", folder)
     forms = result.forms
     assert {form["group"] for form in forms} == {"g-range", "g-kpy-range", "logged"}
-    whole = run("timeline", capture).forms
-    mine = [form for form in forms if form["group"] == "g-range"]
-    assert _rebalances(mine) == _rebalances(whole)
+    full_output = run("timeline", capture).forms
+    group_forms = [form for form in forms if form["group"] == "g-range"]
+    assert _rebalances(group_forms) == _rebalances(full_output)
     assert forms[0]["group"] == "logged"  # the earliest
 
 

@@ -103,10 +103,10 @@ def test_defaults_are_those_of_the_classes() -> None:
 
     for entry in entries():
         for cls in entry.classes:
-            made = cls()
+            product = cls()
             for row in rows(cls):
                 if row.depth == 0:
-                    assert row.default == plain(getattr(made, row.name)), (cls, row.path)
+                    assert row.default == plain(getattr(product, row.name)), (cls, row.path)
 
 
 def test_where_an_api_is_served_and_what_it_may_answer(run: Run) -> None:
@@ -136,8 +136,8 @@ def test_messages_headers_and_data_types(run: Run) -> None:
     assert text.startswith("ConsumerProtocolSubscription, versions 0-3\n")
     assert "owned_partitions" in text
     assert "client_id" in run("api", "requestheader").text
-    one = run("api", "JoinGroupResponse").text
-    assert "JoinGroupRequest" not in one.replace("JoinGroupRequestProtocol", "")
+    item = run("api", "JoinGroupResponse").text
+    assert "JoinGroupRequest" not in item.replace("JoinGroupRequestProtocol", "")
 
 
 def test_drafts_and_records(run: Run) -> None:
@@ -154,11 +154,11 @@ def test_drafts_and_records(run: Run) -> None:
 def test_all_that_has_a_name(run: Run) -> None:
     text = run("api", "--all").text
     assert text.startswith(run("api").text)
-    listed = {form["name"] for form in json.loads(run("api", "--all", "--format", "json").out)}
-    assert {"JoinGroup", "RequestHeader", "TopicRecord", "Draft3Ping", "Kafka07Fetch"} <= listed
-    assert all(f" {name} " in text for name in listed)
-    shown = {word for entry in entries() for word in entry.messages}
-    assert shown == set(messages.__all__) - {"find_message"}
+    names = {form["name"] for form in json.loads(run("api", "--all", "--format", "json").out)}
+    assert {"JoinGroup", "RequestHeader", "TopicRecord", "Draft3Ping", "Kafka07Fetch"} <= names
+    assert all(f" {name} " in text for name in names)
+    output = {word for entry in entries() for word in entry.messages}
+    assert output == set(messages.__all__) - {"find_message"}
 
 
 def test_every_api_can_be_shown(run: Run) -> None:
@@ -183,12 +183,12 @@ def test_differences(run: Run) -> None:
 
 
 def test_differences_say_what_an_unset_field_has(run: Run) -> None:
-    def shown(name: str, old: int, new: int) -> str:
+    def changes(name: str, old: int, new: int) -> str:
         return run("api", name, "--diff", old, new).text
 
-    assert "  + topics.partitions.log_start_offset: int64 (default -1, ignorable)  " in shown("Fetch", 4, 5)
-    assert "  + group_instance_id: string (nullable, default null)  " in shown("Heartbeat", 2, 3)
-    assert "  + throttle_time_ms: int32 (ignorable)  " in shown("Heartbeat", 0, 1)
+    assert "  + topics.partitions.log_start_offset: int64 (default -1, ignorable)  " in changes("Fetch", 4, 5)
+    assert "  + group_instance_id: string (nullable, default null)  " in changes("Heartbeat", 2, 3)
+    assert "  + throttle_time_ms: int32 (ignorable)  " in changes("Heartbeat", 0, 1)
     form = json.loads(run("api", "Fetch", "--diff", "4", "5", "--format", "json").out)
     (added,) = form["messages"][0]["fields"]
     assert (added["default"], added["ignorable"]) == (-1, True)
@@ -248,7 +248,7 @@ def test_the_wire_layout_of_a_version(run: Run, monkeypatch: pytest.MonkeyPatch)
         "0 replica_directory_id UUID Log directory of the KRaft follower; zero if",
         "COMPACT_STRING UVARINT of the bytes + 1, then UTF-8; not null",
     ):
-        assert any(each.startswith(line) for each in lines), line
+        assert any(entry.startswith(line) for entry in lines), line
     assert not any(line.startswith("high_watermark") for line in lines)  # since 18
     for arguments in (["FetchRequest", "--version", "17"], ["fetchrequest", "v17"]):
         assert run("api", *arguments).out == result.out

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.cli.__main__ import COMMANDS, EXAMPLES, whole_parser
+from coordwire.cli.__main__ import COMMANDS, EXAMPLES, command_module, whole_parser
 from coordwire.cli.segment import VERBS
 from coordwire.cli.terminal import TrimmedOutput
 from tests.broker_sample import broker_sample
@@ -56,11 +56,11 @@ MOST_LINES = 3
 )
 def test_a_usage_error_is_short_and_names_what_is_near(run: Run, arguments: list[str], hint: str) -> None:
     result = run(*arguments)
-    usage, error, more = result.err.splitlines()
+    usage, error, extra = result.err.splitlines()
     assert usage.startswith("usage: coordwire ")
     assert "error: " in error
     assert hint in error
-    assert more.endswith(" --help says more")
+    assert extra.endswith(" --help says more")
     assert (result.status, result.out) == (2, b"")
 
 
@@ -72,8 +72,8 @@ COMMAND_LINES = [
 
 @pytest.mark.parametrize("command", COMMAND_LINES, ids=" ".join)
 def test_every_command_refuses_what_it_does_not_know(run: Run, command: list[str]) -> None:
-    given = {"explain": ["00"], "simulate": ["classic"], "completion": ["bash"]}.get(command[0], ["x"])
-    result = run(*command, *given, "--nonsense")
+    arguments = {"explain": ["00"], "simulate": ["classic"], "completion": ["bash"]}.get(command[0], ["x"])
+    result = run(*command, *arguments, "--nonsense")
     assert (result.status, result.out) == (2, b"")
     assert len(result.err.splitlines()) == MOST_LINES
 
@@ -156,7 +156,7 @@ def test_what_is_piped_in_needs_no_name(run: Run) -> None:
 def test_on_a_terminal_a_command_without_a_name_says_what_it_needs(command: str) -> None:
     terminal, other = pty.openpty()
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "coordwire", command],
             stdin=other,
             capture_output=True,
@@ -166,9 +166,9 @@ def test_on_a_terminal_a_command_without_a_name_says_what_it_needs(command: str)
     finally:
         os.close(terminal)
         os.close(other)
-    assert done.returncode == 2
-    assert "or a pipe to standard input" in done.stderr
-    assert len(done.stderr.splitlines()) == MOST_LINES
+    assert process.returncode == 2
+    assert "or a pipe to standard input" in process.stderr
+    assert len(process.stderr.splitlines()) == MOST_LINES
 
 
 def test_decode_reads_the_captures_of_a_folder(run: Run, tmp_path: Path) -> None:
@@ -177,16 +177,16 @@ def test_decode_reads_the_captures_of_a_folder(run: Run, tmp_path: Path) -> None
     shutil.copy(GROUP, tmp_path / "b.pcap")
     shutil.copy(GROUP, below / "without a suffix")
     (tmp_path / "notes.txt").write_text("nothing")
-    whole = run("decode", "--format", "json", tmp_path)
-    one = run("decode", "--format", "json", GROUP)
-    assert len(whole.forms) == 2 * len(one.forms)
-    assert {form["capture"] for form in whole.forms} == {
+    full_output = run("decode", "--format", "json", tmp_path)
+    item = run("decode", "--format", "json", GROUP)
+    assert len(full_output.forms) == 2 * len(item.forms)
+    assert {form["capture"] for form in full_output.forms} == {
         str(tmp_path / "b.pcap"),
         str(below / "without a suffix"),
     }
-    assert whole.status == one.status
+    assert full_output.status == item.status
     last = run("decode", "--format", "json", "--since", "-1s", tmp_path)
-    assert 0 < len(last.forms) < len(whole.forms)
+    assert 0 < len(last.forms) < len(full_output.forms)
     assert "did you mean g-kpy-range?" in run("decode", "--group", "kpy-range", tmp_path).err
 
 
@@ -206,6 +206,14 @@ def test_a_folder_without_captures_is_refused(run: Run, tmp_path: Path) -> None:
         result = run("decode", *flags, tmp_path)
         assert (result.status, result.out) == (2, b"")
         assert f"{tmp_path}: no capture in 1 file; coordwire segment dump" in result.err
-    both = run("decode", "--format", "line", tmp_path, GROUP)
-    assert both.status == 2
-    assert both.out == run("decode", "--format", "line", GROUP).out
+    result_of_both = run("decode", "--format", "line", tmp_path, GROUP)
+    assert result_of_both.status == 2
+    assert result_of_both.out == run("decode", "--format", "line", GROUP).out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_its_module(name: str) -> None:
+    assert vars(command_module(name))["__name__"] == f"coordwire.cli.{name}"
+    assert name in EXAMPLES
+    with pytest.raises(KeyError):
+        command_module("decoder")

@@ -50,9 +50,9 @@ def folder(tmp_path: Path, run: Run) -> Path:
 def complete(command: list[str], folder: Path) -> set[str]:
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
-    assert done.stderr == ""
-    return {line for line in done.stdout.splitlines() if line}
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert process.stderr == ""
+    return {line for line in process.stdout.splitlines() if line}
 
 
 def quoted(words: list[str]) -> str:
@@ -60,21 +60,22 @@ def quoted(words: list[str]) -> str:
 
 
 def test_bash(folder: Path) -> None:
+    cases = [*CASES, (["coordwire", "timeline", "--format", "=", "st"], {"story"})]
     script = ["source ./script.bash"]
-    for words, _ in CASES:
+    for words, _ in cases:
         script.append(f"COMP_WORDS=({quoted(words)}); COMP_CWORD={len(words) - 1}; COMPREPLY=(); _coordwire")
         script.append("printf '%s\\n' \"${COMPREPLY[@]}\"; echo ---")
     script.append("complete -p coordwire")
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "--norc", "-c", "\n".join(script)], cwd=folder, capture_output=True, text=True, timeout=60
     )
-    assert done.stderr == ""
-    *found, last = done.stdout.split("---\n")
+    assert process.stderr == ""
+    *results, last = process.stdout.split("---\n")
     assert last == "complete -F _coordwire coordwire\n"
-    for (words, expected), told in zip(CASES, found, strict=True):
-        assert {line for line in told.splitlines() if line} == expected, words
+    for (words, expected), response in zip(cases, results, strict=True):
+        assert {line for line in response.splitlines() if line} == expected, words
 
 
 @pytest.mark.parametrize(("words", "expected"), CASES[:-2])
@@ -98,8 +99,8 @@ def test_zsh(folder: Path, words: list[str], expected: set[str]) -> None:
 @pytest.mark.parametrize(("words", "expected"), CASES[:-2])
 def test_fish(folder: Path, words: list[str], expected: set[str]) -> None:
     script = f"source script.fish; complete -C {' '.join(words)!r}"
-    found = complete(["fish", "--no-config", "-c", script], folder)
-    assert {line.partition("\t")[0] for line in found} == expected
+    results = complete(["fish", "--no-config", "-c", script], folder)
+    assert {line.partition("\t")[0] for line in results} == expected
 
 
 # --- groups ---
@@ -149,8 +150,8 @@ def test_a_group_is_completed_from_the_capture(folder: Path, shell: str) -> None
         "complete -C 'coordwire decode frames --group pay'",
     }[shell]
     flags = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
-    found = complete([shell, *flags, "-c", script], folder)
-    assert {line.partition("\t")[0] for line in found} == {"pay-eu", "pay-us"}
+    results = complete([shell, *flags, "-c", script], folder)
+    assert {line.partition("\t")[0] for line in results} == {"pay-eu", "pay-us"}
 
 
 def test_every_option_is_there(run: Run, folder: Path) -> None:

@@ -35,9 +35,9 @@ def json(command: str) -> tuple[str, ...]:
 
 
 def squeezed(path: Path, suffix: str, folder: Path) -> Path:
-    made = folder / f"{path.name}{suffix}"
-    made.write_bytes(COMPRESS[suffix](path.read_bytes()))
-    return made
+    product = folder / f"{path.name}{suffix}"
+    product.write_bytes(COMPRESS[suffix](path.read_bytes()))
+    return product
 
 
 @every
@@ -78,17 +78,17 @@ def test_segments(run: Run, tmp_path: Path, suffix: str) -> None:
     log.parent.mkdir()
     log.write_bytes(encode_batch([Record(number, timestamp=TIME, value=b"v") for number in range(9)]))
     forms = run("segment", *json("dump"), log).forms
-    sound = run("segment", *json("verify"), log).forms
+    valid = run("segment", *json("verify"), log).forms
     path = squeezed(log, suffix, log.parent)
     log.unlink()
     for place in (path, path.parent):
         assert [form | {"file": str(log)} for form in run("segment", *json("dump"), place).forms] == forms
-        assert [form | {"file": str(log)} for form in run("segment", *json("verify"), place).forms] == sound
+        assert [form | {"file": str(log)} for form in run("segment", *json("verify"), place).forms] == valid
     assert [form | {"file": str(log)} for form in run(*json("decode"), path).forms] == forms
     assert len(run(*json("decode"), "-", stdin=path.read_bytes()).forms) == 9
-    (done,) = run("segment", "recover", path, "--out", tmp_path / "out").forms
-    assert done["file"] == str(path)
-    assert Path(done["log"]).name == log.name
+    (process,) = run("segment", "recover", path, "--out", tmp_path / "out").forms
+    assert process["file"] == str(path)
+    assert Path(process["log"]).name == log.name
     result = run("segment", "index", path)
     assert result.status == 2
     assert "decompress it first" in result.err
@@ -104,8 +104,8 @@ def test_logs_of_coordinators(run: Run, tmp_path: Path, suffix: str) -> None:
     log.unlink()
     for command, forms in plainly.items():
         for place in (path, path.parent):
-            found = run(*json(command), place).forms
-            assert [form | {"file": 0, "source": 0} for form in found] == [
+            results = run(*json(command), place).forms
+            assert [form | {"file": 0, "source": 0} for form in results] == [
                 form | {"file": 0, "source": 0} for form in forms
             ]
 

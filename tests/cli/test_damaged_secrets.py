@@ -18,7 +18,7 @@ import pytest
 import coordwire
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.redaction.withheld import is_accounted_for, withheld
+from coordwire.capture.redaction.entry_secrets import is_accounted_for, withheld
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
 from coordwire.frames import encode_request, encode_response
@@ -90,12 +90,12 @@ def test_conversations_that_once_did(seed: int) -> None:
 
 
 def test_the_search_finds_secrets_that_are_shown() -> None:
-    seen = set()
+    values = set()
     for seed in range(60):
         for name, written in outputs(conversation(seed, damages=0), show_secrets=True):
             if any(piece in written for piece in PIECES):
-                seen.add(name)
-    assert seen == {*OUTPUTS} - {"timeline", "notebook", "repr", "line"}  # these never show any
+                values.add(name)
+    assert values == {*OUTPUTS} - {"timeline", "notebook", "repr", "line"}  # these never show any
 
 
 DIGESTS = f"""
@@ -148,8 +148,8 @@ def test_answers_alone_from_the_middle_of_a_connection(run: Run) -> None:
     """A correlation id is read as a size, and the answer with the token as a Produce request."""
     for format in ("json", "tree", "hex", "line"):
         result = run("decode", "--format", format, ANSWERS_ONLY)
-        for shown in (b"S3CR3T", b"S3CR3T".hex().encode(), b"S3CR3T".hex(" ").encode()):
-            assert shown not in result.out
+        for output in (b"S3CR3T", b"S3CR3T".hex().encode(), b"S3CR3T".hex(" ").encode()):
+            assert output not in result.out
     (frame,) = (form for form in run("decode", "--format", "json", ANSWERS_ONLY).forms if form["frame"])
     assert frame["redacted"] == ["body", "client_id", "raw"]
     assert frame["withheld"] == "59 bytes withheld, which may hold a secret"
@@ -242,13 +242,15 @@ def test_the_metadata_log_under_a_damaged_name_or_id() -> None:
         for name in damaged_names:
             topic_id = UUID(bytes=id_bytes)
             part = PartitionData(partition_index=0, records=records)
-            told = FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=[part])
+            response = FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=[part])
             for version in (7, 12, 13, 17):
-                asked = FetchRequest(topics=[FetchTopic(topic="other", topic_id=topic_id)])
-                for request in (FetchRequest(), asked):
+                sent_request = FetchRequest(topics=[FetchTopic(topic="other", topic_id=topic_id)])
+                for request in (FetchRequest(), sent_request):
                     assert is_hidden(
                         encode_request(request, version=version, correlation_id=7, client_id="c"),
-                        encode_response(FetchResponse(responses=[told]), version=version, correlation_id=7),
+                        encode_response(
+                            FetchResponse(responses=[response]), version=version, correlation_id=7
+                        ),
                     )
 
 
@@ -258,11 +260,11 @@ def test_an_answer_to_who_asked_for_the_metadata_log(run: Run) -> None:
         version=0
     )
     part = PartitionData(partition_index=0, records=encode_batch([Record(value=value)], base_offset=0))
-    asked = FetchRequest(topics=[FetchTopic(topic="__cluster_metadata", partitions=[])])
-    told = FetchResponse(responses=[FetchableTopicResponse(topic="another", partitions=[part])])
+    request = FetchRequest(topics=[FetchTopic(topic="__cluster_metadata", partitions=[])])
+    response = FetchResponse(responses=[FetchableTopicResponse(topic="another", partitions=[part])])
     assert is_hidden(
-        encode_request(asked, version=7, correlation_id=7, client_id="c"),
-        encode_response(told, version=7, correlation_id=7),
+        encode_request(request, version=7, correlation_id=7, client_id="c"),
+        encode_response(response, version=7, correlation_id=7),
     )
 
 

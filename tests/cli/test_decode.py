@@ -249,8 +249,8 @@ def test_every_format_does_without_rich(
 def test_hex_covers_every_byte(run: Run) -> None:
     text = run("decode", "-", "--format", "hex", stdin=HEARTBEAT.hex().encode()).text
     assert "group_id = 'payments'" in text
-    shown = "".join(line[10:33] for line in text.splitlines() if not line.startswith("#"))
-    assert bytes.fromhex(shown) == HEARTBEAT
+    output = "".join(line[10:33] for line in text.splitlines() if not line.startswith("#"))
+    assert bytes.fromhex(output) == HEARTBEAT
 
 
 # --- deep ---
@@ -264,10 +264,10 @@ def test_deep_opens_subscriptions_and_assignments(run: Run, group: Path) -> None
     join, sync = (
         next(f for f in forms if f["api"] == api and "embedded" in f) for api in ("JoinGroup", "SyncGroup")
     )
-    inside = join["embedded"]["protocols[0].metadata"]
-    assert inside["type"] == "ConsumerProtocolSubscription"
-    assert inside["version"] == 3
-    assert inside["value"]["topics"] == ["t-group", "t-group2"]
+    content = join["embedded"]["protocols[0].metadata"]
+    assert content["type"] == "ConsumerProtocolSubscription"
+    assert content["version"] == 3
+    assert content["value"]["topics"] == ["t-group", "t-group2"]
     assert {part["type"] for part in sync["embedded"].values()} == {"ConsumerProtocolAssignment"}
     assert [form["body"] for form in forms] == [form["body"] for form in plain]
 
@@ -282,10 +282,10 @@ def test_deep_tree(run: Run, group: Path) -> None:
 
 
 def test_api_filter(run: Run, group: Path) -> None:
-    everything = run("decode", "--format", "json", group).forms
-    for wanted, keys in (("joingroup", {11}), ("11,12", {11, 12}), ("JoinGroup, Metadata", {3, 11})):
-        forms = run("decode", "--format", "json", group, "--api", wanted).forms
-        assert forms == [form for form in everything if form["apiKey"] in keys]
+    all_forms = run("decode", "--format", "json", group).forms
+    for expected, keys in (("joingroup", {11}), ("11,12", {11, 12}), ("JoinGroup, Metadata", {3, 11})):
+        forms = run("decode", "--format", "json", group, "--api", expected).forms
+        assert forms == [form for form in all_forms if form["apiKey"] in keys]
     assert len(run("decode", "--format", "json", group, "--api", "11", "--api", "14").forms) > len(
         run("decode", "--format", "json", group, "--api", "11").forms
     )
@@ -318,14 +318,14 @@ def test_group_filter_looks_into_arrays_and_keys(run: Run) -> None:
 
 
 def test_member_and_client_filters(run: Run, group: Path) -> None:
-    everything = run("decode", "--format", "json", group).forms
-    join = next(form for form in everything if form["api"] == "JoinGroup" and form["direction"] == "response")
+    all_forms = run("decode", "--format", "json", group).forms
+    join = next(form for form in all_forms if form["api"] == "JoinGroup" and form["direction"] == "response")
     member = join["body"]["memberId"]
     forms = run("decode", "--format", "json", group, "--member", member).forms
     assert join in forms
     assert all(member in json.dumps(form) for form in forms if form["direction"] == "request")
     forms = run("decode", "--format", "json", group, "--client-id", "ck-m1").forms
-    assert forms == [form for form in everything if form["clientId"] == "ck-m1"]
+    assert forms == [form for form in all_forms if form["clientId"] == "ck-m1"]
 
 
 def test_errors_filter(run: Run, group: Path) -> None:
@@ -375,19 +375,19 @@ def test_member_filter_finds_the_leader(run: Run) -> None:
     ],
 )
 def test_time_filters(run: Run, group: Path, since: str, until: str) -> None:
-    everything = run("decode", "--format", "json", group).forms
+    all_forms = run("decode", "--format", "json", group).forms
     forms = run("decode", "--format", "json", group, "--since", since, "--until", until).forms
     low, high = "2026-11-21T02:46:21.000000Z", "2026-11-21T02:46:22.500000Z"
-    assert forms == [form for form in everything if low <= form["time"] <= high]
-    assert 0 < len(forms) < len(everything)
+    assert forms == [form for form in all_forms if low <= form["time"] <= high]
+    assert 0 < len(forms) < len(all_forms)
 
 
 @pytest.mark.parametrize("apart", [True, False])
 def test_times_relative_to_the_input(run: Run, group: Path, apart: bool) -> None:
-    everything = run("decode", "--format", "json", group).forms
-    times = [datetime.fromisoformat(form["time"]) for form in everything]
+    all_forms = run("decode", "--format", "json", group).forms
+    times = [datetime.fromisoformat(form["time"]) for form in all_forms]
 
-    def found(option: str, value: str) -> list[dict[str, Any]]:
+    def matches(option: str, value: str) -> list[dict[str, Any]]:
         return run(
             "decode", "--format", "json", group, *([option, value] if apart else [f"{option}={value}"])
         ).forms
@@ -399,11 +399,11 @@ def test_times_relative_to_the_input(run: Run, group: Path, apart: bool) -> None
         ("--since", "+0.5s", [time >= times[0] + second / 2 for time in times]),
         ("--until", "+1s", [time <= times[0] + second for time in times]),
     ]
-    for option, value, wanted in cases:
-        expected = [form for form, is_in in zip(everything, wanted, strict=True) if is_in]
-        assert found(option, value) == expected
-        assert 0 < len(expected) < len(everything)
-    assert found("--since", "-10min") == everything
+    for option, value, expected_value in cases:
+        expected = [form for form, is_in in zip(all_forms, expected_value, strict=True) if is_in]
+        assert matches(option, value) == expected
+        assert 0 < len(expected) < len(all_forms)
+    assert matches("--since", "-10min") == all_forms
 
 
 def test_relative_times_need_an_input_that_can_be_read_twice(run: Run, group: Path) -> None:
@@ -434,11 +434,11 @@ def test_usage_errors(run: Run, flags: list[str]) -> None:
 
 
 def test_pipes(run: Run, group: Path) -> None:
-    one, other = (
+    item, other = (
         run("decode", "--format", "json", group),
         run("decode", "--format", "json", "-", stdin=group.read_bytes()),
     )
-    assert other.out.replace(b'"capture":"-"', b"") == one.out.replace(f'"capture":"{group}"'.encode(), b"")
+    assert other.out.replace(b'"capture":"-"', b"") == item.out.replace(f'"capture":"{group}"'.encode(), b"")
 
 
 def test_several_files_each_count_alone(run: Run, group: Path, captures: Path) -> None:
@@ -459,9 +459,9 @@ def test_what_cannot_be_opened(run: Run, tmp_path: Path, group: Path) -> None:
         assert result.status == 2
         assert words in result.err
         assert result.err.count("\n") == 1
-    both = run("decode", "--format", "json", tmp_path / "none", group)
-    assert both.status == 2
-    assert both.forms  # the other is read all the same
+    result_of_both = run("decode", "--format", "json", tmp_path / "none", group)
+    assert result_of_both.status == 2
+    assert result_of_both.forms  # the other is read all the same
     assert run("decode", "--format", "json", "-").status == 2
     assert run("decode", "--format", "json", "bad\0name").status == 2
 
@@ -493,10 +493,10 @@ def test_a_forced_format(run: Run, group: Path) -> None:
 
 
 def test_ports(run: Run, group: Path) -> None:
-    everything = run("decode", "--format", "json", group).forms
-    port = everything[0]["flow"].rpartition(":")[2]
+    all_forms = run("decode", "--format", "json", group).forms
+    port = all_forms[0]["flow"].rpartition(":")[2]
     forms = run("decode", "--format", "json", group, "--port", port).forms
-    assert 0 < len(forms) < len(everything)
+    assert 0 < len(forms) < len(all_forms)
     assert all(f":{port}" in form["flow"] for form in forms)
 
 

@@ -75,17 +75,17 @@ def test_errors_have_a_table_of_their_own(run: Run, tmp_path: Path) -> None:
 
 
 def test_stories_are_those_of_the_timeline(run: Run, tmp_path: Path) -> None:
-    told = [json.loads(line) for line in run("timeline", "--format", "json", GROUP).out.splitlines()]
+    response = [json.loads(line) for line in run("timeline", "--format", "json", GROUP).out.splitlines()]
     run("decode", "--format", "csv", "--out", tmp_path, GROUP)
     rows = {name: read(tmp_path / f"{name}.csv") for name in ("groups", "offset_commits", "lag")}
-    assert sum(map(len, rows.values())) == len(told) > 20
-    events = [line for line in told if line["event"] not in ("offsetCommitted", "lagMeasured")]
+    assert sum(map(len, rows.values())) == len(response) > 20
+    events = [line for line in response if line["event"] not in ("offsetCommitted", "lagMeasured")]
     assert [row["event"] for row in rows["groups"]] == [line["event"] for line in events]
     ended = next(row for row in rows["groups"] if row["event"] == "rebalanceEnded")
     assert json.loads(ended["members"])
     assert float(ended["length_ms"]) > 0
     assert [row["offset"] for row in rows["offset_commits"]] == [
-        str(line["offset"]) for line in told if line["event"] == "offsetCommitted"
+        str(line["offset"]) for line in response if line["event"] == "offsetCommitted"
     ]
 
 
@@ -106,10 +106,10 @@ def test_parquet_has_the_rows_and_types_of_the_pipelines_reader(run: Run, tmp_pa
     from coordwire.tables.readers.splits import Part
 
     run("decode", "--out", tmp_path, GROUP)  # parquet is the default
-    found = pyarrow.parquet.read_table(tmp_path / "frames.parquet")
+    results = pyarrow.parquet.read_table(tmp_path / "frames.parquet")
     part = Part("capture", str(GROUP), 0, 0, 0)
     names = [column.name for column in TABLES["frames"]]
-    assert found.equals(pa.Table.from_batches(read_frames(part, Options(), names)))
+    assert results.equals(pa.Table.from_batches(read_frames(part, Options(), names)))
     for table in TABLES_OF_CAPTURES:
         schema = pyarrow.parquet.read_schema(tmp_path / f"{table}.parquet")
         assert schema.remove_metadata().equals(arrow_schema(TABLES[table]))
@@ -120,13 +120,13 @@ def test_unreadable_ranges_are_in_quarantine(run: Run, tmp_path: Path) -> None:
     broken = tmp_path / "broken.pcap"
     broken.write_bytes(pcap[:20_000] + pcap[26_000:])
     lines = [json.loads(line) for line in run("decode", "--format", "json", broken).out.splitlines()]
-    bad = [line for line in lines if line["frame"] is None]
+    damaged = [line for line in lines if line["frame"] is None]
     assert run("decode", "--format", "csv", "--out", tmp_path / "t", broken).status == 1
     rows = read(tmp_path / "t" / "quarantine.csv")
     assert [(int(row["start"]), row["reason"]) for row in rows] == [
-        (line["error"]["position"], line["error"]["reason"]) for line in bad
+        (line["error"]["position"], line["error"]["reason"]) for line in damaged
     ]
-    assert bad
+    assert damaged
 
 
 def test_rotated_captures_are_read_as_one(run: Run, tmp_path: Path) -> None:
@@ -139,10 +139,10 @@ def test_rotated_captures_are_read_as_one(run: Run, tmp_path: Path) -> None:
     run("decode", "--format", "csv", "--out", tmp_path / "one", GROUP)
     later, first = sorted(tmp_path.glob("*.pcap"), reverse=True)
     run("decode", "--format", "csv", "--out", tmp_path / "two", later, first)
-    one, two = read(tmp_path / "one" / "frames.csv"), read(tmp_path / "two" / "frames.csv")
+    item, two = read(tmp_path / "one" / "frames.csv"), read(tmp_path / "two" / "frames.csv")
     assert {row.pop("capture") for row in two} == {str(first)}
-    assert {row.pop("capture") for row in one} == {str(GROUP)}
-    assert one == two
+    assert {row.pop("capture") for row in item} == {str(GROUP)}
+    assert item == two
     (tmp_path / "ring_00003_20261121022000.pcap").mkdir()
     ended = run("decode", "--format", "csv", "--out", tmp_path / "two", *sorted(tmp_path.glob("*.pcap")))
     assert ended.status == 2
@@ -173,18 +173,18 @@ def test_ours_are_replaced(run: Run, tmp_path: Path) -> None:
     assert files(tmp_path) == first | {"notes.txt": b"mine"}
 
 
-@pytest.mark.parametrize("how", ["foreign", "changed", "same size", "link", "folder"])
-def test_what_is_not_ours_is_never_overwritten(run: Run, tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("manner", ["foreign", "changed", "same size", "link", "folder"])
+def test_what_is_not_ours_is_never_overwritten(run: Run, tmp_path: Path, manner: str) -> None:
     out, target = tmp_path / "out", tmp_path / "target"
     target.write_text("theirs")
     out.mkdir()
     lag = out / "lag.csv"
-    if how in ("changed", "same size"):
+    if manner in ("changed", "same size"):
         run("decode", "--format", "csv", "--out", out, GROUP)
-        lag.write_bytes(lag.read_bytes()[:-2] + (b"\r\r" if how == "same size" else b"\r\n,\r\n"))
-    elif how == "link":
+        lag.write_bytes(lag.read_bytes()[:-2] + (b"\r\r" if manner == "same size" else b"\r\n,\r\n"))
+    elif manner == "link":
         lag.symlink_to(target)
-    elif how == "folder":
+    elif manner == "folder":
         lag.mkdir()
     else:
         lag.write_text("time,theirs")
@@ -236,15 +236,15 @@ def test_an_interrupt_leaves_nothing(run: Run, tmp_path: Path, monkeypatch: pyte
 
 
 def test_options_that_do_not_go_together(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for given, said in (
+    for arguments, message in (
         (("--format", "parquet"), "--format parquet needs --out DIR"),
         (("--format", "tree", "--out", tmp_path), "expected --format parquet or csv, got tree"),
         (("--deep", "--out", tmp_path), "--deep has no place in tables"),
         (("--fields", "api", "--out", tmp_path), "--fields chooses columns for standard output"),
     ):
-        ended = run("decode", *given, SMALL)
+        ended = run("decode", *arguments, SMALL)
         assert (ended.status, ended.out) == (2, b"")
-        assert said in ended.err
+        assert message in ended.err
     monkeypatch.setattr(tables, "find_spec", lambda name: None)
     ended = run("decode", "--format", "parquet", "--out", tmp_path / "t", SMALL)
     assert "Parquet needs pyarrow: pip install 'coordwire[arrow]' (--format csv does without)" in ended.err

@@ -47,7 +47,7 @@ PROOF = b"c=biws,r=test-only-nonce+more,p=c2VjcmV0LXByb29m"
 SECRETS = ("test-only-nonce", "c2FsdC1zZWNyZXQ", "c2VjcmV0LXByb29m", "salt-secret", "secret-proof")
 
 
-def asked(message: Message, version: int, number: int) -> bytes:
+def request_bytes(message: Message, version: int, number: int) -> bytes:
     return encode_request(message, version=version, correlation_id=number, client_id="c")
 
 
@@ -55,11 +55,11 @@ def authentication() -> bytes:
     """A SCRAM exchange as frames, one after the other."""
     return b"".join(
         (
-            asked(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 1, 1),
+            request_bytes(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 1, 1),
             encode_response(SaslHandshakeResponse(mechanisms=["x"]), version=1, correlation_id=1),
-            asked(SaslAuthenticateRequest(auth_bytes=FIRST), 2, 2),
+            request_bytes(SaslAuthenticateRequest(auth_bytes=FIRST), 2, 2),
             encode_response(SaslAuthenticateResponse(auth_bytes=CHALLENGE), version=2, correlation_id=2),
-            asked(SaslAuthenticateRequest(auth_bytes=PROOF), 2, 3),
+            request_bytes(SaslAuthenticateRequest(auth_bytes=PROOF), 2, 3),
             encode_response(
                 SaslAuthenticateResponse(error_code=58, auth_bytes=b"e=invalid-proof"),
                 version=2,
@@ -71,17 +71,17 @@ def authentication() -> bytes:
 
 def test_scram(run: Run) -> None:
     forms = run("decode", "--format", "json", "--deep", "--show-secrets", "-", stdin=authentication()).forms
-    said = [form["embedded"]["auth_bytes"] for form in forms[2:]]
-    assert [one["type"] for one in said] == [
+    message = [form["embedded"]["auth_bytes"] for form in forms[2:]]
+    assert [item["type"] for item in message] == [
         "ScramClientFirst",
         "ScramServerFirst",
         "ScramClientFinal",
         "ScramServerFinal",
     ]
-    assert said[0]["value"]["user"] == "ann"
-    assert said[1]["value"]["iterations"] == 4096
-    assert said[1]["value"]["salt"] == b"salt-secret".hex()
-    assert said[3]["value"]["error"] == "invalid-proof"
+    assert message[0]["value"]["user"] == "ann"
+    assert message[1]["value"]["iterations"] == 4096
+    assert message[1]["value"]["salt"] == b"salt-secret".hex()
+    assert message[3]["value"]["error"] == "invalid-proof"
     text = run("decode", "--deep", "--show-secrets", "--format", "tree", "-", stdin=authentication()).text
     assert "contains ScramServerFirst" in text
     assert "iterations: 4096" in text
@@ -92,15 +92,15 @@ def test_scram_is_hidden(run: Run, form: str) -> None:
     result = run("decode", "--deep", "--format", form, "-", stdin=authentication())
     assert not any(secret in result.text or secret.encode().hex() in result.text for secret in SECRETS)
     if form == "json":
-        told = [one["embedded"]["auth_bytes"] for one in result.forms[2:]]
-        assert told[0] == {"type": "ScramClientFirst", "value": None}
+        response = [item["embedded"]["auth_bytes"] for item in result.forms[2:]]
+        assert response[0] == {"type": "ScramClientFirst", "value": None}
     if form == "tree":
         assert "contains ScramClientFirst (secret, not shown)" in result.text
 
 
 def test_the_handshakes_mechanism_counts(run: Run) -> None:
     """The same bytes mean nothing under another mechanism."""
-    frames = asked(SaslHandshakeRequest(mechanism="GSSAPI"), 1, 1) + asked(
+    frames = request_bytes(SaslHandshakeRequest(mechanism="GSSAPI"), 1, 1) + request_bytes(
         SaslAuthenticateRequest(auth_bytes=FIRST), 2, 2
     )
     forms = run("decode", "--format", "json", "--deep", "--show-secrets", "-", stdin=frames).forms
@@ -110,7 +110,7 @@ def test_the_handshakes_mechanism_counts(run: Run) -> None:
 def test_a_bare_token(run: Run) -> None:
     token = b"\0ann\0test-only-nonce"
     frames = (
-        asked(SaslHandshakeRequest(mechanism="PLAIN"), 0, 1)
+        request_bytes(SaslHandshakeRequest(mechanism="PLAIN"), 0, 1)
         + encode_response(SaslHandshakeResponse(mechanisms=["PLAIN"]), version=0, correlation_id=1)
         + struct.pack(">i", len(token))
         + token
@@ -118,17 +118,17 @@ def test_a_bare_token(run: Run) -> None:
     hidden = run("decode", "--format", "json", "--deep", "-", stdin=frames)
     assert "test-only-nonce" not in hidden.text
     assert hidden.forms[2]["embedded"] == {"token": {"type": "PlainCredentials", "value": None}}
-    shown = run("decode", "--format", "json", "--deep", "--show-secrets", "-", stdin=frames).forms[2][
+    output = run("decode", "--format", "json", "--deep", "--show-secrets", "-", stdin=frames).forms[2][
         "embedded"
     ]["token"]
-    assert shown["value"] == {"user": "ann", "password": "test-only-nonce", "authzid": ""}
+    assert output["value"] == {"user": "ann", "password": "test-only-nonce", "authzid": ""}
 
 
 def test_user_data_inside_a_subscription(run: Run) -> None:
     data = CooperativeStickyAssignorUserData(generation=41).encode(version=0)
     metadata = b"\0\3" + ConsumerProtocolSubscription(topics=["t"], user_data=data).encode(version=3)
     offer = JoinGroupRequestProtocol(name="cooperative-sticky", metadata=metadata)
-    frame = asked(JoinGroupRequest(group_id="g", protocol_type="consumer", protocols=[offer]), 9, 1)
+    frame = request_bytes(JoinGroupRequest(group_id="g", protocol_type="consumer", protocols=[offer]), 9, 1)
     (form,) = run("decode", "--format", "json", "--deep", "-", stdin=frame).forms
     assert list(form["embedded"]) == ["protocols[0].metadata", "protocols[0].metadata.user_data"]
     assert form["embedded"]["protocols[0].metadata.user_data"] == {
@@ -216,11 +216,11 @@ def fetched(records: bytes, **topic: object) -> FetchResponse:
 
 
 def test_record_sets_of_the_metadata_log() -> None:
-    sound = encode_batch([metadata(TopicRecord(name="t"), 2), metadata(OPEN, 4)], base_offset=0)
+    valid = encode_batch([metadata(TopicRecord(name="t"), 2), metadata(OPEN, 4)], base_offset=0)
     secret = encode_batch([metadata(SCRAM, 11)], base_offset=0)
     path = ["responses[0].partitions[0].records"]
     for topic in ({"topic": "__cluster_metadata"}, {"topic_id": UUID(int=1)}):
-        assert secret_fields.find(fetched(sound, **topic)) == []
+        assert secret_fields.find(fetched(valid, **topic)) == []
         assert secret_fields.find(fetched(secret, **topic)) == path
         assert secret_fields.find(fetched(secret[:-1], **topic)) == path
         assert secret_fields.find(fetched(b"junk" * 30, **topic)) == path
@@ -231,7 +231,7 @@ def test_record_sets_of_the_metadata_log() -> None:
 def test_a_fetched_secret_is_hidden(run: Run) -> None:
     secret = encode_batch([metadata(CONFIG, 4)], base_offset=0)
     answer = fetched(secret, topic="__cluster_metadata")
-    frames = asked(FetchRequest(), 12, 1) + encode_response(answer, version=12, correlation_id=1)
+    frames = request_bytes(FetchRequest(), 12, 1) + encode_response(answer, version=12, correlation_id=1)
     for form in ("json", "tree", "hex"):
         for flags in ([], ["--deep"]):
             result = run("decode", "--format", form, *flags, "-", stdin=frames)
@@ -246,7 +246,7 @@ def test_a_refused_fetch_hides_its_bytes(run: Run) -> None:
     wire = encode_response(fetched(secret, topic="__cluster_metadata"), version=11, correlation_id=1)
     body = wire[4:-3]
     asks = FetchRequest(topics=[FetchTopic(topic="__cluster_metadata")])
-    frames = asked(asks, 11, 1) + len(body).to_bytes(4, "big") + body
+    frames = request_bytes(asks, 11, 1) + len(body).to_bytes(4, "big") + body
     for form in ("json", "tree", "hex"):
         result = run("decode", "--deep", "--format", form, "-", stdin=frames)
         assert result.status == 1

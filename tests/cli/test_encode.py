@@ -67,9 +67,9 @@ CHANGES: list[tuple[Change, str]] = [
     ("change", "words"), CHANGES, ids=lambda value: value[:40] if isinstance(value, str) else ""
 )
 def test_a_bad_line_says_where_and_why(run: Run, change: Change, words: str) -> None:
-    bad = json.loads(json.dumps(FORM))
-    change(bad)
-    result = encode(run, FORM, bad, FORM)
+    damaged = json.loads(json.dumps(FORM))
+    change(damaged)
+    result = encode(run, FORM, damaged, FORM)
     assert result.status == 1
     assert result.text == 2 * (FRAME.hex() + "\n")  # the others are written
     assert result.err.startswith(f"coordwire: line 2: {words}")

@@ -149,22 +149,22 @@ def exchanges() -> list[tuple[Message, int, Message]]:
 def frames() -> list[tuple[bytes, bytes]]:
     return [
         (
-            encode_request(asked, version=version, correlation_id=number, client_id=EVIL),
-            encode_response(told, version=version, correlation_id=number),
+            encode_request(request, version=version, correlation_id=number, client_id=EVIL),
+            encode_response(response, version=version, correlation_id=number),
         )
-        for number, (asked, version, told) in enumerate(exchanges(), 70_000)
+        for number, (request, version, response) in enumerate(exchanges(), 70_000)
     ]
 
 
 def capture() -> bytes:
     """The exchanges in one TCP connection."""
     packets = [build.packet(flags=build.SYN), build.packet(back=True, ack=1, flags=build.SYN | build.ACK)]
-    sent, told = 1, 1
+    sent, reply = 1, 1
     for request, response in frames():
-        packets.append(build.packet(request, seq=sent, ack=told))
+        packets.append(build.packet(request, seq=sent, ack=reply))
         sent += len(request)
-        packets.append(build.packet(response, back=True, seq=told, ack=sent))
-        told += len(response)
+        packets.append(build.packet(response, back=True, seq=reply, ack=sent))
+        reply += len(response)
     return build.pcap(packets)
 
 
@@ -200,15 +200,15 @@ def command(*lines: tuple[str, ...], **environment: str) -> subprocess.Completed
 
 
 def commands(path: Path, log: Path) -> list[tuple[str, ...]]:
-    asked, _ = frames()[1]
+    request, _ = frames()[1]
     reading = [
-        ("decode", "--format", form, *more, str(path))
+        ("decode", "--format", form, *extra, str(path))
         for form in ("tree", "json", "hex")
-        for more in ((), ("--deep",), ("--strict", "--show-secrets"))
+        for extra in ((), ("--deep",), ("--strict", "--show-secrets"))
     ]
     return [
         *reading,
-        ("explain", asked.hex()),
+        ("explain", request.hex()),
         ("timeline", "--format", "story", str(path)),
         ("timeline", "--format", "json", str(path)),
         ("offsets", "--format", "table", str(log)),

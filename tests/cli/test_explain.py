@@ -61,13 +61,13 @@ def test_a_response_alone_names_the_option_that_reads_it(run: Run) -> None:
 
 
 def test_a_packet(run: Run) -> None:
-    asked, answer = build.packet(REQUEST), build.packet(RESPONSE, back=True)
-    result = run("explain", asked.hex(), answer.hex())
+    request, answer = build.packet(REQUEST), build.packet(RESPONSE, back=True)
+    result = run("explain", request.hex(), answer.hex())
     assert result.status == 0
     assert "10.0.0.2:9092 > 10.0.0.1:53412  frame 2: Heartbeat v4 response" in result.text
     assert run("explain", answer.hex(), "--response-to", "heartbeat", "--version", "4").status == 0
-    dump = "".join(f"{at:04x}  {asked[at : at + 16].hex(' ')}\n" for at in range(0, len(asked), 16))
-    for text in (asked.hex(), dump):
+    dump = "".join(f"{at:04x}  {request[at : at + 16].hex(' ')}\n" for at in range(0, len(request), 16))
+    for text in (request.hex(), dump):
         result = run("decode", "--format", "line", "-", stdin=text.encode())
         assert "→ Heartbeat v4" in result.text
     empty = run("explain", build.packet(flags=build.SYN).hex())

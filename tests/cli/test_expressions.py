@@ -49,7 +49,7 @@ TOPIC_ID = UUID(int=77)
 
 def commit(topic: str, *partitions: int) -> OffsetCommitRequestTopic:
     return OffsetCommitRequestTopic(
-        name=topic, partitions=[OffsetCommitRequestPartition(partition_index=one) for one in partitions]
+        name=topic, partitions=[OffsetCommitRequestPartition(partition_index=item) for item in partitions]
     )
 
 
@@ -196,26 +196,30 @@ def test_what_an_expression_means(run: Run, expression: str, frames: list[int]) 
 
 def test_times_and_durations(run: Run, captures: Path) -> None:
     path = captures / "confluent__rdmock__group-range.pcap"
-    whole = run("decode", path, "--format", "json").forms
+    full_output = run("decode", path, "--format", "json").forms
 
     def frames(expression: str) -> list[int]:
         return [
             form["frame"] for form in run("decode", path, "--format", "json", "--filter", expression).forms
         ]
 
-    slow = [form["frame"] for form in whole if form.get("latencyMs", 0) > 100]
+    slow = [form["frame"] for form in full_output if form.get("latencyMs", 0) > 100]
     assert frames("latency > 100ms") == frames("latency > 0.1s") == frames("latency > 100000us") == slow
     assert slow
     assert frames("latencyMs > 100") == slow
-    early = [form["frame"] for form in whole if form["time"] and form["time"] < "2026-11-21T02:46:21"]
+    early = [form["frame"] for form in full_output if form["time"] and form["time"] < "2026-11-21T02:46:21"]
     assert frames('time < "2026-11-21T02:46:21"') == frames('time < "02:46:21"') == early
-    assert 0 < len(early) < len(whole)
-    refused = [form["frame"] for form in whole if form["error"]]
+    assert 0 < len(early) < len(full_output)
+    refused = [form["frame"] for form in full_output if form["error"]]
     assert frames("refused") == refused
-    claimed = [form["frame"] for form in whole if form["error"] and "claimed" in form["error"]["reason"]]
+    claimed = [
+        form["frame"] for form in full_output if form["error"] and "claimed" in form["error"]["reason"]
+    ]
     assert frames('error.reason contains "claimed"') == claimed
     assert 0 < len(claimed) < len(refused)
-    assert frames("deviations.reason and not refused") == [f["frame"] for f in whole if "deviations" in f]
+    assert frames("deviations.reason and not refused") == [
+        f["frame"] for f in full_output if "deviations" in f
+    ]
 
 
 def test_unreadable_ranges_are_judged_by_what_is_known(run: Run, captures: Path, tmp_path: Path) -> None:
@@ -290,26 +294,26 @@ def test_what_is_wrong_is_pointed_at(run: Run, expression: str, reason: str, mar
     if not expression:
         assert run("decode", "-", "--filter", "", stdin=FRAMES).status == 2
         return
-    told, place = refused(run, expression)
-    assert reason in told
+    response, place = refused(run, expression)
+    assert reason in response
     assert place == marked
 
 
 def test_an_error_far_out_and_beside_wide_signs_is_still_pointed_at() -> None:
     long = " or ".join(["frame == 1"] * 200) + " or frme"
-    with pytest.raises(FilterError) as caught:
+    with pytest.raises(FilterError) as error_info:
         parse(long + " frame")
-    _, line, carets = caught.value.pointed(long + " frame").splitlines()
+    _, line, carets = error_info.value.pointed(long + " frame").splitlines()
     assert len(line) < 110
     assert line[carets.index("^") :] == "frame"
     wide = 'clientId == "日本" x'
-    with pytest.raises(FilterError) as caught:
+    with pytest.raises(FilterError) as error_info:
         parse(wide)
-    assert caught.value.pointed(wide).splitlines()[2] == "  " + " " * (len(wide) - 1 + 2) + "^"
+    assert error_info.value.pointed(wide).splitlines()[2] == "  " + " " * (len(wide) - 1 + 2) + "^"
     evil = 'clientId == "\x1b[2J" x'
-    with pytest.raises(FilterError) as caught:
+    with pytest.raises(FilterError) as error_info:
         parse(evil)
-    assert "\x1b" not in caught.value.pointed(evil)
+    assert "\x1b" not in error_info.value.pointed(evil)
 
 
 def test_length_and_depth_are_bounded() -> None:
@@ -324,7 +328,7 @@ def test_every_field_has_a_word_in_the_help(run: Run) -> None:
     help = run("decode", "--help").text
     for name, field in FIELDS.items():
         assert re.search(rf"\b{name}\b", help)
-        assert field.about
+        assert field.summary
 
 
 # --- patterns ---
@@ -388,10 +392,10 @@ def test_patterns_search_as_re_does() -> None:
 )
 def test_a_wrong_regular_expression_is_refused_with_its_place(text: str, position: int, reason: str) -> None:
     before = 'clientId =~ "'
-    with pytest.raises(FilterError) as caught:
+    with pytest.raises(FilterError) as error_info:
         condition(f'{before}{text}"')
-    assert caught.value.reason == f"in the regular expression: {reason}"
-    assert caught.value.start == len(before) + position
+    assert error_info.value.reason == f"in the regular expression: {reason}"
+    assert error_info.value.start == len(before) + position
 
 
 @pytest.mark.parametrize("text", ["(){1000}", "(((){1000}){1000}){4}", "((){1000}){1000}" * 50])
@@ -427,8 +431,8 @@ def test_filters_do_not_see_secrets(run: Run) -> None:
     assert matched(run, f'{value} == "compact"', data) == [3]
     assert matched(run, "body.authBytes", data) == []
     assert matched(run, "body.authBytes == null and apiKey == 36", data) == [1]
-    told = run(
+    response = run(
         "decode", "-", "--input", "frames", "--show-secrets", "--format", "json", "--filter",
         f'{value} == "{secret}" or body.authBytes', stdin=data,
     )  # fmt: skip
-    assert [form["frame"] for form in told.forms] == [1, 3]
+    assert [form["frame"] for form in response.forms] == [1, 3]

@@ -17,7 +17,7 @@ import pytest
 from coordwire import explain
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.redaction.withheld import withheld
+from coordwire.capture.redaction.entry_secrets import withheld
 from coordwire.cli.encode import encode_line
 from coordwire.cli.message_lines import Inside, MessageLines
 from coordwire.cli.record_sets import layouts
@@ -81,10 +81,10 @@ def records(n: int) -> bytes:
 def members(n: int) -> bytes:
     """Members with a subscription each."""
     metadata = b"\0\1" + ConsumerProtocolSubscription(topics=["t"], user_data=b"").encode(version=1)
-    found = [DescribedGroupMember(member_id=f"m{index}", member_metadata=metadata) for index in range(n)]
-    group = DescribedGroup(group_id="g", protocol_type="consumer", protocol_data="range", members=found)
-    asked = encode_request(DescribeGroupsRequest(groups=["g"]), version=5, correlation_id=1)
-    return asked + encode_response(DescribeGroupsResponse(groups=[group]), version=5, correlation_id=1)
+    results = [DescribedGroupMember(member_id=f"m{index}", member_metadata=metadata) for index in range(n)]
+    group = DescribedGroup(group_id="g", protocol_type="consumer", protocol_data="range", members=results)
+    request = encode_request(DescribeGroupsRequest(groups=["g"]), version=5, correlation_id=1)
+    return request + encode_response(DescribeGroupsResponse(groups=[group]), version=5, correlation_id=1)
 
 
 def elements(n: int) -> bytes:
@@ -105,8 +105,8 @@ def tags(n: int) -> bytes:
 
 def configs(n: int) -> bytes:
     """Half of them secret."""
-    found = [CreatableTopicConfig(name=("a", "password")[index % 2], value="v") for index in range(n)]
-    message = CreateTopicsRequest(topics=[CreatableTopic(name="t", configs=found)])
+    results = [CreatableTopicConfig(name=("a", "password")[index % 2], value="v") for index in range(n)]
+    message = CreateTopicsRequest(topics=[CreatableTopic(name="t", configs=results)])
     return encode_request(message, version=5, correlation_id=1)
 
 
@@ -118,8 +118,8 @@ def cut(n: int) -> bytes:
 
 def orphans(n: int) -> bytes:
     """Answers without requests."""
-    told = encode_response(JoinGroupResponse(member_id="m"), version=9, correlation_id=0x7F00_0000)
-    return encode_request(ApiVersionsRequest(), version=0, correlation_id=1) + told * (n // 20)
+    response = encode_response(JoinGroupResponse(member_id="m"), version=9, correlation_id=0x7F00_0000)
+    return encode_request(ApiVersionsRequest(), version=0, correlation_id=1) + response * (n // 20)
 
 
 SHAPES = [record_sets, records, members, elements, names, tags, configs, cut, orphans]
@@ -153,9 +153,9 @@ def test_what_is_embedded_is_found_at_once(make: Make) -> None:
         assert isinstance(entry, FrameEntry)
         assert entry.message is not None
         assert entry.body_version is not None
-        inside: dict[str, Inside] = {**open_embedded(entry.message)}
-        inside |= layouts(entry.message, show_secrets=False)
-        deque(MessageLines(entry.message, entry.body_version, set(), 100, None, inside).lines(), 0)
+        content: dict[str, Inside] = {**open_embedded(entry.message)}
+        content |= layouts(entry.message, show_secrets=False)
+        deque(MessageLines(entry.message, entry.body_version, set(), 100, None, content).lines(), 0)
 
     assert_linear(make, laid_out, n=600)
 
@@ -249,8 +249,8 @@ def test_json_forms_of_messages() -> None:
     def tagged(n: int) -> HeartbeatRequest:
         return HeartbeatRequest(group_id="g", member_id="m", tags={100 + tag: b"x" for tag in range(n)})
 
-    def there_and_back(one: HeartbeatRequest) -> None:
-        assert from_json(HeartbeatRequest, to_json(one, version=4), version=4) == one
+    def there_and_back(request: HeartbeatRequest) -> None:
+        assert from_json(HeartbeatRequest, to_json(request, version=4), version=4) == request
 
     assert_linear(tagged, there_and_back, n=2000)
     form = to_json(message, version=4)
@@ -293,8 +293,8 @@ def test_refused_frames_are_judged_at_the_cost_of_a_decode() -> None:
     """Frames that only a strict reading refuses are read once more."""
 
     def trailing(n: int) -> FrameEntry:
-        asked = DescribeGroupsRequest(groups=["g"] * n)
-        body = encode_request(asked, version=0, correlation_id=1)[4:] + b"\7"
+        request = DescribeGroupsRequest(groups=["g"] * n)
+        body = encode_request(request, version=0, correlation_id=1)[4:] + b"\7"
         entries = Capture(io.BytesIO(struct.pack(">i", len(body)) + body), "", input="frames", strict=True)
         (entry,) = entries.entries()
         assert isinstance(entry, FrameEntry)
@@ -308,11 +308,11 @@ def commits(n: int) -> bytes:
     parts = [
         OffsetCommitRequestPartition(partition_index=index, committed_offset=index) for index in range(n)
     ]
-    done = [OffsetCommitResponsePartition(partition_index=index) for index in range(n)]
-    asked = OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="t", partitions=parts)])
-    told = OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", partitions=done)])
-    return encode_request(asked, version=8, correlation_id=1) + encode_response(
-        told, version=8, correlation_id=1
+    process = [OffsetCommitResponsePartition(partition_index=index) for index in range(n)]
+    request = OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="t", partitions=parts)])
+    response = OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", partitions=process)])
+    return encode_request(request, version=8, correlation_id=1) + encode_response(
+        response, version=8, correlation_id=1
     )
 
 
@@ -344,7 +344,7 @@ def test_offsets(run: Run, tmp_path: Path, flags: tuple[str, ...]) -> None:
     path.parent.mkdir()
 
     def write(n: int) -> int:
-        found = [
+        results = [
             Record(
                 offset=index,
                 key=b"\0\1"
@@ -353,7 +353,7 @@ def test_offsets(run: Run, tmp_path: Path, flags: tuple[str, ...]) -> None:
             )
             for index in range(n)
         ]
-        path.write_bytes(encode_batch(found, base_offset=0))
+        path.write_bytes(encode_batch(results, base_offset=0))
         return n
 
     assert_linear(write, lambda _: run("offsets", *flags, path), n=SIZE)

@@ -46,17 +46,17 @@ class Parser(HTMLParser):
         self.open: list[tuple[str, str | None]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if len(given) < len(attrs):
+        arguments = dict(attrs)
+        if len(arguments) < len(attrs):
             self.page.wrong.append(f"an attribute twice: {attrs}")
         if tag not in VOID:
-            self.open.append((tag, given.get("class")))
-        if "id" in given:
-            self.page.ids.append(str(given["id"]))
+            self.open.append((tag, arguments.get("class")))
+        if "id" in arguments:
+            self.page.ids.append(str(arguments["id"]))
         if tag == "a":
-            self.page.links.append(str(given["href"]))
-        if "src" in given or tag == "link":
-            self.page.loads.append(str(given.get("src") or given.get("href")))
+            self.page.links.append(str(arguments["href"]))
+        if "src" in arguments or tag == "link":
+            self.page.loads.append(str(arguments.get("src") or arguments.get("href")))
 
     def handle_endtag(self, tag: str) -> None:
         if not self.open or self.open[-1][0] != tag:
@@ -77,15 +77,15 @@ def site() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def parsed(site: dict[str, str]) -> dict[str, Parsed]:
-    found = {}
+    results = {}
     for name, text in site.items():
         if name.endswith(".html"):
             parser = Parser()
             parser.feed(text)
             parser.close()
-            parser.page.wrong += [f"<{left}> is not closed" for left, _ in parser.open]
-            found[name] = parser.page
-    return found
+            parser.page.wrong += [f"<{remaining}> is not closed" for remaining, _ in parser.open]
+            results[name] = parser.page
+    return results
 
 
 def pages() -> Iterator[PageEntry]:
@@ -127,8 +127,8 @@ def test_every_field_is_told_of(parsed: dict[str, Parsed]) -> None:
                 assert anchor(cls, row.path) in page.ids
                 assert " ".join(row.doc.replace("`", "").split()) in text, (cls, row.path)
         if entry.api_key is not None:
-            for said in FACTS[entry.api_key].changes.values():
-                assert " ".join(said.replace("`", "").split()) in text
+            for message in FACTS[entry.api_key].changes.values():
+                assert " ".join(message.replace("`", "").split()) in text
 
 
 def test_every_version_has_its_layout() -> None:
@@ -169,25 +169,25 @@ def test_what_an_api_may_answer_and_where_it_is_served(site: dict[str, str]) -> 
 
 def test_annotated_bytes_are_the_frames_own(parsed: dict[str, Parsed]) -> None:
     for entry in pages():
-        shown = b""
+        output = b""
         for sample in samples(entry):
             assert all(span.sort not in ("refused", "rest") for span in sample.spans), sample.title
             spans = [(sample.start + span.position, span.length) for span in sample.spans]
             assert spans[0][0] == 0
             assert all(at + length == after for (at, length), (after, _) in pairwise(spans))
             assert sum(spans[-1]) == len(sample.data)
-            shown += sample.data
-        assert bytes.fromhex(parsed[file_of(entry)].hex) == shown
+            output += sample.data
+        assert bytes.fromhex(parsed[file_of(entry)].hex) == output
 
 
 def test_captured_frames_are_real_and_hold_no_secrets() -> None:
     keys = {facts.name: key for key, facts in FACTS.items()}
     for name, (version, _, _, request, response) in captured().items():
-        asked = read_request(request)
+        sent_request = read_request(request)
         answered = read_response(response, keys[name], version)
-        assert (asked.api_name, asked.api_version) == (name, version)
-        assert asked.correlation_id == answered.correlation_id
-        assert request.endswith(asked.message.encode(version=version))
+        assert (sent_request.api_name, sent_request.api_version) == (name, version)
+        assert sent_request.correlation_id == answered.correlation_id
+        assert request.endswith(sent_request.message.encode(version=version))
         assert response.endswith(answered.message.encode(version=version))
     assert "SaslAuthenticate" not in captured()
     assert not {f"{name}Request" for name in captured()} & {
@@ -197,8 +197,8 @@ def test_captured_frames_are_real_and_hold_no_secrets() -> None:
 
 def test_what_nobody_captured_says_so(site: dict[str, str]) -> None:
     for entry in pages():
-        made = "captured nowhere" in site[file_of(entry)]
-        assert made != (entry.group == API and entry.name in captured()), entry.name
+        product = "captured nowhere" in site[file_of(entry)]
+        assert product != (entry.group == API and entry.name in captured()), entry.name
 
 
 def test_texts_are_escaped() -> None:

@@ -113,12 +113,12 @@ def secret_exchanges() -> list[tuple[Message, int, Message]]:
     topic = CreatableTopic(name="t", configs=[config(CreatableTopicConfig, "x.secret")])
     plain = SaslAuthenticateRequest(auth_bytes=b"\0u\0" + SECRET)
     scram = SaslAuthenticateRequest(auth_bytes=b"n,,n=u,r=" + SECRET)
-    told = SaslAuthenticateResponse(auth_bytes=SECRET, session_lifetime_ms=3_600_000)
+    response = SaslAuthenticateResponse(auth_bytes=SECRET, session_lifetime_ms=3_600_000)
     envelope = EnvelopeRequest(
         request_data=b"\0\x24\0\2" + SECRET, request_principal=b"p", client_host_address=b"\1\2\3\4"
     )
     return [
-        (plain, 0, told), (scram, 1, told), (plain, 2, told),
+        (plain, 0, response), (scram, 1, response), (plain, 2, response),
         (AlterUserScramCredentialsRequest(upsertions=[upsertion]), 0, AlterUserScramCredentialsResponse()),
         (RenewDelegationTokenRequest(hmac=SECRET), 0, RenewDelegationTokenResponse()),
         (RenewDelegationTokenRequest(hmac=SECRET), 2, RenewDelegationTokenResponse()),
@@ -166,15 +166,15 @@ def damaged(frame: bytes, draw: random.Random, *, request: bool) -> bytes:
 def conversation(seed: int) -> bytes:
     draw = random.Random(seed)
     frames = []
-    for number, (asked, version, told) in enumerate(secret_exchanges()):
+    for number, (sent_request, version, response) in enumerate(secret_exchanges()):
         if draw.random() < 0.5:
             continue
-        answer = encode_response(told, version=version, correlation_id=number)
+        answer = encode_response(response, version=version, correlation_id=number)
         if draw.random() < 0.15:  # as if it answered something else
             other, other_version = draw.choice(OTHERS)
             frames += [encode_request(other, version=other_version, correlation_id=number), answer]
             continue
-        request = encode_request(asked, version=version, correlation_id=number, client_id="c")
+        request = encode_request(sent_request, version=version, correlation_id=number, client_id="c")
         if draw.random() < 0.7:
             frames.append(damaged(request, draw, request=True))
         frames.append(damaged(answer, draw, request=False))
@@ -202,8 +202,8 @@ def test_no_damage_shows_a_secret(run: Run, seed: int) -> None:
     for flags in (*FLAGS, *(COLUMNS if seed % 6 == 0 else ())):
         result = run("decode", "--input", "frames", *flags, "-", stdin=data)
         written = result.out + result.err.encode()
-        found = [part for part in PARTS if part in written]
-        assert not found, (flags, written[max(written.find(found[0]) - 300, 0) :][:400])
+        results = [part for part in PARTS if part in written]
+        assert not results, (flags, written[max(written.find(results[0]) - 300, 0) :][:400])
 
 
 def test_the_search_finds_what_is_shown(run: Run) -> None:
@@ -217,11 +217,13 @@ def test_answers_without_their_requests_are_withheld(run: Run, change: Callable[
     """Whatever they are: an answer without a secret reads as one that has one, and the other way round."""
     broker = MetadataResponseBroker(node_id=1, host="host-1", port=9092)
     answers: list[tuple[Message, int]] = [(MetadataResponse(brokers=[broker]), 9)]
-    answers += [(told, version) for _, version, told in secret_exchanges() if told != type(told)()]
-    asked = encode_request(ApiVersionsRequest(), version=0, correlation_id=1)
+    answers += [
+        (response, version) for _, version, response in secret_exchanges() if response != type(response)()
+    ]
+    request = encode_request(ApiVersionsRequest(), version=0, correlation_id=1)
     for message, version in answers:
         body = change(encode_response(message, version=version, correlation_id=0x7F00_0001)[4:])
-        result = run("decode", "--format", "json", "--input", "frames", "-", stdin=asked + framed(body))
+        result = run("decode", "--format", "json", "--input", "frames", "-", stdin=request + framed(body))
         form = result.forms[1]
         assert form["redacted"] == ["raw"]
         assert form["withheld"] == f"{len(body)} bytes withheld, which may hold a secret"
@@ -230,10 +232,10 @@ def test_answers_without_their_requests_are_withheld(run: Run, change: Callable[
 
 @pytest.mark.parametrize("answer", [HeartbeatResponse(error_code=27), HeartbeatResponse()])
 def test_an_answer_that_is_too_short_for_a_secret_is_shown(run: Run, answer: Message) -> None:
-    asked = encode_request(ApiVersionsRequest(), version=0, correlation_id=1)
-    told = encode_response(answer, version=4, correlation_id=0x7F00_0001)
-    result = run("decode", "--format", "json", "--input", "frames", "-", stdin=asked + told)
-    assert result.forms[1]["raw"] == told[4:].hex()
+    request = encode_request(ApiVersionsRequest(), version=0, correlation_id=1)
+    response = encode_response(answer, version=4, correlation_id=0x7F00_0001)
+    result = run("decode", "--format", "json", "--input", "frames", "-", stdin=request + response)
+    assert result.forms[1]["raw"] == response[4:].hex()
     assert "withheld" not in result.forms[1]
 
 

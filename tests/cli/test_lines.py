@@ -40,17 +40,17 @@ def conversation() -> bytes:
         (SyncGroupRequest(group_id="payments"), 5, SyncGroupResponse(), 5),
     ]
     packets = [build.packet(flags=build.SYN, seq=99)]
-    there, back = 100, 500
-    for number, (asked, version, told, answered) in enumerate(exchanges):
-        request = encode_request(asked, version=version, correlation_id=number, client_id='=cmd,"x"')
-        body = told.encode(version=answered)
-        response = encode_response(told, version=answered, correlation_id=number)
+    position, back = 100, 500
+    for number, (sent_request, version, reply, answered) in enumerate(exchanges):
+        request = encode_request(sent_request, version=version, correlation_id=number, client_id='=cmd,"x"')
+        body = reply.encode(version=answered)
+        response = encode_response(reply, version=answered, correlation_id=number)
         if answered != version:  # a broker that doesn't know the version answers in version 0
             response = (4 + len(body)).to_bytes(4, "big") + number.to_bytes(4, "big") + body
-        packets.append(build.packet(request, seq=there, ack=back))
-        packets.append(build.packet(response, back=True, seq=back, ack=there + len(request)))
-        there, back = there + len(request), back + len(response)
-    return build.pcap([(10**9 + index * 5_000_000, one) for index, one in enumerate(packets)])
+        packets.append(build.packet(request, seq=position, ack=back))
+        packets.append(build.packet(response, back=True, seq=back, ack=position + len(request)))
+        position, back = position + len(request), back + len(response)
+    return build.pcap([(10**9 + index * 5_000_000, item) for index, item in enumerate(packets)])
 
 
 def test_a_frame_is_a_line_with_all_that_is_looked_for(run: Run) -> None:
@@ -141,20 +141,22 @@ def test_csv_has_names_and_quotes(run: Run, group: Path) -> None:
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["api", "clientId"]
     assert rows[1] == ["ApiVersions", '=cmd,"x"']
-    whole = list(csv.DictReader(io.StringIO(run("decode", group, "--format", "csv").text)))
+    full_output = list(csv.DictReader(io.StringIO(run("decode", group, "--format", "csv").text)))
     forms = run("decode", group, "--format", "json").forms
-    assert [(row["time"], row["packet"], row["api"]) for row in whole] == [
+    assert [(row["time"], row["packet"], row["api"]) for row in full_output] == [
         (form["time"], str(form["packet"]), form["api"]) for form in forms
     ]
 
 
 def test_several_values_are_joined_and_structs_are_json(run: Run, group: Path) -> None:
-    only = ("--filter", 'api == "JoinGroup" and direction == "request"')
+    filter_flags = ("--filter", 'api == "JoinGroup" and direction == "request"')
     fields = "body.protocols[].name,body.protocols,body.protocols[0]"
-    names, whole, first = run("decode", group, *only, "--fields", fields).text.splitlines()[0].split("\t")
+    names, full_output, first = (
+        run("decode", group, *filter_flags, "--fields", fields).text.splitlines()[0].split("\t")
+    )
     assert names == "range,roundrobin"
     assert first.startswith('{"name":"range","metadata":"')
-    assert whole.startswith(first + ',{"name":"roundrobin",')
+    assert full_output.startswith(first + ',{"name":"roundrobin",')
 
 
 def test_fields_go_with_columns_only(run: Run, group: Path) -> None:
@@ -171,7 +173,7 @@ def test_fields_go_with_columns_only(run: Run, group: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "inside", "outside"),
+    ("text", "overlapping", "apart"),
     [
         ("5", [(5, 5), (1, 9)], [(4, 4), (6, 9)]),
         ("5-7,9", [(5, 5), (7, 8), (9, 9), (1, 5)], [(8, 8), (10, 11), (1, 4)]),
@@ -180,18 +182,20 @@ def test_fields_go_with_columns_only(run: Run, group: Path) -> None:
         ("1-10,2-3", [(9, 9)], [(11, 11)]),
     ],
 )
-def test_ranges(text: str, inside: list[tuple[int, int]], outside: list[tuple[int, int]]) -> None:
+def test_ranges(text: str, overlapping: list[tuple[int, int]], apart: list[tuple[int, int]]) -> None:
     ranges = PacketRanges(text)
-    assert all(ranges.overlap(*one) for one in inside)
-    assert not any(ranges.overlap(*one) for one in outside)
+    assert all(ranges.overlap(*item) for item in overlapping)
+    assert not any(ranges.overlap(*item) for item in apart)
 
 
 def test_packets_select_frames_that_lie_in_them(run: Run, group: Path) -> None:
-    whole = run("decode", group, "--format", "json").forms
-    found = run("decode", group, "--format", "json", "--packets", "30-60,100").forms
-    wanted = {*range(30, 61), 100}
-    assert found == [form for form in whole if wanted & set(range(form["firstPacket"], form["packet"] + 1))]
-    assert 10 < len(found) < len(whole)
+    full_output = run("decode", group, "--format", "json").forms
+    results = run("decode", group, "--format", "json", "--packets", "30-60,100").forms
+    expected = {*range(30, 61), 100}
+    assert results == [
+        form for form in full_output if expected & set(range(form["firstPacket"], form["packet"] + 1))
+    ]
+    assert 10 < len(results) < len(full_output)
 
 
 @pytest.mark.parametrize("text", ["", "0", "5-3", "a", "1,,2", "-", "1-2-3", "1.5"])

@@ -31,22 +31,22 @@ while :; do sleep 0.05; done
 
 def packets(*numbers: int) -> list[bytes]:
     """A heartbeat each."""
-    made, at = [], 1
+    product, at = [], 1
     for number in range(1, max(numbers) + 1):
         request = HeartbeatRequest(group_id=f"g{number}", generation_id=1, member_id="m")
         frame = encode_request(request, version=4, correlation_id=number)
         if number in numbers:
-            made.append(build.packet(frame, seq=at, ack=1))
+            product.append(build.packet(frame, seq=at, ack=1))
         at += len(frame)
-    return made
+    return product
 
 
 def write_halves(folder: Path) -> None:
     """A capture in two files: with a frame each, the first with the connection's beginning."""
-    whole = build.pcap([build.packet(flags=build.SYN), *packets(1, 2)])
+    full_output = build.pcap([build.packet(flags=build.SYN), *packets(1, 2)])
     middle = len(build.pcap([build.packet(flags=build.SYN), *packets(1)]))
-    (folder / "first").write_bytes(whole[:middle])
-    (folder / "second").write_bytes(whole[middle:])
+    (folder / "first").write_bytes(full_output[:middle])
+    (folder / "second").write_bytes(full_output[middle:])
 
 
 @pytest.fixture
@@ -94,14 +94,14 @@ def test_frames_come_as_they_are_captured_and_an_interrupt_ends_it(
     assert first.count(b"\n") == 1
     assert b'"groupId":"g1"' in first
     process.send_signal(signal.SIGINT)
-    rest, err = process.communicate(timeout=60)
+    remainder, err = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert b'"groupId":"g2"' in rest
+    assert b'"groupId":"g2"' in remainder
     assert b"eth7: 3 packets, 2 frames; Kafka in 1 of 1 connections" in err
     assert b"3 packets were dropped" in err
-    said = (folder / "arguments").read_text()
-    assert f"{program} {options}" in said
-    assert "tcp port 9092" in said
+    message = (folder / "arguments").read_text()
+    assert f"{program} {options}" in message
+    assert "tcp port 9092" in message
 
 
 def test_a_timeline_of_it(folder: Path) -> None:
@@ -115,8 +115,8 @@ def test_a_timeline_of_it(folder: Path) -> None:
     assert b'"group":"g-kpy-range"' in out
 
 
-@pytest.mark.parametrize("how", ["a closed pipe", "SIGTERM"])
-def test_a_program_does_not_outlive_the_command(folder: Path, how: str) -> None:
+@pytest.mark.parametrize("manner", ["a closed pipe", "SIGTERM"])
+def test_a_program_does_not_outlive_the_command(folder: Path, manner: str) -> None:
     nap = "do sleep 0.05; done"
     wait = f"while [ ! -e {{folder}}/closed ]; {nap}; cat {{folder}}/second; while :; {nap}"
     install(folder, "dumpcap", f"#!/bin/sh\necho $$ > {{folder}}/pid; cat {{folder}}/first; {wait}\n")
@@ -124,34 +124,34 @@ def test_a_program_does_not_outlive_the_command(folder: Path, how: str) -> None:
     process = start(folder, "decode", "-i", "eth7", "--format", "json")
     assert process.stdout is not None
     process.stdout.read(10)
-    if how == "SIGTERM":
+    if manner == "SIGTERM":
         process.terminate()
     else:
         process.stdout.close()
         (folder / "closed").touch()
     _, err = process.communicate(timeout=60)
-    assert process.returncode == (128 + signal.SIGTERM if how == "SIGTERM" else 0), err
+    assert process.returncode == (128 + signal.SIGTERM if manner == "SIGTERM" else 0), err
     number = int((folder / "pid").read_text())
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
 
 
 @pytest.mark.parametrize(
-    ("said", "hint"),
+    ("expected", "hint"),
     [
         ("tcpdump: eth7: You don't have permission to capture on that device", True),
         ("tcpdump: eth7: No such device exists", False),
     ],
 )
 def test_a_program_that_fails_is_repeated(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, said: str, hint: bool
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, expected: str, hint: bool
 ) -> None:
-    install(folder, "tcpdump", f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
+    install(folder, "tcpdump", f'#!/bin/sh\necho "{expected}" >&2\nexit 1\n')
     monkeypatch.setenv("PATH", str(folder))
     for command in ("decode", "timeline"):
         result = run(command, "-i", "eth7")
         assert (result.status, result.text) == (2, "")
-        assert said in result.err
+        assert expected in result.err
         assert ("capturing needs rights" in result.err) is hint
 
 

@@ -58,10 +58,10 @@ def limited(
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
-    given = None if stdin is None else stdin.read_bytes()
+    given_arguments = None if stdin is None else stdin.read_bytes()
     return subprocess.run(
         [sys.executable, "-m", "coordwire.cli", *arguments],
-        input=given,
+        input=given_arguments,
         capture_output=True,
         preexec_fn=limit,
         timeout=300,

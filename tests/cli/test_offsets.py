@@ -35,9 +35,9 @@ def segment(folder: Path, data: bytes) -> Path:
 def test_every_record_is_a_line_in_kafkas_json_form(run: Run, broker: Path) -> None:
     result = run("offsets", broker / "__consumer_offsets-7")
     assert (result.status, result.err) == (0, "")
-    told = of_log("consumer_offsets")
+    response = of_log("consumer_offsets")
     assert [(form["key"], form["value"]) for form in result.forms] == [
-        (one["key"], one["value"]) for one in told
+        (item["key"], item["value"]) for item in response
     ]
     assert {form["logPartition"] for form in result.forms} == {7}
     commit_v1 = result.forms[3]
@@ -53,8 +53,8 @@ def test_the_table_tells_of_every_record(run: Run, broker: Path) -> None:
     assert "topic-2-1003  → 1700000000004" in result.text
     assert "generation 1003" in result.text
     assert result.text.count("removed") == sum(
-        one["value"] is None for one in of_log("consumer_offsets") + of_log("transaction_state")
-    ) + sum(one["value"] is None for one in of_log("share_group_state"))
+        item["value"] is None for item in of_log("consumer_offsets") + of_log("transaction_state")
+    ) + sum(item["value"] is None for item in of_log("share_group_state"))
 
 
 def test_a_narrow_terminal_gets_lines_within_its_width(
@@ -82,22 +82,22 @@ def test_a_wide_terminal_gets_columns(run: Run, tmp_path: Path, monkeypatch: pyt
 
 
 def test_every_record_is_told_at_every_width(run: Run, broker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = set()
+    message = set()
     for columns in (40, 80, 120, 200):
         monkeypatch.setenv("COLUMNS", str(columns))
         lines = run("offsets", "--format", "table", broker).text.splitlines()
         assert max(map(len, lines)) <= columns
-        said.add(sum(line.count("removed") for line in lines))
-    assert len(said) == 1
+        message.add(sum(line.count("removed") for line in lines))
+    assert len(message) == 1
 
 
 def test_the_log_named_is_chosen_in_a_directory_and_forced_on_a_segment(run: Run, broker: Path) -> None:
-    chosen = run("offsets", "--log", "consumer_offsets", broker)
-    assert (chosen.status, chosen.err) == (0, "")
-    assert chosen.forms == run("offsets", broker / "__consumer_offsets-7").forms
+    selected = run("offsets", "--log", "consumer_offsets", broker)
+    assert (selected.status, selected.err) == (0, "")
+    assert selected.forms == run("offsets", broker / "__consumer_offsets-7").forms
     moved = broker / "old"
     (broker / "__consumer_offsets-7").rename(moved)
-    assert len(run("offsets", "--log", "consumer_offsets", moved).forms) == len(chosen.forms)
+    assert len(run("offsets", "--log", "consumer_offsets", moved).forms) == len(selected.forms)
     none = run("offsets", "--log", "consumer_offsets", broker)
     assert (none.status, none.out) == (2, b"")
     assert "no segments of __consumer_offsets there" in none.err
@@ -107,16 +107,16 @@ def test_the_log_named_is_chosen_in_a_directory_and_forced_on_a_segment(run: Run
 
 def test_credentials_are_not_shown_unasked(run: Run, broker: Path) -> None:
     log = broker / "__cluster_metadata-0"
-    told = next(one["value"] for one in of_log("metadata") if one["type"] == 11)
+    response = next(item["value"] for item in of_log("metadata") if item["type"] == 11)
     (hidden,) = (form for form in run("offsets", log).forms if form["type"] == 11)
     assert hidden["redacted"] == ["value.salt", "value.stored_key", "value.server_key"]
-    assert hidden["value"] == told | {"salt": None, "storedKey": None, "serverKey": None}
-    (shown,) = (form for form in run("offsets", "--show-secrets", log).forms if form["type"] == 11)
-    assert shown["value"] == told
-    assert "redacted" not in shown
+    assert hidden["value"] == response | {"salt": None, "storedKey": None, "serverKey": None}
+    (output,) = (form for form in run("offsets", "--show-secrets", log).forms if form["type"] == 11)
+    assert output["value"] == response
+    assert "redacted" not in output
     hidden_table = run("offsets", "--format", "table", log).text
     shown_table = run("offsets", "--format", "table", "--show-secrets", log).text
-    key = base64.b64decode(told["storedKey"]).hex()
+    key = base64.b64decode(response["storedKey"]).hex()
     assert "stored_key: (secret, not shown)" in hidden_table
     assert key in shown_table
     assert key not in hidden_table.partition("user scram credential")[2].partition("\n20")[0]
@@ -141,8 +141,8 @@ def test_unknown_bytes_are_shown_where_they_hide_nothing(
     else:
         assert (form["valueRaw"], form["redacted"]) == (None, ["valueRaw"])
         assert b"later".hex() not in table
-    (told,) = run("offsets", "--show-secrets", path).forms
-    assert bytes.fromhex(told["valueRaw"]).endswith(b"later")
+    (response,) = run("offsets", "--show-secrets", path).forms
+    assert bytes.fromhex(response["valueRaw"]).endswith(b"later")
 
 
 def test_filters(run: Run, tmp_path: Path) -> None:

@@ -106,6 +106,6 @@ def test_it_needs_neither_spark_nor_arrow(disk: Path) -> None:
         "import sys; sys.modules['pyarrow'] = sys.modules['pyspark'] = None\n"
         f"from coordwire.cli.__main__ import main; sys.exit(main(['offsets', '--lag', {str(disk)!r}]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == 4
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert len(process.stdout.splitlines()) == 4

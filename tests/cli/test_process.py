@@ -51,15 +51,15 @@ def test_a_full_disk_is_told() -> None:
     if not full.exists():
         return
     with full.open("wb") as out:
-        done = subprocess.run(
+        process = subprocess.run(
             [*COMMAND, "decode", "--format", "json", str(GROUP)],
             stdout=out,
             stderr=subprocess.PIPE,
             text=True,
         )
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "space" in done.stderr
+    assert process.returncode == 2
+    assert process.stderr.count("\n") == 1
+    assert "space" in process.stderr
 
 
 def test_an_interrupt_is_quiet() -> None:
@@ -83,8 +83,8 @@ def test_an_interrupt_is_quiet() -> None:
 def test_starting_imports_little() -> None:
     script = "from coordwire.cli.__main__ import main; main(['decode', '--format', 'json', '/dev/null'])"
     code = f"import sys; {script}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    loaded = done.stdout.split()
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    loaded = process.stdout.split()
     assert "coordwire.cli.decode" in loaded
     for name in (
         "rich",
@@ -100,9 +100,9 @@ def test_a_system_without_locks_writes_no_tables(tmp_path: Path) -> None:
     run = "from coordwire.cli.__main__ import main; sys.exit(main(sys.argv[1:]))"
     script = f"import sys; sys.modules['fcntl'] = None; {run}"  # as on Windows
     command = [sys.executable, "-c", script]
-    done = subprocess.run([*command, "pipeline", str(GROUP), "--out", str(tmp_path)], capture_output=True)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"coordwire: this needs Python's module fcntl, which this system lacks\n"
+    process = subprocess.run([*command, "pipeline", str(GROUP), "--out", str(tmp_path)], capture_output=True)
+    assert (process.returncode, process.stdout) == (2, b"")
+    assert process.stderr == b"coordwire: this needs Python's module fcntl, which this system lacks\n"
     assert b"JoinGroup" in subprocess.run([*command, "decode", str(GROUP)], capture_output=True).stdout
 
 
@@ -110,8 +110,8 @@ def test_colours_on_a_terminal() -> None:
     """Under `script`, which gives it a terminal."""
     pytest.importorskip("rich", reason="rich isn't installed")
     line = " ".join([*COMMAND, "decode", str(GROUP)])
-    done = subprocess.run(
+    process = subprocess.run(
         ["script", "-qec", line, "/dev/null"], capture_output=True, stdin=subprocess.DEVNULL
     )
-    assert b"\x1b[" in done.stdout
-    assert "→ ".encode() in done.stdout
+    assert b"\x1b[" in process.stdout
+    assert "→ ".encode() in process.stdout

@@ -91,29 +91,29 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_on_a_terminal_and_in_pipes(name: str, tmp_path: Path) -> None:
-    shown = run(*commands(tmp_path / "shown")[name])
-    assert shown.status == 0
-    assert " %" in shown.terminal
-    assert shown.terminal.endswith(progress.ERASE)
-    assert "\x1b" not in shown.out
+    output = run(*commands(tmp_path / "shown")[name])
+    assert output.status == 0
+    assert " %" in output.terminal
+    assert output.terminal.endswith(progress.ERASE)
+    assert "\x1b" not in output.out
     piped = run(*commands(tmp_path / "piped")[name], err=False)
     assert (piped.status, piped.err) == (0, "")
-    assert piped.out.replace("piped", "shown") == shown.out
+    assert piped.out.replace("piped", "shown") == output.out
 
 
 @pytest.mark.parametrize(
-    ("name", "seen"),
+    ("name", "is_seen"),
     [("timeline", False), ("decode", False), ("decode --out", True), ("segment verify", True),
      ("segment dump", False), ("offsets", False), ("offsets --latest", True)],
 )  # fmt: skip
-def test_where_the_output_is_on_the_terminal_too(name: str, seen: bool, tmp_path: Path) -> None:
+def test_where_the_output_is_on_the_terminal_too(name: str, is_seen: bool, tmp_path: Path) -> None:
     arguments = commands(tmp_path)[name]
     if name == "timeline":
         arguments = [*arguments, "--format", "json"]
-    shown = run(*arguments, out=True)
-    assert (" %" in shown.terminal) == seen
-    before, erased, output = shown.terminal.rpartition(progress.ERASE)
-    assert bool(erased) == seen
+    plain_output = run(*arguments, out=True)
+    assert (" %" in plain_output.terminal) == is_seen
+    before, erased, output = plain_output.terminal.rpartition(progress.ERASE)
+    assert bool(erased) == is_seen
     assert " %" not in output
     lines = [line for line in before.split(progress.ERASE) if line]
     assert all("\n" not in line for line in lines if " %" in line)
@@ -121,10 +121,10 @@ def test_where_the_output_is_on_the_terminal_too(name: str, seen: bool, tmp_path
 
 def test_a_story_is_told_after_its_progress() -> None:
     pytest.importorskip("rich", reason="rich isn't installed: pip install 'coordwire[cli]'")
-    shown = run("timeline", "--format", "story", CAPTURE, out=True)
-    _, erased, story = shown.terminal.rpartition(progress.ERASE)
+    output = run("timeline", "--format", "story", CAPTURE, out=True)
+    _, erased, story = output.terminal.rpartition(progress.ERASE)
     assert erased
-    assert " %" in shown.terminal
+    assert " %" in output.terminal
     assert story.lstrip().startswith(str(CAPTURE)[:40])
     assert "no member is left" in story
 
@@ -132,18 +132,18 @@ def test_a_story_is_told_after_its_progress() -> None:
 def test_tables_of_the_local_engine(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
     arguments = ["pipeline", "--engine", "local", "--workers", "1", "--no-report", CAPTURE, "--out"]
-    shown = run(*arguments, tmp_path / "shown", out=True)
-    assert shown.status == 0
-    assert "1 of 1 task" in shown.terminal
-    assert "task" not in shown.terminal.rpartition(progress.ERASE)[2]
+    output = run(*arguments, tmp_path / "shown", out=True)
+    assert output.status == 0
+    assert "1 of 1 task" in output.terminal
+    assert "task" not in output.terminal.rpartition(progress.ERASE)[2]
     assert run(*arguments, tmp_path / "piped", err=False).err == ""
 
 
 def test_notes_come_on_a_line_of_their_own(tmp_path: Path) -> None:
     short = tmp_path / "short.pcap"
     short.write_bytes(CAPTURE.read_bytes()[:-7])
-    shown = run("timeline", short, tmp_path / "none.pcap")
-    notes = [line for line in shown.terminal.split("\r\n") if "coordwire: " in line]
+    output = run("timeline", short, tmp_path / "none.pcap")
+    notes = [line for line in output.terminal.split("\r\n") if "coordwire: " in line]
     assert len(notes) >= 2
     assert all(progress.ERASE in note or note.startswith("coordwire: ") for note in notes)
     assert all("%" not in note.rpartition(progress.ERASE)[2] for note in notes)
@@ -170,8 +170,8 @@ def test_nothing_within_the_first_second(monkeypatch: pytest.MonkeyPatch) -> Non
     progress.report("capture.pcap", 1, 10)
     assert written == []
     now[0] += 1.01
-    for done in range(2, 5):
-        progress.report("capture.pcap", done, 10)
+    for process in range(2, 5):
+        progress.report("capture.pcap", process, 10)
     progress.end()
     progress.report("capture.pcap", 9, 10)
     assert "".join(written) == f"{progress.ERASE}capture.pcap  20 %{progress.ERASE}"

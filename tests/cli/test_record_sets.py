@@ -27,7 +27,7 @@ from coordwire.messages import (
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.records import ControlType, Record, control_record, encode_batch
-from coordwire.records.legacy.kafka_07 import encode_messages
+from coordwire.records.kafka_07 import encode_messages
 
 from .conftest import Run
 
@@ -59,8 +59,8 @@ def deep(run: Run, data: bytes) -> list[Any]:
     assert form["body"]["topicData"][0]["partitionData"][0]["records"] == base64.b64encode(data).decode()
     opened = form["embedded"][PATH]
     assert (opened["type"], opened["version"]) == ("RecordSet", None)
-    found: list[Any] = opened["value"]["batches"]
-    return found
+    results: list[Any] = opened["value"]["batches"]
+    return results
 
 
 def test_batches_and_records(run: Run) -> None:
@@ -82,21 +82,23 @@ def test_batches_and_records(run: Run) -> None:
 
 
 def test_a_bad_batch_and_a_cut_one(run: Run) -> None:
-    bad = BATCH[:-1] + b"\xff"
-    first, second, third = deep(run, bad + BATCH + BATCH[:50])
+    damaged = BATCH[:-1] + b"\xff"
+    first, second, third = deep(run, damaged + BATCH + BATCH[:50])
     assert first["error"]["reason"].startswith("the CRC-32C is")
-    assert (first["error"]["position"], first["error"]["length"]) == (0, len(bad))
-    assert second["position"] == len(bad)
+    assert (first["error"]["position"], first["error"]["length"]) == (0, len(damaged))
+    assert second["position"] == len(damaged)
     assert third == {"incomplete": {"position": 2 * len(BATCH), "length": 50}}
 
 
 def test_what_is_too_much_is_left_out_and_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_sets, "MOST_BYTES", 300)
     many = encode_batch([Record(value=b"x" * 68)] * 4)
-    cut, rest = deep(run, many + BATCH)
+    cut, remainder = deep(run, many + BATCH)
     assert (cut["count"], len(cut["records"])) == (4, 3)
-    assert rest["error"]["reason"] == "more than 300 bytes of records in one frame: the others are left out"
-    assert rest["error"]["length"] == len(BATCH)
+    assert (
+        remainder["error"]["reason"] == "more than 300 bytes of records in one frame: the others are left out"
+    )
+    assert remainder["error"]["length"] == len(BATCH)
     (bomb,) = deep(run, encode_batch([Record(value=bytes(5000))], codec="gzip"))
     assert "more than 300" in bomb["error"]["reason"]
 
@@ -104,10 +106,10 @@ def test_what_is_too_much_is_left_out_and_said(run: Run, monkeypatch: pytest.Mon
 def test_batches_that_decompress_in_vain_use_up_the_room(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_sets, "MOST_BYTES", 4000)
     bomb = encode_batch([Record(value=bytes(5000))], codec="gzip")
-    *bad, rest = deep(run, 8 * bomb)
-    assert ["more than 4000" in one["error"]["reason"] for one in bad] == [True] * 5
-    assert rest["error"]["length"] == 3 * len(bomb)
-    assert rest["error"]["reason"].startswith("more than 4,000 bytes of records")
+    *damaged, remainder = deep(run, 8 * bomb)
+    assert ["more than 4000" in item["error"]["reason"] for item in damaged] == [True] * 5
+    assert remainder["error"]["length"] == 3 * len(bomb)
+    assert remainder["error"]["reason"].startswith("more than 4,000 bytes of records")
 
 
 def test_without_a_codec(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,15 +117,15 @@ def test_without_a_codec(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         raise CodecUnavailable("gzip needs a library")
 
     monkeypatch.setattr("coordwire.records.batch.decompress", missing)
-    (told,) = deep(run, BATCH)
-    assert told == {"error": {"position": 0, "length": len(BATCH), "reason": "gzip needs a library"}}
+    (response,) = deep(run, BATCH)
+    assert response == {"error": {"position": 0, "length": len(BATCH), "reason": "gzip needs a library"}}
 
 
 def test_for_people(run: Run) -> None:
-    more = encode_batch(
+    extra = encode_batch(
         [Record(key=b"k", value=b"x" * 500)] * 30, timestamp_type="LogAppendTime", max_timestamp=9
     )
-    data = produced(BATCH + MARKER + more + encode_batch([Record()], magic=1)[:-1] + b"")
+    data = produced(BATCH + MARKER + extra + encode_batch([Record()], magic=1)[:-1] + b"")
     text = run("decode", "-", "--deep", "--input", "frames", "--format", "tree", stdin=data).text
     assert "offsets 7-9  3 records, gzip, producer 4/1, sequence 0" in text
     assert '7  2025-10-09 08:53:20.000  "key" → "wört"  {"trace": "1", "empty": null}' in text
@@ -140,8 +142,8 @@ def fetched(topic: str, *records: Record) -> bytes:
     """A Fetch and its answer, with a batch of these records and a marker after it."""
     partition = fetch.PartitionData(records=encode_batch(records) + MARKER)
     answer = FetchResponse(responses=[fetch.FetchableTopicResponse(topic=topic, partitions=[partition])])
-    asked = encode_request(FetchRequest(), version=12, correlation_id=1)
-    return asked + encode_response(answer, version=12, correlation_id=1)
+    request = encode_request(FetchRequest(), version=12, correlation_id=1)
+    return request + encode_response(answer, version=12, correlation_id=1)
 
 
 def logged(log: Log, number: int, value: Message, key: Message | None = None, version: int = 0) -> Record:
@@ -180,8 +182,8 @@ def test_secrets_of_the_metadata_log_stay_hidden(run: Run) -> None:
             assert base64.b64encode(secret).decode() not in text
             assert secret.hex() not in text
             assert secret.decode() not in text
-    shown = run("decode", "--format", "json", "-", "--deep", "--show-secrets", stdin=frames).text
-    assert base64.b64encode(b"test-only-salt").decode() in shown
+    output = run("decode", "--format", "json", "-", "--deep", "--show-secrets", stdin=frames).text
+    assert base64.b64encode(b"test-only-salt").decode() in output
 
 
 def test_kafka_07(run: Run) -> None:

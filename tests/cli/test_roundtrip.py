@@ -57,31 +57,31 @@ def test_bodies_of_sound_frames_say_their_bytes(run: Run, captures: Path) -> Non
 
 def test_hex_and_frames_are_read_again(run: Run, captures: Path) -> None:
     lines = run("decode", "--format", "json", captures / "aio__tansu__txn.pcap").out
-    kept = ("api", "apiVersion", "correlationId", "direction", "body", "error", "clientId", "size")
-    want = [{key: form[key] for key in kept} for form in map(json.loads, lines.splitlines())]
+    fields = ("api", "apiVersion", "correlationId", "direction", "body", "error", "clientId", "size")
+    want = [{key: form[key] for key in fields} for form in map(json.loads, lines.splitlines())]
     for to in ("hex", "frames"):
         data = run("encode", "--to", to, "-", stdin=lines).out
-        again = run("decode", "--format", "json", "-", stdin=data)
-        assert again.status == 0
-        assert [{key: form[key] for key in kept} for form in again.forms] == want
+        second_run = run("decode", "--format", "json", "-", stdin=data)
+        assert second_run.status == 0
+        assert [{key: form[key] for key in fields} for form in second_run.forms] == want
 
 
 def test_a_tagged_default_written_out_comes_back(run: Run) -> None:
     """Valid, though we would leave it away: an ApiVersions answer whose finalized features' epoch is -1."""
-    asked = encode_request(
+    request = encode_request(
         ApiVersionsRequest(client_software_name="x", client_software_version="1"),
         version=3,
         correlation_id=1,
         client_id="c",
     )
-    told = encode_response(ApiVersionsResponse(api_keys=[]), version=3, correlation_id=1)
-    assert told.endswith(b"\0")  # no tagged fields
-    body = told[4:-1] + bytes.fromhex("01 01 08 ffffffffffffffff")
+    response = encode_response(ApiVersionsResponse(api_keys=[]), version=3, correlation_id=1)
+    assert response.endswith(b"\0")  # no tagged fields
+    body = response[4:-1] + bytes.fromhex("01 01 08 ffffffffffffffff")
     longer = SIZE(len(body)) + body
-    lines = run("decode", "--format", "json", "-", "--input", "frames", stdin=asked + longer)
+    lines = run("decode", "--format", "json", "-", "--input", "frames", stdin=request + longer)
     assert lines.status == 0
     assert lines.forms[1]["raw"] == body.hex()
-    assert run("encode", "-", stdin=lines.out).text.split() == [asked.hex(), longer.hex()]
+    assert run("encode", "-", stdin=lines.out).text.split() == [request.hex(), longer.hex()]
 
 
 def test_half_a_tagged_struct_comes_back(run: Run) -> None:
@@ -89,15 +89,15 @@ def test_half_a_tagged_struct_comes_back(run: Run) -> None:
     part = FetchableTopicResponse(
         topic="t", partitions=[PartitionData(diverging_epoch=EpochEndOffset(epoch=1))]
     )
-    asked = encode_request(FetchRequest(), version=12, correlation_id=0x11110001, client_id="c")
-    told = encode_response(FetchResponse(responses=[part]), version=12, correlation_id=0x11110001)
-    at = told.index(bytes.fromhex("00000001 ffffffffffffffff"))
-    body = told[4:at] + b"\xff\xff\xff"
+    request = encode_request(FetchRequest(), version=12, correlation_id=0x11110001, client_id="c")
+    response = encode_response(FetchResponse(responses=[part]), version=12, correlation_id=0x11110001)
+    at = response.index(bytes.fromhex("00000001 ffffffffffffffff"))
+    body = response[4:at] + b"\xff\xff\xff"
     frame = SIZE(len(body)) + body
     lines = run(
         "decode", "--format", "json", "-", "--show-secrets", "--input", "hex",
-        stdin=f"{asked.hex()}\n{frame.hex()}".encode(),
+        stdin=f"{request.hex()}\n{frame.hex()}".encode(),
     )  # fmt: skip
     assert lines.status == 1
     assert "diverging_epoch" in lines.forms[1]["error"]["path"]
-    assert run("encode", "-", stdin=lines.out).text.split() == [asked.hex(), frame.hex()]
+    assert run("encode", "-", stdin=lines.out).text.split() == [request.hex(), frame.hex()]

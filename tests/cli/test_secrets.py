@@ -66,18 +66,18 @@ def leaks(result: Result) -> bool:
 
 def strings(value: Any) -> list[bytes]:
     if isinstance(value, dict):
-        return [part for inside in value.values() for part in strings(inside)]
+        return [part for content in value.values() for part in strings(content)]
     if isinstance(value, list):
-        return [part for inside in value for part in strings(inside)]
+        return [part for content in value for part in strings(content)]
     if not isinstance(value, str):
         return []
-    found = [value.encode()]
+    results = [value.encode()]
     for decode in (base64.b64decode, bytes.fromhex):
         try:
-            found.append(decode(value))
+            results.append(decode(value))
         except ValueError:
             continue
-    return found
+    return results
 
 
 def request(message: Message, version: int) -> bytes:
@@ -94,10 +94,10 @@ def test_a_captured_password_stays_hidden(run: Run, captures: Path, form: str) -
     hidden = run("decode", path, "--format", form)
     assert hidden.status == 0
     assert not leaks(hidden)
-    shown = run("decode", path, "--format", form, "--show-secrets")
+    output = run("decode", path, "--format", form, "--show-secrets")
     if form == "json":
-        assert leaks(shown)  # so that the search above means something
-        assert "redacted" not in shown.text
+        assert leaks(output)  # so that the search above means something
+        assert "redacted" not in output.text
         redacted = [form for form in hidden.forms if "redacted" in form]
         assert {form["api"] for form in redacted} == {"SaslAuthenticate"}
         assert all(form["body"]["authBytes"] is None for form in redacted)
@@ -164,8 +164,8 @@ def test_every_kind_of_secret(run: Run, frame: bytes, form: str) -> None:
         assert back.out == b""
         assert back.err.startswith("coordwire: line 1: redacted: ")
         assert result.forms[0]["redacted"][0] in back.err
-        whole = run("decode", "--format", "json", "-", "--show-secrets", stdin=hexed(frame))
-        assert run("encode", "-", stdin=whole.out).text.strip() == frame.hex()
+        full_output = run("decode", "--format", "json", "-", "--show-secrets", stdin=hexed(frame))
+        assert run("encode", "-", stdin=full_output.out).text.strip() == frame.hex()
 
 
 def test_configs_that_are_no_secret_stay(run: Run) -> None:
@@ -195,9 +195,9 @@ def test_secrets_of_answers(run: Run, form: str) -> None:
             )
         ]
     )
-    asked = request(DescribeConfigsRequest(resources=[]), 4)
-    told = encode_response(answer, version=4, correlation_id=1)
-    result = run("decode", "-", "--format", form, stdin=hexed(asked, told))
+    sent_request = request(DescribeConfigsRequest(resources=[]), 4)
+    response = encode_response(answer, version=4, correlation_id=1)
+    result = run("decode", "-", "--format", form, stdin=hexed(sent_request, response))
     assert result.status == 0
     assert not leaks(result)
     assert "compact" in result.text or form in ("line", "csv")
@@ -210,9 +210,9 @@ def test_secrets_of_answers(run: Run, form: str) -> None:
         "hex",
         stdin=hexed(request(ApiVersionsRequest(), 0))
         + b"\n"
-        + told[:4].hex().encode()
+        + response[:4].hex().encode()
         + b"00000099"
-        + told[8:].hex().encode(),
+        + response[8:].hex().encode(),
     )
     assert orphan.status == 1
     assert not leaks(orphan)  # without its request, and still it reads as what it is
@@ -235,8 +235,8 @@ def test_a_refused_frame_hides_its_bytes(run: Run, form: str, spoil: Callable[[b
     if form == "json":
         assert "raw" in result.forms[0]["redacted"]
         assert "raw" not in result.forms[0]
-        shown = run("decode", "--format", "json", "-", "--show-secrets", stdin=hexed(frame)).forms[0]
-        assert shown["raw"] == body.hex()
+        output = run("decode", "--format", "json", "-", "--show-secrets", stdin=hexed(frame)).forms[0]
+        assert output["raw"] == body.hex()
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -274,12 +274,12 @@ def test_unknown_apis(run: Run, form: str) -> None:
 
 
 def test_empty_secrets_can_be_encoded_again(run: Run) -> None:
-    asked = request(SaslAuthenticateRequest(auth_bytes=b""), 2)
-    told = encode_response(
+    sent_request = request(SaslAuthenticateRequest(auth_bytes=b""), 2)
+    response = encode_response(
         SaslAuthenticateResponse(error_message=None, auth_bytes=b""), version=2, correlation_id=1
     )
-    lines = run("decode", "--format", "json", "-", stdin=hexed(asked, told)).out
-    assert run("encode", "-", stdin=lines).text.split() == [asked.hex(), told.hex()]
+    lines = run("decode", "--format", "json", "-", stdin=hexed(sent_request, response)).out
+    assert run("encode", "-", stdin=lines).text.split() == [sent_request.hex(), response.hex()]
 
 
 def test_the_table_names_fields_that_exist() -> None:
@@ -295,14 +295,14 @@ def test_no_field_named_like_a_secret_is_forgotten() -> None:
     words = ("auth_bytes", "hmac", "salt", "password", "request_data", "response_data")
 
     def walk(cls: Any, path: str) -> list[str]:
-        found = []
+        results = []
         for field in cls._layout_.fields:
-            here = f"{path}{field.name}{'[]' if field.array else ''}"
+            place = f"{path}{field.name}{'[]' if field.array else ''}"
             if field.struct:
-                found += walk(field.struct, f"{here}.")
+                results += walk(field.struct, f"{place}.")
             elif any(word in field.name for word in words):
-                found.append(here)
-        return found
+                results.append(place)
+        return results
 
     for key, facts in FACTS.items():
         for direction in ("request", "response"):

@@ -51,8 +51,8 @@ def test_dump_says_what_the_records_are(run: Run, sample: Path) -> None:
     forms = iter(result.forms)
     for path in sorted((sample / TRANSACTIONS).glob("*.log")):
         with Segment(path) as segment:
-            for each in segment.batches():
-                for record in each:
+            for entry in segment.batches():
+                for record in entry:
                     form = next(forms)
                     assert (form["topic"], form["partition"], form["error"]) == ("transactions", 0, None)
                     assert (form["offset"], form["timestamp"]) == (record.offset, record.timestamp)
@@ -60,9 +60,9 @@ def test_dump_says_what_the_records_are(run: Run, sample: Path) -> None:
                     assert (None if key is None else b64decode(key)) == record.key
                     assert (None if value is None else b64decode(value)) == record.value
                     assert [name for name, _ in form["headers"]] == [name for name, _ in record.headers]
-                    assert form["batch"]["position"] == each.position
-                    assert form["batch"]["producerId"] == each.producer_id
-                    assert ("control" in form) == each.is_control
+                    assert form["batch"]["position"] == entry.position
+                    assert form["batch"]["producerId"] == entry.producer_id
+                    assert ("control" in form) == entry.is_control
     assert next(forms, None) is None
 
 
@@ -91,7 +91,7 @@ def test_dump_batches(run: Run, orders: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "wanted"),
+    ("flags", "expected"),
     [
         (["--from-offset", "4"], range(4, 12)),
         (["--to-offset", "4"], range(5)),
@@ -106,10 +106,10 @@ def test_dump_batches(run: Run, orders: Path) -> None:
         (["--limit", "0"], range(0)),
     ],
 )
-def test_dump_of_some(run: Run, orders: Path, flags: list[str], wanted: range) -> None:
+def test_dump_of_some(run: Run, orders: Path, flags: list[str], expected: range) -> None:
     result = run("segment", "dump", orders, *flags)
     assert result.status == 0
-    assert [form["offset"] for form in result.forms] == list(wanted)
+    assert [form["offset"] for form in result.forms] == list(expected)
 
 
 def test_dump_of_what_is_bad(run: Run, orders: Path) -> None:
@@ -131,7 +131,7 @@ def test_dump_of_indexes(run: Run, sample: Path) -> None:
     """As kafka-dump-log prints them."""
     folder = sample / TRANSACTIONS
     paths = [path for kind in ("index", "timeindex", "txnindex") for path in sorted(folder.glob(f"*.{kind}"))]
-    shown = 0
+    output = 0
     for path in paths:
         text = path.with_name(f"{path.name}.txt").read_text()
         for form, line in zip(run("segment", "dump", path).forms, _entries(text), strict=True):
@@ -139,8 +139,8 @@ def test_dump_of_indexes(run: Run, sample: Path) -> None:
             assert {
                 word[:-1]: int(value) for word, value in zip(words[::2], words[1::2], strict=True)
             }.items() <= (form.items())
-            shown += 1
-    assert shown > 20
+            output += 1
+    assert output > 20
 
 
 def _entries(text: str) -> list[str]:
@@ -225,9 +225,9 @@ def test_decode_knows_segments(run: Run, orders: Path, captures: Path) -> None:
     piped = run("decode", "--format", "json", "-", stdin=orders.read_bytes())
     assert [form["offset"] for form in piped.forms] == list(range(12))
     assert "orders" in run("decode", "--format", "tree", orders).text
-    some = run("decode", "--format", "json", "--since", str((START_MS + 10) / 1000), orders)
-    assert [form["offset"] for form in some.forms] == [10, 11]
-    assert run("decode", "--format", "json", "--since", "-1ms", orders).out == some.out
+    options = run("decode", "--format", "json", "--since", str((START_MS + 10) / 1000), orders)
+    assert [form["offset"] for form in options.forms] == [10, 11]
+    assert run("decode", "--format", "json", "--since", "-1ms", orders).out == options.out
 
 
 @pytest.mark.parametrize(
@@ -360,9 +360,9 @@ def test_recover(run: Run, orders: Path, tmp_path: Path) -> None:
     assert (form["batches"], form["quarantined"], form["badBytes"]) == (4, 1, 100)
     assert (tmp_path / "out" / orders.name).read_bytes() == data
     assert (tmp_path / "out" / f"{orders.name}.quarantine").read_bytes() == bytes(100)
-    again = run("segment", "recover", orders, "--out", tmp_path / "out")
-    assert again.status == 2
-    assert "exists" in again.err
+    second_run = run("segment", "recover", orders, "--out", tmp_path / "out")
+    assert second_run.status == 2
+    assert "exists" in second_run.err
     text = run("segment", "recover", "--format", "text", orders, "--out", tmp_path / "more").text
     assert "quarantine" in text
 
@@ -384,8 +384,8 @@ def test_index(run: Run, orders: Path, tmp_path: Path) -> None:
     assert run("segment", "index", "--check", orders, *flags).status == 0
     assert run("segment", "index", orders, *flags).status == 2
     assert run("segment", "index", "--replace", orders, *flags).status == 0
-    made = run("segment", "index", "--out", tmp_path / "out", "--snapshots", orders).forms[0]["files"]
-    assert Path(made[-1]).name == "00000000000000000012.snapshot"
+    product = run("segment", "index", "--out", tmp_path / "out", "--snapshots", orders).forms[0]["files"]
+    assert Path(product[-1]).name == "00000000000000000012.snapshot"
     orders.with_suffix(".txnindex").write_bytes(bytes(34))
     assert run("segment", "index", "--check", orders, *flags).forms[0]["differs"] == [
         "00000000000000000000.txnindex"
@@ -447,11 +447,11 @@ def test_the_deep_table_tells_what_records_mean(run: Run, tmp_path: Path) -> Non
     value = OffsetCommitValue(offset=42, metadata="ü\x1b[2J", commit_timestamp=START_MS)
     known = encode_log_record(LogRecord(log="consumer_offsets", type=1, key=key, value=value, version=3))
     newer = (known[0], b"\0\x09later")
-    records = [Record(timestamp=START_MS, key=one, value=two) for one, two in (known, newer)]
+    records = [Record(timestamp=START_MS, key=item, value=two) for item, two in (known, newer)]
     folder = of_topic(tmp_path, "__consumer_offsets", *records)
     lines = run("segment", "dump", "--deep", "--format", "table", folder).text.splitlines()
-    told = [" ".join(line.split()) for line in lines if line.startswith(" " * 14)]
-    text = " ".join(told)
+    response = [" ".join(line.split()) for line in lines if line.startswith(" " * 14)]
+    text = " ".join(response)
     assert 'OffsetCommitKey {"group": "g", "topic": "orders", "partition": 3}' in text
     assert 'OffsetCommitValue v3 {"offset": 42,' in text
     assert "OffsetCommitValue has no version 9: it has 0 to 4" in text
@@ -481,7 +481,7 @@ def test_the_table_shows_no_credentials_unasked(
     ):
         paths = [folder] if command == ("segment", "dump") else [*folder.glob("*.log")]
         form = "table" if command == ("segment", "dump") else "tree"
-        some = [
+        options = [
             flag
             for flag in flags
             if command
@@ -492,9 +492,9 @@ def test_the_table_shows_no_credentials_unasked(
             )
             or flag != "--text"
         ]
-        hidden = run(*command, *some, "--format", form, *paths).text
+        hidden = run(*command, *options, "--format", form, *paths).text
         assert "(secret, not shown)" in hidden
         assert secret.decode() not in hidden
         assert secret.hex() not in hidden
-        shown = run(*command, *some, "--show-secrets", "--format", form, *paths).text
-        assert secret.hex() in shown or secret.decode() in shown
+        output = run(*command, *options, "--show-secrets", "--format", form, *paths).text
+        assert secret.hex() in output or secret.decode() in output

@@ -58,13 +58,13 @@ def test_it_serves_until_it_is_ended(tmp_path: Path) -> None:
                 assert event.response.topics[0].error_code == expected
     finally:
         process.send_signal(signal.SIGTERM)
-        rest, _ = process.communicate(timeout=WAIT)
-    assert (process.returncode, rest) == (0, "")
+        remainder, _ = process.communicate(timeout=WAIT)
+    assert (process.returncode, remainder) == (0, "")
     assert sorted(path.name for path in data.glob("orders-*")) == ["orders-0", "orders-1", "orders-2"]
     assert (data / ".kafka_cleanshutdown").exists()
     capture = Capture(io.BytesIO(pcap.read_bytes()), "traffic", ports={int(port)})
-    found = [type(entry.message) for entry in capture.entries() if isinstance(entry, FrameEntry)]
-    assert found == [MetadataRequest, MetadataResponse] * 2
+    results = [type(entry.message) for entry in capture.entries() if isinstance(entry, FrameEntry)]
+    assert results == [MetadataRequest, MetadataResponse] * 2
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def received(link: socket.socket, client: Connection) -> Any:
     return event.response
 
 
-def asked(link: socket.socket, client: Connection, request: Message, version: int) -> Any:
+def ask(link: socket.socket, client: Connection, request: Message, version: int) -> Any:
     link.sendall(client.send(request, version=version))
     return received(link, client)
 
@@ -148,11 +148,11 @@ def test_users_authenticate_and_what_is_refused_is_reported_once_or_twice(tmp_pa
         for name, password in (("ann", "secret:2"), ("bob", "hidden")):
             client = Connection("client")
             with socket.create_connection(address, WAIT) as link:
-                assert not asked(link, client, SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code
+                assert not ask(link, client, SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code
                 token = PlainCredentials(user=name, password=password).encode()
-                assert not asked(link, client, SaslAuthenticateRequest(auth_bytes=token), 2).error_code
+                assert not ask(link, client, SaslAuthenticateRequest(auth_bytes=token), 2).error_code
                 topics = [MetadataRequestTopic(name="orders"), MetadataRequestTopic(name="other")]
-                answer = asked(link, client, MetadataRequest(topics=topics), 9)
+                answer = ask(link, client, MetadataRequest(topics=topics), 9)
                 assert [len(topic.partitions) for topic in answer.topics] == [3, 0]
                 assert [(node.host, node.port) for node in answer.brokers] == [("kafka.example", 7777)]
         plain = Connection("client").send(MetadataRequest(topics=None), version=9)
@@ -193,7 +193,7 @@ def test_tls_with_certificates_of_clients(tmp_path: Path, certificate: tuple[Pat
             socket.create_connection(address, WAIT) as link,
             context.wrap_socket(link, server_hostname="127.0.0.1") as known,
         ):
-            assert asked(known, Connection("client"), MetadataRequest(topics=None), 9).brokers
+            assert ask(known, Connection("client"), MetadataRequest(topics=None), 9).brokers
         assert ended(address, Connection("client").send(MetadataRequest(topics=None), version=9))
     finally:
         process.send_signal(signal.SIGTERM)
@@ -220,14 +220,14 @@ def test_repeated_messages_are_counted_and_not_shown() -> None:
     now = 0.0
     repeats = Repeats(lambda: now)
 
-    def shown(reason: str, level: int = logging.INFO) -> logging.LogRecord | None:
+    def filtered(reason: str, level: int = logging.INFO) -> logging.LogRecord | None:
         record = logging.LogRecord("coordwire.broker", level, "", 0, "closed: %s", (reason,), None)
         return record if repeats.filter(record) else None
 
-    assert [bool(shown("a")) for _ in range(5)] == [True] * SHOWN + [False] * (5 - SHOWN)
-    assert shown("b")
-    assert all(shown("d", logging.DEBUG) for _ in range(20))
+    assert [bool(filtered("a")) for _ in range(5)] == [True] * SHOWN + [False] * (5 - SHOWN)
+    assert filtered("b")
+    assert all(filtered("d", logging.DEBUG) for _ in range(20))
     now = PERIOD
-    record = shown("a")
+    record = filtered("a")
     assert record is not None
     assert getattr(record, "left_out", 0) == 5 - SHOWN

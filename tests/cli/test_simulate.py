@@ -71,8 +71,8 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
     )
     result = run(*words)
     assert result.status == 0
-    noted = "coordwire: the capture leaves out ZooKeeper's messages\n"
-    assert result.err == (noted if design.startswith("draft") else "")
+    is_noted = "coordwire: the capture leaves out ZooKeeper's messages\n"
+    assert result.err == (is_noted if design.startswith("draft") else "")
     before = file.read_bytes()
     assert run(*words).out == result.out
     assert file.read_bytes() == before

@@ -47,7 +47,9 @@ def joined(number: int) -> MemberJoined:
     )  # fmt: skip
 
 
-def told(events: list[GroupEvent], capsys: pytest.CaptureFixture[str], *, commits: bool = False) -> list[str]:
+def story(
+    events: list[GroupEvent], capsys: pytest.CaptureFixture[str], *, commits: bool = False
+) -> list[str]:
     pytest.importorskip("rich", reason="rich isn't installed: pip install 'coordwire[cli]'")
     output = StoryFormat(commits=commits)
     for event in events:
@@ -62,14 +64,14 @@ def test_commits_of_a_member_are_one_line(capsys: pytest.CaptureFixture[str]) ->
         events += [committed(number, 10 * number), committed(number, 5, partition=1), lag(number, 5, 9)]
         events.append(committed(number, 7, partition=4, member="c-1"))
     events += [joined(6), committed(7, 60), lag(7, 60, 99)]
-    lines = told(events, capsys)
+    lines = story(events, capsys)
     assert [line.partition(".000  ")[2] for line in lines if "commits " in line] == [
         "· a-1 commits 5 times: t-0..1 (lag 4 at last) until 00:00:05.000",
         "· c-1 commits 5 times: t-4 until 00:00:05.000",
         "· a-1 commits t-0 → 60 (lag 39)",
     ]
-    listed = told(events, capsys, commits=True)
-    assert sum("a-1 commits t-0 → " in line for line in listed) == 6
+    names = story(events, capsys, commits=True)
+    assert sum("a-1 commits t-0 → " in line for line in names) == 6
 
 
 def test_refused_commits_and_those_beyond_the_end_are_not_folded(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,11 +80,11 @@ def test_refused_commits_and_those_beyond_the_end_are_not_folded(capsys: pytest.
         committed(1, 5), refused, committed(3, 99_999_999),
         lag(3, 99_999_999, 1_160, "end_seen_earlier"), lag(4, 99_999_999, 1_160, "committed_beyond_end"),
     ]  # fmt: skip
-    lines = told(events, capsys)
+    lines = story(events, capsys)
     assert "committed beyond the end in 1 partition, most in t-0: 99,998,839" in lines
     assert "lag at the end 0" in lines
-    bad = [line.partition("✗ ")[2] for line in lines if "✗" in line]
-    assert bad == [
+    damaged = [line.partition("✗ ")[2] for line in lines if "✗" in line]
+    assert damaged == [
         "a-1 commits t-0 → 8: ILLEGAL_GENERATION",
         "committed t-0 → 99,999,999, 99,998,839 beyond the end that was last seen, 1,160",
         "committed t-0 → 99,999,999, 99,998,839 beyond its end, 1,160",
@@ -106,10 +108,10 @@ def ended(length_ns: int | None) -> list[GroupEvent]:
 def test_lengths_that_are_not_known_are_not_said_to_be_0(capsys: pytest.CaptureFixture[str]) -> None:
     unknown, zero, known = ended(None), ended(0), ended(2 * SECOND)
     for events in (unknown, zero):
-        lines = told(events, capsys)
+        lines = story(events, capsys)
         assert "the input does not show how long that took" in lines
         assert not any("0 µs" in line or "0 member" in line for line in lines)
-    lines = told([*unknown, *known], capsys)
+    lines = story([*unknown, *known], capsys)
     assert "2 s of rebalancing in all, without 1 of unknown length; the longest 2 s: a-1 joins" in lines
 
 

@@ -51,8 +51,8 @@ KEYS = {
 def test_every_event_has_its_line(run: Run, captures: Path) -> None:
     result = run("timeline", captures / GROUP)
     assert (result.status, result.err) == (0, "")
-    seen = {form["event"] for form in result.forms}
-    assert {"memberJoined", "rebalanceEnded", "offsetCommitted", "lagMeasured", "memberLeft"} <= seen
+    values = {form["event"] for form in result.forms}
+    assert {"memberJoined", "rebalanceEnded", "offsetCommitted", "lagMeasured", "memberLeft"} <= values
     for form in result.forms:
         assert list(form) == BASE + KEYS[form["event"]]
     assert set(KEYS) == set(EVENTS.values())
@@ -62,9 +62,12 @@ def test_deviations_are_counted_and_strict_refuses_them(run: Run) -> None:
     request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     frames = []
     for number in (1, 2):
-        asked = encode_request(request, version=1, correlation_id=number)
-        told = encode_response(HeartbeatResponse(error_code=27), version=1, correlation_id=number)
-        frames += [asked, struct.pack(">i", len(told) - 3) + told[4:] + b"?"]  # a stray byte at the end
+        sent_request = encode_request(request, version=1, correlation_id=number)
+        response = encode_response(HeartbeatResponse(error_code=27), version=1, correlation_id=number)
+        frames += [
+            sent_request,
+            struct.pack(">i", len(response) - 3) + response[4:] + b"?",
+        ]  # a stray byte at the end
     data = b"".join(frames)
     result = run("timeline", "--input", "frames", "-", stdin=data)
     errors = [form["error"] for form in result.forms if form["event"] == "errorMet"]
@@ -82,7 +85,7 @@ def test_a_rebalance_in_json(run: Run, captures: Path) -> None:
     assert steady["group"] == "g-kpy-range"
     assert steady["lengthMs"] > 0
     assert steady["time"] == steady["ended"] > steady["began"]
-    assert {part["topic"] for one in steady["assignments"] for part in one["partitions"]} == {
+    assert {part["topic"] for item in steady["assignments"] for part in item["partitions"]} == {
         "t-group",
         "t-group2",
     }
@@ -139,14 +142,14 @@ def test_a_rotated_capture_is_one_story_in_any_order_of_the_files(
     first, second = halves(captures / GROUP, tmp_path)
     forms = run("timeline", second, first).forms
     assert forms == run("timeline", first, second).forms
-    whole = run("timeline", captures / GROUP).forms
+    full_output = run("timeline", captures / GROUP).forms
     times = [form["time"] for form in forms if form["event"] == "memberJoined"]
     assert times == sorted(times)
 
-    def generations(found: list[dict[str, object]]) -> list[object]:
-        return [form["generation"] for form in found if form["event"] == "rebalanceEnded"]
+    def generations(forms: list[dict[str, object]]) -> list[object]:
+        return [form["generation"] for form in forms if form["event"] == "rebalanceEnded"]
 
-    assert generations(forms) == generations(whole)
+    assert generations(forms) == generations(full_output)
     assert not any(form["event"] == "unanswered" for form in forms)
 
 
@@ -210,7 +213,7 @@ def test_long_lines_hang_on_a_terminal(run: Run, captures: Path, monkeypatch: py
     assert not [line for line in lines if line.endswith(" ")]
     letters = [re.sub(r"[\s─]", "", text) for text in ("".join(lines), piped)]
     assert letters[0] == letters[1]
-    margins = {found.end() for line in lines if (found := re.match(r"   [\d:.]+ +\d+  \S ", line))}
+    margins = {results.end() for line in lines if (results := re.match(r"   [\d:.]+ +\d+  \S ", line))}
     assert len(margins) == 1
     assert all(re.match(rf"──|   \S| {{{max(margins)}}}\S", line) for line in lines)
 
@@ -227,12 +230,12 @@ def test_members_that_joined_before_the_times_have_short_names(run: Run, capture
 def documented() -> dict[str, list[str]]:
     """The fields that the page names, by event, in its order."""
     page = (Path(__file__).parent.parent.parent / "docs" / "reference" / "timeline-json.md").read_text()
-    found = {}
+    results = {}
     for part in page.split("\n## ")[1:]:
         rows = part.partition("`ending` has:")[0]
         cells = re.findall(r"^\| (`[^|]*) \|", rows, re.MULTILINE)
-        found[part.split("\n", 1)[0].strip("`")] = re.findall(r"`(\w+)`", " ".join(cells))
-    return found
+        results[part.split("\n", 1)[0].strip("`")] = re.findall(r"`(\w+)`", " ".join(cells))
+    return results
 
 
 def test_the_page_has_every_event_and_field(run: Run, captures: Path) -> None:
@@ -248,7 +251,7 @@ def test_a_summary_and_the_rebalances_alone(run: Run, captures: Path) -> None:
     every = run("timeline", captures / GROUP).forms
     (summary,) = run("timeline", "--summary", captures / GROUP).forms
     ended = [form for form in every if form["event"] == "rebalanceEnded"]
-    assert summary["rebalances"] == len(ended) == sum(one["times"] for one in summary["causes"])
+    assert summary["rebalances"] == len(ended) == sum(item["times"] for item in summary["causes"])
     assert summary["rebalancingMs"] == pytest.approx(sum(form["lengthMs"] for form in ended))
     assert summary["inputFirst"] < summary["first"] <= every[0]["time"]
     alone = run("timeline", "--rebalances", captures / GROUP).forms
@@ -265,10 +268,10 @@ def test_the_story_says_how_a_silent_member_ended(run: Run) -> None:
     lines = run("timeline", "--format", "story", STATIC).text.splitlines()
     closed = "it closed its 3 connections at 06:56:21.653 (packets 783, 784, 787)"
     (began,) = (line for line in lines if "⟳" in line and "silent" in line)
-    (left,) = (line for line in lines if "presumably timed out" in line)
+    (remaining,) = (line for line in lines if "presumably timed out" in line)
     assert closed in began
-    assert closed in left
-    assert "packet 853 shows that it is out" in left
+    assert closed in remaining
+    assert "packet 853 shows that it is out" in remaining
 
 
 def test_a_rebalance_names_the_client_before_its_member_has_an_id(run: Run) -> None:
@@ -278,7 +281,7 @@ def test_a_rebalance_names_the_client_before_its_member_has_an_id(run: Run) -> N
     assert all(form["memberId"] is None for form in began)
     ended = [form for form in forms if form["event"] == "rebalanceEnded"]
     for form in began:
-        (end,) = (one for one in ended if one["began"] == form["time"])
+        (end,) = (item for item in ended if item["began"] == form["time"])
         assert (end["memberId"], end["clientId"]) != (None, None)
     story = run("timeline", "--format", "story", "--rebalances", STATIC).text
     assert not any(f"⟳ rebalance: {form['clientId']} " in story for form in began)

@@ -16,7 +16,7 @@ MAX_INT = (1 << 31) - 1
 Place = tuple[str, int, str]
 
 
-def made(base: type[Any], *fields: Field, draft: bool = False) -> Any:
+def made(base: type[Any], *fields: Field, short_counts: bool = False) -> Any:
     """A class with these fields, flexible from version 1."""
 
     def __init__(self: Any) -> None:
@@ -26,7 +26,7 @@ def made(base: type[Any], *fields: Field, draft: bool = False) -> Any:
 
     facts = {"api_key": None, "direction": "data", "versions": range(2), "flexible_versions": range(1, 2)}
     cls = type("Made", (base,), {**(facts if base is Message else {}), "__init__": __init__})
-    cls._layout_ = FieldTable(cls, *fields, flexible=1, draft=draft)  # type: ignore[attr-defined]
+    cls._layout_ = FieldTable(cls, *fields, flexible=1, short_counts=short_counts)  # type: ignore[attr-defined]
     return cls
 
 

@@ -45,14 +45,14 @@ class Whole(Message, versions=(1, 3), flexible=2):
 
 
 @wire_class
-class Empty(Message, versions=(0, 0), direction="request", draft=True):
+class Empty(Message, versions=(0, 0), direction="request", short_counts=True):
     tags: dict[int, bytes] | None = None
 
 
 def test_the_rows_of_a_table() -> None:
     table = Whole._layout_
     assert table.cls is Whole
-    assert (table.flexible, table.draft) == (2, False)
+    assert (table.flexible, table.short_counts) == (2, False)
     assert table.fields == (
         Field("flag", "bool", default=False),
         Field("ratio", "float64", 2, 2, default=0.0),
@@ -67,7 +67,7 @@ def test_the_rows_of_a_table() -> None:
     )
     assert table.fields[0].last == FOREVER
     assert Empty._layout_.fields == ()
-    assert (Empty._layout_.flexible, Empty._layout_.draft) == (NEVER, True)
+    assert (Empty._layout_.flexible, Empty._layout_.short_counts) == (NEVER, True)
 
 
 def test_the_facts_of_a_class() -> None:

@@ -76,8 +76,8 @@ def test_an_array() -> None:
     assert strict(cls, FIXED, b"\0\0\0\2\0\1\0\2") == {"x": [1, 2]}
     assert strict(cls, FLEXIBLE, b"\3\0\1\0\2\0") == {"x": [1, 2]}
     assert strict(cls, FIXED, b"\0\0\0\0") == strict(cls, FLEXIBLE, b"\1\0") == {"x": []}
-    draft = made(Message, Field("x", "int8", array=True, default=()), draft=True)
-    assert strict(draft, FIXED, b"\0\2\1\2") == {"x": [1, 2]}
+    short_counts = made(Message, Field("x", "int8", array=True, default=()), short_counts=True)
+    assert strict(short_counts, FIXED, b"\0\2\1\2") == {"x": [1, 2]}
 
 
 def test_an_array_that_is_null() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,8 @@ from coordwire.connection.events import (
     ResponseReceived,
     TokenReceived,
 )
+from coordwire.connection.state import TRANSITIONS, Transition, diagram, next_state
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.frames import encode_response
 from coordwire.messages import (
     Draft2ClusterMetadataRequest,
@@ -79,8 +82,78 @@ ENDS = {CLOSED_BY_PEER: closed_by_peer, CLOSED: closed, FAILED: failed}
 # --- transitions ---
 
 
+def connection_in(state: ConnectionState, role: str) -> tuple[Connection, RequestReceived | None]:
+    """A connection of this role in this state, and the SaslHandshake that waits for its answer."""
+    if state is AUTHENTICATING:
+        return shaken()[role == "server"], None
+    client, server = Connection("client"), Connection("server")
+    side = client if role == "client" else server
+    if state is OPEN:
+        return side, None
+    (handshake,) = feed(server, client.send(HANDSHAKE, version=0))
+    assert isinstance(handshake, RequestReceived)
+    return side, handshake
+
+
+def answer_handshake(connection: Connection, handshake: RequestReceived, error_code: int) -> None:
+    answer = SaslHandshakeResponse(error_code=error_code)
+    if connection.role.value == "server":
+        connection.send(answer, request=handshake)
+    else:
+        feed(connection, encode_response(answer, version=0, correlation_id=0))
+
+
+def cause(transition: Transition, connection: Connection, handshake: RequestReceived | None) -> None:
+    """Make a transition happen by the connection's public operations."""
+    match transition:
+        case Transition.HANDSHAKE if connection.role.value == "client":
+            connection.send(HANDSHAKE, version=0)
+        case Transition.HANDSHAKE:
+            feed(connection, Connection("client").send(HANDSHAKE, version=0))
+        case Transition.ACCEPTED | Transition.REFUSED:
+            assert handshake is not None
+            answer_handshake(connection, handshake, 33 if transition is Transition.REFUSED else 0)
+        case Transition.TOKENS_ENDED:
+            connection.end_tokens()
+        case Transition.PEER_CLOSED:
+            feed(connection, b"")
+        case Transition.FAILED:
+            with limits(frame=10):  # a server that handshakes holds its bytes, up to a frame
+                feed(connection, struct.pack(">i", -1) + bytes(100))
+        case Transition.CLOSED:
+            connection.close()
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+@pytest.mark.parametrize(("state", "transition"), TRANSITIONS, ids=lambda value: value.name)
+def test_every_transition_of_the_table(state: ConnectionState, transition: Transition, role: str) -> None:
+    for engine in (nullcontext, in_python):
+        with engine():
+            connection, handshake = connection_in(state, role)
+            assert connection.state is state
+            cause(transition, connection, handshake)
+            assert connection.state is TRANSITIONS[state, transition]
+
+
+def test_each_state_and_cause_is_in_the_table() -> None:
+    assert {state for state, _ in TRANSITIONS} == {state for state in ConnectionState if not state.is_over}
+    assert {transition for _, transition in TRANSITIONS} == set(Transition)
+    assert all(next_state(state, transition) is state for state in ENDS for transition in Transition)
+    with pytest.raises(KeyError):
+        next_state(OPEN, Transition.ACCEPTED)
+
+
+def test_the_diagram_of_the_docs_is_the_table() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "connection.md"
+    assert f"```mermaid\n{diagram()}\n```" in page.read_text()
+
+
 def test_a_new_connection_is_open() -> None:
-    for connection in (Connection("client"), Connection("server"), Connection("client", dialect="draft-2")):
+    for connection in (
+        Connection("client"),
+        Connection("server"),
+        Connection("client", dialect=ConnectionDialect("draft-2")),
+    ):
         assert connection.state is OPEN
         assert not connection.state.is_over
 
@@ -264,7 +337,7 @@ def waiting_for_an_answer() -> Connection:
         (lambda: Connection("client"), send_token, "send_token expects state AUTHENTICATING, got OPEN"),
         (lambda: Connection("client"), end_tokens, "end_tokens expects state AUTHENTICATING, got OPEN"),
         (
-            lambda: Connection("server", dialect="draft-2"),
+            lambda: Connection("server", dialect=ConnectionDialect("draft-2")),
             send_token,
             "expects state AUTHENTICATING, got OPEN",
         ),
@@ -312,7 +385,7 @@ def test_a_request_cannot_be_answered_after_the_end() -> None:
 def test_a_dialects_connection_ends_too() -> None:
     request = Draft2ClusterMetadataRequest()
     for end in ("close", "peer", "failed"):
-        connection = Connection("client", dialect="draft-2")
+        connection = Connection("client", dialect=ConnectionDialect("draft-2"))
         connection.send(request)
         if end == "close":
             assert [sent.message for sent in connection.close().unanswered] == [request]

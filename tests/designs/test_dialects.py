@@ -17,6 +17,7 @@ from coordwire.connection.events import (
     RequestReceived,
     ResponseReceived,
 )
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.dialects.grammar import CALLS, Dialect, Grammar
 from coordwire.messages import (
     Draft1ConsultRequest,
@@ -51,10 +52,11 @@ from tests.conversations import CONVERSATIONS, spoken
 DRAFTS = [dialect for dialect in Dialect if dialect is not Dialect.KAFKA]
 
 
-def pair(dialect: str, **options: object) -> tuple[Connection, Connection]:
+def pair(dialect: str, *, strict: bool = False, **options: object) -> tuple[Connection, Connection]:
+    spoken_dialect = ConnectionDialect(dialect, **options)  # type: ignore[arg-type]
     return (
-        Connection(Role.CLIENT, dialect=dialect, **options),  # type: ignore[arg-type]
-        Connection(Role.SERVER, dialect=dialect, **options),  # type: ignore[arg-type]
+        Connection(Role.CLIENT, dialect=spoken_dialect, strict=strict),
+        Connection(Role.SERVER, dialect=spoken_dialect, strict=strict),
     )
 
 
@@ -122,13 +124,13 @@ def test_type_ids_are_the_callers_to_set() -> None:
         ("draft-1", {"Hello": 1}, "draft-1 has no Hello"),
         ("draft-1", {"Ping": 1004}, "two requests"),
         ("draft-1", {"Ping": 40000}, "int16"),
-        ("kafka", {"Ping": 1}, "apply to dialects other than"),
+        ("kafka", {"Ping": 1}, "a dialect other than Kafka's"),
         ("draft-9", None, "draft-9"),
     ],
 )
 def test_type_ids_that_cannot_be(dialect: str, type_ids: dict[str, int] | None, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        Connection(Role.CLIENT, dialect=dialect, type_ids=type_ids)
+        Connection(Role.CLIENT, dialect=ConnectionDialect(dialect, type_ids=type_ids))
 
 
 # --- who says what, and when ---
@@ -150,7 +152,9 @@ def test_each_side_says_what_is_its_own() -> None:
     with pytest.raises(EncodeError, match="is a request: expected no request"):
         server.send(Draft2PingRequest(), request=event)
     with pytest.raises(EncodeError, match="expected a request in draft-1"):
-        Connection(Role.SERVER, dialect="draft-1").send(Draft1ConsultResponse(), request=event)
+        Connection(Role.SERVER, dialect=ConnectionDialect("draft-1")).send(
+            Draft1ConsultResponse(), request=event
+        )
     with pytest.raises(EncodeError, match="expected a request of Kafka's own protocol, got one of draft-2"):
         Connection(Role.SERVER).send(Draft1ConsultResponse(), request=event)
 
@@ -236,7 +240,9 @@ def test_the_registration_decides_whether_offsets_follow() -> None:
         client.send(Draft2PingResponse(offset_info=offsets), request=ping)
     with pytest.raises(EncodeError, match="registered without auto_commit"):
         client.send(Draft2PingResponse(), request=ping, version=1)
-    refused = feed(Connection(Role.SERVER, dialect="draft-2", strict=True, auto_commit=False), data)
+    refused = feed(
+        Connection(Role.SERVER, dialect=ConnectionDialect("draft-2", auto_commit=False), strict=True), data
+    )
     assert isinstance(refused, FrameRefused)
     assert refused.error.reason == "23 trailing bytes".replace("23", str(len(data) - 4 - 7))
 
@@ -306,7 +312,7 @@ def test_closing_gives_what_was_unanswered() -> None:
 )
 def test_what_cannot_be_is_refused(dialect: str, role: Role, body: str, reason: str) -> None:
     data = bytes.fromhex(body)
-    event = feed(Connection(role, dialect=dialect), struct.pack(">i", len(data)) + data)
+    event = feed(Connection(role, dialect=ConnectionDialect(dialect)), struct.pack(">i", len(data)) + data)
     assert isinstance(event, FrameRefused)
     assert event.error.reason == reason
     assert event.body == data
@@ -314,9 +320,9 @@ def test_what_cannot_be_is_refused(dialect: str, role: Role, body: str, reason: 
 
 def test_lenient_reports_deviations_and_strict_refuses() -> None:
     data = struct.pack(">ihhb", 5, 1003, 0, 0)
-    event = asked(Connection(Role.CLIENT, dialect="draft-1"), data)
+    event = asked(Connection(Role.CLIENT, dialect=ConnectionDialect("draft-1")), data)
     assert [deviation.reason for deviation in event.deviations] == ["1 trailing byte"]
-    refused = feed(Connection(Role.CLIENT, dialect="draft-1", strict=True), data)
+    refused = feed(Connection(Role.CLIENT, dialect=ConnectionDialect("draft-1"), strict=True), data)
     assert isinstance(refused, FrameRefused)
 
 
@@ -326,7 +332,7 @@ def test_hostile_bytes_raise_nothing_but_ours(data: st.DataObject) -> None:
     dialect, lines = CONVERSATIONS[data.draw(st.sampled_from(sorted(CONVERSATIONS)))]
     said = spoken(dialect, lines)
     role = data.draw(st.sampled_from(list(Role)))
-    connection = Connection(role, dialect=dialect, strict=data.draw(st.booleans()))
+    connection = Connection(role, dialect=ConnectionDialect(dialect), strict=data.draw(st.booleans()))
     received: list[RequestReceived] = []
     for sender, message, wire in said:
         if sender == role.value:
@@ -345,7 +351,7 @@ def test_hostile_bytes_raise_nothing_but_ours(data: st.DataObject) -> None:
 
 
 def test_messages_without_a_request_are_not_taken_for_answers() -> None:
-    server = Connection(Role.SERVER, dialect="draft-2")
+    server = Connection(Role.SERVER, dialect=ConnectionDialect("draft-2"))
     wire = Grammar("draft-2").encode(Draft2StartFetcherResponse(consumer_id="c"))
     event = feed(server, wire)
     assert isinstance(event, FrameRefused)

@@ -13,7 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire import ApiKey, decode_request, decode_response, encode_request, encode_response, find_message
+from coordwire import (
+    ApiKey,
+    _display,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    find_message,
+)
 from coordwire.capture import Capture
 from coordwire.capture.entries import FrameEntry
 from coordwire.codec import Struct
@@ -46,11 +54,11 @@ MOST = 150_000
 
 
 class Checked(HTMLParser):
-    """Refuses tags and attributes that we don't write; `said` is the text."""
+    """Refuses tags and attributes that we don't write; `text` is what a reader sees."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
-        self.said = ""
+        self.text = ""
         self._open: list[str] = []
         self.feed(page)
         self.close()
@@ -68,7 +76,7 @@ class Checked(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._open[-1:] != ["style"]:
-            self.said += data
+            self.text += data
 
 
 def checked(value: object) -> str:
@@ -78,32 +86,32 @@ def checked(value: object) -> str:
     assert bundle["text/plain"] == text(value)
     assert all(char.isprintable() or char == "\n" for char in bundle["text/plain"])
     assert len(bundle["text/plain"]) < MOST
-    return Checked(bundle["text/html"]).said + bundle["text/plain"]
+    return Checked(bundle["text/html"]).text + bundle["text/plain"]
 
 
 def with_evil(cls: Any, depth: int = 0) -> Any:
     """A message or struct with hostile texts wherever there may be texts, and bytes that are one."""
     value = cls()
     for field in cls._layout_.fields:
-        one: Any = None
+        item: Any = None
         if field.struct is not None:
-            one = with_evil(field.struct, depth + 1) if depth < 4 else None
+            item = with_evil(field.struct, depth + 1) if depth < 4 else None
         elif field.type == "string":
-            one = EVIL
+            item = EVIL
         elif field.type not in ("bool", "uuid", "float64") and "int" not in field.type:
-            one = EVIL.encode()
-        if one is not None:
-            setattr(value, field.name, [one, one] if field.array else one)
+            item = EVIL.encode()
+        if item is not None:
+            setattr(value, field.name, [item, item] if field.array else item)
     return value
 
 
 def test_hostile_texts_in_every_message() -> None:
-    seen = 0
+    values = 0
     for key in ApiKey:
         for direction in ("request", "response"):
-            said = checked(with_evil(find_message(key, direction)))
-            seen += "<script>" in said  # as text
-    assert seen > 100
+            message = checked(with_evil(find_message(key, direction)))
+            values += "<script>" in message  # as text
+    assert values > 100
 
 
 def test_hostile_texts_in_events_and_entries() -> None:
@@ -142,10 +150,10 @@ SALTED = b"\x13\x37salted-password"
 
 
 def scram() -> AlterUserScramCredentialsRequest:
-    one = ScramCredentialUpsertion(
+    item = ScramCredentialUpsertion(
         name="alice", mechanism=1, iterations=4096, salt=SALTED, salted_password=SALTED
     )
-    return AlterUserScramCredentialsRequest(upsertions=[one])
+    return AlterUserScramCredentialsRequest(upsertions=[item])
 
 
 def configs() -> AlterConfigsRequest:
@@ -166,10 +174,10 @@ def configs() -> AlterConfigsRequest:
     ids=lambda message: type(message).__name__,
 )  # fmt: skip
 def test_secrets_are_not_shown(message: Struct) -> None:
-    said = checked(message)
-    assert tree.SECRET in said
+    output_text = checked(message)
+    assert tree.SECRET in output_text
     for secret in (PASSWORD, PASSWORD.encode().hex(), SALTED.hex()):
-        assert secret not in said
+        assert secret not in output_text
 
 
 def test_what_is_no_secret_is_shown() -> None:
@@ -180,23 +188,23 @@ def test_what_is_no_secret_is_shown() -> None:
 
 def test_secrets_of_frames_are_not_shown() -> None:
     frame = decode_request(encode_request(scram(), version=0, correlation_id=7, client_id="till-3"))
-    for said in (checked(frame), checked(show([frame]))):
-        assert SALTED.hex() not in said
-        assert "till-3" in said
+    for message in (checked(frame), checked(show([frame]))):
+        assert SALTED.hex() not in message
+        assert "till-3" in message
     assert tree.SECRET in checked(frame)
 
 
 def test_secrets_of_a_capture_are_not_shown() -> None:
     """As `coordwire decode` withholds them: tokens, and frames that may be ones."""
-    found = entries("confluent__noida__sasl.pcap")
-    shown = "".join(checked(entry) for entry in found) + checked(show(found))
-    for entry in found:
+    results = entries("confluent__noida__sasl.pcap")
+    output = "".join(checked(entry) for entry in results) + checked(show(results))
+    for entry in results:
         if not isinstance(entry, UnreadableRange) and (
             entry.token or entry.api_key == ApiKey.SASL_AUTHENTICATE
         ):
             secret = getattr(entry.message, "auth_bytes", None) or entry.body
-            assert len(secret) < 8 or secret.hex()[:16] not in shown
-    assert tree.SECRET in shown
+            assert len(secret) < 8 or secret.hex()[:16] not in output
+    assert tree.SECRET in output
 
 
 def test_a_client_id_that_swallowed_a_secret_is_not_shown() -> None:
@@ -205,9 +213,9 @@ def test_a_client_id_that_swallowed_a_secret_is_not_shown() -> None:
         capture="c", number=1, flow="f", time_ns=None, direction="request", body=b"x" * 9, api_key=36,
         api_version=2, client_id=f"\0{PASSWORD}", error=Malformed("a length of 99", 4, "client_id"),
     )  # fmt: skip
-    for said in (checked(entry), checked(show([entry]))):
-        assert PASSWORD not in said
-        assert "a length of 99" in said
+    for message in (checked(entry), checked(show([entry]))):
+        assert PASSWORD not in message
+        assert "a length of 99" in message
 
 
 # --- bounds ---
@@ -218,24 +226,24 @@ def test_large_messages_are_cut() -> None:
         PartitionData(partition_index=number, error_code=1, records=bytes(50)) for number in range(20_000)
     ]
     topics = [FetchableTopicResponse(topic="t" * 100_000, partitions=partitions)] * 20
-    said = checked(FetchResponse(responses=topics))
-    assert "19,980 more elements" in said
-    assert "(100,000 characters)" in said
-    assert "more fields are not shown" in checked(with_evil(MetadataResponse)) or len(said) < MOST
+    message = checked(FetchResponse(responses=topics))
+    assert "19,980 more elements" in message
+    assert "(100,000 characters)" in message
+    assert "more fields are not shown" in checked(with_evil(MetadataResponse)) or len(message) < MOST
 
 
 def test_large_events_are_cut() -> None:
-    said = checked(rebalance("orders", 5000))
-    assert "4,980 more" in said
+    message = checked(rebalance("orders", 5000))
+    assert "4,980 more" in message
     checked(show([rebalance("o" * 10_000, 500)] * 200))
 
 
 def test_only_as_much_is_drawn_as_is_shown() -> None:
-    drawn = iter(range(1000))
-    events = (rebalance(f"g{number}") for number in drawn)
-    said = checked(show(events, most=10))
-    assert next(drawn) == 11
-    assert "The first 10; there are more." in said
+    numbers = iter(range(1000))
+    events = (rebalance(f"g{number}") for number in numbers)
+    message = checked(show(events, most=10))
+    assert next(numbers) == 11
+    assert "The first 10; there are more." in message
     assert "Nothing." in checked(show([]))
 
 
@@ -249,12 +257,12 @@ def test_any_request(request: Any) -> None:
 @given(st.data())
 def test_fields_may_hold_anything(data: st.DataObject) -> None:
     """They are a user's to set: what is shown may say less, and nothing is raised."""
-    odd = st.sampled_from(
+    any_value = st.sampled_from(
         [None, 5, -1.5, EVIL, [EVIL], [None], {EVIL: 1}, object(), b"\xff", "\udc80", 10**5000]
     )
     request = JoinGroupRequest(protocols=[JoinGroupRequestProtocol()])
     for field in fields(request):
-        setattr(request, field.name, data.draw(odd))
+        setattr(request, field.name, data.draw(any_value))
     checked(request)
 
 
@@ -294,17 +302,17 @@ def test_a_frame_says_what_it_is() -> None:
 
 
 def test_a_capture_and_its_timeline() -> None:
-    found = entries("confluent__rdmock__group-range.pcap")
-    lines = repr(show(found)).splitlines()
+    results = entries("confluent__rdmock__group-range.pcap")
+    lines = repr(show(results)).splitlines()
     assert lines[0].split() == ["time", "#", "flow", "frame", "client", "size", "latency", "error"]
-    assert len(lines) == 1 + min(len(found), 200) + (len(found) > 200)
+    assert len(lines) == 1 + min(len(results), 200) + (len(results) > 200)
     assert any("refused: " in line for line in lines)
-    refused = next(entry for entry in found if not isinstance(entry, UnreadableRange) and entry.error)
+    refused = next(entry for entry in results if not isinstance(entry, UnreadableRange) and entry.error)
     assert f"refused: byte {refused.error.position}" in text(refused)
-    events: list[GroupEvent] = list(timeline(found))
-    said = checked(show(events))
-    assert "rebalanceEnded" in said
-    assert "cause: first_member" in said
+    events: list[GroupEvent] = list(timeline(results))
+    message = checked(show(events))
+    assert "rebalanceEnded" in message
+    assert "cause: first_member" in message
     for event in events:
         assert event.group in checked(event)
 
@@ -320,3 +328,11 @@ def test_the_core_does_not_import_it() -> None:
         "assert 'coordwire.notebook' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_another_renderer_and_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_display, "_find_renderer", None)
+    assert HeartbeatResponse()._repr_mimebundle_() == {}
+    assert HeartbeatResponse()._repr_html_() is None
+    _display.register(lambda: lambda value: {"text/html": type(value).__name__})
+    assert HeartbeatResponse()._repr_html_() == "HeartbeatResponse"

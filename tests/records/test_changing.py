@@ -18,10 +18,9 @@ import pyarrow as pa
 import pytest
 
 from coordwire.errors import CorruptBatch, DecodeError
-from coordwire.records import Record, RecordBatch, batches, encode_batch, readahead
+from coordwire.records import Record, RecordBatch, batches, encode_batch, kafka_07, readahead
 from coordwire.records.arrow import BATCH_COLUMNS, fallback, iter_batches, native
 from coordwire.records.batch_reader import Batches
-from coordwire.records.legacy import kafka_07
 from coordwire.records.legacy.message_sets import LegacyBatch
 from coordwire.records.resync import Search
 

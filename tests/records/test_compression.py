@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from coordwire import limits
 from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, OutOfRange
 from coordwire.records import Record, batches, encode_batch
-from coordwire.records.compression import codecs, lz4frame, xerial
+from coordwire.records.compression import codecs, frames
 from coordwire.records.compression.codecs import LEVELS, Codec, compress, decompress
 
 from .data import with_body
@@ -109,7 +109,7 @@ def test_declared_sizes_are_not_believed() -> None:
     with pytest.raises(CorruptBatch, match="1099511627776 bytes declared"):
         decompress("zstd", lying)
     sized = lz4.frame.compress(b"abc" * 50, store_size=True)
-    broken = lz4frame.mend_checksum(sized[:6] + (1 << 40).to_bytes(8, "little") + sized[14:])
+    broken = frames.mend_lz4_checksum(sized[:6] + (1 << 40).to_bytes(8, "little") + sized[14:])
     with pytest.raises(CorruptBatch):
         decompress("lz4", broken)
     with pytest.raises(CorruptBatch, match="can't decompress"):
@@ -119,7 +119,7 @@ def test_declared_sizes_are_not_believed() -> None:
 def bomb(codec: Codec, mebibytes: int = 1024) -> bytes:
     if codec == "snappy":
         block = bytes(cramjam.snappy.compress_raw(bytes(32 << 20)))
-        return xerial.HEADER + (len(block).to_bytes(4) + block) * (mebibytes // 32)
+        return frames.XERIAL_HEADER + (len(block).to_bytes(4) + block) * (mebibytes // 32)
     if codec == "lz4":
         frame = lz4.frame.LZ4FrameCompressor(block_size=7)
         parts = [frame.begin(), *(frame.compress(bytes(1 << 20)) for _ in range(mebibytes)), frame.flush()]
@@ -178,14 +178,14 @@ def test_broken_lz4_header() -> None:
     framed = compress("lz4", TEXT)
     broken = compress("lz4", TEXT, magic=0)
     assert broken[6] != framed[6]
-    assert lz4frame.mend_checksum(broken) == framed == lz4frame.mend_checksum(framed)
+    assert frames.mend_lz4_checksum(broken) == framed == frames.mend_lz4_checksum(framed)
     for magic in (0, 1):
         assert decompress("lz4", broken, magic=magic) == TEXT
     with pytest.raises(CorruptBatch):
         decompress("lz4", broken)
     sized = lz4.frame.compress(TEXT, store_size=True)
-    assert lz4frame.mend_checksum(lz4frame.break_checksum(sized)) == sized
-    assert lz4frame.mend_checksum(b"abc") == b"abc"
+    assert frames.mend_lz4_checksum(frames.break_lz4_checksum(sized)) == sized
+    assert frames.mend_lz4_checksum(b"abc") == b"abc"
 
 
 @pytest.mark.parametrize("cut", [0, 1, 4, 5, 8, 30])
@@ -226,7 +226,7 @@ def test_what_snappy_can_become(framed: bool) -> None:
     more is refused before it is allocated."""
 
     def stream(block: bytes) -> bytes:
-        return xerial.HEADER + len(block).to_bytes(4) + block if framed else block
+        return frames.XERIAL_HEADER + len(block).to_bytes(4) + block if framed else block
 
     for copies in (1, 10, 1_000, 30_000):
         sound = snappy_block(1 + 64 * copies, b"\x00x" + b"\xfe\x01\x00" * copies)

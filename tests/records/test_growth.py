@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from coordwire.errors import CoordwireError
-from coordwire.records import Record, batches, encode_batch
+from coordwire.records import Record, batches, encode_batch, kafka_07
 from coordwire.records.compression.codecs import decompress
-from coordwire.records.legacy import kafka_07
 from tests.growth import Charge, assert_linear
 
 

@@ -16,7 +16,7 @@ from coordwire import limits
 from coordwire.errors import CorruptBatch, EncodeError, LimitExceeded, NotInVersion, OutOfRange, WrongType
 from coordwire.records import Record, UnreadableRange
 from coordwire.records.compression.codecs import Codec, compress
-from coordwire.records.legacy.kafka_07 import Kafka07Batch, batches, encode_messages
+from coordwire.records.kafka_07 import Kafka07Batch, batches, encode_messages
 from schemas.record_batch import Kafka07MessageSet
 
 PAYLOADS = st.lists(st.one_of(st.binary(max_size=30), st.integers(0, 300).map(bytes)), max_size=5)

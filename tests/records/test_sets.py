@@ -23,7 +23,7 @@ from coordwire.messages import (
     share_fetch,
 )
 from coordwire.records import Record, UnreadableRange, encode_batch, record_sets
-from coordwire.records.legacy.kafka_07 import encode_messages
+from coordwire.records.kafka_07 import encode_messages
 
 TOPIC = UUID(int=7)
 BATCH = encode_batch([Record(value=b"one"), Record(value=b"two")], base_offset=5, codec="gzip")

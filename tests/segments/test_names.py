@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordwire.segments.names import FileName, file_name, file_state, live_path, log_name, topic_partition
-from coordwire.segments.remote_names import RemoteName, RemotePlace, remote_name, remote_place
+from coordwire.segments.remote_storage import RemoteName, RemotePlace, remote_name, remote_place
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from coordwire.segments import recover, staging
+from coordwire.files import staged
+from coordwire.segments import recover
 
 from .build import write
 from .recovering import DATA, saved
@@ -68,7 +69,7 @@ def test_whatever_stops_it_leaves_nothing(
 ) -> None:
     """Neither parts nor some of the files; and an error of the system names the file that it is about."""
     if not unnamed:
-        monkeypatch.setattr(staging, "_UNNAMED", 0)
+        monkeypatch.setattr(staged, "_UNNAMED", 0)
     path = write(tmp_path, DATA + b"junk")
     whole = getattr(os, call)
     left = after

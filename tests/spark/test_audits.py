@@ -38,8 +38,8 @@ def pieces(path: Path) -> list[bytes]:
     return [data[batch.position : batch.position + batch.size] for batch in batches(data)]
 
 
-def change(path: Path, how: Callable[[list[bytes]], Iterable[bytes]]) -> None:
-    path.write_bytes(b"".join(how(pieces(path))))
+def change(path: Path, edit: Callable[[list[bytes]], Iterable[bytes]]) -> None:
+    path.write_bytes(b"".join(edit(pieces(path))))
 
 
 def flipped(data: bytes, at: int) -> bytes:
@@ -102,35 +102,35 @@ def of(table: DataFrame, brokers: Path, number: int) -> DataFrame:
     return table.where(f"startswith(path, '{brokers}/{number}/')")
 
 
-def rows(found: DataFrame, names: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in found.select(*names.split()).collect()]
+def rows(actual: DataFrame, names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in actual.select(*names.split()).collect()]
 
 
-def made_of(spark: SparkSession, names: str, made: list[tuple[Any, ...]]) -> DataFrame:
+def made_of(spark: SparkSession, names: str, made_rows: list[tuple[Any, ...]]) -> DataFrame:
     """Rows of these columns of the tables records and batches, through Arrow: no Python worker starts."""
     import pyarrow as pa
 
     known = {column.name: column for column in (*TABLES["batches"], *TABLES["records"])}
     schema = arrow_schema([known[name] for name in names.split()])
-    columns = zip(*made, strict=True)
+    columns = zip(*made_rows, strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
 
 
 def test_gaps(tables: dict[str, DataFrame], brokers: Path) -> None:
-    found = audits.offset_gaps(tables["batches"], quarantine=tables["quarantine"])
-    got = rows(found, "log topic kind first_offset last_offset why path position before_end")
-    here = [(Path(row[0]).parent.name, *row[1:5]) for row in got if row[2] != "compacted"]
-    assert here == [
+    actual = audits.offset_gaps(tables["batches"], quarantine=tables["quarantine"])
+    tuples = rows(actual, "log topic kind first_offset last_offset why path position before_end")
+    current = [(Path(row[0]).parent.name, *row[1:5]) for row in tuples if row[2] != "compacted"]
+    assert current == [
         ("2", "codec-gzip", "repeated", 3, 52),
         ("2", "codec-none", "missing", 3, 52),
         ("2", "codec-zstd", "unreadable", 3, 52),
     ]
-    compacted = [row for row in got if row[2] == "compacted"]
+    compacted = [row for row in tuples if row[2] == "compacted"]
     assert {row[1] for row in compacted} == {"compacted", "__consumer_offsets"}
-    one = [(row[3], row[4]) for row in compacted if f"{brokers}/1/compacted-0" == row[0]]
-    assert one == plain_gaps(brokers / "1" / "compacted-0")
-    missing = next(row for row in got if row[2] == "missing")
+    item = [(row[3], row[4]) for row in compacted if f"{brokers}/1/compacted-0" == row[0]]
+    assert item == plain_gaps(brokers / "1" / "compacted-0")
+    missing = next(row for row in tuples if row[2] == "missing")
     assert missing[5].startswith("neither unreadable bytes nor a trace of compaction: lost")
     assert missing[6] == f"{brokers}/2/codec-none-0/{log(0)}"
     assert missing[7] == missing[8] == sum(map(len, pieces(brokers / "1/codec-none-0" / log(0))[:2]))
@@ -151,9 +151,9 @@ def plain_gaps(folder: Path) -> list[tuple[int, int]]:
 
 
 def test_every_offset_is_accounted_for(tables: dict[str, DataFrame], brokers: Path) -> None:
-    found = audits.offset_coverage(tables["batches"], quarantine=tables["quarantine"]).collect()
-    assert len(found) == 2 * len(TOPICS)
-    for row in found:
+    actual = audits.offset_coverage(tables["batches"], quarantine=tables["quarantine"]).collect()
+    assert len(actual) == 2 * len(TOPICS)
+    for row in actual:
         offsets = row.records + row.markers + row.compacted + row.unreadable + row.missing - row.repeated
         assert row.end_offset - row.first_offset == offsets
         assert row.is_compacted == (row.topic in ("compacted", "__consumer_offsets"))
@@ -167,50 +167,52 @@ def test_every_offset_is_accounted_for(tables: dict[str, DataFrame], brokers: Pa
         assert row.batches == len(read)
         assert row.markers == sum(count for control, count in read if control)
         assert row.records == sum(count for control, count in read if not control)
-    clean = [row for row in found if Path(row.log).parent.name == "1"]
+    clean = [row for row in actual if Path(row.log).parent.name == "1"]
     assert not any(row.missing or row.unreadable or row.repeated for row in clean)
     assert any(row.markers for row in clean)
 
 
 def test_records_sent_twice(spark: SparkSession) -> None:
-    again = [(b"k", b"v", 5), (b"k", b"v", 9), (b"k", b"w", 10), (None, None, 11), (None, None, 12)]
-    made: list[tuple[Any, ...]] = [("t", 0, 1, key, value, [], False, offset) for key, value, offset in again]
-    made += [("t", 0, 1, b"k", b"v", [], False, 5), ("t", 1, 1, b"k", b"v", [], False, 5)]
-    made += [("t", 0, 1, b"m", b"m", [], True, offset) for offset in (20, 21)]
-    found = audits.repeated_records(
-        made_of(spark, "topic partition timestamp key value headers is_control offset", made)
+    rerun = [(b"k", b"v", 5), (b"k", b"v", 9), (b"k", b"w", 10), (None, None, 11), (None, None, 12)]
+    made_rows: list[tuple[Any, ...]] = [
+        ("t", 0, 1, key, value, [], False, offset) for key, value, offset in rerun
+    ]
+    made_rows += [("t", 0, 1, b"k", b"v", [], False, 5), ("t", 1, 1, b"k", b"v", [], False, 5)]
+    made_rows += [("t", 0, 1, b"m", b"m", [], True, offset) for offset in (20, 21)]
+    actual = audits.repeated_records(
+        made_of(spark, "topic partition timestamp key value headers is_control offset", made_rows)
     )
-    assert rows(found, "topic partition value times offsets") == [
+    assert rows(actual, "topic partition value times offsets") == [
         ("t", 0, b"v", 2, [5, 9]), ("t", 0, None, 2, [11, 12]),
     ]  # fmt: skip
 
 
 def test_replicas(tables: dict[str, DataFrame], brokers: Path) -> None:
-    one, two = (of(tables["batches"], brokers, number) for number in (1, 2))
+    item, two = (of(tables["batches"], brokers, number) for number in (1, 2))
     two = two.where("not (topic = 'codec-gzip' and position > 0 and base_offset = 3)").unionByName(
         two.where("topic = 'codec-gzip' and base_offset = 3").limit(1)
     )  # a batch that is there twice is for `offset_gaps`
-    found = audits.compare_replicas(one, two).cache()
-    got = rows(found, "topic partition base_offset kind side fields left_last_offset right_last_offset")
-    assert got == [
-        ("codec-lz4", 0, got[0][2], "shorter", "left", None, got[0][6], None),
+    actual = audits.compare_replicas(item, two).cache()
+    tuples = rows(actual, "topic partition base_offset kind side fields left_last_offset right_last_offset")
+    assert tuples == [
+        ("codec-lz4", 0, tuples[0][2], "shorter", "left", None, tuples[0][6], None),
         ("codec-none", 0, 3, "missing", "left", None, 52, None),
         ("codec-zstd", 0, 3, "missing", "left", None, 52, None),
-        ("several.segments", 0, 187, "differs", "both", got[3][5], 195, 190),
+        ("several.segments", 0, 187, "differs", "both", tuples[3][5], 195, 190),
         ("several.segments", 0, 191, "cut differently", "right", None, None, 195),
         (
             "several.segments",
             1,
-            got[5][2],
+            tuples[5][2],
             "differs",
             "both",
             ["partition_leader_epoch"],
-            got[5][6],
-            got[5][6],
+            tuples[5][6],
+            tuples[5][6],
         ),
     ]
-    assert {"last_offset", "size", "checksum", "count"} <= set(got[3][5])
-    all_found = found.collect()
+    assert {"last_offset", "size", "checksum", "count"} <= set(tuples[3][5])
+    all_found = actual.collect()
     epoch = next(row for row in all_found if row.partition == 1)
     bytes_ = audits.batch_bytes(epoch)
     assert (bytes_.first, bytes_.differing) == (15, 1)  # the last byte of the leader epoch
@@ -218,7 +220,7 @@ def test_replicas(tables: dict[str, DataFrame], brokers: Path) -> None:
     lost = next(row for row in all_found if row.topic == "codec-none")
     assert audits.batch_bytes(lost)[1:] == (b"", 0, lost.left_size)
     verdicts = rows(
-        audits.replica_divergence(one, two),
+        audits.replica_divergence(item, two),
         "topic partition verdict first_offset first_kind left_epoch right_epoch differing",
     )
     assert [row for row in verdicts if row[2] != "equal"] == [
@@ -226,34 +228,34 @@ def test_replicas(tables: dict[str, DataFrame], brokers: Path) -> None:
         ("codec-none", 0, "diverged", 3, "missing", 0, None, 1),
         ("codec-zstd", 0, "diverged", 3, "missing", 0, None, 1),
         ("several.segments", 0, "diverged", 187, "differs", 2, 2, 2),
-        ("several.segments", 1, "diverged", got[5][2], "differs", 0, 7, 1),
+        ("several.segments", 1, "diverged", tuples[5][2], "differs", 0, 7, 1),
     ]
     assert len(verdicts) == len(TOPICS)
-    none = audits.replica_divergence(one.where("topic = 'transactions'"), two.where("false"))
+    none = audits.replica_divergence(item.where("topic = 'transactions'"), two.where("false"))
     assert rows(none, "topic verdict") == [("transactions", "no log")]
-    later = audits.compare_replicas(one, one.where("base_offset >= 52")).where("topic = 'several.segments'")
+    later = audits.compare_replicas(item, item.where("base_offset >= 52")).where("topic = 'several.segments'")
     assert {row[0] for row in rows(later, "kind")} == {"before"}
 
 
 def test_leader_epochs(tables: dict[str, DataFrame], brokers: Path) -> None:
-    found = audits.leader_epochs(tables["batches"].where("topic = 'several.segments' and partition = 1"))
-    got = rows(found, "log epoch first_offset end_offset falls")
+    actual = audits.leader_epochs(tables["batches"].where("topic = 'several.segments' and partition = 1"))
+    tuples = rows(actual, "log epoch first_offset end_offset falls")
     checkpoint = (broker_sample() / "data/several.segments-1/leader-epoch-checkpoint").read_text()
     entries = [tuple(map(int, line.split())) for line in checkpoint.splitlines()[2:]]
-    one = [row for row in got if row[0].startswith(f"{brokers}/1/")]
-    assert [(epoch, first) for _, epoch, first, *_ in one] == entries
-    assert not any(row[4] for row in one)
-    assert [row[1] for row in got if row[4]] == [0, 2]  # after the planted 7
+    item = [row for row in tuples if row[0].startswith(f"{brokers}/1/")]
+    assert [(epoch, first) for _, epoch, first, *_ in item] == entries
+    assert not any(row[4] for row in item)
+    assert [row[1] for row in tuples if row[4]] == [0, 2]  # after the planted 7
 
 
 def test_sequences(tables: dict[str, DataFrame], brokers: Path) -> None:
-    found = audits.producer_sequences(tables["batches"])
-    got = rows(found, "log topic kind base_offset expected skipped")
-    clean = [row for row in got if row[0].startswith(f"{brokers}/1/")]
+    actual = audits.producer_sequences(tables["batches"])
+    tuples = rows(actual, "log topic kind base_offset expected skipped")
+    clean = [row for row in tuples if row[0].startswith(f"{brokers}/1/")]
     assert {(row[1], row[2]) for row in clean} == {
         ("compacted", "compacted"), ("transactions", "new epoch"),
     }  # fmt: skip
-    planted = [row[1:] for row in got if row[0].startswith(f"{brokers}/2/") and row[1].startswith("codec")]
+    planted = [row[1:] for row in tuples if row[0].startswith(f"{brokers}/2/") and row[1].startswith("codec")]
     assert planted == [
         ("codec-gzip", "duplicate", 3, 53, None),
         ("codec-zstd", "gap", 53, 3, 50),
@@ -278,40 +280,40 @@ def test_sequences_that_wrap_and_go_wrong(spark: SparkSession) -> None:
         7: ([(0, 40, 49), (1, 7, 9), (1, 10, 10)], [None, "gap in new epoch", None]),
         8: ([(0, 0, 4), (0, LAST - 1, LAST), (0, 5, 6)], [None, "out of order", None]),
     }
-    made, wanted = [], []
+    made_rows, expected = [], []
     for producer, (sequences, kinds) in cases.items():
         offset = 0
         for (epoch, first, last), kind in zip(sequences, kinds, strict=True):
             count = (last - first) % (LAST + 1) + 1
-            made.append(("t", producer, f"/d/t-{producer}/{log(0)}", offset, offset, offset + count - 1, 100,
-                         count, producer, epoch, first, last, False, False, None))  # fmt: skip
+            made_rows.append(("t", producer, f"/d/t-{producer}/{log(0)}", offset, offset, offset + count - 1,
+                         100, count, producer, epoch, first, last, False, False, None))  # fmt: skip
             if kind:
-                wanted.append((producer, kind, offset))
+                expected.append((producer, kind, offset))
             offset += count
-    found = audits.producer_sequences(made_of(spark, BATCH, made))
-    assert rows(found, "producer_id kind base_offset") == wanted
-    assert rows(found.where("kind = 'gap'"), "expected skipped") == [(LAST - 1, 5)]
+    actual = audits.producer_sequences(made_of(spark, BATCH, made_rows))
+    assert rows(actual, "producer_id kind base_offset") == expected
+    assert rows(actual.where("kind = 'gap'"), "expected skipped") == [(LAST - 1, 5)]
 
 
 def test_throughput(tables: dict[str, DataFrame], brokers: Path) -> None:
-    one = of(tables["batches"], brokers, 1)
-    found = audits.producer_throughput(one).where("topic = 'several.segments'").collect()
-    wanted: dict[int | None, list[RecordBatch]] = {}
+    item = of(tables["batches"], brokers, 1)
+    actual = audits.producer_throughput(item).where("topic = 'several.segments'").collect()
+    expected: dict[int | None, list[RecordBatch]] = {}
     for path in (brokers / "1").glob("several.segments-*/*.log"):
         for batch in batches(path.read_bytes()):
-            wanted.setdefault(None if batch.producer_id < 0 else batch.producer_id, []).append(batch)
-    assert {row.producer_id: (row.batches, row.records, row.bytes) for row in found} == {
+            expected.setdefault(None if batch.producer_id < 0 else batch.producer_id, []).append(batch)
+    assert {row.producer_id: (row.batches, row.records, row.bytes) for row in actual} == {
         producer: (len(all), sum(b.count or 0 for b in all), sum(b.size for b in all))
-        for producer, all in wanted.items()
+        for producer, all in expected.items()
     }
-    for row in found:
+    for row in actual:
         assert row.idempotent == (row.producer_id is not None)
         seconds = (row.last_time - row.first_time).total_seconds()
         assert seconds < 1 or row.bytes_per_second == round(row.bytes / seconds, 3)
     minutes = (
-        audits.producer_throughput(one, every="10 seconds").where("topic = 'several.segments'").collect()
+        audits.producer_throughput(item, every="10 seconds").where("topic = 'several.segments'").collect()
     )
-    assert sum(row.records for row in minutes) == sum(row.records for row in found)
+    assert sum(row.records for row in minutes) == sum(row.records for row in actual)
     assert all(row.records_per_second == round(row.records / 10, 3) for row in minutes)
     assert all((row.ends - row.begins).total_seconds() == 10 for row in minutes)
 
@@ -333,35 +335,35 @@ def test_the_state_of_topics(spark: SparkSession, brokers: Path) -> None:
     """Beside a plain loop that knows transactions by their markers."""
     folders = [str(brokers / "1" / name) for name in ("compacted-0", "transactions-0")]
     records = spark.createDataFrame(read_records(folders, SCHEMA.split())).cache()
-    seen = {(row.topic, row.offset) for row in audits.committed(records).collect()}
+    calls = {(row.topic, row.offset) for row in audits.committed(records).collect()}
     # PySpark before 4.1 gives bytearrays.
     state = {(row.topic, bytes(row.key)): row for row in audits.latest_by_key(records).collect()}
-    wanted: set[tuple[str, int]] = set()
+    expected: set[tuple[str, int]] = set()
     latest: dict[tuple[str, bytes], tuple[int, bytes | None]] = {}
     aborted = 0
     for folder in map(Path, folders):
         topic = folder.name.rpartition("-")[0]
         open_: dict[int, list[Record]] = {}
-        kept: list[Record] = []
+        remaining: list[Record] = []
         for path in sorted(folder.glob("*.log")):
             for batch in batches(path.read_bytes()):
                 for record in batch:
                     if batch.is_control:
                         ended = open_.pop(batch.producer_id, [])
                         committed = (record.key or b"")[2:4] == b"\x00\x01"
-                        kept += ended if committed else []
+                        remaining += ended if committed else []
                         aborted += 0 if committed else len(ended)
                     elif batch.transactional:
                         open_.setdefault(batch.producer_id, []).append(record)
                     else:
-                        kept.append(record)
-        wanted |= {(topic, record.offset) for record in kept}
-        for record in sorted(kept, key=lambda record: record.offset):
+                        remaining.append(record)
+        expected |= {(topic, record.offset) for record in remaining}
+        for record in sorted(remaining, key=lambda record: record.offset):
             if record.key is not None:
                 latest[topic, record.key] = (record.offset, record.value)
     assert aborted > 0
-    assert seen == wanted
-    alive = {key: found for key, found in latest.items() if found[1] is not None}
+    assert calls == expected
+    alive = {key: actual for key, actual in latest.items() if actual[1] is not None}
     assert {key: (row.offset, row.value) for key, row in state.items()} == alive
     assert len(alive) < len(latest)
     removed_too = audits.latest_by_key(records, tombstones=True).collect()
@@ -377,11 +379,11 @@ def test_a_transaction_without_an_end_is_not_committed(spark: SparkSession) -> N
         (1, "a"), (2, "b"), (None, "c"), (1, "commit"), (2, "abort"), (1, "d"), (None, "a"), (2, "e"),
         (2, "commit"), (1, None),
     ]  # fmt: skip
-    made = [
-        ("t", 0, offset, None, marker.get(what or "") or b"k-" + (what or "x").encode(), b"v", what in marker,
-         "/d/t-0/0.log", -1 if producer is None else producer, producer is not None)
-        for offset, (producer, what) in enumerate(story)
+    made_rows = [
+        ("t", 0, offset, None, marker.get(action or "") or b"k-" + (action or "x").encode(), b"v",
+         action in marker, "/d/t-0/0.log", -1 if producer is None else producer, producer is not None)
+        for offset, (producer, action) in enumerate(story)
     ]  # fmt: skip
-    records = made_of(spark, SCHEMA, made)
+    records = made_of(spark, SCHEMA, made_rows)
     assert sorted(row.offset for row in audits.committed(records).collect()) == [0, 2, 6, 7]
     assert rows(audits.latest_by_key(records), "key offset") == [(b"k-c", 2), (b"k-a", 6), (b"k-e", 7)]

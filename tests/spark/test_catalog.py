@@ -76,15 +76,15 @@ def test_by_name_and_each_record_once(
     assert {f"{DATABASE}.records", f"{DATABASE}.records_once", f"{DATABASE}.lag"} <= set(names)
 
     def rows(name: str) -> list[tuple[str | None, int, bytes]]:
-        found = spark.sql(f"SELECT topic, offset, value FROM {DATABASE}.{name}").collect()
-        return sorted(map(tuple, found), key=lambda row: (row[0] or "", row[1], row[2]))
+        actual = spark.sql(f"SELECT topic, offset, value FROM {DATABASE}.{name}").collect()
+        return sorted(map(tuple, actual), key=lambda row: (row[0] or "", row[1], row[2]))
 
     assert len(rows("records")) == 10
     assert rows("records_once") == WANTED
     assert spark.table(f"{DATABASE}.batches_once").count() == len(WANTED)
     frame = once(spark.read.format("kafka-segment").load(str(inputs)))
     assert sorted((row.topic or "", row.offset, row.value) for row in frame.collect()) == [
-        (topic or "", *rest) for topic, *rest in WANTED
+        (topic or "", *arguments) for topic, *arguments in WANTED
     ]
     with pytest.raises(CoordwireError, match="cluster_id, broker is missing"):
         once(frame.drop("cluster_id", "broker"))

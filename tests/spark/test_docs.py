@@ -73,11 +73,11 @@ def session_zone(spark: SparkSession) -> Iterator[None]:
 def committed_by_day(spark: SparkSession, folder: Path, year: int = 2026) -> Any:
     """The example's rows, of the files in a folder and of that year's November."""
     code = BY_DAY.replace('"disk/data"', repr(str(folder))).replace('"2026-', f'"{year}-')
-    code, _, shown = code.rpartition("by_day.orderBy")
+    code, _, table = code.rpartition("by_day.orderBy")
     names: dict[str, Any] = {}
     exec(compile(code, "docs/how-to/consumer-offsets.md, example", "exec"), names)
     assert names["spark"] is spark or names["spark"].version == spark.version
-    return eval("by_day.orderBy" + shown.removesuffix(".show()\n"), names)
+    return eval("by_day.orderBy" + table.removesuffix(".show()\n"), names)
 
 
 @pytest.mark.usefixtures("session_zone")
@@ -98,8 +98,8 @@ def test_offsets_by_day_with_transactions_and_replicas(spark: SparkSession, tmp_
         put(tmp_path / broker, "__consumer_offsets-7", data)
     put(tmp_path / "c", "__consumer_offsets-7", commits([("other", "orders", 0, 5)]))
     (tmp_path / "c" / "meta.properties").write_text("node.id=1\ncluster.id=another\n")
-    found = [tuple(row)[1:] for row in committed_by_day(spark, tmp_path, 2023).collect()]
-    assert found == [
+    actual = [tuple(row)[1:] for row in committed_by_day(spark, tmp_path, 2023).collect()]
+    assert actual == [
         ("g", "orders", 0, 1, 3), ("g", "orders", 1, 1, 4), ("h", "orders", 0, 1, None),
         ("other", "orders", 0, 1, 5),
     ]  # fmt: skip

@@ -44,12 +44,12 @@ TIMES = int(os.environ.get("COORDWIRE_KILLS", "1"))
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """Enough to be ended in the midst of; and how many records there are."""
-    folder, wanted = tmp_path_factory.mktemp("kills"), 0
+    folder, expected = tmp_path_factory.mktemp("kills"), 0
     for number in range(PARTITIONS):
         data = segment(random.Random(number), 150)
         partition(folder, "orders", number, data)
-        wanted += sum(batch.count or 0 for batch in batches(data))
-    return folder, wanted
+        expected += sum(batch.count or 0 for batch in batches(data))
+    return folder, expected
 
 
 def command(logs: Path, out: Path, master: str = "local[1]") -> list[str]:
@@ -73,13 +73,13 @@ class Running:
         return self.process.returncode, out, err
 
 
-def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
+def wait_for(condition: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
     until = time.monotonic() + 500
-    while not (found := what()):
+    while not (value := condition()):
         assert process.poll() is None, f"it ended before: {process.communicate()}"
         assert time.monotonic() < until
         time.sleep(0.01)
-    return found
+    return value
 
 
 def run_again(spark: SparkSession, logs: tuple[Path, int], out: Path) -> PipelineSummary:
@@ -120,9 +120,9 @@ def test_kill_of_everything(spark: SparkSession, logs: tuple[Path, int], tmp_pat
         time.sleep(wait)
         os.killpg(running.process.pid, signal.SIGKILL)
         running.end()
-        noted = len(list((out / "_manifest").glob("*.json")))
+        note_count = len(list((out / "_manifest").glob("*.json")))
         summary = run_again(spark, logs, out)
-        assert summary.reused >= noted > 0 or wait
+        assert summary.reused >= note_count > 0 or wait
         assert wait or "ended without finishing (its process is gone)" in summary.notices[0]
 
 
@@ -164,9 +164,9 @@ def test_kill_of_a_worker(spark: SparkSession, logs: tuple[Path, int], tmp_path:
             time.sleep(0.01)
         code, _, err = running.end()
         assert code == 2, err
-        said = err.splitlines()[-1]
-        assert said.startswith("coordwire: the Spark job failed: ")
-        assert "worker" in said
+        text = err.splitlines()[-1]
+        assert text.startswith("coordwire: the Spark job failed: ")
+        assert "worker" in text
         assert "Traceback" not in err
         assert "\tat org.apache" not in err
         assert pipeline_steps.leftovers(out) == []

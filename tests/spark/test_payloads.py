@@ -54,7 +54,9 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     raise ValueError("too long")
 
 
-def said(data: bytes, protobuf: bool, magics: str) -> tuple[int | None, str | None, list[int] | None, int]:
+def read_prefix(
+    data: bytes, protobuf: bool, magics: str
+) -> tuple[int | None, str | None, list[int] | None, int]:
     """What a prefix or a header says, and where it ends. Raises `ValueError`."""
     number, guid, indexes = None, None, None
     if data[:1] == b"\0" and "0" in magics and len(data) >= 5:
@@ -84,10 +86,10 @@ def plain(data: bytes | None, headers: list[Header], name: str, protobuf: bool) 
     own = [value for key, value in headers if key == name]
     try:
         if own and own[-1] is not None:
-            return Found(*said(own[-1], protobuf, "01")[:3], data)
+            return Found(*read_prefix(own[-1], protobuf, "01")[:3], data)
         if data is None:
             return None
-        number, guid, indexes, at = said(data, protobuf, "0")
+        number, guid, indexes, at = read_prefix(data, protobuf, "0")
         return Found(number, guid, indexes, data[at:])
     except ValueError:
         return None
@@ -97,22 +99,22 @@ def cases() -> list[tuple[bytes | None, list[Header]]]:
     """Keys or values with headers: sound, cut short, and by chance."""
     rng = random.Random(5)
     lists = [[0], [1], [0, 0], [3, 1, 2], [300, 70_000], [], [2**31 - 1], [-1], [1] * 32, [1] * 33]
-    encoded = [zigzag(len(one)) + b"".join(map(zigzag, one)) for one in lists]
+    encoded = [zigzag(len(item)) + b"".join(map(zigzag, item)) for item in lists]
     encoded += [b"\0", b"\2\0", b"\x82\0\4", b"\x80\0", b"\x01", b"\4\2", b"\xff" * 40]
     encoded += [b"\2\x80\x80\x80\x80\x10", b"\2" + b"\x80" * 5 + b"\1"]
-    sound = [b"\0" + number.to_bytes(4, "big") + one + b"payload"
-             for number in (0, 1, 100_001, 2**31 - 1, 2**31, 2**32 - 1) for one in encoded]  # fmt: skip
-    found: list[tuple[bytes | None, list[Header]]] = [(None, []), (b"", []), (b"\0" * 300, [])]
-    found += [(data, []) for data in sound]
-    found += [(data[: rng.randrange(len(data))], []) for data in sound]
-    found += [(rng.randbytes(rng.randrange(30)), []) for _ in range(100)]
-    found += [(b"\1" + GUID + b"no header", [])]
-    for one in encoded:
-        whole = b"\1" + GUID + one
-        for head in (whole, whole[:16], whole[:17], b"\0\0\0\0\7" + one, b"\2" + GUID, b"", None):
-            found.append((rng.choice([b"value", b"\0\0\0\0\5\0x", None]), [("__value_schema_id", head)]))
+    valid = [b"\0" + number.to_bytes(4, "big") + item + b"payload"
+             for number in (0, 1, 100_001, 2**31 - 1, 2**31, 2**32 - 1) for item in encoded]  # fmt: skip
+    values: list[tuple[bytes | None, list[Header]]] = [(None, []), (b"", []), (b"\0" * 300, [])]
+    values += [(data, []) for data in valid]
+    values += [(data[: rng.randrange(len(data))], []) for data in valid]
+    values += [(rng.randbytes(rng.randrange(30)), []) for _ in range(100)]
+    values += [(b"\1" + GUID + b"no header", [])]
+    for item in encoded:
+        complete = b"\1" + GUID + item
+        for head in (complete, complete[:16], complete[:17], b"\0\0\0\0\7" + item, b"\2" + GUID, b"", None):
+            values.append((rng.choice([b"value", b"\0\0\0\0\5\0x", None]), [("__value_schema_id", head)]))
     head = b"\1" + GUID
-    found += [
+    values += [
         (
             b"v",
             [("__value_schema_id", b"\0\0\0\0\1\0"), ("other", b"x"), ("__value_schema_id", head + b"\0")],
@@ -120,22 +122,22 @@ def cases() -> list[tuple[bytes | None, list[Header]]]:
         (b"\0\0\0\0\5\0v", [("__value_schema_id", head), ("__value_schema_id", None)]),
         (b"\0\0\0\0\5\0v", [("__key_schema_id", head)]),
     ]
-    return found
+    return values
 
 
 @pytest.mark.usefixtures("interpreted")
 def test_columns_are_those_of_a_plain_decoder(spark: SparkSession) -> None:
     import pyarrow as pa
 
-    made = cases()
+    made_rows = cases()
     header = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     table = pa.table(
         {
-            "number": pa.array(range(len(made)), pa.int32()),
-            "key": pa.array([data for data, _ in made], pa.binary()),
-            "value": pa.array([data for data, _ in made], pa.binary()),
+            "number": pa.array(range(len(made_rows)), pa.int32()),
+            "key": pa.array([data for data, _ in made_rows], pa.binary()),
+            "value": pa.array([data for data, _ in made_rows], pa.binary()),
             "headers": pa.array(
-                [[{"key": key, "value": value} for key, value in headers] for _, headers in made], header
+                [[{"key": key, "value": value} for key, value in headers] for _, headers in made_rows], header
             ),
         }
     )
@@ -144,21 +146,21 @@ def test_columns_are_those_of_a_plain_decoder(spark: SparkSession) -> None:
         "value", "value_schema_id", "value_schema_guid", "value_payload",
     ]  # fmt: skip
     for protobuf in (False, True):
-        found = payloads.with_schemas(records, protobuf=protobuf).collect()
-        assert [row.number for row in found] == list(range(len(made)))
+        actual = payloads.with_schemas(records, protobuf=protobuf).collect()
+        assert [row.number for row in actual] == list(range(len(made_rows)))
         several = 0
-        for row, (data, headers) in zip(found, made, strict=True):
+        for row, (data, headers) in zip(actual, made_rows, strict=True):
             for side in ("key", "value"):
-                wanted = plain(data, headers, f"__{side}_schema_id", protobuf) or Found(
+                expected = plain(data, headers, f"__{side}_schema_id", protobuf) or Found(
                     None, None, None, None
                 )
                 payload = row[f"{side}_payload"]
-                assert row[f"{side}_schema_id"] == wanted.id, (data, headers)
-                assert row[f"{side}_schema_guid"] == wanted.guid, (data, headers)
-                assert (None if payload is None else bytes(payload)) == wanted.payload, (data, headers)
+                assert row[f"{side}_schema_id"] == expected.id, (data, headers)
+                assert row[f"{side}_schema_guid"] == expected.guid, (data, headers)
+                assert (None if payload is None else bytes(payload)) == expected.payload, (data, headers)
                 if protobuf:
-                    assert row[f"{side}_message_indexes"] == wanted.message_indexes, (data, headers)
-                    several += len(wanted.message_indexes or []) > 1
+                    assert row[f"{side}_message_indexes"] == expected.message_indexes, (data, headers)
+                    several += len(expected.message_indexes or []) > 1
         assert (several > 10) == protobuf
 
 
@@ -210,10 +212,10 @@ def test_a_recipe(name: str, tmp_path: Path) -> None:
         pytest.skip(f"spark-{name} is in no folder COORDWIRE_SPARK_JARS")
     recipe, table = (AVRO, "orders") if name == "avro" else (PROTOBUF, "protos")
     program = f"{PROGRAM}{recipe}\nprint(sorted(map(str, {table}.collect())))\n"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program, *JARS], cwd=tmp_path, capture_output=True, text=True, timeout=500,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert process.returncode == 0, process.stderr[-3000:]
     row = f"Row(topic='{table}', order=Row(id=42, name='tea'))"
-    assert done.stdout.splitlines()[-1] == str([row] * (1 + (name == "avro")))
+    assert process.stdout.splitlines()[-1] == str([row] * (1 + (name == "avro")))

@@ -71,7 +71,7 @@ def commits() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def done(
+def process(
     spark: SparkSession, inputs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, PipelineSummary]:
     """The tables, written once."""
@@ -88,93 +88,95 @@ def rows(out: Path, table: str) -> list[dict[str, Any]]:
     """A table's rows, with the folders' columns."""
     import pyarrow.dataset
 
-    found: list[dict[str, Any]] = (
+    values: list[dict[str, Any]] = (
         pyarrow.dataset.dataset(out / table, partitioning="hive").to_table().to_pylist()
     )
-    return found
+    return values
 
 
-def test_records_are_those_of_the_plain_reader(done: tuple[Path, PipelineSummary], inputs: Path) -> None:
-    wanted = sorted(
+def test_records_are_those_of_the_plain_reader(process: tuple[Path, PipelineSummary], inputs: Path) -> None:
+    expected = sorted(
         (path.parent.name.rpartition("-")[0], record.offset, record.key or b"", record.value or b"")
         for path in inputs.glob("*/*.log")
         for batch in batches(path.read_bytes(), on_error="skip")
         for record in batch
     )
-    got = [(r["topic"], r["offset"], r["key"] or b"", r["value"] or b"") for r in rows(done[0], "records")]
-    assert sorted(got) == wanted
-    assert done[1].records == len(wanted)
-    folder = done[0] / "records" / "date=2023-11-14" / "topic-orders"
+    actual = [
+        (r["topic"], r["offset"], r["key"] or b"", r["value"] or b"") for r in rows(process[0], "records")
+    ]
+    assert sorted(actual) == expected
+    assert process[1].records == len(expected)
+    folder = process[0] / "records" / "date=2023-11-14" / "topic-orders"
     assert list(folder.glob("*.parquet"))
 
 
 def test_frames_are_those_of_the_command_line(
-    done: tuple[Path, PipelineSummary], inputs: Path, capsys: pytest.CaptureFixture[str]
+    process: tuple[Path, PipelineSummary], inputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = sorted(map(str, (inputs / "captures").glob("*cap")))
     main(["decode", "--format", "json", *files])
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    wanted = {
+    expected = {
         (line["capture"], line["frame"]): (line["api"], line["correlationId"], line["body"])
         for line in lines
         if line["frame"] is not None
     }
-    got = {
+    actual = {
         (row["capture"], row["frame"]): (row["api"], row["correlation_id"], json.loads(row["body"] or "null"))
-        for row in rows(done[0], "frames")
+        for row in rows(process[0], "frames")
     }
-    assert got == wanted
-    assert done[1].frames == len(wanted)
+    assert actual == expected
+    assert process[1].frames == len(expected)
 
 
-def test_every_byte_is_accounted_for(done: tuple[Path, PipelineSummary], inputs: Path) -> None:
-    files = {row["path"]: row for row in rows(done[0], "files")}
+def test_every_byte_is_accounted_for(process: tuple[Path, PipelineSummary], inputs: Path) -> None:
+    files = {row["path"]: row for row in rows(process[0], "files")}
     assert set(files) == {str(path) for path in inputs.rglob("*") if path.is_file()}
-    bad: dict[str, int] = {}
-    for row in rows(done[0], "quarantine"):
-        bad[row["path"]] = bad.get(row["path"], 0) + row["end"] - row["start"]
+    damaged: dict[str, int] = {}
+    for row in rows(process[0], "quarantine"):
+        damaged[row["path"]] = damaged.get(row["path"], 0) + row["end"] - row["start"]
     sizes: dict[str, int] = {}
-    for row in rows(done[0], "batches"):
+    for row in rows(process[0], "batches"):
         sizes[row["path"]] = sizes.get(row["path"], 0) + row["size"]
     for path, row in files.items():
         assert row["size"] == os.path.getsize(path)
         if row["kind"] == "segment":
-            assert sizes.get(path, 0) + bad.get(path, 0) == row["size"]
+            assert sizes.get(path, 0) + damaged.get(path, 0) == row["size"]
         if row["kind"] in ("segment", "capture"):
-            assert row["quarantined_bytes"] == bad.get(path, 0)
+            assert row["quarantined_bytes"] == damaged.get(path, 0)
             assert row["read_bytes"] + row["quarantined_bytes"] + row["other_bytes"] == row["size"]
         else:
             assert row["other_bytes"] == row["size"]
     raw = files[str(inputs / "captures" / "frames.cap")]
     assert (raw["read_bytes"], raw["quarantined_bytes"], raw["other_bytes"]) == (len(frames()), 21, 0)
-    assert bad[str(inputs / "captures" / "broken.pcap")] == 16
+    assert damaged[str(inputs / "captures" / "broken.pcap")] == 16
     assert {row["kind"] for row in files.values()} == {"segment", "capture", "index", "other"}
 
 
 def test_stories_are_those_of_the_command_line(
-    done: tuple[Path, PipelineSummary], inputs: Path, capsys: pytest.CaptureFixture[str]
+    process: tuple[Path, PipelineSummary], inputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capture = inputs / "captures" / "confluent__rdmock__group-range.pcap"
     main(["timeline", "--format", "json", str(capture), str(inputs / "__consumer_offsets-5")])
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    here = (str(capture), str(inputs / "__consumer_offsets-5" / f"{0:020}.log"))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    current = (str(capture), str(inputs / "__consumer_offsets-5" / f"{0:020}.log"))
     count = {
-        name: sum(row["source"] in here for row in rows(done[0], name))
+        name: sum(row["source"] in current for row in rows(process[0], name))
         for name in ("groups", "offset_commits", "lag")
     }
-    kinds = [line["event"] for line in told]
+    kinds = [line["event"] for line in lines]
     assert count["offset_commits"] == kinds.count("offsetCommitted")
     assert count["lag"] == kinds.count("lagMeasured")
     assert count["groups"] == len(kinds) - count["offset_commits"] - count["lag"] > 10
-    commits = [row for row in rows(done[0], "offset_commits") if row["group_id"] == "payments"]
+    commits = [row for row in rows(process[0], "offset_commits") if row["group_id"] == "payments"]
     assert [(row["topic"], row["offset"], row["removed"]) for row in commits] == [
         ("orders", 10, False), ("orders", 25, False), ("orders", -1, True),
     ]  # fmt: skip
-    assert any(row["event"] == "rebalanceEnded" and row["length_ms"] for row in rows(done[0], "groups"))
+    assert any(row["event"] == "rebalanceEnded" and row["length_ms"] for row in rows(process[0], "groups"))
 
 
 def test_local_tables_are_the_pipelines_row_for_row(
-    done: tuple[Path, PipelineSummary], inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    process: tuple[Path, PipelineSummary], inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import pyarrow.parquet
 
@@ -183,12 +185,12 @@ def test_local_tables_are_the_pipelines_row_for_row(
     assert "frames.parquet" in capsys.readouterr().out
     for table, place in {"frames": "capture", "groups": "source", "offset_commits": "source",
                          "lag": "source", "quarantine": "path"}.items():  # fmt: skip
-        ours = pyarrow.parquet.read_table(tmp_path / f"{table}.parquet").to_pylist()
-        theirs = [row for row in rows(done[0], table) if row[place] in files]
-        for row in theirs:
+        own = pyarrow.parquet.read_table(tmp_path / f"{table}.parquet").to_pylist()
+        foreign = [row for row in rows(process[0], table) if row[place] in files]
+        for row in foreign:
             row.pop("date", None)  # of the folder
-        assert sorted(map(repr, ours)) == sorted(map(repr, theirs)), table
-        assert ours or table == "quarantine"
+        assert sorted(map(repr, own)) == sorted(map(repr, foreign)), table
+        assert own or table == "quarantine"
 
 
 def _comparable(rows: list[dict[str, Any]]) -> list[str]:
@@ -196,7 +198,7 @@ def _comparable(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def test_without_spark_everything_is_the_same(
-    spark: SparkSession, done: tuple[Path, PipelineSummary], inputs: Path, tmp_path: Path
+    spark: SparkSession, process: tuple[Path, PipelineSummary], inputs: Path, tmp_path: Path
 ) -> None:
     """Rows, summary and report; and each engine finishes what the other one began."""
     from coordwire.tables import pipeline
@@ -207,36 +209,36 @@ def test_without_spark_everything_is_the_same(
     local, out = pipeline.LocalEngine(2), str(tmp_path)
     summary = pipeline.run(local, [str(inputs)], out, options=options)
     for name in TABLES:
-        assert _comparable(rows(tmp_path, name)) == _comparable(rows(done[0], name)), name
+        assert _comparable(rows(tmp_path, name)) == _comparable(rows(process[0], name)), name
     times = re.compile(r"<b>[^<]*</b>to read it|\d{4}-\d\d-\d\d \d\d:\d\d UTC")
-    ours, theirs = (times.sub("", (out / "report.html").read_text()) for out in (tmp_path, done[0]))
-    assert ours == theirs
+    own, foreign = (times.sub("", (out / "report.html").read_text()) for out in (tmp_path, process[0]))
+    assert own == foreign
     for field in ("frames", "records", "batches", "refused", "bad_ranges", "units", "apis", "error_codes"):
-        assert getattr(summary, field) == getattr(done[1], field)
+        assert getattr(summary, field) == getattr(process[1], field)
 
-    assert pipeline.run(local, [str(inputs)], str(done[0]), options=options).reused == done[1].units
-    found = sorted((tmp_path / "records").rglob("*.parquet"))[:3]
-    for path in found:
+    assert pipeline.run(local, [str(inputs)], str(process[0]), options=options).reused == process[1].units
+    actual = sorted((tmp_path / "records").rglob("*.parquet"))[:3]
+    for path in actual:
         path.unlink()
-    again = pipeline.run(coordwire.spark.engine(spark), [str(inputs)], out, options=options)
-    assert summary.units - len(found) <= again.reused < summary.units
+    rerun = pipeline.run(coordwire.spark.engine(spark), [str(inputs)], out, options=options)
+    assert summary.units - len(actual) <= rerun.reused < summary.units
     for name in TABLES:
-        assert _comparable(rows(tmp_path, name)) == _comparable(rows(done[0], name)), name
+        assert _comparable(rows(tmp_path, name)) == _comparable(rows(process[0], name)), name
 
 
-def test_tables_have_the_types_documented(spark: SparkSession, done: tuple[Path, PipelineSummary]) -> None:
+def test_tables_have_the_types_documented(spark: SparkSession, process: tuple[Path, PipelineSummary]) -> None:
     from coordwire.tables.columns import TABLES, table_schema
 
     for name in TABLES:
-        table = coordwire.spark.table(spark, str(done[0]), name)
-        wanted = [(column.name, column.type) for column in table_schema(name)]
-        assert sorted(table.dtypes) == sorted(wanted)
-        assert table.count() == len(rows(done[0], name)) > 0
+        table = coordwire.spark.table(spark, str(process[0]), name)
+        expected = [(column.name, column.type) for column in table_schema(name)]
+        assert sorted(table.dtypes) == sorted(expected)
+        assert table.count() == len(rows(process[0], name)) > 0
 
 
-def test_bodies_as_variants(spark: SparkSession, done: tuple[Path, PipelineSummary]) -> None:
+def test_bodies_as_variants(spark: SparkSession, process: tuple[Path, PipelineSummary]) -> None:
 
-    frames = coordwire.spark.table(spark, str(done[0]), "frames").where(
+    frames = coordwire.spark.table(spark, str(process[0]), "frames").where(
         "api = 'JoinGroup' and direction = 'request'"
     )
     group = frames.selectExpr("variant_get(parse_json(body), '$.groupId', 'string') AS name").distinct()
@@ -244,36 +246,36 @@ def test_bodies_as_variants(spark: SparkSession, done: tuple[Path, PipelineSumma
 
 
 def test_a_second_run_adds_nothing(
-    spark: SparkSession, done: tuple[Path, PipelineSummary], inputs: Path
+    spark: SparkSession, process: tuple[Path, PipelineSummary], inputs: Path
 ) -> None:
     from coordwire.tables import pipeline
     from coordwire.tables.options import Options
 
-    out, first = done
+    out, first = process
     before = {str(path): path.read_bytes() for path in out.rglob("*.parquet") if "files" not in path.parts}
-    theirs = out / "records" / "theirs.parquet"
-    theirs.write_bytes(b"a user's")
-    again = pipeline.run(
+    foreign = out / "records" / "theirs.parquet"
+    foreign.write_bytes(b"a user's")
+    rerun = pipeline.run(
         coordwire.spark.engine(spark), [str(inputs)], str(out), options=Options(split_size=3000)
     )
-    assert (again.reused, again.units) == (first.units, first.units)
-    assert (again.records, again.frames, again.unread) == (first.records, first.frames, first.unread)
-    [notice] = again.notices
+    assert (rerun.reused, rerun.units) == (first.units, first.units)
+    assert (rerun.records, rerun.frames, rerun.unread) == (first.records, first.frames, first.unread)
+    [notice] = rerun.notices
     assert notice.endswith("this pipeline did not write were left alone: records/theirs.parquet")
     assert coordwire.spark.table(spark, str(out), "records").count() == first.records
-    assert theirs.read_bytes() == b"a user's"
-    theirs.unlink()
+    assert foreign.read_bytes() == b"a user's"
+    foreign.unlink()
     after = {str(path): path.read_bytes() for path in out.rglob("*.parquet") if "files" not in path.parts}
     assert after == before
 
 
-def test_the_report_is_one_file(done: tuple[Path, PipelineSummary]) -> None:
-    page = (done[0] / "report.html").read_text()
+def test_the_report_is_one_file(process: tuple[Path, PipelineSummary]) -> None:
+    page = (process[0] / "report.html").read_text()
     assert page.count("<svg") >= 4
     assert "REBALANCE_IN_PROGRESS" in page
     assert "an array that can&#x27;t be null is null" in page
     assert page.count("<h3>") >= 3
-    assert done[1].error_codes["JoinGroup"][79] > 0
+    assert process[1].error_codes["JoinGroup"][79] > 0
     assert "a later batch" not in page
     assert not [word for word in ("src=", "href=", "@import", "url(") if word in page]
 
@@ -290,8 +292,8 @@ def test_a_file_that_grew_is_read_anew(spark: SparkSession, tmp_path: Path) -> N
     second = pipeline.run(coordwire.spark.engine(spark), [str(tmp_path / "in")], str(out), report=False)
     assert first.bad_ranges == 1
     assert second.bad_ranges == 0
-    wanted = [record.offset for batch in batches(data) for record in batch]
-    assert sorted(row["offset"] for row in rows(out, "records")) == wanted
+    expected = [record.offset for batch in batches(data) for record in batch]
+    assert sorted(row["offset"] for row in rows(out, "records")) == expected
 
 
 def test_a_job_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:
@@ -309,10 +311,10 @@ def test_a_job_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:
             options=strict,
             report=False,
         )
-    again = pipeline.run(
+    rerun = pipeline.run(
         coordwire.spark.engine(spark), [str(tmp_path / "in")], str(tmp_path / "out"), report=False
     )
-    assert (again.reused, again.bad_ranges) == (0, 1)
+    assert (rerun.reused, rerun.bad_ranges) == (0, 1)
 
 
 def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

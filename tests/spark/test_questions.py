@@ -70,10 +70,10 @@ def tables(
 
 
 def grouped(rows: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], Any]) -> dict[Any, Rows]:
-    found: dict[Any, Rows] = defaultdict(list)
+    groups: dict[Any, Rows] = defaultdict(list)
     for row in rows:
-        found[key(row)].append(row)
-    return found
+        groups[key(row)].append(row)
+    return groups
 
 
 def collected(time: datetime) -> datetime:
@@ -121,7 +121,7 @@ def lag(tables: dict[str, Rows]) -> Answer:
     sums: dict[Any, list[int]] = defaultdict(list)
     for (*key, _), value in last.items():
         sums[tuple(key)].append(value)
-    return [(*key, sum(max(one, 0) for one in values), max(values)) for key, values in sums.items()]
+    return [(*key, sum(max(item, 0) for item in values), max(values)) for key, values in sums.items()]
 
 
 def ended(tables: dict[str, Rows]) -> Rows:
@@ -130,11 +130,11 @@ def ended(tables: dict[str, Rows]) -> Rows:
 
 def rebalances(tables: dict[str, Rows]) -> Answer:
     needed = [row for row in ended(tables) if row["outcome"] != "not_needed"]
-    found = []
+    answer = []
     for key, rows in grouped(needed, lambda row: (cut(row["began"], "hour"), row["group_id"])).items():
         lengths = [row["length_ms"] for row in rows]
-        found.append((*key, len(rows), percentile(lengths, 0.95), most(lengths), total(lengths)))
-    return found
+        answer.append((*key, len(rows), percentile(lengths, 0.95), most(lengths), total(lengths)))
+    return answer
 
 
 def causes(tables: dict[str, Rows]) -> Answer:
@@ -145,7 +145,7 @@ def causes(tables: dict[str, Rows]) -> Answer:
         for key, rows in grouped(joined, lambda row: tuple(row[name] for name in names)).items()
         if None not in key
     }
-    who = grouped(
+    clients = grouped(
         ended(tables),
         lambda row: (
             row["group_id"], row["cause"], *members.get(tuple(row[name] for name in names), (None, None)),
@@ -153,16 +153,18 @@ def causes(tables: dict[str, Rows]) -> Answer:
     )  # fmt: skip
     return [
         (*key, len(rows), sum(bool(row["inferred"]) for row in rows), total(row["length_ms"] for row in rows))
-        for key, rows in who.items()
+        for key, rows in clients.items()
     ]
 
 
 def errors(tables: dict[str, Rows]) -> Answer:
-    who = grouped(tables["errors"], lambda row: (row["client_id"], host(row), row["api"], row["error_name"]))
+    clients = grouped(
+        tables["errors"], lambda row: (row["client_id"], host(row), row["api"], row["error_name"])
+    )
     return [
         (*key, len(rows), len({(row["capture"], row["frame"]) for row in rows}),
          min((collected(row["time"]) for row in rows if row["time"]), default=None))
-        for key, rows in who.items()
+        for key, rows in clients.items()
     ]  # fmt: skip
 
 
@@ -184,8 +186,8 @@ def slowest(tables: dict[str, Rows]) -> Answer:
 
 
 def latencies(tables: dict[str, Rows]) -> Answer:
-    found = grouped(answered(tables), lambda row: (row["api"], row["broker"]))
-    times = {key: [row["latency_ms"] for row in rows] for key, rows in found.items()}
+    actual = grouped(answered(tables), lambda row: (row["api"], row["broker"]))
+    times = {key: [row["latency_ms"] for row in rows] for key, rows in actual.items()}
     return [
         (*key, len(all), percentile(all, 0.5), percentile(all, 0.99), max(all)) for key, all in times.items()
     ]
@@ -209,21 +211,21 @@ def topics(tables: dict[str, Rows]) -> Answer:
 
 def without_idempotence(tables: dict[str, Rows]) -> Answer:
     live = (row for row in tables["batches"] if not row["is_control"] and row["file_state"] == "live")
-    found = grouped(live, lambda row: row["topic"])
+    actual = grouped(live, lambda row: row["topic"])
     counts = {
         topic: (
             sum(row["count"] for row in rows if row["producer_id"] < 0),
             sum(row["count"] for row in rows),
         )
-        for topic, rows in found.items()
+        for topic, rows in actual.items()
     }
     return [(topic, *count) for topic, count in counts.items() if count[0]]
 
 
 def clients_without_idempotence(tables: dict[str, Rows]) -> Answer:
     sent = [row for row in tables["frames"] if row["direction"] == "request"]
-    found = grouped(sent, lambda row: (row["client_id"], host(row)))
-    counts = {key: Counter(row["api"] for row in rows) for key, rows in found.items()}
+    actual = grouped(sent, lambda row: (row["client_id"], host(row)))
+    counts = {key: Counter(row["api"] for row in rows) for key, rows in actual.items()}
     return [
         (*key, count["Produce"]) for key, count in counts.items()
         if count["Produce"] and not count["InitProducerId"]
@@ -237,12 +239,12 @@ def versions(tables: dict[str, Rows]) -> Answer:
         if row["direction"] == "request" and row["api"] == "ApiVersions" and (row["api_version"] or 0) >= 3
         and row["error_reason"] is None
     ]  # fmt: skip
-    found = grouped(named, lambda row: (row["clientSoftwareName"], row["clientSoftwareVersion"]))
+    actual = grouped(named, lambda row: (row["clientSoftwareName"], row["clientSoftwareVersion"]))
     return [
         (*key,
          len({(row["capture"], row["client"], row["broker"]) for row in rows if row["client"] is not None}),
          sorted({row["client_id"] for row in rows if row["client_id"] is not None}))
-        for key, rows in found.items()
+        for key, rows in actual.items()
     ]  # fmt: skip
 
 
@@ -265,7 +267,7 @@ def rounded(rows: Answer) -> list[str]:
 
 @pytest.mark.parametrize("number", range(len(ANSWERS)), ids=[answer.__name__ for answer in ANSWERS])
 def test_an_answer(spark: SparkSession, tables: dict[str, Rows], number: int) -> None:
-    found = [tuple(row) for row in spark.sql(QUERIES[number][1]).collect()]
-    wanted = ANSWERS[number](tables)
-    assert rounded(found) == rounded(wanted)
-    assert len(found) >= 2
+    actual = [tuple(row) for row in spark.sql(QUERIES[number][1]).collect()]
+    expected = ANSWERS[number](tables)
+    assert rounded(actual) == rounded(expected)
+    assert len(actual) >= 2

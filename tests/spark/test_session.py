@@ -43,8 +43,8 @@ def tools(tmp_path: Path) -> Path:
         "nice",
         "tr",
     ):
-        if found := shutil.which(name):
-            (folder / name).symlink_to(found)
+        if actual := shutil.which(name):
+            (folder / name).symlink_to(actual)
     return folder
 
 
@@ -96,8 +96,8 @@ def test_the_script_drops_the_flag_alone(tmp_path: Path) -> None:
     echo.chmod(0o755)
     home = session._without_flag(echo)
     words = ["-Xmx1g", session.FLAG, "-Dx=a b", "", "--add-modules=java.sql"]
-    said = subprocess.run([f"{home}/bin/java", *words], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == ["[-Xmx1g]", "[-Dx=a b]", "[]", "[--add-modules=java.sql]"]
+    text = subprocess.run([f"{home}/bin/java", *words], capture_output=True, text=True, check=True).stdout
+    assert text.splitlines() == ["[-Xmx1g]", "[-Dx=a b]", "[]", "[--add-modules=java.sql]"]
 
 
 def test_a_busy_machine_may_be_slow(spark: SparkSession) -> None:
@@ -107,7 +107,7 @@ def test_a_busy_machine_may_be_slow(spark: SparkSession) -> None:
 
 
 def test_a_local_master_gets_retries() -> None:
-    given = [
+    texts = [
         "local",
         "local[*]",
         "local[2]",
@@ -117,8 +117,8 @@ def test_a_local_master_gets_retries() -> None:
         "yarn",
         "local-cluster[2,1,512]",
     ]
-    assert [session.with_retries(master) for master in given] == [
-        "local[1,4]", "local[*,4]", "local[2,4]", "local[3,4]", *given[4:],
+    assert [session.with_retries(master) for master in texts] == [
+        "local[1,4]", "local[*,4]", "local[2,4]", "local[3,4]", *texts[4:],
     ]  # fmt: skip
     assert session.with_retries("local[2]", "9") == "local[2,9]"
 
@@ -148,15 +148,15 @@ def test_without_a_java_on_the_machine_and_sources_found_by_name(tools: Path, tm
         name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PYSPARK_PYTHON")
     }
     paths = os.pathsep.join([str(ROOT), str(ROOT / "coordwire" / "spark" / "plugins")])
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", FINDS, captures, tmp_path / "out"],
         env=environment | {"PATH": str(tools), "PYTHONPATH": paths},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "frames " in done.stdout
+    assert process.returncode == 0, process.stderr
+    assert "frames " in process.stdout
     rows = sum(pyarrow.parquet.read_metadata(file).num_rows for file in tmp_path.rglob("*.parquet"))
-    assert done.stdout.splitlines()[-1] == f"found {rows}" != "found 0"
+    assert process.stdout.splitlines()[-1] == f"found {rows}" != "found 0"
 
 
 def test_a_client_of_connect_alone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,15 +72,15 @@ def test_frames_are_those_of_the_command_line(
         ends = [row.pop("client"), row.pop("broker")]
         assert row["flow"] == " > ".join(ends if row["direction"] == "request" else reversed(ends))
         assert (row.pop("error_code") == 0) == (row.pop("error_name") == "NONE")
-    wanted = [row_of(line) | {"iso": line["time"]} for line in lines if line["frame"] is not None]
-    assert len(wanted) > 600
+    expected = [row_of(line) | {"iso": line["time"]} for line in lines if line["frame"] is not None]
+    assert len(expected) > 600
     key = lambda row: (row["capture"], row["frame"])  # noqa: E731
-    assert sorted(rows, key=key) == sorted(wanted, key=key)
+    assert sorted(rows, key=key) == sorted(expected, key=key)
 
 
 @pytest.mark.smoke
 def test_records_whatever_the_split(spark: SparkSession, logs: Path) -> None:
-    wanted = sorted(
+    expected = sorted(
         (int(path.parent.name[-1]), record.offset, record.key, record.value)
         for path in logs.glob("*/*.log")
         for batch in batches(path.read_bytes(), on_error="skip")
@@ -88,37 +88,37 @@ def test_records_whatever_the_split(spark: SparkSession, logs: Path) -> None:
     )  # offsets are unique in a partition, so that keys that are None aren't compared
     reader = spark.read.format("kafka-segment").option("splitSize", "4096")
     rows = reader.load([str(logs / "orders-0"), str(logs / "orders-1")])
-    got = [(row.partition, row.offset, row.key, row.value) for row in rows.collect()]
-    assert sorted(got) == wanted
+    actual = [(row.partition, row.offset, row.key, row.value) for row in rows.collect()]
+    assert sorted(actual) == expected
     pruned = spark.read.format("kafka-segment").schema("value binary, offset bigint, codec string")
     rows = pruned.load(str(logs / "orders-*" / "*.log"))
     assert rows.columns == ["value", "offset", "codec"]
     values = sorted((row.offset, row.value or b"") for row in rows.collect())
-    assert values == sorted((offset, value or b"") for _, offset, _, value in wanted)
+    assert values == sorted((offset, value or b"") for _, offset, _, value in expected)
 
 
 def test_batches_and_quarantine_are_all_bytes(spark: SparkSession, logs: Path) -> None:
     heads = spark.read.format("kafka-segment-batches").option("checksums", "true").load(str(logs))
-    bad = spark.read.format("kafka-quarantine").load(str(logs)).collect()
-    size = heads.selectExpr("sum(size)").collect()[0][0] + sum(row.end - row.start for row in bad)
+    damaged = spark.read.format("kafka-quarantine").load(str(logs)).collect()
+    size = heads.selectExpr("sum(size)").collect()[0][0] + sum(row.end - row.start for row in damaged)
     assert size == sum(path.stat().st_size for path in logs.glob("*/*.log"))
-    [row] = bad
+    [row] = damaged
     assert "CRC-32C" in row.reason
     assert len(row.bytes) == row.end - row.start
 
 
 def test_what_is_refused_says_why(spark: SparkSession, logs: Path) -> None:
     def trouble(reader: Any, path: str | None = None) -> str:
-        with pytest.raises(Exception, match=r"coordwire|kafka-|there is no") as found:
+        with pytest.raises(Exception, match=r"coordwire|kafka-|there is no") as actual:
             (reader.load(path) if path else reader.load()).collect()
-        return str(found.value)
+        return str(actual.value)
 
     segments = spark.read.format("kafka-segment")
     assert "there is no /nowhere" in trouble(segments, "/nowhere")
     assert "needs a path" in trouble(spark.read.format("kafka-segment"))
-    said = trouble(segments.option("spiltSize", "1"), str(logs))
-    assert "no such option: spiltsize" in said
-    assert "splitSize" in said
+    text = trouble(segments.option("spiltSize", "1"), str(logs))
+    assert "no such option: spiltsize" in text
+    assert "splitSize" in text
     wrong = spark.read.format("kafka-segment").schema("offset int")
     assert "column offset is bigint, not int" in trouble(wrong, str(logs))
     strict = spark.read.format("kafka-segment").option("mode", "failfast")

@@ -39,11 +39,11 @@ NAMES = ("aio__rdmock__admin.pcap", "confluent__rdmock__group-range.pcap")
 
 def compared(rows: list[dict[str, Any]], place: str) -> list[str]:
     """Rows in one order, with paths as from the input's folder; without times of files and missing values."""
-    kept = [
+    remaining = [
         {name: value for name, value in row.items() if value is not None and name not in ("modified", "date")}
         for row in rows
     ]
-    return sorted(json.dumps(row, default=repr, sort_keys=True).replace(place, "") for row in kept)
+    return sorted(json.dumps(row, default=repr, sort_keys=True).replace(place, "") for row in remaining)
 
 
 def has_note(keys: list[str]) -> bool:
@@ -80,8 +80,8 @@ def test_from_a_store_into_a_store(spark: SparkSession, spark_s3: LocalS3, tmp_p
     assert "ended without finishing" in summary.notices[0]
     assert summary.reused >= 1
     for table in TABLES:
-        found = compared(stored_rows(out, table), "s3://inputs/logs")
-        assert found == compared(pipeline_steps.table_rows(tmp_path / "tables", table), str(logs)), table
+        actual = compared(stored_rows(out, table), "s3://inputs/logs")
+        assert actual == compared(pipeline_steps.table_rows(tmp_path / "tables", table), str(logs)), table
     report = [key for key in s3.keys("outputs") if key.endswith("report.html")]
     assert report == ["tables/report.html"]
     frames, rows = coordwire.spark.table(spark, out, "frames"), stored_rows(out, "frames")

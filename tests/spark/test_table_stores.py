@@ -67,8 +67,8 @@ def stored(uri: str, name: str, table_format: str, version: int | None = None) -
         from deltalake import DeltaTable
 
         place = f"{uri}/{name}".replace("?", "%3F").replace("#", "%23")
-        found = DeltaTable(place, version=version, storage_options={"allow_http": "true"})
-        rows: pa.Table = found.to_pyarrow_table()
+        actual = DeltaTable(place, version=version, storage_options={"allow_http": "true"})
+        rows: pa.Table = actual.to_pyarrow_table()
         return rows
     from pyiceberg.table import StaticTable
 
@@ -85,7 +85,7 @@ def test_as_on_the_local_disk(logs: Path, tmp_path: Path, s3: LocalS3, table_for
     place = f"{table_format}/tables of=1" + ("ü+?#" if table_format == "delta" else "")
     out, plain = f"s3://lake/{place}", tmp_path / "plain"
 
-    def same(*, records: int) -> None:
+    def check_same(*, records: int) -> None:
         if plain.exists():
             shutil.rmtree(plain)
         run(logs, str(plain), None)
@@ -95,37 +95,37 @@ def test_as_on_the_local_disk(logs: Path, tmp_path: Path, s3: LocalS3, table_for
 
     run(logs, out, table_format)
     first = expected(logs).total()
-    same(records=first)
-    again = run(logs, f"S3A://lake/{place}/", None)
-    assert again.reused == again.units
+    check_same(records=first)
+    rerun = run(logs, f"S3A://lake/{place}/", None)
+    assert rerun.reused == rerun.units
     assert [commits(s3, place, name) for name in TABLES] == [1, 1]
 
     file = next((logs / "orders-1").glob("*.log"))
     file.write_bytes(file.read_bytes() + segment(random.Random(9), 3, base=1000))
     run(logs, f"s3a://lake/{place}", None)
     grown = expected(logs).total()
-    same(records=grown)
+    check_same(records=grown)
     assert [commits(s3, place, name) for name in TABLES] == [2, 2]
 
     shutil.rmtree(logs / "orders-0")
     assert run(logs, out, None, prune=True).pruned
-    same(records=expected(logs).total())
+    check_same(records=expected(logs).total())
     if table_format == "delta":  # what a commit replaces stays for older versions
         assert len(stored(out, "records", "delta", 0)) == first
         assert len(stored(out, "records", "delta", 1)) == grown
 
 
 def opened(out: str, table_format: str) -> VersionedTable:
-    found = open_table(table_format, Output(out), "records", "1")
-    found.committed()
-    return found
+    opened_table = open_table(table_format, Output(out), "records", "1")
+    opened_table.committed()
+    return opened_table
 
 
 def test_one_of_two_commits_at_once(s3: LocalS3, table_format: str) -> None:
     out = f"s3://lake/both {table_format}"
     for number in (1, 2):
-        one, other = opened(out, table_format), opened(out, table_format)
-        one.commit(number, {}, ())
+        item, other = opened(out, table_format), opened(out, table_format)
+        item.commit(number, {}, ())
         with pytest.raises(Conflict):
             other.commit(number, {}, ())
         assert opened(out, table_format).committed() == number
@@ -150,11 +150,11 @@ def test_what_is_refused(logs: Path, s3: LocalS3, capsys: pytest.CaptureFixture[
     finally:
         s3.before = None
         s3.denied.remove("lake")
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1, said
-    assert "s3://lake/closed/" in said
-    assert "\x1b" not in said
-    assert "\\n" not in said
+    text = capsys.readouterr().err
+    assert len(text.splitlines()) == 1, text
+    assert "s3://lake/closed/" in text
+    assert "\x1b" not in text
+    assert "\\n" not in text
 
 
 @pytest.mark.tables
@@ -164,17 +164,17 @@ def test_killed_at_any_moment(tmp_path: Path, s3: LocalS3, table_format: str, en
     """Rows are all of a run or none of it, at each moment, and each once in the end."""
     logs, out = tmp_path / "logs", f"s3://lake/killed/{table_format}-{engine}"
     rng = random.Random(f"{table_format} {engine}")
-    how = ["--master", "local[2]"]  # its report reads the tables in Spark
+    option = ["--master", "local[2]"]  # its report reads the tables in Spark
     if engine == "local":
-        how = ["--engine", "local", "--workers", "2", "--no-report"]
+        option = ["--engine", "local", "--workers", "2", "--no-report"]
     command = [
         sys.executable, "-m", "coordwire.cli", "pipeline", str(logs), "--out", out, "--format", table_format,
-        "--tables", "records,files", "--summary", "json", *how,
+        "--tables", "records,files", "--summary", "json", *option,
     ]  # fmt: skip
     versions: list[Counter[tuple[int, int]]] = [Counter()]
     took, killed, last = 10.0, 0, 0
 
-    def found() -> Counter[tuple[int, int]]:
+    def actual() -> Counter[tuple[int, int]]:
         place = out.removeprefix("s3://lake/")
         if not commits(s3, place, "records"):
             return Counter()
@@ -201,14 +201,14 @@ def test_killed_at_any_moment(tmp_path: Path, s3: LocalS3, table_format: str, en
             killed += 1
         _, errors = running.communicate()
         assert "Traceback" not in errors
-        assert found() in versions[last:]
-        last = versions.index(found(), last)
+        assert actual() in versions[last:]
+        last = versions.index(actual(), last)
         if rng.random() < 0.5 or turn == TIMES - 1:
             began = time.monotonic()
-            done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+            process = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
             took = time.monotonic() - began
-            assert done.returncode == 0, done.stderr
-            assert json.loads(done.stdout)["records"] == versions[-1].total()
-            assert found() == versions[-1]
+            assert process.returncode == 0, process.stderr
+            assert json.loads(process.stdout)["records"] == versions[-1].total()
+            assert actual() == versions[-1]
             last = len(versions) - 1
     print(f"{killed} of {TIMES} runs were killed")

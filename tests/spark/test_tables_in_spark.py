@@ -83,16 +83,16 @@ def test_tables_by_their_own_readers(tmp_path: Path, table_format: str) -> None:
         partition(logs, "orders", number, segment(random.Random(number), 20))
 
     def run() -> dict[str, int]:
-        for place, chosen in ((out, table_format), (plain, "parquet")):
+        for place, selected in ((out, table_format), (plain, "parquet")):
             inputs = [str(logs), CAPTURE]
-            pipeline.run(InProcess(), inputs, str(place), report=False, format=chosen)
-        done = subprocess.run(
+            pipeline.run(InProcess(), inputs, str(place), report=False, format=selected)
+        process = subprocess.run(
             [sys.executable, "-c", READER, table_format, str(out), str(plain)],
             capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        said: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
-        return said
+        assert process.returncode == 0, process.stderr
+        text: dict[str, int] = json.loads(process.stdout.splitlines()[-1])
+        return text
 
     first = run()
     assert set(first) == set(columns.TABLES)
@@ -103,10 +103,10 @@ def test_tables_by_their_own_readers(tmp_path: Path, table_format: str) -> None:
 
 
 def start(table_format: str, folder: Path) -> subprocess.Popen[Any]:
-    with (folder / "job.txt").open("ab") as said:
+    with (folder / "job.txt").open("ab") as text:
         return subprocess.Popen(
             [sys.executable, "-m", "tests.spark.stream_job", table_format, str(folder)],
-            start_new_session=True, stdout=said, stderr=said,
+            start_new_session=True, stdout=text, stderr=text,
         )  # fmt: skip
 
 
@@ -123,9 +123,9 @@ def test_a_stream_is_exact_when_killed(tmp_path: Path, table_format: str) -> Non
             partition(waiting, f"t{turn}", number, segment(rng, 6))
             (waiting / f"t{turn}-{number}").rename(tmp_path / "arriving" / f"t{turn}-{number}")
 
-    def wait(running: subprocess.Popen[Any], what: Callable[[], Any]) -> None:
+    def wait(running: subprocess.Popen[Any], condition: Callable[[], Any]) -> None:
         until = time.monotonic() + 300
-        while not what() and time.monotonic() < until:
+        while not condition() and time.monotonic() < until:
             assert running.poll() is None, log.read_text()[-3000:]
             time.sleep(0.02)
 
@@ -153,8 +153,8 @@ def test_a_stream_is_exact_when_killed(tmp_path: Path, table_format: str) -> Non
         if (status := start(table_format, tmp_path).wait(900)) == 0:
             break
     assert status == 0, log.read_text()[-3000:]
-    found = Counter(map(tuple, json.loads((tmp_path / "rows.json").read_text())))
-    assert found == expected(tmp_path / "arriving")
+    actual = Counter(map(tuple, json.loads((tmp_path / "rows.json").read_text())))
+    assert actual == expected(tmp_path / "arriving")
     print(f"{KILLS} kills, {within} of them while a micro-batch was under way, {after} when the table had it")
 
 
@@ -170,7 +170,7 @@ def table_commits(folder: Path, table_format: str, known: int = 0) -> int:
 def under_way(folder: Path) -> bool:
     """Whether there is a micro-batch that has begun and isn't committed."""
     state = folder / "lake" / "_checkpoints" / "records"
-    begun, committed = (
+    first, committed = (
         {file.name for file in (state / name).glob("[0-9]*")} for name in ("offsets", "commits")
     )
-    return bool(begun - committed)
+    return bool(first - committed)

@@ -53,14 +53,14 @@ def check(interpreter: str | Path, folder: Path, *arguments: str) -> dict[str, o
     )
     with local_s3() as s3:
         s3.put("versions", {})
-        done = subprocess.run(
+        process = subprocess.run(
             [interpreter, "-m", "tests.spark.version_check", folder, *arguments],
             env=environment | s3.environment, cwd=ROOT, capture_output=True, text=True, timeout=1800,
             check=False,
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-5000:]
-    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    assert process.returncode == 0, process.stderr[-5000:]
+    result: dict[str, object] = json.loads(process.stdout.splitlines()[-1])
+    return result
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -72,5 +72,5 @@ def test_by_spark_connect(tmp_path: Path) -> None:
     for module in CONNECT:
         if find_spec(module.partition(".")[0]) is None:
             pytest.skip(f"{module} isn't installed: pip install 'pyspark[connect]'")
-    found = check(Path(sys.executable), tmp_path, "local[2]")
-    assert str(found["session"]).startswith("pyspark.sql.connect.")
+    actual = check(Path(sys.executable), tmp_path, "local[2]")
+    assert str(actual["session"]).startswith("pyspark.sql.connect.")

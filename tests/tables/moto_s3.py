@@ -85,9 +85,9 @@ class LocalS3:
     @contextmanager
     def counted(self) -> Iterator[list[Request]]:
         """The requests that come meanwhile."""
-        first, found = len(self.requests), list[Request]()
-        yield found
-        found.extend(self.requests[first:])
+        first, actual = len(self.requests), list[Request]()
+        yield actual
+        actual.extend(self.requests[first:])
 
     def stop(self) -> None:
         self._server.shutdown()

@@ -38,11 +38,11 @@ class Steps:
         self.dead = False
         self._at = at
 
-    def step(self, what: str) -> None:
+    def step(self, action: str) -> None:
         if self.dead:
             raise Crash
         self.count += 1
-        if self.full_from is not None and self.count >= self.full_from and what not in ("unlink", "rmdir"):
+        if self.full_from is not None and self.count >= self.full_from and action not in ("unlink", "rmdir"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         try:
             self._at(self.count)
@@ -56,8 +56,8 @@ class Steps:
             return function
 
         def counted(*arguments: Any, **named: Any) -> Any:
-            there = name in ("mkdir", "makedirs") and _there(arguments[0], named.get("dir_fd"))
-            self.step("unlink" if there else name)
+            exists = name in ("mkdir", "makedirs") and _exists(arguments[0], named.get("dir_fd"))
+            self.step("unlink" if exists else name)
             return function(*arguments, **named)
 
         return counted
@@ -72,7 +72,7 @@ class Steps:
         return _Written(stream, self) if mode == "wb" else stream
 
 
-def _there(path: str, folder: int | None) -> bool:
+def _exists(path: str, folder: int | None) -> bool:
     try:
         os.stat(path, dir_fd=folder)
     except FileNotFoundError:
@@ -182,8 +182,8 @@ def table_rows(out: Path | str, table: str) -> list[dict[str, Any]]:
     if not names:
         return []
     files = [str(Path(out) / name) for name in names]
-    found = pyarrow.dataset.dataset(files, partition_base_dir=f"{out}/{table}", partitioning="hive")
-    rows: list[dict[str, Any]] = found.to_table().to_pylist()
+    actual = pyarrow.dataset.dataset(files, partition_base_dir=f"{out}/{table}", partitioning="hive")
+    rows: list[dict[str, Any]] = actual.to_table().to_pylist()
     return rows
 
 
@@ -193,15 +193,15 @@ def record_keys(out: Path | str) -> list[tuple[str, int, int]]:
 
 def tree(folder: Path) -> dict[str, bytes | str]:
     """Every file and link below a folder, with its content or target."""
-    found: dict[str, bytes | str] = {}
+    contents: dict[str, bytes | str] = {}
     for place, inner, names in os.walk(folder):
         for name in [*names, *inner]:
             path = Path(place, name)
             if path.is_symlink():
-                found[str(path)] = os.readlink(path)
+                contents[str(path)] = os.readlink(path)
             elif path.is_file():
-                found[str(path)] = path.read_bytes()
-    return found
+                contents[str(path)] = path.read_bytes()
+    return contents
 
 
 def parquet_files(out: Path) -> set[str]:
@@ -210,5 +210,5 @@ def parquet_files(out: Path) -> set[str]:
 
 def leftovers(out: Path) -> list[str]:
     """What of attempts and unfinished writes is there."""
-    found = [*out.rglob("*.part"), *out.glob("_manifest/attempts/*"), *out.glob("_manifest/runs/*")]
-    return sorted(str(path.relative_to(out)) for path in found)
+    actual = [*out.rglob("*.part"), *out.glob("_manifest/attempts/*"), *out.glob("_manifest/runs/*")]
+    return sorted(str(path.relative_to(out)) for path in actual)

@@ -15,7 +15,7 @@ from coordwire.records import batches
 from coordwire.tables.options import Options
 from coordwire.tables.readers.sources import SOURCES, plan, read
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, Marker, read_file
-from coordwire.timeline.from_log.log_files import find_files as find_logs
+from coordwire.timeline.from_log.files import find_files as find_logs
 from tests.broker_sample import SAMPLE, unpack
 
 
@@ -27,11 +27,11 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(source: str, folder: Path, columns: list[str], **options: Any) -> list[dict[str, Any]]:
-    chosen = Options(paths=(str(folder),), **options)
+    selected = Options(paths=(str(folder),), **options)
     return [
         row
-        for group in plan(SOURCES[source], chosen)
-        for batch in read(SOURCES[source], group, chosen, columns)
+        for group in plan(SOURCES[source], selected)
+        for batch in read(SOURCES[source], group, selected, columns)
         for row in batch.to_pylist()
     ]
 
@@ -39,23 +39,23 @@ def rows(source: str, folder: Path, columns: list[str], **options: Any) -> list[
 @pytest.mark.parametrize("size", [4096, 1 << 30])
 def test_records_and_headers(broker: Path, size: int) -> None:
     logs = sorted(path for path in broker.rglob("*") if path.suffix in (".log", ".checkpoint"))
-    found = [(str(path), batch) for path in logs for batch in batches(path.read_bytes())]
+    actual = [(str(path), batch) for path in logs for batch in batches(path.read_bytes())]
     names = ["path", "position", "size", "codec", "producer_id", "last_sequence", "delete_horizon_ms"]
     heads = rows("kafka-segment-batches", broker, names, split_size=size)
     assert [tuple(row.values()) for row in heads] == [
         (path, batch.position, batch.size, batch.codec, batch.producer_id, batch.last_sequence,
          batch.delete_horizon_ms)
-        for path, batch in found
+        for path, batch in actual
     ]  # fmt: skip
     columns = ["path", "offset", "timestamp_ms", "key", "value", "is_control"]
-    got = rows("kafka-segment", broker, columns, split_size=size)
-    assert [tuple(row.values()) for row in got] == [
+    tuples = rows("kafka-segment", broker, columns, split_size=size)
+    assert [tuple(row.values()) for row in tuples] == [
         (path, record.offset, record.timestamp, record.key, record.value, batch.is_control)
-        for path, batch in found
+        for path, batch in actual
         for record in batch
     ]
     assert rows("kafka-quarantine", broker, ["path", "reason"], split_size=size) == []
-    assert len(got) > 2000
+    assert len(tuples) > 2000
 
 
 def written(broker: Path) -> list[CoordinatorRecord | Marker]:
@@ -65,22 +65,22 @@ def written(broker: Path) -> list[CoordinatorRecord | Marker]:
 
 
 def test_what_coordinators_wrote(broker: Path) -> None:
-    wanted = written(broker)
+    expected = written(broker)
     columns = ["path", "log_offset", "kind", "group_id", "topic", "partition", "offset", "marker"]
-    got = rows("kafka-offsets", broker, columns)
-    where = lambda row: (row[0], row[1])  # noqa: E731
-    assert sorted((tuple(row.values())[:6] for row in got), key=where) == sorted(
+    tuples = rows("kafka-offsets", broker, columns)
+    place = lambda row: (row[0], row[1])  # noqa: E731
+    assert sorted((tuple(row.values())[:6] for row in tuples), key=place) == sorted(
         (
             (item.file, item.log_offset, item.kind, item.group, item.topic, item.partition)
             if isinstance(item, CoordinatorRecord)
             else (item.file, item.log_offset, None, None, None, None)
-            for item in wanted
+            for item in expected
         ),
-        key=where,
+        key=place,
     )
-    commits = [row for row in got if row["kind"] == "OffsetCommit" and row["offset"] is not None]
+    commits = [row for row in tuples if row["kind"] == "OffsetCommit" and row["offset"] is not None]
     assert {row["group_id"] for row in commits} >= {"orders-classic"}
-    assert [row for row in got if row["marker"] == "commit"]
+    assert [row for row in tuples if row["marker"] == "commit"]
 
 
 def test_whose_log_it_is(broker: Path, tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ def test_whose_log_it_is(broker: Path, tmp_path: Path) -> None:
         (tmp_path / name / "meta.properties").write_text(f"node.id={node}\ncluster.id={cluster}\n")
     first = sorted((tmp_path / "c" / "__consumer_offsets-0").glob("*.log"))[0]
     first.rename(f"{first}.deleted")
-    got = rows("kafka-offsets", tmp_path, ["broker", "cluster_id", "file_state", "log_offset", "path"])
-    assert {(row["broker"], row["cluster_id"], Path(row["path"]).parts[-3]) for row in got} == {
+    tuples = rows("kafka-offsets", tmp_path, ["broker", "cluster_id", "file_state", "log_offset", "path"])
+    assert {(row["broker"], row["cluster_id"], Path(row["path"]).parts[-3]) for row in tuples} == {
         ("1", "one", "a"), ("2", "one", "b"), ("1", "two", "c"),
     }  # fmt: skip
-    assert {row["file_state"] for row in got if row["path"] == f"{first}.deleted"} == {"deleted"}
-    assert {row["file_state"] for row in got if row["cluster_id"] == "one"} == {"live"}
+    assert {row["file_state"] for row in tuples if row["path"] == f"{first}.deleted"} == {"deleted"}
+    assert {row["file_state"] for row in tuples if row["cluster_id"] == "one"} == {"live"}

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
-from coordwire.capture import sharing
+from coordwire.capture import share as share_module
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.units import Unit, run_unit
@@ -26,7 +26,7 @@ GROUP = CAPTURES / "confluent__rdmock__group-range.pcap"
 
 @pytest.fixture(autouse=True)
 def small_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "STRIPE", 2_000)
+    monkeypatch.setattr(share_module, "STRIPE", 2_000)
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def test_with_stories_it_has_two_shares_at_most(tmp_path: Path) -> None:
     assert [splits.shares_of(size, 10, stories=True) for size in (0, 4, 5, 100, 10**6)] == [1, 1, 2, 2, 2]
     (tmp_path / "x.pcap").write_bytes(GROUP.read_bytes())
     files = {file.path: file for file in find_files([str(tmp_path)])}
-    for tables, wanted in ((("frames",), splits.MOST_SHARES), (("frames", "lag"), 2), (("groups",), 2)):
-        assert len(pipeline.plan(files, Options(split_size=10), tables)) == wanted
+    for tables, expected in ((("frames",), splits.MOST_SHARES), (("frames", "lag"), 2), (("groups",), 2)):
+        assert len(pipeline.plan(files, Options(split_size=10), tables)) == expected
 
 
 def test_all_captures_as_a_data_source(shares: list[int]) -> None:
@@ -97,9 +97,9 @@ def test_a_rerun_with_another_split_leaves_every_row_once(tmp_path: Path, shares
     expected = tables(source, tmp_path / "out")
     worked: list[int] = []
 
-    def work(unit: Unit, *rest: Any) -> object:
+    def work(unit: Unit, *arguments: Any) -> object:
         worked.append(unit.part.share)
-        return run_unit(unit, *rest)
+        return run_unit(unit, *arguments)
 
     for count in (3, 2, 1, 2):
         shares[0] = count

@@ -50,10 +50,10 @@ def errors(options: Options, names: list[str]) -> list[dict[str, Any]]:
 def test_errors_are_those_of_the_frames() -> None:
     options = Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),))
     rows = {row["frame"]: row for row in frames(options)}
-    found = errors(options, [column.name for column in ERRORS])
-    assert found
-    assert {row["frame"] for row in found} == {frame for frame, row in rows.items() if row["error_code"]}
-    for row in found:
+    actual = errors(options, [column.name for column in ERRORS])
+    assert actual
+    assert {row["frame"] for row in actual} == {frame for frame, row in rows.items() if row["error_code"]}
+    for row in actual:
         frame = rows[row["frame"]]
         assert all(row[name] == frame[name] for name in ("time", "api", "api_version", "client_id", "client"))
         assert (row["error_code"], row["error_name"]) == (frame["error_code"], frame["error_name"])
@@ -61,26 +61,26 @@ def test_errors_are_those_of_the_frames() -> None:
         assert row["group_id"] or row["api"] not in ("Heartbeat", "JoinGroup", "SyncGroup")
     assert {row["error_name"] for row in rows.values()} > {None, "NONE"}
     assert all(row["error_code"] is None for row in rows.values() if row["direction"] == "request")
-    middle = found[-1]["time"]
+    middle = actual[-1]["time"]
     later = Options(paths=options.paths, starting_timestamp=int(middle.timestamp() * 1000))
-    assert errors(later, ["time"]) == [{"time": row["time"]} for row in found if row["time"] >= middle]
+    assert errors(later, ["time"]) == [{"time": row["time"]} for row in actual if row["time"] >= middle]
 
 
 def test_what_is_withheld_has_no_errors(tmp_path: Path) -> None:
     request = SaslHandshakeRequest(mechanism="PLAIN")
-    asked = coordwire.encode_request(request, version=1, correlation_id=1, client_id="c")
+    encoded = coordwire.encode_request(request, version=1, correlation_id=1, client_id="c")
     response = SaslHandshakeResponse(error_code=33, mechanisms=["SCRAM-SHA-256"])
     authenticate = SaslAuthenticateRequest(auth_bytes=b"\0user\0secret")
     answer = SaslAuthenticateResponse(error_code=58, error_message="denied", auth_bytes=b"e=other-error")
     (tmp_path / "frames").write_bytes(
-        asked
+        encoded
         + coordwire.encode_response(response, version=1, correlation_id=1)
         + coordwire.encode_request(authenticate, version=1, correlation_id=2, client_id="c")
         + cut(coordwire.encode_response(answer, version=1, correlation_id=2))
     )
-    for shown in (False, True):
+    for show_secrets in (False, True):
         part = Part("capture", str(tmp_path / "frames"), 0, 0, 0)
-        options = Options(show_secrets=shown)
+        options = Options(show_secrets=show_secrets)
         (batch,) = read_errors(part, options, ["error_name", "error_message"])
         assert isinstance(batch, pyarrow.RecordBatch)
         assert (
@@ -88,7 +88,7 @@ def test_what_is_withheld_has_no_errors(tmp_path: Path) -> None:
             == [
                 {"error_name": "UNSUPPORTED_SASL_MECHANISM", "error_message": None},
                 {"error_name": "SASL_AUTHENTICATION_FAILED", "error_message": "denied"},
-            ][: 1 + shown]
+            ][: 1 + show_secrets]
         )
 
 
@@ -99,15 +99,15 @@ def cut(frame: bytes) -> bytes:
 
 def rotated(folder: Path, names: list[str]) -> Path:
     """A capture cut between packets, as tcpdump -C does."""
-    whole = (CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()
+    complete = (CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()
     folder.mkdir()
     cuts, at = [HEADER], HEADER
-    while at < len(whole):
-        at += PACKET + int.from_bytes(whole[at + 8 : at + 12], "little")
-        if at - cuts[-1] > len(whole) // len(names):
+    while at < len(complete):
+        at += PACKET + int.from_bytes(complete[at + 8 : at + 12], "little")
+        if at - cuts[-1] > len(complete) // len(names):
             cuts.append(at)
-    for name, start, end in zip(names, cuts, [*cuts[1 : len(names)], len(whole)], strict=True):
-        (folder / name).write_bytes(whole[:HEADER] + whole[start:end])
+    for name, start, end in zip(names, cuts, [*cuts[1 : len(names)], len(complete)], strict=True):
+        (folder / name).write_bytes(complete[:HEADER] + complete[start:end])
     return folder
 
 
@@ -119,10 +119,10 @@ def rotated(folder: Path, names: list[str]) -> Path:
     ],
 )
 def test_rotated_files_are_one_capture(tmp_path: Path, names: list[str]) -> None:
-    whole = frames(Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),)))
+    complete = frames(Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),)))
     folder = rotated(tmp_path / "in", names)
-    assert frames(Options(paths=(str(folder),))) == whole
-    assert frames(Options(paths=(str(folder),), join_rotated=False)) != whole
+    assert frames(Options(paths=(str(folder),))) == complete
+    assert frames(Options(paths=(str(folder),), join_rotated=False)) != complete
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])
@@ -130,15 +130,15 @@ def test_compressed_captures(tmp_path: Path, suffix: str) -> None:
     def squeeze(data: bytes) -> bytes:
         return gzip.compress(data) if suffix == ".gz" else lzma.compress(data)
 
-    whole = frames(Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),)))
+    complete = frames(Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),)))
     folder = rotated(tmp_path / "in", ["x.pcap", "x.pcap1", "x.pcap2"])
     for path in list(folder.iterdir()):
         path.with_name(path.name + suffix).write_bytes(squeeze(path.read_bytes()))
         path.unlink()
-    assert frames(Options(paths=(str(folder),))) == whole
-    one = tmp_path / f"one{suffix}"
-    one.write_bytes(squeeze((CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()))
-    assert frames(Options(paths=(str(one),))) == whole
+    assert frames(Options(paths=(str(folder),))) == complete
+    item = tmp_path / f"one{suffix}"
+    item.write_bytes(squeeze((CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()))
+    assert frames(Options(paths=(str(item),))) == complete
 
 
 def test_a_compressed_segment_is_refused_as_that(tmp_path: Path) -> None:
@@ -164,16 +164,16 @@ def test_only_the_columns_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_times_and_secrets(tmp_path: Path) -> None:
     path = str(CAPTURES / "confluent__noida__sasl.pcap")
-    everything = frames(parse_options({"path": path}))
-    middle = everything[len(everything) // 2]["time_ns"] // 1_000_000
+    all_rows = frames(parse_options({"path": path}))
+    middle = all_rows[len(all_rows) // 2]["time_ns"] // 1_000_000
     early = frames(parse_options({"path": path, "endingTimestamp": str(middle)}))
     late = frames(parse_options({"path": path, "startingTimestamp": str(middle)}))
-    assert [*early, *late] == everything
+    assert [*early, *late] == all_rows
     assert early
-    shown = frames(parse_options({"path": path, "showSecrets": "true"}))
-    hidden = [row for row in everything if row["redacted"]]
+    table = frames(parse_options({"path": path, "showSecrets": "true"}))
+    hidden = [row for row in all_rows if row["redacted"]]
     assert hidden
-    assert not [row for row in shown if row["redacted"]]
+    assert not [row for row in table if row["redacted"]]
 
 
 def test_strict_refuses_what_is_otherwise_a_deviation() -> None:
@@ -192,8 +192,8 @@ def test_what_is_no_capture(tmp_path: Path) -> None:
     (tmp_path / "x.pcap").write_bytes(b"\x01" * 100_000)
     (tmp_path / "empty.pcap").touch()
     source = SOURCES["kafka-quarantine"]
-    for shown, kept in ((False, [None, None]), (True, [0, 65_536])):
-        options = Options(paths=(str(tmp_path),), show_secrets=shown)
+    for table, remaining in ((False, [None, None]), (True, [0, 65_536])):
+        options = Options(paths=(str(tmp_path),), show_secrets=table)
         rows = [
             row
             for group in plan(source, options)
@@ -203,6 +203,6 @@ def test_what_is_no_capture(tmp_path: Path) -> None:
         assert [(Path(row["path"]).name, row["start"], row["end"]) for row in rows] == [
             ("empty.pcap", 0, 0), ("x.pcap", 0, 100_000),
         ]  # fmt: skip
-        assert [None if row["bytes"] is None else len(row["bytes"]) for row in rows] == kept
+        assert [None if row["bytes"] is None else len(row["bytes"]) for row in rows] == remaining
     with pytest.raises(DecodeError, match="not a readable format"):
         frames(Options(paths=(str(tmp_path / "x.pcap"),), mode="failfast"))

@@ -26,13 +26,13 @@ Commit = tuple[str, str, int, int | None]
 """Group, topic, partition and offset; None removes it."""
 
 
-def commits(found: Iterable[Commit], base: int = 0, **named: Any) -> bytes:
+def commits(actual: Iterable[Commit], base: int = 0, **named: Any) -> bytes:
     """A batch of the offsets topic."""
     key_class: Any
     value_class: Any
     key_class, value_class = find_record("consumer_offsets", 1)
     records = []
-    for number, (group, topic, partition, offset) in enumerate(found):
+    for number, (group, topic, partition, offset) in enumerate(actual):
         value = None if offset is None else value_class(offset=offset, commit_timestamp=START)
         log = LogRecord(log="consumer_offsets", type=1, version=None if value is None else 3, value=value)
         log.key = key_class(group=group, topic=topic, partition=partition)
@@ -84,8 +84,8 @@ def test_committed_against_the_logs_end(tmp_path: Path) -> None:
 
 def test_a_commit_beyond_the_end_has_a_reason(tmp_path: Path) -> None:
     put(tmp_path, "orders-0", pipeline_steps.segment(range(10)))
-    found = [("g", "orders", 0, 99_999_999), ("h", "orders", 0, 10), ("k", "gone", 0, 1)]
-    put(tmp_path, "__consumer_offsets-7", commits(found))
+    actual = [("g", "orders", 0, 99_999_999), ("h", "orders", 0, 10), ("k", "gone", 0, 1)]
+    put(tmp_path, "__consumer_offsets-7", commits(actual))
     options, source = Options(paths=(str(tmp_path),)), SOURCES["kafka-lag"]
     assert _rows(source, options, ["group_id", "lag", "reason"]) == [
         ("g", -99_999_989, "committed_beyond_end"), ("h", 0, None), ("k", None, None),
@@ -122,7 +122,9 @@ def test_of_two_brokers_the_one_that_reaches_furthest_counts(tmp_path: Path) -> 
     for broker, end, committed in (("a", 10, [3]), ("b", 12, [3, 6, None, 9])):
         put(tmp_path / broker, "orders-0", pipeline_steps.segment(range(end)))
         put(
-            tmp_path / broker, "__consumer_offsets-7", commits([("g", "orders", 0, one) for one in committed])
+            tmp_path / broker,
+            "__consumer_offsets-7",
+            commits([("g", "orders", 0, item) for item in committed]),
         )
     assert lag(tmp_path) == [("g", "orders", 0, 9, 12, 3)]
     (tmp_path / "b" / "orders-0").rename(tmp_path / "b" / "orders-0.0123456789abcdef-stray")
@@ -179,27 +181,27 @@ def test_the_end_is_found_by_its_last_bytes(
 def test_a_brokers_disk() -> None:
     """Against commits in their order, and whole logs read."""
     folder = broker_sample() / "data"
-    wanted: dict[tuple[str, str, int], int] = {}
+    expected: dict[tuple[str, str, int], int] = {}
     for log in sorted(folder.glob("__consumer_offsets-*/*.log")):
         for item in read_records(log.read_bytes(), log="consumer_offsets", file=str(log), log_partition=0):
             if isinstance(item, CoordinatorRecord) and item.kind == "OffsetCommit":
                 value: Any = item.value
                 key = item.group or "", item.topic or "", item.partition or 0
                 if value is None:
-                    wanted.pop(key, None)
+                    expected.pop(key, None)
                 else:
-                    wanted[key] = value.offset
+                    expected[key] = value.offset
     ends = {}
-    for topic, partition in {(topic, partition) for _, topic, partition in wanted}:
+    for topic, partition in {(topic, partition) for _, topic, partition in expected}:
         logs = sorted(folder.glob(f"{topic}-{partition}/*.log"))
         last = [batch.last_offset for log in logs for batch in batches(log.read_bytes())]
         ends[topic, partition] = max([int(logs[-1].stem), *(offset + 1 for offset in last)]) if logs else None
-    got = {
+    actual = {
         (group, topic, partition): (committed, end)
         for group, topic, partition, committed, end, _ in lag(folder)
     }
-    assert {key: committed for key, (committed, _) in got.items()} == wanted
-    assert {(topic, partition): end for (_, topic, partition), (_, end) in got.items()} == ends
+    assert {key: committed for key, (committed, _) in actual.items()} == expected
+    assert {(topic, partition): end for (_, topic, partition), (_, end) in actual.items()} == ends
     assert any(end is not None for end in ends.values())
 
 
@@ -211,8 +213,8 @@ def test_the_table_has_both(tmp_path: Path) -> None:
     (folder / "x.pcap").write_bytes(capture.read_bytes())
     out = tmp_path / "out"
     pipeline_steps.run(folder, out, tables=("lag",))
-    found = pipeline_steps.table_rows(out, "lag")
-    [row] = [row for row in found if row["source"] == str(log)]
+    actual = pipeline_steps.table_rows(out, "lag")
+    [row] = [row for row in actual if row["source"] == str(log)]
     assert (row["group_id"], row["committed"], row["end_offset"], row["lag"], row["number"]) == (
         "g",
         3,
@@ -221,9 +223,9 @@ def test_the_table_has_both(tmp_path: Path) -> None:
         0,
     )
     assert row["time"].timestamp() * 1000 == START + 9
-    assert {row["source"] for row in found} == {str(log), str(folder / "x.pcap")}
-    again = pipeline_steps.run(folder, out, tables=("lag",))
-    assert again.reused == again.units
+    assert {row["source"] for row in actual} == {str(log), str(folder / "x.pcap")}
+    rerun = pipeline_steps.run(folder, out, tables=("lag",))
+    assert rerun.reused == rerun.units
     put(folder, "orders-0", pipeline_steps.segment(range(10, 12)), 10)
     pipeline_steps.run(folder, out, tables=("lag",))
     assert [row["lag"] for row in pipeline_steps.table_rows(out, "lag") if row["source"] == str(log)] == [9]

@@ -34,8 +34,8 @@ def meta(folder: Path, text: str) -> None:
 
 def origins(folder: Path) -> dict[str, FileOrigin]:
     files = find_files([str(folder)])
-    found = Origins(files)
-    return {os.path.relpath(file.path, folder): found.of(file) for file in files if file.kind() == "segment"}
+    actual = Origins(files)
+    return {os.path.relpath(file.path, folder): actual.of(file) for file in files if file.kind() == "segment"}
 
 
 def rows(folder: Path, columns: list[str], source: str = "kafka-segment") -> list[tuple[Any, ...]]:
@@ -60,8 +60,8 @@ def test_brokers_by_their_meta_properties(tmp_path: Path) -> None:
     partition(tmp_path / "none", "orders", 0, data)
     (tmp_path / "b1" / "bootstrap.checkpoint").write_bytes(data)
     (tmp_path / "none" / "bootstrap.checkpoint").write_bytes(data)
-    found = origins(tmp_path)
-    assert found == {
+    actual = origins(tmp_path)
+    assert actual == {
         "b1/bootstrap.checkpoint": FileOrigin(None, None, "1", "c-1", "checkpoint"),
         f"b1/orders-0/{LOG}": FileOrigin("orders", 0, "1", "c-1", "live"),
         f"b2/orders-0/{LOG}": FileOrigin("orders", 0, "2", "c-2", "live"),
@@ -85,30 +85,30 @@ def test_a_hostile_meta_properties_is_none(tmp_path: Path) -> None:
         lambda: place.write_bytes(b"\xff" * 1000 + b"\n\0node.id=1"),
     ):
         make()
-        [found] = [one for name, one in origins(tmp_path).items() if name.endswith(".log")]
-        assert (found.broker, found.cluster_id) == (str(tmp_path), None)
+        [actual] = [item for name, item in origins(tmp_path).items() if name.endswith(".log")]
+        assert (actual.broker, actual.cluster_id) == (str(tmp_path), None)
         place.rmdir() if place.is_dir() and not place.is_symlink() else place.unlink()
 
 
 def test_in_a_store_meta_properties_is_looked_for_a_bounded_number_of_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
-    def nothing(path: str) -> Any:
-        asked.append(path)
+    def no_file(path: str) -> Any:
+        requests.append(path)
         raise FileNotFoundError(path)
 
-    monkeypatch.setattr("coordwire.tables.readers.file_origins.open_stream", nothing)
+    monkeypatch.setattr("coordwire.tables.readers.file_origins.open_stream", no_file)
     files = [File(f"s3://b/{number}/orders-{part}/{LOG}", 1, 0) for number in range(500) for part in range(3)]
-    found = Origins(files)
-    assert {found.of(file).broker for file in files} == {f"s3://b/{number}" for number in range(500)}
-    assert len(asked) == 64
+    actual = Origins(files)
+    assert {actual.of(file).broker for file in files} == {f"s3://b/{number}" for number in range(500)}
+    assert len(requests) == 64
     listed = [*files, File("s3://b/499/meta.properties", 1, 0)]
-    found, asked[:] = Origins(listed), []
+    actual, requests[:] = Origins(listed), []
     for file in files:
-        found.of(file)
-    assert len(asked) == 65
+        actual.of(file)
+    assert len(requests) == 65
 
 
 def test_states(tmp_path: Path) -> None:
@@ -128,17 +128,19 @@ def test_states(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
-    assert {name: one.state for name, one in origins(tmp_path).items()} == names
-    got = {(os.path.relpath(path, tmp_path), state) for path, state in rows(tmp_path, ["path", "file_state"])}
-    assert got == set(names.items())
+    assert {name: item.state for name, item in origins(tmp_path).items()} == names
+    actual = {
+        (os.path.relpath(path, tmp_path), state) for path, state in rows(tmp_path, ["path", "file_state"])
+    }
+    assert actual == set(names.items())
 
 
 def test_a_brokers_rows_say_where_they_are_from() -> None:
     folder = broker_sample() / "data"
     columns = ["broker", "cluster_id", "file_state"]
-    found = set(rows(folder, columns)) | set(rows(folder, columns, "kafka-segment-batches"))
+    actual = set(rows(folder, columns)) | set(rows(folder, columns, "kafka-segment-batches"))
     cluster = "qOcaBAayQ1yXVTW4W_MLOw"
-    assert found == {("1", cluster, "live"), ("1", cluster, "checkpoint")}
+    assert actual == {("1", cluster, "live"), ("1", cluster, "checkpoint")}
 
 
 def test_the_tables_have_the_same(tmp_path: Path) -> None:
@@ -152,11 +154,11 @@ def test_the_tables_have_the_same(tmp_path: Path) -> None:
     tables = ("files", "records", "batches")
     pipeline_steps.run(tmp_path / "in", tmp_path / "out", tables=tables)
     for name, count in zip(tables, (2, 4, 2), strict=True):
-        found = [
+        actual = [
             row for row in pipeline_steps.table_rows(tmp_path / "out", name) if row["path"].endswith(".log")
         ]
-        assert len(found) == count
-        assert {(row["broker"], row["cluster_id"], row["file_state"]) for row in found} == {
+        assert len(actual) == count
+        assert {(row["broker"], row["cluster_id"], row["file_state"]) for row in actual} == {
             ("97", None, "live"), ("98", None, "live"),
         }  # fmt: skip
         if name != "files":
@@ -167,7 +169,7 @@ def test_the_tables_have_the_same(tmp_path: Path) -> None:
                     row["base_sequence"],
                     row["partition_leader_epoch"],
                 )
-                for row in found
+                for row in actual
             } == {(4, 2, 9, 5)}
     [broker] = {row["broker"] for row in pipeline_steps.table_rows(tmp_path / "out", "files")
                 if row["path"].endswith(f"b/orders-0/{LOG}")}  # fmt: skip
@@ -187,8 +189,8 @@ def described(topic: str, partition: int, segment_id: str = SEGMENT, kind: int =
     """A value of `__remote_log_metadata`: frame version, type, version, then the record, of which the rest
     is made up."""
     name = topic.encode()
-    where = bytes([len(name) + 1]) + name + uuid(ID) + struct.pack(">i", partition) + b"\0"
-    return bytes([1, kind, 0]) + where + uuid(segment_id) + b"\0" + bytes(40)
+    place = bytes([len(name) + 1]) + name + uuid(ID) + struct.pack(">i", partition) + b"\0"
+    return bytes([1, kind, 0]) + place + uuid(segment_id) + b"\0" + bytes(40)
 
 
 def test_remote_segments_by_their_paths(tmp_path: Path) -> None:
@@ -206,10 +208,10 @@ def test_remote_segments_by_their_paths(tmp_path: Path) -> None:
         path.write_bytes(data)
         path.with_suffix(".rsm-manifest").write_text('{"version": "1", "compression": false}')
     columns = ["path", "topic", "partition", "broker", "file_state"]
-    wanted = {(str(tmp_path / name), *place, None, "remote") for name, place in places.items()}
-    assert set(rows(tmp_path, columns)) == wanted
-    each = len(rows(tmp_path / "tier" / ID, ["offset"]))
-    assert len(rows(tmp_path, ["offset"])) == len(places) * each > 0
+    expected = {(str(tmp_path / name), *place, None, "remote") for name, place in places.items()}
+    assert set(rows(tmp_path, columns)) == expected
+    size_each = len(rows(tmp_path / "tier" / ID, ["offset"]))
+    assert len(rows(tmp_path, ["offset"])) == len(places) * size_each > 0
     assert {file.topic for file in find_files([str(tmp_path)])} == {None, "or-ders"}
 
 
@@ -219,13 +221,18 @@ def test_remote_segments_by_the_log_of_their_metadata(tmp_path: Path) -> None:
     for name in (f"x/{SEGMENT}.log", f"{ID}/2/5-{other}.log", f"wrong-{ID}/0/0-{SEGMENT}.log"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_bytes(data)
-    good = described("orders", 4)
-    bad = [described("pay", 9, kind=2), described("", 1), described("x" * 20, -1), described("\xff", 1)[:9]]
-    values = [None, b"", b"\1", b"\xff" * 60, *bad, good, *(good[:size] for size in range(40))]
+    valid = described("orders", 4)
+    damaged = [
+        described("pay", 9, kind=2),
+        described("", 1),
+        described("x" * 20, -1),
+        described("\xff", 1)[:9],
+    ]
+    values = [None, b"", b"\1", b"\xff" * 60, *damaged, valid, *(valid[:size] for size in range(40))]
     log = encode_batch([Record(timestamp=START, value=value) for value in values])
     partition(tmp_path / "disk", "__remote_log_metadata", 3, log + b"\xff" * 70)
-    found = {name: one[:2] for name, one in origins(tmp_path).items() if "disk" not in name}
-    assert found == {
+    actual = {name: item[:2] for name, item in origins(tmp_path).items() if "disk" not in name}
+    assert actual == {
         f"x/{SEGMENT}.log": ("orders", 4),
         f"{ID}/2/5-{other}.log": ("orders", 2),  # by the topic's id
         f"wrong-{ID}/0/0-{SEGMENT}.log": ("orders", 4),
@@ -246,11 +253,11 @@ def test_what_remote_storage_has_in_another_form(tmp_path: Path, manifest: dict[
     path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(300))
     path.with_suffix(".rsm-manifest").write_text(json.dumps({"version": "1", **manifest}))
     assert rows(tmp_path, ["offset"]) == []
-    wanted = f"the segment is {said} in remote storage, as its .rsm-manifest says"
-    assert rows(tmp_path, ["start", "end", "reason"], "kafka-quarantine") == [(0, 304, wanted)]
+    expected = f"the segment is {said} in remote storage, as its .rsm-manifest says"
+    assert rows(tmp_path, ["start", "end", "reason"], "kafka-quarantine") == [(0, 304, expected)]
     options = Options(paths=(str(tmp_path),), mode="failfast")
     [group] = plan(SOURCES["kafka-segment"], options)
-    with pytest.raises(CorruptBatch, match=wanted):
+    with pytest.raises(CorruptBatch, match=expected):
         list(read(SOURCES["kafka-segment"], group, options, ["offset"]))
 
 

@@ -45,12 +45,12 @@ def test_files_folders_globs_and_lists(tree: Path) -> None:
 
 
 def test_kinds_topics_and_partitions(tree: Path) -> None:
-    found = {file.name: file for file in find_files([str(tree)])}
-    assert [found[name].kind() for name in sorted(found)] == ["index", "segment", "other", "capture"]
-    assert (found[LOG].topic, found[LOG].partition) == ("pay", 1)
+    actual = {file.name: file for file in find_files([str(tree)])}
+    assert [actual[name].kind() for name in sorted(actual)] == ["index", "segment", "other", "capture"]
+    assert (actual[LOG].topic, actual[LOG].partition) == ("pay", 1)
     named = find_files([f"{tree}/notes.txt"])
     assert named[0].kind() == "capture"  # the user says so
-    assert found["x.pcap"].topic is None
+    assert actual["x.pcap"].topic is None
 
 
 def test_other_file_systems() -> None:
@@ -58,11 +58,11 @@ def test_other_file_systems() -> None:
     memory = fsspec.filesystem("memory")
     memory.pipe(f"/backup/orders-0/{LOG}", b"0123456789")
     memory.pipe("/backup/notes.txt", b"")
-    [found] = find_files(["memory://backup/*/*.log"])
-    assert (found.topic, found.partition, found.size) == ("orders", 0, 10)
+    [actual] = find_files(["memory://backup/*/*.log"])
+    assert (actual.topic, actual.partition, actual.size) == ("orders", 0, 10)
     assert {file.name for file in find_files(["memory://backup"])} == {LOG, "notes.txt"}
-    assert bytes(open_bytes(found.path)) == b"0123456789"
-    with open_stream(found.path) as stream:
+    assert bytes(open_bytes(actual.path)) == b"0123456789"
+    with open_stream(actual.path) as stream:
         assert stream.read(3) == b"012"
     with pytest.raises(FileNotFoundError):
         find_files(["memory://nowhere"])
@@ -96,8 +96,8 @@ def test_no_permission_is_a_row(tree: Path) -> None:
 
 
 def test_options() -> None:
-    given = {"path": "a", "paths": '["b", "c"]', "mode": "FAILFAST", "partitions": "0, 3-5", "splitsize": "7"}
-    options = parse_options(given)
+    texts = {"path": "a", "paths": '["b", "c"]', "mode": "FAILFAST", "partitions": "0, 3-5", "splitsize": "7"}
+    options = parse_options(texts)
     assert options.paths == ("a", "b", "c")
     assert options.failfast
     assert (options.partitions, options.split_size) == (((0, 0), (3, 5)), 7)

@@ -20,7 +20,7 @@ from coordwire.capture.body_text import NO_TEXT, body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import line
 from coordwire.capture.reader import Capture
-from coordwire.capture.redaction.withheld import NOTHING, is_harmless, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, is_harmless, withheld
 from coordwire.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
@@ -65,8 +65,13 @@ def check(entry: FrameEntry) -> None:
     for secrets in (False, True):
         rows, errors = FrameRows(NAMES, show_secrets=secrets), ErrorRows(ERRORS, show_secrets=secrets)
         short, long = (
-            (list(rows.row(one)), list(errors.rows(one)), line(one, 9, show_secrets=secrets), withheld(one))
-            for one in both_ways(entry)
+            (
+                list(rows.row(item)),
+                list(errors.rows(item)),
+                line(item, 9, show_secrets=secrets),
+                withheld(item),
+            )
+            for item in both_ways(entry)
         )
         assert short == long
 
@@ -75,22 +80,24 @@ def check(entry: FrameEntry) -> None:
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_both_ways_are_one(path: Path) -> None:
     with path.open("rb") as stream:
-        found = [one for one in Capture(stream, path.name).entries() if isinstance(one, FrameEntry)]
-    for entry in found:
+        actual = [item for item in Capture(stream, path.name).entries() if isinstance(item, FrameEntry)]
+    for entry in actual:
         check(entry)
-    for entry in found:
+    for entry in actual:
         entry.text = None
-    short = [entry for entry in found if body_text(entry)[0] is not None and is_harmless(entry)]
-    assert len(short) > 0.6 * sum(entry.error is None and not entry.deviations for entry in found) > 0
+    short = [entry for entry in actual if body_text(entry)[0] is not None and is_harmless(entry)]
+    assert len(short) > 0.6 * sum(entry.error is None and not entry.deviations for entry in actual) > 0
 
 
 def test_some_columns_are_those_of_all() -> None:
     with CAPTURES[0].open("rb") as stream:
-        entries = [one for one in Capture(stream, "x").entries() if isinstance(one, FrameEntry)][:60]
-    rows = [dict(zip(NAMES, FrameRows(NAMES, show_secrets=False).row(one), strict=True)) for one in entries]
+        entries = [item for item in Capture(stream, "x").entries() if isinstance(item, FrameEntry)][:60]
+    rows = [dict(zip(NAMES, FrameRows(NAMES, show_secrets=False).row(item), strict=True)) for item in entries]
     for some in (["body", "frame"], ["client"], ["latency_ms", "error_name"], ["raw"], [], NAMES[::-1]):
-        made = FrameRows(some, show_secrets=False)
-        assert [list(made.row(entry)) for entry in entries] == [[row[name] for name in some] for row in rows]
+        made_rows = FrameRows(some, show_secrets=False)
+        assert [list(made_rows.row(entry)) for entry in entries] == [
+            [row[name] for name in some] for row in rows
+        ]
 
 
 def test_frames_without_times_and_connections() -> None:
@@ -160,8 +167,8 @@ FEW_FRAMES = [
 
 def one_by_one(entries: list[FrameEntry], most: int, *, secrets: bool) -> list[pyarrow.RecordBatch | None]:
     rows, builder = FrameRows(NAMES, show_secrets=secrets), Builder(arrow_schema(FRAMES), most)
-    found = [builder.add(rows.row(entry), row_size(entry)) for entry in entries]
-    return [one for one in (*found, builder.take()) if one is not None]
+    actual = [builder.add(rows.row(entry), row_size(entry)) for entry in entries]
+    return [item for item in (*actual, builder.take()) if item is not None]
 
 
 def by_columns(
@@ -170,23 +177,23 @@ def by_columns(
     rows, builder = FrameRows(NAMES, show_secrets=secrets), Builder(arrow_schema(FRAMES), most)
     edges = [0, *sorted(cuts), len(entries)]
     parts = [entries[first:last] for first, last in pairwise(edges)]
-    found = [batch for part in parts for batch in rows.add(part, builder)]
-    return [one for one in (*found, builder.take()) if one is not None]
+    actual = [batch for part in parts for batch in rows.add(part, builder)]
+    return [item for item in (*actual, builder.take()) if item is not None]
 
 
 @pytest.mark.parametrize("secrets", [False, True])
 def test_columns_hold_what_rows_hold(secrets: bool) -> None:
     for path in CAPTURES:
         with path.open("rb") as stream:
-            found = [one for one in Capture(stream, path.name).entries() if isinstance(one, FrameEntry)]
-        cuts = list(range(0, len(found), 64))
-        expected = one_by_one(found, 1 << 20, secrets=secrets)
-        assert by_columns(found, 1 << 20, cuts, secrets=secrets) == expected
+            actual = [item for item in Capture(stream, path.name).entries() if isinstance(item, FrameEntry)]
+        cuts = list(range(0, len(actual), 64))
+        expected = one_by_one(actual, 1 << 20, secrets=secrets)
+        assert by_columns(actual, 1 << 20, cuts, secrets=secrets) == expected
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    chosen=st.lists(st.integers(0, len(FEW_FRAMES) - 1), min_size=1, max_size=60),
+    selected=st.lists(st.integers(0, len(FEW_FRAMES) - 1), min_size=1, max_size=60),
     cuts=st.lists(st.integers(0, 60), max_size=6),
     long=st.lists(st.integers(0, 60), max_size=4),
     times=st.dictionaries(st.integers(0, 60), st.sampled_from([None, -1, 0, 1 << 62]), max_size=3),
@@ -195,11 +202,11 @@ def test_columns_hold_what_rows_hold(secrets: bool) -> None:
     secrets=st.booleans(),
 )
 def test_columns_of_any_frames_hold_what_rows_hold(
-    chosen: list[int], cuts: list[int], long: list[int], times: dict[int, int | None], most: int, rows: int,
+    selected: list[int], cuts: list[int], long: list[int], times: dict[int, int | None], most: int, rows: int,
     secrets: bool,
 ) -> None:  # fmt: skip
     """Frames without a text, or without a time that can be, among others; batches that end anywhere."""
-    entries = [FEW_FRAMES[one] for one in chosen]
+    entries = [FEW_FRAMES[item] for item in selected]
     before = [(entry, entry.text, entry.time_ns) for entry in entries]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches, "MOST_ROWS", rows)
@@ -211,7 +218,7 @@ def test_columns_of_any_frames_hold_what_rows_hold(
         for at, time_ns in times.items():
             if at < len(entries):
                 entries[at].time_ns = time_ns
-        cuts = [one for one in cuts if one <= len(entries)]
+        cuts = [item for item in cuts if item <= len(entries)]
         try:
             assert by_columns(entries, most, cuts, secrets=secrets) == one_by_one(
                 entries, most, secrets=secrets

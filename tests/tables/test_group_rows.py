@@ -15,9 +15,9 @@ from coordwire.tables.readers import group_rows
 from coordwire.tables.readers import rows as batches
 from coordwire.tables.readers.group_rows import STORIES, EventRows, event_row, event_table
 from coordwire.tables.readers.rows import Builder
-from coordwire.testing.made_capture import as_pcap
+from coordwire.testing.pcap import as_pcap
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_wire.capture_timeline import timeline
+from coordwire.timeline.from_wire.timeline import timeline
 from tests.bench import group_traffic
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.pcap"))
@@ -27,8 +27,8 @@ def one_by_one(events: list[GroupEvent], name: str, most: int) -> list[pyarrow.R
     builder = Builder(arrow_schema(TABLES[name]), most)
     columns = [column.name for column in TABLES[name]]
     own = [event for event in events if event_table(event) == name]
-    found = [builder.add(event_row(event, columns), group_rows.SIZE) for event in own]
-    return [one for one in (*found, builder.take()) if one is not None]
+    actual = [builder.add(event_row(event, columns), group_rows.SIZE) for event in own]
+    return [item for item in (*actual, builder.take()) if item is not None]
 
 
 @pytest.mark.parametrize("together", [1, 5, 256])
@@ -42,6 +42,6 @@ def test_rows_by_columns(together: int, most: int, monkeypatch: pytest.MonkeyPat
     for data in (made, *(path.read_bytes() for path in CAPTURES)):
         events = list(timeline(Capture(io.BytesIO(data), "x", lazy=True).entries()))
         rows = EventRows(STORIES, most)
-        found = [*rows.add(events), *rows.finish()]
+        actual = [*rows.add(events), *rows.finish()]
         for name in STORIES:
-            assert [one for table, one in found if table == name] == one_by_one(events, name, most)
+            assert [item for table, item in actual if table == name] == one_by_one(events, name, most)

@@ -27,7 +27,7 @@ ALL = ("files", "batches", "records", "frames", "errors", "offset_commits", "gro
 
 
 @pytest.fixture
-def odd(tmp_path: Path) -> Path:
+def unusual_files(tmp_path: Path) -> Path:
     """A folder of what isn't a file that can be read, beside some that can."""
     folder = tmp_path / "in"
     pipeline_steps.put_segment(folder, "orders", 0, range(5))
@@ -62,10 +62,10 @@ def odd(tmp_path: Path) -> Path:
     (folder / "noise.pcap").write_bytes(os.urandom(5000))
     (folder / "short.pcap").write_bytes(CAPTURE.read_bytes()[:1000])
     with socket.socket(socket.AF_UNIX) as server:
-        here = os.getcwd()
+        current = os.getcwd()
         os.chdir(folder / "socket-0")
         server.bind(LOG)
-        os.chdir(here)
+        os.chdir(current)
     return folder
 
 
@@ -80,8 +80,8 @@ def reasons(folder: Path) -> dict[str, str]:
     return {os.path.relpath(row["path"], folder): row["reason"] for row in rows}
 
 
-def test_the_data_sources(odd: Path) -> None:
-    found = reasons(odd)
+def test_the_data_sources(unusual_files: Path) -> None:
+    actual = reasons(unusual_files)
     regular = "expected a regular file"
     for name, reason in {
         f"fifo-0/{LOG}": f"it is a FIFO, {regular}", "pipe.pcap": f"it is a FIFO, {regular}",
@@ -90,43 +90,45 @@ def test_the_data_sources(odd: Path) -> None:
         f"loop-0/{LOG}": "Too many levels of symbolic links",
         f"short-0/{LOG}": "the file ends inside a batch",
     }.items():  # fmt: skip
-        assert found[name] == reason
-    assert f"noise-0/{LOG}" in found
-    assert "noise.pcap" in found
-    options = Options(paths=(str(odd),), topics=("orders",))
+        assert actual[name] == reason
+    assert f"noise-0/{LOG}" in actual
+    assert "noise.pcap" in actual
+    options = Options(paths=(str(unusual_files),), topics=("orders",))
     for name, column in (("kafka-segment", "offset"), ("kafka-segment-batches", "base_offset")):
         source = SOURCES[name]
         rows = [row for group in plan(source, options)
                 for batch in read(source, group, options, [column]) for row in batch.to_pylist()]  # fmt: skip
         assert [row[column] for row in rows] == list(range(5))
     for name in ("kafka-capture", "kafka-offsets"):
-        options = Options(paths=(str(odd),))
+        options = Options(paths=(str(unusual_files),))
         columns = [SOURCES[name].columns[0].name]
         for group in plan(SOURCES[name], options):
             list(read(SOURCES[name], group, options, columns))
 
 
-def test_the_pipeline(odd: Path, tmp_path: Path) -> None:
-    summary = pipeline_steps.run(odd, tmp_path / "out", tables=ALL)
+def test_the_pipeline(unusual_files: Path, tmp_path: Path) -> None:
+    summary = pipeline_steps.run(unusual_files, tmp_path / "out", tables=ALL)
     assert summary.records == 5 + 2
-    bad = {row["path"] for row in pipeline_steps.table_rows(tmp_path / "out", "quarantine")}
-    assert {str(odd / name) for name in ("pipe.pcap", "gone.pcap", "device.pcap", f"fifo-0/{LOG}")} <= bad
+    damaged = {row["path"] for row in pipeline_steps.table_rows(tmp_path / "out", "quarantine")}
+    assert {
+        str(unusual_files / name) for name in ("pipe.pcap", "gone.pcap", "device.pcap", f"fifo-0/{LOG}")
+    } <= damaged
     paths = {row["path"] for row in pipeline_steps.table_rows(tmp_path / "out", "files")}
-    assert str(odd / "pipe.log") in paths
-    assert str(odd / "device.log") in paths
+    assert str(unusual_files / "pipe.log") in paths
+    assert str(unusual_files / "device.log") in paths
 
 
-def test_named_by_the_user(odd: Path) -> None:
+def test_named_by_the_user(unusual_files: Path) -> None:
     for name in ("pipe.pcap", "pipe.log", "device.log", f"gone-0/{LOG}"):
-        [file] = find_files([str(odd / name)])
+        [file] = find_files([str(unusual_files / name)])
         assert file.trouble
         assert file.kind() in ("capture", "segment")
     [file] = find_files(["/dev/zero"])
     assert (file.kind(), file.trouble) == ("capture", "it is a device, expected a regular file")
 
 
-def test_what_became_a_fifo_does_not_block(odd: Path) -> None:
-    for path in (odd / "pipe.pcap", odd / "device.pcap"):
+def test_what_became_a_fifo_does_not_block(unusual_files: Path) -> None:
+    for path in (unusual_files / "pipe.pcap", unusual_files / "device.pcap"):
         for opened in (open_stream, open_bytes):
             with pytest.raises(OSError, match="expected a regular file"):
                 opened(str(path))
@@ -157,8 +159,8 @@ def test_files_that_change_after_they_were_listed(tmp_path: Path, how: str) -> N
 
     summary = pipeline_steps.run(tmp_path / "in", tmp_path / "out", work=work, tables=ALL)
     assert summary.records == summary.frames == 0
-    bad = {row["path"] for row in pipeline_steps.table_rows(tmp_path / "out", "quarantine")}
-    assert how == "emptied" or bad == set(map(str, paths))
+    damaged = {row["path"] for row in pipeline_steps.table_rows(tmp_path / "out", "quarantine")}
+    assert how == "emptied" or damaged == set(map(str, paths))
 
 
 def test_a_reader_that_fails_ends_no_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,9 +220,10 @@ def test_rotated_captures_with_a_file_missing(tmp_path: Path) -> None:
     groups = plan_files(source, files, options)
     (folder / "x.pcap1").unlink()
     assert frames() == first  # the same packets again are retransmissions
-    [bad] = [row for group in groups for batch in read(SOURCES["kafka-quarantine"], group, options, ["path"])
-             for row in batch.to_pylist()]  # fmt: skip
-    assert bad["path"] == str(folder / "x.pcap1")
+    quarantine = SOURCES["kafka-quarantine"]
+    [damaged] = [row for group in groups for batch in read(quarantine, group, options, ["path"])
+                 for row in batch.to_pylist()]  # fmt: skip
+    assert damaged["path"] == str(folder / "x.pcap1")
 
 
 def test_thousands_of_rotated_files_are_opened_one_at_a_time(tmp_path: Path) -> None:

@@ -36,10 +36,10 @@ with quiet_gateway() if sys.argv[1] == "quiet" else nullcontext():
 
 @pytest.mark.parametrize("how", ["quiet", "loud"])
 def test_an_interrupt_shows_no_trace(how: str) -> None:
-    done = subprocess.run([sys.executable, "-c", WAIT, how], capture_output=True, text=True, check=True)
-    assert done.stdout == "interrupted\n"
-    assert "of the application" in done.stderr
-    assert ("Traceback" in done.stderr) == (how == "loud")
+    process = subprocess.run([sys.executable, "-c", WAIT, how], capture_output=True, text=True, check=True)
+    assert process.stdout == "interrupted\n"
+    assert "of the application" in process.stderr
+    assert ("Traceback" in process.stderr) == (how == "loud")
 
 
 def test_logging_is_as_before() -> None:

@@ -39,12 +39,12 @@ PARTITIONS = 8
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """Enough to be ended in the midst of; and how many records there are."""
-    folder, wanted = tmp_path_factory.mktemp("logs"), 0
+    folder, expected = tmp_path_factory.mktemp("logs"), 0
     for number in range(PARTITIONS):
         data = segment(random.Random(number), 100)
         partition(folder, "orders", number, data)
-        wanted += sum(batch.count or 0 for batch in batches(data))
-    return folder, wanted
+        expected += sum(batch.count or 0 for batch in batches(data))
+    return folder, expected
 
 
 def words(logs: Path, out: Path, workers: int) -> list[str]:
@@ -74,14 +74,14 @@ class Running:
         return self.process.returncode, err
 
 
-def until(what: Callable[[], Any]) -> None:
+def until(condition: Callable[[], Any]) -> None:
     end = time.monotonic() + 300
-    while not what():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)
 
 
-def gone(process: int) -> bool:
+def is_gone(process: int) -> bool:
     """Whether it has ended, waited for or not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
@@ -128,7 +128,7 @@ def test_asked_to_end(
     os.killpg(running.process.pid, number)
     code, err = running.end()
     assert (code, "Traceback" in err) == (status, False), err
-    assert all(map(gone, workers))
+    assert all(map(is_gone, workers))
     assert pipeline_steps.leftovers(tmp_path / "out") == []
     assert run_again(logs, tmp_path / "out", capsys)["reused"] > 0
 
@@ -142,7 +142,7 @@ def test_kill_of_the_driver(
     running.end()
     [notice] = run_again(logs, tmp_path / "out", capsys)["notices"]
     assert "ended without finishing (its process is gone)" in notice
-    until(lambda: all(map(gone, workers)))
+    until(lambda: all(map(is_gone, workers)))
 
 
 class Poison(Unit):
@@ -157,9 +157,9 @@ def test_a_task_that_kills_every_worker_fails_the_job(
 ) -> None:
     monkeypatch.setattr(local_engine, "TRIES", 2)
     unit = Poison("poison", Part("segment", "/in/a.log", 1, 0, 1))
-    with pytest.raises(CoordwireError) as caught:
+    with pytest.raises(CoordwireError) as info:
         pipeline.LocalEngine(2).run_units([unit], str(tmp_path), Options(), ("records",), None)
-    assert caught.value.reason == (
+    assert info.value.reason == (
         "the job failed: /in/a.log: a worker process was ended by SIGKILL (2 attempts); a rerun goes on "
         "where it was"
     )
@@ -170,8 +170,8 @@ def test_a_job_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixture
     strict = Options(mode="failfast")
     with pytest.raises(CoordwireError, match=r"^the job failed: .*CorruptBatch: .*bytes 0 to 100"):
         pipeline.run(pipeline.LocalEngine(1), [str(place)], str(tmp_path / "out"), options=strict)
-    again = pipeline.run(pipeline.LocalEngine(1), [str(place)], str(tmp_path / "out"))
-    assert (again.reused, again.bad_ranges) == (0, 1)
+    rerun = pipeline.run(pipeline.LocalEngine(1), [str(place)], str(tmp_path / "out"))
+    assert (rerun.reused, rerun.bad_ranges) == (0, 1)
     (tmp_path / "full").mkdir()
     partition(tmp_path / "sound", "orders", 0, segment(random.Random(1), 3))
     assert main(words(tmp_path / "sound", tmp_path / "full", 1)) == 0
@@ -181,14 +181,14 @@ def test_a_job_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_progress_and_workers(logs: tuple[Path, int], tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     engine = pipeline.LocalEngine(2)
     pipeline.run(
         engine, [str(logs[0])], str(tmp_path), tables=["records"], report=False,
-        progress=lambda done, total: seen.append((done, total)),
+        progress=lambda process, total: calls.append((process, total)),
     )  # fmt: skip
-    assert seen == [(number + 1, len(seen)) for number in range(len(seen))]
-    assert len(seen) >= PARTITIONS // 2
+    assert calls == [(number + 1, len(calls)) for number in range(len(calls))]
+    assert len(calls) >= PARTITIONS // 2
     with pytest.raises(CoordwireError, match="expected at least 1 worker, got 0"):
         pipeline.LocalEngine(0)
 
@@ -209,14 +209,14 @@ def test_segments_that_no_table_needs_are_not_read(tmp_path: Path) -> None:
         read = {
             Path(path).parent.name for note in notes if note["kind"] == "segment" for path in note["paths"]
         }
-        found = [
+        actual = [
             sorted(map(repr, pipeline_steps.table_rows(out, name))) for name in STORIES if name in tables
         ]
-        return summary.bad_ranges, read, found
+        return summary.bad_ranges, read, actual
 
     offsets = {"__consumer_offsets-0", "__consumer_offsets-1"}
-    *_, wanted = run(*STORIES, "quarantine")
-    assert run(*STORIES) == (1, offsets, wanted)
+    *_, expected = run(*STORIES, "quarantine")
+    assert run(*STORIES) == (1, offsets, expected)
     files = {file.path: file for file in find_files([str(disk)])}
     segments = {path.parent.name for path in [*disk.glob("*/*.log"), *disk.glob("*/*.checkpoint")]} | {"disk"}
     for name, read in {
@@ -228,15 +228,15 @@ def test_segments_that_no_table_needs_are_not_read(tmp_path: Path) -> None:
 
 
 def test_options_of_the_other_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    here = [str(tmp_path), "--out", str(tmp_path / "out")]
-    for more, said in {
+    current = [str(tmp_path), "--out", str(tmp_path / "out")]
+    for extra, text in {
         "--engine local --master local[2]": "--master and --conf are for Spark",
         "--engine local --conf a=b": "--master and --conf are for Spark",
         "--engine local --workers 0": "expected at least 1 worker, got 0",
         "--workers 2": "--workers is for --engine local",
     }.items():
-        assert main(["pipeline", *here, *more.split()]) == 2
-        assert said in capsys.readouterr().err
+        assert main(["pipeline", *current, *extra.split()]) == 2
+        assert text in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -249,10 +249,10 @@ def test_the_first_rows_are_those_of_a_plain_sort(logs: tuple[Path, int], tmp_pa
         return (row["key"] is not None, row["key"] or b"", row["partition"], row["offset"])
 
     for most in (0, 1, 7, len(rows) // 5, len(rows) + 1):
-        found = reading.rows("records", "offset key timestamp", "key partition offset", most)
-        wanted = sorted(rows, key=order)[:most]
-        assert [(row.offset, row.key) for row in found] == [(row["offset"], row["key"]) for row in wanted]
-        assert [row.timestamp for row in found] == [micros(row["timestamp"]) for row in wanted]
+        actual = reading.rows("records", "offset key timestamp", "key partition offset", most)
+        expected = sorted(rows, key=order)[:most]
+        assert [(row.offset, row.key) for row in actual] == [(row["offset"], row["key"]) for row in expected]
+        assert [row.timestamp for row in actual] == [micros(row["timestamp"]) for row in expected]
     known = reading.rows("records", "key", "key", 10**6, known=["key"], among={"topic": ["orders", "none"]})
     assert [row.key for row in known] == sorted(row["key"] for row in rows if row["key"] is not None)
     assert reading.rows("records", "key", "key", 9, among={"topic": ["none"]}) == []

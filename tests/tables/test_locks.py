@@ -44,7 +44,7 @@ def holder(output: Output) -> tuple[subprocess.Popen[str], str]:
 
 
 def no_flock(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(file: int, how: int) -> None:
+    def refuse(file: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
@@ -58,16 +58,18 @@ def test_a_second_run_is_refused_and_says_by_whom(
         no_flock(monkeypatch)
     first = Lock(output)
     first.acquire()
-    with pytest.raises(InUse) as found:
+    with pytest.raises(InUse) as actual:
         Lock(output).acquire()
-    here = this_process()
-    assert f"is in use by run {first.run[:8]} ({here['user']}, process {os.getpid()}" in found.value.reason
-    assert "wait until it has ended, or choose another --out" in found.value.reason
+    current = this_process()
+    assert (
+        f"is in use by run {first.run[:8]} ({current['user']}, process {os.getpid()}" in actual.value.reason
+    )
+    assert "wait until it has ended, or choose another --out" in actual.value.reason
     first.release()
-    again = Lock(output)
-    again.acquire()
-    assert again.notices == []
-    again.release()
+    rerun = Lock(output)
+    rerun.acquire()
+    assert rerun.notices == []
+    rerun.release()
     assert pipeline_steps.leftovers(Path(output.root)) == []
 
 
@@ -148,9 +150,9 @@ def test_a_run_elsewhere_is_believed_to_live(output: Output) -> None:
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff", b'{"run": "\\u001b[31m", "host": 7}'])
 def test_a_lock_that_cannot_be_read(output: Output, data: bytes) -> None:
     output.write(f"_manifest/runs/{'a' * 32}.lock", data)
-    with pytest.raises(InUse) as found:
+    with pytest.raises(InUse) as actual:
         Lock(output).acquire()
-    assert found.value.reason.isprintable()
+    assert actual.value.reason.isprintable()
 
 
 def test_a_store_without_flock() -> None:
@@ -181,11 +183,11 @@ def test_two_that_begin_together_never_both_run(output: Output, monkeypatch: pyt
                 except InUse:
                     pass
 
-        mine = Lock(output)
+        own = Lock(output)
         with pipeline_steps.steps(at) as steps:
             try:
-                mine.acquire()
-                held.append(mine)
+                own.acquire()
+                held.append(own)
             except InUse:
                 pass
         assert len(held) <= 1

@@ -32,8 +32,8 @@ def test_a_rerun_with_the_library_reads_it(tmp_path: Path, monkeypatch: pytest.M
         assert all("zstandard" in row["reason"] for row in pipeline_steps.table_rows(out, "quarantine"))
     assert missing_codecs() == []
     run()
-    found = len(pipeline_steps.table_rows(out, "records"))
-    assert found > 0
+    actual = len(pipeline_steps.table_rows(out, "records"))
+    assert actual > 0
     assert not pipeline_steps.table_rows(out, "quarantine")
     run()
-    assert len(pipeline_steps.table_rows(out, "records")) == found
+    assert len(pipeline_steps.table_rows(out, "records")) == actual

@@ -39,27 +39,27 @@ Rows = tuple[list[Any], list[Any], list[Any]]
 
 def index_of(data: bytes, every: int = 1) -> bytes:
     """The index that a broker keeps beside these batches."""
-    found = list(batches(data))[1::every]
-    return b"".join(struct.pack(">ii", one.last_offset, one.position) for one in found)
+    actual = list(batches(data))[1::every]
+    return b"".join(struct.pack(">ii", item.last_offset, item.position) for item in actual)
 
 
 def rows_of(path: str, options: Options) -> Rows:
     """Records, batches by their headers, and bad ranges of both."""
     records: list[Any] = []
     heads: list[Any] = []
-    bad: list[Any] = []
+    damaged: list[Any] = []
     for group in plan(SOURCES["kafka-segment"], replace(options, paths=(path,))):
         for part in group:
-            for found, items in (
+            for actual, items in (
                 (records, read_records(part, options, COLUMNS)),
                 (heads, read_batches(part, options, ["position", "base_offset", "max_timestamp"])),
             ):
                 for item in items:
                     if isinstance(item, Bad):
-                        bad.append((found is records, item.start, item.end, item.reason, item.data))
+                        damaged.append((actual is records, item.start, item.end, item.reason, item.data))
                     else:
-                        found += map(tuple, zip(*item.to_pydict().values(), strict=True))
-    return records, heads, sorted(bad)
+                        actual += map(tuple, zip(*item.to_pydict().values(), strict=True))
+    return records, heads, sorted(damaged)
 
 
 @settings(deadline=None, max_examples=30)
@@ -78,7 +78,7 @@ def rows_of(path: str, options: Options) -> Rows:
 def test_the_rows_of_local_files_by_any_split(
     tmp_path_factory: pytest.TempPathFactory, seed: int, flips: list[int], heads: list[tuple[int, int, int]],
     size: int,
-    asked: dict[str, Any], tuning: tuple[int, int, int], cut: int,
+    request: dict[str, Any], tuning: tuple[int, int, int], cut: int,
 ) -> None:  # fmt: skip
     import fsspec
 
@@ -98,16 +98,16 @@ def test_the_rows_of_local_files_by_any_split(
     (place / INDEX).write_bytes(index)
     memory = fsspec.filesystem("memory")
     memory.pipe({f"/logs/orders-0/{LOG}": bytes(data), f"/logs/orders-0/{INDEX}": index})
-    options = Options(**asked)
+    options = Options(**request)
     with ExitStack() as stack:
         for name, value in zip(("LEAST", "MOST", "IN_TURN"), tuning, strict=True):
             stack.enter_context(mock.patch.object(object_ranges, name, value))
         stack.enter_context(mock.patch.object(object_ranges, "SMALLEST", 1))
         stack.enter_context(mock.patch.object(segment_reader, "LEAD", 600))
-        whole = rows_of(str(place), options)
-        assert rows_of("memory://logs", options) == whole
-        assert rows_of("memory://logs", replace(options, split_size=size)) == whole
-        assert rows_of(str(place), replace(options, split_size=size)) == whole
+        complete = rows_of(str(place), options)
+        assert rows_of("memory://logs", options) == complete
+        assert rows_of("memory://logs", replace(options, split_size=size)) == complete
+        assert rows_of(str(place), replace(options, split_size=size)) == complete
 
 
 # --- how much is read ---
@@ -116,13 +116,13 @@ def test_the_rows_of_local_files_by_any_split(
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 1 << 32), st.integers(1, 39), st.integers(-1, 1) | st.integers(2, 60), st.booleans())
 def test_a_stream_goes_on_where_it_would_in_a_local_file(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, more: int, indexed: bool
+    tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, extra: int, indexed: bool
 ) -> None:
     import fsspec
 
     data = segment(random.Random(seed), 40)
-    ends = [0, *(one.position + one.size for one in batches(data))]
-    read = min(ends[count] + more, len(data))
+    ends = [0, *(item.position + item.size for item in batches(data))]
+    read = min(ends[count] + extra, len(data))
     local = tmp_path_factory.mktemp("grown")
     (local / LOG).write_bytes(data)
     store = fsspec.filesystem("memory")
@@ -130,15 +130,15 @@ def test_a_stream_goes_on_where_it_would_in_a_local_file(
     if indexed:
         (local / INDEX).write_bytes(index_of(data))
         store.pipe(f"/grown/{INDEX}", index_of(data))
-    found = []
+    actual = []
     for place in (str(local), "memory://grown"):
         index = f"{place}/{INDEX}" if indexed else None
         with mock.patch.object(segment_reader, "LEAD", 64):
             part = Part("segment", f"{place}/{LOG}", len(data), 0, len(data), index=index)
-            found.append(segment_reader.resume_position(part, read))
+            actual.append(segment_reader.resume_position(part, read))
     store.rm("/grown", recursive=True)
-    assert found[0] == found[1] <= read
-    assert found[0] == max(end for end in ends if end <= read)
+    assert actual[0] == actual[1] <= read
+    assert actual[0] == max(end for end in ends if end <= read)
 
 
 @pytest.fixture(scope="module")
@@ -147,11 +147,13 @@ def s3() -> Iterator[LocalS3]:
         yield server
 
 
-def batches_of(count: int, size: int, each: int = 4) -> bytes:
+def batches_of(count: int, size: int, size_each: int = 4) -> bytes:
     """Batches of about so many bytes, and records in each."""
-    value = random.Random(1).randbytes(size // each)
+    value = random.Random(1).randbytes(size // size_each)
     return b"".join(
-        encode_batch([Record(timestamp=START + number, value=value)] * each, base_offset=number * each)
+        encode_batch(
+            [Record(timestamp=START + number, value=value)] * size_each, base_offset=number * size_each
+        )
         for number in range(count)
     )
 
@@ -164,9 +166,9 @@ def read_source(name: str, path: str, **asked: Any) -> list[dict[str, Any]]:
             for row in batch.to_pylist()]  # fmt: skip
 
 
-def cost(found: list[Request]) -> tuple[int, int]:
+def cost(actual: list[Request]) -> tuple[int, int]:
     """Bytes and requests."""
-    return sum(one.size for one in found), len(found)
+    return sum(item.size for item in actual), len(actual)
 
 
 @pytest.mark.parametrize(("size", "total"), [(10_000, 2_000_000), (100_000, 8_000_000)])
@@ -180,27 +182,27 @@ def test_the_last_of_a_segment_and_its_headers(
     s3.put(bucket, {f"orders-0/{LOG}": data, f"orders-0/{INDEX}": index_of(data)})
     last = 4 * count
     first = last - last // 100
-    with s3.counted() as found:
+    with s3.counted() as actual:
         rows = read_source("kafka-segment", f"s3://{bucket}", starting_offset=first)
     assert [row["offset"] for row in rows] == list(range(first, last))
-    spent, requests = cost(found)
+    spent, requests = cost(actual)
     assert spent < 0.03 * len(data) + 2 * size
     assert requests < 40
-    with s3.counted() as found:
+    with s3.counted() as actual:
         rows = read_source("kafka-segment", f"s3://{bucket}", ending_offset=last // 100)
     assert [row["offset"] for row in rows] == list(range(last // 100))
-    assert cost(found)[0] < 0.05 * len(data) + 2 * size
+    assert cost(actual)[0] < 0.05 * len(data) + 2 * size
     for split in (128 << 20, total // 3):
-        with s3.counted() as found:
+        with s3.counted() as actual:
             rows = read_source("kafka-segment-batches", f"s3://{bucket}", split_size=split)
         assert [row["base_offset"] for row in rows] == list(range(0, last, 4))
-        spent, requests = cost(found)
+        spent, requests = cost(actual)
         assert spent < 0.1 * len(data) + 8 * size
         assert requests < 2 * count + 100
-    with s3.counted() as found:
+    with s3.counted() as actual:
         rows = read_source("kafka-segment", f"s3://{bucket}", split_size=total // 3)
     assert [row["offset"] for row in rows] == list(range(last))
-    spent, requests = cost(found)
+    spent, requests = cost(actual)
     assert spent < 1.9 * len(data)
     assert requests < 80
 
@@ -208,14 +210,14 @@ def test_the_last_of_a_segment_and_its_headers(
 def test_headers_without_an_index(s3: LocalS3) -> None:
     large, small = batches_of(40, 100_000), batches_of(9000, 300, 1)
     s3.put("noindex", {f"large-0/{LOG}": large, f"small-0/{LOG}": small})
-    with s3.counted() as found:
+    with s3.counted() as actual:
         assert len(read_source("kafka-segment-batches", "s3://noindex/large-0", split_size=1_000_000)) == 40
-    spent, requests = cost(found)
+    spent, requests = cost(actual)
     assert spent < 0.1 * len(large)
     assert requests < 60
-    with s3.counted() as found:
+    with s3.counted() as actual:
         assert len(read_source("kafka-segment-batches", "s3://noindex/small-0")) == 9000
-    spent, requests = cost(found)
+    spent, requests = cost(actual)
     assert spent < 1.2 * len(small)
     assert requests < 30
 
@@ -241,15 +243,15 @@ def test_headers_that_scouts_find(
     those of local files."""
     for name, value in {"SCOUTED": 20, "STRETCH": 8, "SMALLEST": 64, "LEAST": 4096}.items():
         monkeypatch.setattr(object_ranges, name, value)
-    plain, odd = batches_of(150, size), misleading(80, size)
+    plain, unusual = batches_of(150, size), misleading(80, size)
     bucket = f"scouted-{size}"
-    s3.put(bucket, {f"plain-0/{LOG}": plain, f"odd-0/{LOG}": odd})
-    for name, data in (("plain", plain), ("odd", odd)):
+    s3.put(bucket, {f"plain-0/{LOG}": plain, f"odd-0/{LOG}": unusual})
+    for name, data in (("plain", plain), ("odd", unusual)):
         (tmp_path / f"{name}-0").mkdir()
         (tmp_path / f"{name}-0" / LOG).write_bytes(data)
         for options in (Options(), Options(starting_offset=60)):
-            found = rows_of(f"s3://{bucket}/{name}-0", options)
-            assert found == rows_of(str(tmp_path / f"{name}-0"), options)
+            actual = rows_of(f"s3://{bucket}/{name}-0", options)
+            assert actual == rows_of(str(tmp_path / f"{name}-0"), options)
     alone: list[int] = []
     fetch = object_ranges.Ranges._fetch
 
@@ -274,10 +276,10 @@ def test_bytes_grow_as_the_file_does(s3: LocalS3, monkeypatch: pytest.MonkeyPatc
             data[at] ^= 1
         bucket = f"grown-{times}"
         s3.put(bucket, {f"orders-0/{LOG}": bytes(data), f"orders-0/{INDEX}": index_of(bytes(data))})
-        with s3.counted() as found:
+        with s3.counted() as actual:
             read_source("kafka-quarantine", f"s3://{bucket}")
             read_source("kafka-segment-batches", f"s3://{bucket}", split_size=500_000)
-        spent.append(cost(found))
+        spent.append(cost(actual))
     for (small, few), (large, many) in pairwise(spent):
         assert large < 2.5 * small
         assert many < 2.5 * few + 20
@@ -297,11 +299,11 @@ def all_of(
 def test_an_object_that_is_replaced_meanwhile(
     s3: LocalS3, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = batches_of(30, 100_000), batches_of(30, 100_000, 2)
-    assert len(one) != len(other)
+    item, other = batches_of(30, 100_000), batches_of(30, 100_000, 2)
+    assert len(item) != len(other)
     key = f"__consumer_offsets-0/{LOG}"
-    for data in (other, one[:-1] + bytes([one[-1] ^ 1])):
-        s3.put("replaced", {key: one})
+    for data in (other, item[:-1] + bytes([item[-1] ^ 1])):
+        s3.put("replaced", {key: item})
         options = Options(paths=("s3://replaced",), split_size=1 << 20)
         source = SOURCES[name]
         columns = {"kafka-segment": "offset", "kafka-offsets": "log_offset"}.get(name, "base_offset")
@@ -324,7 +326,7 @@ def test_an_object_that_is_replaced_meanwhile(
             reasons = set(all_of(quarantine, parts, options, "reason"))
         finally:
             s3.before = None
-        if len(data) != len(one):  # the listing says so
+        if len(data) != len(item):  # the listing says so
             assert reasons == {"the object was replaced while it was read"}
 
 
@@ -351,9 +353,9 @@ def test_what_cannot_be_read_is_quarantine_and_who_does_not_answer_fails(
     s3.denied.remove("failing")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     for name in ("kafka-quarantine", "kafka-segment"):
-        with pytest.raises(StoreError, match="the store can't be reached") as caught:
+        with pytest.raises(StoreError, match="the store can't be reached") as info:
             all_of(SOURCES[name], parts, options, "reason" if "q" in name else "offset")
-        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+        assert str(pickle.loads(pickle.dumps(info.value))) == str(info.value)
     monkeypatch.undo()
     s3.remove("failing", key)
     assert all_of(quarantine, parts, options, "reason") == ["there is no such file"]

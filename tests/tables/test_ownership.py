@@ -181,33 +181,33 @@ def test_a_copy_of_the_whole_folder_goes_on(tmp_path: Path, out: Path, logs: Pat
 
 
 def test_users_files_beside_ours_stay(tmp_path: Path, out: Path, logs: Path) -> None:
-    [ours] = (out / "records" / "date=2023-11-14" / "topic-orders").glob("*.parquet")
+    [own] = (out / "records" / "date=2023-11-14" / "topic-orders").glob("*.parquet")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "keep.txt").write_text("mine")
-    mine = [
+    user_paths = [
         out / "thesis.txt", out / "records" / "thesis.txt", out / "records" / "part-0000.parquet",
-        ours.parent / "part-0000.parquet", ours.parent / f"{ours.stem}.copy.parquet",
-        ours.parent / f"_{ours.name}.writing", out / "_manifest" / "notes.txt", out / "_manifest" / "x.json",
-        out / "_manifest" / "attempts" / "mine" / "x.part", out / "records" / ours.name,
-        out / "records" / "date=2024-01-01" / "topic-orders" / ours.name, out / "files" / "files.parquet",
-        ours.parent / f"{'0' * 24}-{'0' * 32}-0000.parquet", out / "_manifest" / "writing" / "mine.part",
+        own.parent / "part-0000.parquet", own.parent / f"{own.stem}.copy.parquet",
+        own.parent / f"_{own.name}.writing", out / "_manifest" / "notes.txt", out / "_manifest" / "x.json",
+        out / "_manifest" / "attempts" / "mine" / "x.part", out / "records" / own.name,
+        out / "records" / "date=2024-01-01" / "topic-orders" / own.name, out / "files" / "files.parquet",
+        own.parent / f"{'0' * 24}-{'0' * 32}-0000.parquet", out / "_manifest" / "writing" / "mine.part",
     ]  # fmt: skip
-    for path in mine:
+    for path in user_paths:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(ours.read_bytes())
+        path.write_bytes(own.read_bytes())
     links = [
         out / "links",
         out / "records" / "link",
-        ours.parent / "link.parquet",
+        own.parent / "link.parquet",
         out / "_manifest" / "link",
     ]
     for path in links:
         path.symlink_to(tmp_path / "elsewhere")
     grow(logs)
-    data = ours.read_bytes()
+    data = own.read_bytes()
     summary = pipeline_steps.run(logs, out)
-    assert not ours.exists()
-    assert all(path.read_bytes() == data for path in mine)
+    assert not own.exists()
+    assert all(path.read_bytes() == data for path in user_paths)
     assert all(path.is_symlink() for path in links)
     assert (tmp_path / "elsewhere" / "keep.txt").read_text() == "mine"
     assert offsets(out) == list(range(7))
@@ -218,26 +218,26 @@ def test_users_files_beside_ours_stay(tmp_path: Path, out: Path, logs: Path) -> 
 
 @pytest.mark.parametrize("how", ["appended", "same size", "same size and time", "a link", "a folder"])
 def test_a_file_of_ours_that_became_the_users(tmp_path: Path, out: Path, logs: Path, how: str) -> None:
-    [ours] = (out / "records").rglob("*.parquet")
-    data, times = ours.read_bytes(), ours.stat()
+    [own] = (out / "records").rglob("*.parquet")
+    data, times = own.read_bytes(), own.stat()
     if how == "appended":
-        ours.write_bytes(data + b"mine")
+        own.write_bytes(data + b"mine")
     elif how == "a link":
         (tmp_path / "mine").write_bytes(data)
-        ours.unlink()
-        ours.symlink_to(tmp_path / "mine")
+        own.unlink()
+        own.symlink_to(tmp_path / "mine")
     elif how == "a folder":
-        ours.unlink()
-        ours.mkdir()
-        (ours / "mine").write_bytes(data)
+        own.unlink()
+        own.mkdir()
+        (own / "mine").write_bytes(data)
     else:
-        ours.write_bytes(b"mine" + data[4:])
+        own.write_bytes(b"mine" + data[4:])
         if how == "same size and time":
-            os.utime(ours, ns=(times.st_atime_ns, times.st_mtime_ns))
+            os.utime(own, ns=(times.st_atime_ns, times.st_mtime_ns))
     before = {
         path: data
         for path, data in pipeline_steps.tree(tmp_path).items()
-        if path.startswith(str(ours)) or "mine" in path
+        if path.startswith(str(own)) or "mine" in path
     }
     grow(logs)
     pipeline_steps.run(logs, out)
@@ -249,8 +249,8 @@ def test_a_file_of_ours_that_became_the_users(tmp_path: Path, out: Path, logs: P
 def test_a_file_that_is_gone_is_written_again(tmp_path: Path, logs: Path) -> None:
     out, tables = tmp_path / "out", ("files", "batches", "records")
     pipeline_steps.run(logs, out, tables=tables)
-    [ours] = (out / "records").rglob("*.parquet")
-    ours.unlink()
+    [own] = (out / "records").rglob("*.parquet")
+    own.unlink()
     assert pipeline_steps.run(logs, out, tables=tables).reused == 0
     assert offsets(out) == list(range(5))
     assert len(list((out / "batches").rglob("*.parquet"))) == 1
@@ -414,8 +414,8 @@ def test_a_store_that_is_no_disk(logs: Path) -> None:
     assert summary.records == 7
     assert "records/mine.parquet" in summary.notices[0]
     assert memory.cat("/bucket/tables/records/mine.parquet") == b"mine"
-    found = [path for path in memory.find("/bucket/tables") if "/records/" in path]
-    assert len(found) == 2
+    actual = [path for path in memory.find("/bucket/tables") if "/records/" in path]
+    assert len(actual) == 2
     assert not [path for path in memory.find("/bucket/tables") if path.endswith((".part", ".lock"))]
     memory.store.clear()
     memory.pipe("/bucket/tables/records/mine.parquet", b"mine")

@@ -42,7 +42,7 @@ class Runs(RuleBasedStateMachine):
         self.inputs, self.out, self.elsewhere = (self.place / name for name in ("in", "out", "elsewhere"))
         self.elsewhere.mkdir()
         (self.elsewhere / "keep.txt").write_text("mine")
-        self.mine: dict[Path, bytes | str] = {self.elsewhere / "keep.txt": b"mine"}
+        self.user_files: dict[Path, bytes | str] = {self.elsewhere / "keep.txt": b"mine"}
         self.sizes = dict.fromkeys(TOPICS, 1)
         self.number = 0
         self.reasons: list[str] = []
@@ -58,17 +58,21 @@ class Runs(RuleBasedStateMachine):
         pipeline_steps.run(self.inputs, self.out, work=work, options=Options(split_size=self.split))
 
     def _assert_whole(self) -> None:
-        wanted = [
+        expected = [
             (topic, 0, n) for topic in TOPICS for n in range(self.sizes[topic] if self._has(topic) else 0)
         ]
-        assert pipeline_steps.record_keys(self.out) == wanted
-        mine = {str(path) for path in self.mine}
-        assert not [name for name in pipeline_steps.leftovers(self.out) if str(self.out / name) not in mine]
+        assert pipeline_steps.record_keys(self.out) == expected
+        user_paths = {str(path) for path in self.user_files}
+        assert not [
+            name for name in pipeline_steps.leftovers(self.out) if str(self.out / name) not in user_paths
+        ]
         named = {
             name for table in pipeline_steps.TABLES for name in named_files(Output(str(self.out)), table)[0]
         }
-        ours = {name for name in pipeline_steps.parquet_files(self.out) if str(self.out / name) not in mine}
-        assert ours == named
+        own = {
+            name for name in pipeline_steps.parquet_files(self.out) if str(self.out / name) not in user_paths
+        }
+        assert own == named
 
     def _has(self, topic: str) -> bool:
         return (self.inputs / f"{topic}-0").exists()
@@ -119,23 +123,23 @@ class Runs(RuleBasedStateMachine):
 
     @rule(step=STEPS)
     def two_attempts_at_each_unit(self, step: int) -> None:
-        def work(unit: object, *rest: object) -> None:
+        def work(unit: object, *arguments: object) -> None:
             def at(count: int) -> None:
                 if count == step % 40 + 1:
-                    run_unit(unit, *rest)  # type: ignore[arg-type]
+                    run_unit(unit, *arguments)  # type: ignore[arg-type]
 
             with pipeline_steps.steps(at):
-                run_unit(unit, *rest)  # type: ignore[arg-type]
+                run_unit(unit, *arguments)  # type: ignore[arg-type]
 
         self._run(work)
         self._assert_whole()
 
     # --- the user ---
 
-    def _ours(self) -> list[Path]:
-        mine = set(self.mine)
+    def _own_files(self) -> list[Path]:
+        user_paths = set(self.user_files)
         return [path for path in sorted(self.out.rglob("records/**/*.parquet"))
-                if path not in mine and path.is_file() and not path.is_symlink()]  # fmt: skip
+                if path not in user_paths and path.is_file() and not path.is_symlink()]  # fmt: skip
 
     def _free(self, folder: str, name: str) -> Path:
         self.number += 1
@@ -151,28 +155,28 @@ class Runs(RuleBasedStateMachine):
     def put_a_file(self, folder: str, name: str) -> None:
         path = self._free(folder, name)
         path.write_bytes(b"mine")
-        self.mine[path] = b"mine"
+        self.user_files[path] = b"mine"
 
-    @precondition(lambda self: (self.out / "manifest.json").exists() and self._ours())
+    @precondition(lambda self: (self.out / "manifest.json").exists() and self._own_files())
     @rule(folder=st.sampled_from(FOLDERS), data=st.data())
     def copy_one_of_ours(self, folder: str, data: st.DataObject) -> None:
         """Beside ours under another name, or under the same elsewhere."""
-        ours = data.draw(st.sampled_from(self._ours()))
-        path = self._free(folder, data.draw(st.sampled_from([f"copy-N-{ours.name}", ours.name])))
+        own = data.draw(st.sampled_from(self._own_files()))
+        path = self._free(folder, data.draw(st.sampled_from([f"copy-N-{own.name}", own.name])))
         if not path.exists():
-            shutil.copy2(ours, path)
-            self.mine[path] = ours.read_bytes()
+            shutil.copy2(own, path)
+            self.user_files[path] = own.read_bytes()
 
-    @precondition(lambda self: (self.out / "manifest.json").exists() and self._ours())
+    @precondition(lambda self: (self.out / "manifest.json").exists() and self._own_files())
     @rule(data=st.data(), same_size=st.booleans())
     def remove_one_of_ours(self, data: st.DataObject, same_size: bool) -> None:
-        data.draw(st.sampled_from(self._ours())).unlink()
+        data.draw(st.sampled_from(self._own_files())).unlink()
 
-    @precondition(lambda self: (self.out / "manifest.json").exists() and self._ours())
+    @precondition(lambda self: (self.out / "manifest.json").exists() and self._own_files())
     @rule(data=st.data())
     def change_one_of_ours(self, data: st.DataObject) -> None:
-        path = data.draw(st.sampled_from(self._ours()))
-        self.mine[path] = path.read_bytes() + b"mine"
+        path = data.draw(st.sampled_from(self._own_files()))
+        self.user_files[path] = path.read_bytes() + b"mine"
         path.write_bytes(path.read_bytes() + b"mine")
 
     @precondition(lambda self: (self.out / "manifest.json").exists())
@@ -180,7 +184,7 @@ class Runs(RuleBasedStateMachine):
     def put_a_link(self, folder: str) -> None:
         path = self._free(folder, "link-N")
         path.symlink_to(self.elsewhere)
-        self.mine[path] = str(self.elsewhere)
+        self.user_files[path] = str(self.elsewhere)
 
     # --- always ---
 

@@ -132,10 +132,10 @@ def test_rows_of_gone_files_go_on_request(inputs: Path, tmp_path: Path) -> None:
     shutil.rmtree(inputs / "orders-0")
     assert pipeline_steps.run(inputs, out).pruned == []
     assert keys(out) == ORDERS + PAY
-    gone = str(inputs / "orders-0" / LOG)
+    missing = str(inputs / "orders-0" / LOG)
     summary = pipeline_steps.run(inputs, out, prune=True)
-    assert summary.pruned == [gone]
-    assert summary.notices == [f"the rows of 1 file that are gone were removed: {gone}"]
+    assert summary.pruned == [missing]
+    assert summary.notices == [f"the rows of 1 file that are gone were removed: {missing}"]
     assert keys(out) == PAY
     assert pipeline_steps.run(inputs, out, prune=True).pruned == []
 
@@ -143,15 +143,15 @@ def test_rows_of_gone_files_go_on_request(inputs: Path, tmp_path: Path) -> None:
 def test_prune_reads_nothing_and_forgets_the_file(inputs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     pipeline_steps.run(inputs, out)
-    theirs = out / "records" / "theirs.parquet"
-    theirs.write_bytes(b"a user's")
+    foreign = out / "records" / "theirs.parquet"
+    foreign.write_bytes(b"a user's")
     shutil.rmtree(inputs / "orders-0")
-    gone = str(inputs / "orders-0" / LOG)
+    missing = str(inputs / "orders-0" / LOG)
     with mock.patch("coordwire.tables.readers.segment_rows.read_records", side_effect=AssertionError):
-        assert pipeline.prune([str(inputs)], str(out)) == [gone]
+        assert pipeline.prune([str(inputs)], str(out)) == [missing]
     assert keys(out) == PAY
     assert paths(out, "files") == {str(inputs / "pay-0" / LOG), str(inputs / "meta.properties")}
-    assert theirs.read_bytes() == b"a user's"
+    assert foreign.read_bytes() == b"a user's"
     assert pipeline.prune([str(inputs)], str(out)) == []
     assert pipeline_steps.run(inputs, out).reused == 1
 
@@ -163,12 +163,12 @@ def test_only_what_is_below_the_inputs_goes(inputs: Path, tmp_path: Path) -> Non
     pipeline_steps.run(other, out)
     (inputs / "orders-0" / LOG).unlink()
     (inputs / "orders-0" / "partition.metadata").touch()
-    others = [("others", n) for n in range(2)]
+    other_values = [("others", n) for n in range(2)]
     assert pipeline.prune([str(other)], str(out)) == []
     assert pipeline.prune([f"{inputs}/pay-*"], str(out)) == []
-    assert keys(out) == sorted(ORDERS + others + PAY)
+    assert keys(out) == sorted(ORDERS + other_values + PAY)
     assert pipeline.prune([f"{inputs}/*-0"], str(out)) == [str(inputs / "orders-0" / LOG)]
-    assert keys(out) == sorted(others + PAY)
+    assert keys(out) == sorted(other_values + PAY)
     assert (
         pipeline.prune([str(inputs)], str(out), options=Options(recursive=False)) == []
     )  # not listed, there
@@ -177,14 +177,14 @@ def test_only_what_is_below_the_inputs_goes(inputs: Path, tmp_path: Path) -> Non
 def refused(inputs: Path, out: Path) -> str:
     """Why neither way to prune does it; nothing is removed."""
     before = keys(out)
-    with pytest.raises(CoordwireError) as found:
+    with pytest.raises(CoordwireError) as actual:
         pipeline.prune([str(inputs)], str(out))
-    with pytest.raises(CoordwireError) as again:
+    with pytest.raises(CoordwireError) as rerun:
         pipeline_steps.run(inputs, out, prune=True)
-    assert str(again.value) == str(found.value)
+    assert str(rerun.value) == str(actual.value)
     assert keys(out) == before
     assert pipeline_steps.leftovers(out) == []
-    return str(found.value)
+    return str(actual.value)
 
 
 @pytest.mark.parametrize("what", ["", "orders-0"])
@@ -194,8 +194,8 @@ def test_an_empty_folder_may_be_an_unmounted_disk(inputs: Path, tmp_path: Path, 
     place = inputs / what
     shutil.rmtree(place)
     place.mkdir()
-    said = refused(inputs, out)
-    assert said.startswith(
+    text = refused(inputs, out)
+    assert text.startswith(
         f"{place} is empty, from which {inputs / 'orders-0' / LOG} was read: a disk that isn't"
     )
     if what:
@@ -246,10 +246,10 @@ def test_an_input_that_is_not_there(inputs: Path, tmp_path: Path) -> None:
 
 
 def test_killed_at_any_step_it_is_finished_by_the_next_run(inputs: Path, tmp_path: Path) -> None:
-    ready, gone = tmp_path / "ready", inputs / "orders-0"
+    ready, missing = tmp_path / "ready", inputs / "orders-0"
     pipeline_steps.run(inputs, ready)
-    kept = tmp_path / "kept"
-    gone.rename(kept)
+    remaining = tmp_path / "kept"
+    missing.rename(remaining)
     step = -1
     while True:
         step += 2

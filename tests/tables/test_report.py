@@ -31,11 +31,11 @@ class Tables:
     def __init__(self, **tables: list[SimpleNamespace]) -> None:
         self._tables = tables
 
-    def rows(self, name: str, columns: str, order: str, most: int, **chosen: object) -> list[Any]:
-        found = self._tables.get(name, [])
-        for row in found:
+    def rows(self, name: str, columns: str, order: str, most: int, **selected: object) -> list[Any]:
+        table = self._tables.get(name, [])
+        for row in table:
             assert set(columns.split()) <= set(vars(row)), name
-        return sorted(found, key=lambda row: [getattr(row, name) for name in order.split()])[:most]
+        return sorted(table, key=lambda row: [getattr(row, name) for name in order.split()])[:most]
 
 
 def event(kind: str, seconds: float, **values: Any) -> SimpleNamespace:
@@ -49,23 +49,23 @@ def joined(seconds: float, member: str, **values: Any) -> SimpleNamespace:
     return event("memberJoined", seconds, member_id=member, client_id="till", **values)
 
 
-def left(seconds: float, member: str, **values: Any) -> SimpleNamespace:
+def member_left(seconds: float, member: str, **values: Any) -> SimpleNamespace:
     return event("memberLeft", seconds, member_id=member, client_id="till", how="left", **values)
 
 
 def rebalance(begin: float, length: float, generation: int | None, **values: Any) -> SimpleNamespace:
-    wanted = {
+    defaults = {
         "generation": generation, "cause": "new_member", "inferred": False, "outcome": "steady", "moved": 2,
         "began": START + round(begin * SECOND), "ended": START + round((begin + length) * SECOND),
         "length_ms": length * 1e3, "members": ["till-b", "till-a"], "member_id": "till-b",
     }  # fmt: skip
-    return event("rebalanceEnded", begin + length, **wanted | values)
+    return event("rebalanceEnded", begin + length, **defaults | values)
 
 
 def lag(seconds: float, topic: str, partition: int, records: int, **values: Any) -> SimpleNamespace:
     row = {"time": START + round(seconds * SECOND), "group_id": "payments", "source": "/captures/a.pcap"}
-    found: dict[str, Any] = {**row, "number": 1, "topic": topic, "partition": partition, "lag": records}
-    return SimpleNamespace(**found | values)
+    form: dict[str, Any] = {**row, "number": 1, "topic": topic, "partition": partition, "lag": records}
+    return SimpleNamespace(**form | values)
 
 
 class Page(HTMLParser):
@@ -121,23 +121,23 @@ class Page(HTMLParser):
             self._open[-1] += data
 
 
-def made(summary: PipelineSummary | None = None, **tables: list[SimpleNamespace]) -> Page:
+def make_page(summary: PipelineSummary | None = None, **tables: list[SimpleNamespace]) -> Page:
     return Page(page(Tables(**tables), summary or PipelineSummary(files=1)))
 
 
 def test_members_come_in_the_order_of_joining() -> None:
     """Also where the first to join is the last to leave, and one was in before the capture began."""
     rows = [
-        rebalance(0.5, 0.5, 1), joined(2, "till-a"), joined(3, "till-b"), left(4, "till-early"),
-        left(6, "till-b"), joined(7, "till-c"), left(8, "till-a"),
+        rebalance(0.5, 0.5, 1), joined(2, "till-a"), joined(3, "till-b"), member_left(4, "till-early"),
+        member_left(6, "till-b"), joined(7, "till-c"), member_left(8, "till-a"),
     ]  # fmt: skip
-    found = made(groups=rows)
-    assert [name for name in found.names if name] == [
+    actual = make_page(groups=rows)
+    assert [name for name in actual.names if name] == [
         "rebalances", "till-a", "till-b", "till-early", "till-c", "500 ms to 1 s",
     ]  # fmt: skip
-    assert "till-a: joined 08:16:54.000, left 08:17:00.000" in found.tips
-    assert "till-c: joined 08:16:59.000, still in" in found.tips
-    assert "till-early: was in before, left 08:16:56.000" in found.tips
+    assert "till-a: joined 08:16:54.000, left 08:17:00.000" in actual.tips
+    assert "till-c: joined 08:16:59.000, still in" in actual.tips
+    assert "till-early: was in before, left 08:16:56.000" in actual.tips
 
 
 def test_rebalances_have_their_times_and_are_sorted_by_them() -> None:
@@ -145,7 +145,7 @@ def test_rebalances_have_their_times_and_are_sorted_by_them() -> None:
         rebalance(20, 0.25, 3, cause="session_timeout", inferred=True), rebalance(0, 4.6, 1),
         rebalance(10, 0.0021, None, outcome="not_needed", member_id=None),
     ]  # fmt: skip
-    [table] = made(groups=rows).tables
+    [table] = make_page(groups=rows).tables
     assert table[0][:4] == ["time", "length", "generation", "cause"]
     assert [row[:4] for row in table[1:]] == [
         ["08:16:52.000", "4.6 s", "1", "new member"],
@@ -187,34 +187,34 @@ def test_lag_has_a_panel_for_each_group_and_topic() -> None:
         lag(1, "pay", 0, 7, source="/b.pcap"),
         lag(2, "beyond", 3, -99_998_839, group_id="other"),
     ]
-    found = made(lag=rows)
-    assert found.panels == [
+    actual = make_page(lag=rows)
+    assert actual.panels == [
         "Lag of other in pay",
         "Lag of payments in pay",  # of the other source
         "Lag of payments in orders",
         "Lag of payments in pay",
     ]
-    assert "40 records at most in one partition, 80 at the end in all" in found.notes
-    assert "No lag in quiet." in found.notes
-    assert "Committed beyond the end at last: beyond-3 by 99,998,839." in found.notes
-    assert {"08:16:52", "08:16:54"} <= set(found.ticks)
-    assert "orders-1: 40 records at 08:16:56.000" in found.tips
+    assert "40 records at most in one partition, 80 at the end in all" in actual.notes
+    assert "No lag in quiet." in actual.notes
+    assert "Committed beyond the end at last: beyond-3 by 99,998,839." in actual.notes
+    assert {"08:16:52", "08:16:54"} <= set(actual.ticks)
+    assert "orders-1: 40 records at 08:16:56.000" in actual.tips
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=2000))
 def test_thinned_lines_keep_their_peaks(values: list[int]) -> None:
     points = [(float(x), float(y)) for x, y in enumerate(values)]
-    kept = group_section.thinned(points)
-    assert len(kept) <= group_section.MOST_POINTS + 2
-    assert kept[0] == points[0]
-    assert kept[-1] == points[-1]
-    assert {max(y for _, y in kept), min(y for _, y in kept)} == {max(values), min(values)}
-    assert kept == sorted(set(kept))
+    remaining = group_section.thinned(points)
+    assert len(remaining) <= group_section.MOST_POINTS + 2
+    assert remaining[0] == points[0]
+    assert remaining[-1] == points[-1]
+    assert {max(y for _, y in remaining), min(y for _, y in remaining)} == {max(values), min(values)}
+    assert remaining == sorted(set(remaining))
 
 
 def test_errors_have_their_codes_and_names() -> None:
     summary = PipelineSummary(error_codes={"Heartbeat": {27: 24, 25: 2}, "Fetch": {9999: 3}})
-    [table] = made(summary).tables
+    [table] = make_page(summary).tables
     assert table[0] == ["API", "code", "error", "responses", "meaning"]
     assert [row[:4] for row in table[1:]] == [
         ["Heartbeat", "27", "REBALANCE_IN_PROGRESS", "24"],
@@ -236,8 +236,8 @@ def test_notes_may_count_errors(counts: list[Any] | None) -> None:
         note["error_codes"] = counts
     summary = summary_of({}, {"u": _as_note("u", note)})
     assert summary.error_codes == ({"Fetch": {3: 1}} if counts else {})
-    others: list[Any] = [{}, [["Fetch", "3", 1]], [["Fetch", 3]], [3], [["Fetch", True, 1]]]
-    for wrong in others:
+    other_values: list[Any] = [{}, [["Fetch", "3", 1]], [["Fetch", 3]], [3], [["Fetch", True, 1]]]
+    for wrong in other_values:
         with pytest.raises(CoordwireError, match="not as the pipeline writes it"):
             _as_note("u", note | {"error_codes": wrong})
 
@@ -251,15 +251,15 @@ def frame(number: int, path: str, reason: str = "trailing bytes") -> SimpleNames
 
 def test_refusals_have_their_reasons_and_first_places() -> None:
     refused = [frame(7, "topics[3].name"), frame(9, "topics[12].name"), frame(11, "", "the length is -2")]
-    [table] = made(PipelineSummary(refused=4), frames=refused).tables
+    [table] = make_page(PipelineSummary(refused=4), frames=refused).tables
     assert table[1:] == [
         ["Fetch", "response", "topics[].name", "trailing bytes", "2", "/captures/a.pcap frame 7",
          "2026-11-21 08:16:52.000"],
         ["Fetch", "response", "", "the length is -2", "1", "/captures/a.pcap frame 11",
          "2026-11-21 08:16:52.000"],
     ]  # fmt: skip
-    assert "1 more frame in the table." in made(PipelineSummary(refused=4), frames=refused).notes
-    alone = made(PipelineSummary(refused=4)).notes
+    assert "1 more frame in the table." in make_page(PipelineSummary(refused=4), frames=refused).notes
+    alone = make_page(PipelineSummary(refused=4)).notes
     assert "4 frames; the reasons are in the table frames, which isn't written." in alone
 
 
@@ -268,57 +268,57 @@ def test_quarantine_sums_up_by_reason() -> None:
         SimpleNamespace(path="/a.log", flow=None, start=at, end=at + 1500, reason="a bad checksum")
         for at in (4000, 0)
     ]
-    [table] = made(PipelineSummary(bad_ranges=2), quarantine=rows).tables
+    [table] = make_page(PipelineSummary(bad_ranges=2), quarantine=rows).tables
     assert table[1] == ["/a.log", "", "a bad checksum", "2", "3 kB", "0"]
 
 
 def test_hostile_texts_are_only_texts() -> None:
-    rows = [joined(0, EVIL, group_id=EVIL, source=EVIL), left(1, EVIL, group_id=EVIL, source=EVIL)]
+    rows = [joined(0, EVIL, group_id=EVIL, source=EVIL), member_left(1, EVIL, group_id=EVIL, source=EVIL)]
     rows.append(rebalance(0, 1, 1, group_id=EVIL, source=EVIL, member_id=EVIL, last_to_join=EVIL, cause=EVIL,
                           outcome=EVIL))  # fmt: skip
-    behind = [lag(0, EVIL, 0, 5, group_id=EVIL, source=EVIL)]
+    lagging = [lag(0, EVIL, 0, 5, group_id=EVIL, source=EVIL)]
     refused = [frame(1, EVIL, EVIL)]
-    bad = [SimpleNamespace(path=EVIL, flow=EVIL, start=0, end=1, reason=EVIL)]
+    damaged = [SimpleNamespace(path=EVIL, flow=EVIL, start=0, end=1, reason=EVIL)]
     summary = PipelineSummary(refused=1, bad_ranges=1, apis={EVIL: (1, 1)}, error_codes={EVIL: {27: 1}})
-    text = page(Tables(groups=rows, lag=behind, frames=refused, quarantine=bad), summary)
-    found = Page(text)  # refuses attributes that do something
-    assert found.tags.isdisjoint({"script", "img", "a", "link", "iframe", "object"})
+    text = page(Tables(groups=rows, lag=lagging, frames=refused, quarantine=damaged), summary)
+    actual = Page(text)  # refuses attributes that do something
+    assert actual.tags.isdisjoint({"script", "img", "a", "link", "iframe", "object"})
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert EVIL.replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") in found.tables[0][1]
+    assert EVIL.replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") in actual.tables[0][1]
 
 
 def test_what_is_left_out_is_said() -> None:
     members = [joined(n / 10, f"till-{n:03}") for n in range(group_section.MOST_MEMBERS + 3)]
     rebalances = [rebalance(n, 0.1 + n / 1000, n) for n in range(group_section.MOST_REBALANCES + 5)]
     groups = [joined(0, "m", group_id=f"g{n}") for n in range(group_section.MOST_GROUPS + 1)]
-    behind = [lag(n, f"t{topic}", part, 1 + part) for n in (0, 1) for topic in range(9) for part in range(9)]
-    found = made(groups=[*members, *rebalances, *groups], lag=behind)
-    assert "3 more members in the table groups." in found.notes
-    assert "The 40 longest of 45 rebalances." in found.notes
-    assert "2 more groups in the tables." in found.notes
-    assert "3 more topics with a lower lag in the table lag." in found.notes
-    assert any("the 8 highest of 9 partitions" in note for note in found.notes)
-    assert len(found.tables[0]) == 1 + group_section.MOST_REBALANCES
+    lagging = [lag(n, f"t{topic}", part, 1 + part) for n in (0, 1) for topic in range(9) for part in range(9)]
+    actual = make_page(groups=[*members, *rebalances, *groups], lag=lagging)
+    assert "3 more members in the table groups." in actual.notes
+    assert "The 40 longest of 45 rebalances." in actual.notes
+    assert "2 more groups in the tables." in actual.notes
+    assert "3 more topics with a lower lag in the table lag." in actual.notes
+    assert any("the 8 highest of 9 partitions" in note for note in actual.notes)
+    assert len(actual.tables[0]) == 1 + group_section.MOST_REBALANCES
 
 
 def test_more_rows_than_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_section, "MOST_ROWS", 4)
-    found = made(groups=[joined(n, f"m{n}") for n in range(9)])
-    assert "the table groups has more than the first 4 rows, which are shown here." in found.notes
+    actual = make_page(groups=[joined(n, f"m{n}") for n in range(9)])
+    assert "the table groups has more than the first 4 rows, which are shown here." in actual.notes
 
 
 def test_times_beyond_the_calendar() -> None:
-    rows = [joined(0, "till-a"), left(1e12, "till-a")]
-    found = made(groups=rows, lag=[lag(0, "t", 0, 1), lag(1e13, "t", 0, 2)])
-    assert "Lag of payments in t" in found.panels
+    rows = [joined(0, "till-a"), member_left(1e12, "till-a")]
+    actual = make_page(groups=rows, lag=[lag(0, "t", 0, 1), lag(1e13, "t", 0, 2)])
+    assert "Lag of payments in t" in actual.panels
 
 
 def test_nothing_at_all() -> None:
-    found = made(PipelineSummary())
-    assert found.tables == []
-    assert "Groups: nothing seen." in found.notes
-    assert "Error codes in responses: nothing seen." in found.notes
+    actual = make_page(PipelineSummary())
+    assert actual.tables == []
+    assert "Groups: nothing seen." in actual.notes
+    assert "Error codes in responses: nothing seen." in actual.notes
 
 
 def luminance(colour: str) -> float:

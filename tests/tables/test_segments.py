@@ -30,19 +30,19 @@ COLUMNS = ["offset", "timestamp_ms", "key", "value", "headers", "batch_position"
 def read_all(path: Path, options: Options) -> tuple[list[dict[str, Any]], list[Bad], int]:
     """Rows, bad ranges, and the bytes of the batches."""
     rows: list[dict[str, Any]] = []
-    bad: list[Bad] = []
+    damaged: list[Bad] = []
     size = 0
     for group in plan(SOURCES["kafka-segment"], options):
         for part in group:
             for item in read_records(part, options, COLUMNS):
                 if isinstance(item, Bad):
-                    bad.append(item)
+                    damaged.append(item)
                 else:
                     rows += item.to_pylist()
             for item in read_batches(part, replace(options, checksums=True), ["size"]):
                 if not isinstance(item, Bad):
                     size += sum(item.column(0).to_pylist())
-    return rows, bad, size
+    return rows, damaged, size
 
 
 def plain(data: bytes) -> list[tuple[Any, ...]]:
@@ -66,16 +66,16 @@ def test_parts_of_any_size_make_up_the_whole(
         del data[len(data) - flips[0] % 300 :]
     folder = tmp_path_factory.mktemp("log")
     place = partition(folder, "orders", 3, bytes(data))
-    whole = read_all(place, Options(paths=(str(folder),)))
-    rows, bad, read_bytes = whole
-    got = [
+    complete = read_all(place, Options(paths=(str(folder),)))
+    rows, damaged, read_bytes = complete
+    actual = [
         (row["offset"], row["timestamp_ms"], row["key"], row["value"],
          tuple((pair["key"], pair["value"]) for pair in row["headers"]))
         for row in rows
     ]  # fmt: skip
-    assert got == plain(bytes(data))
-    assert read_bytes + sum(one.end - one.start for one in bad) == len(data)
-    assert read_all(place, Options(paths=(str(folder),), split_size=size)) == whole
+    assert actual == plain(bytes(data))
+    assert read_bytes + sum(item.end - item.start for item in damaged) == len(data)
+    assert read_all(place, Options(paths=(str(folder),), split_size=size)) == complete
 
 
 @settings(deadline=None, max_examples=25)
@@ -95,38 +95,38 @@ def test_counting_is_reading_without_values(
 
 
 def counted(folder: Path, size: int, columns: list[str]) -> tuple[int, list[Bad]]:
-    rows, bad = 0, []
+    rows, damaged = 0, []
     options = Options(paths=(str(folder),), split_size=size)
     for group in plan(SOURCES["kafka-segment"], options):
         for part in group:
             for item in read_records(part, options, columns):
                 if isinstance(item, Bad):
-                    bad.append(item)
+                    damaged.append(item)
                 else:
                     assert item.schema.names == columns
                     rows += item.num_rows
-    return rows, sorted(bad, key=lambda one: one.start)
+    return rows, sorted(damaged, key=lambda one: one.start)
 
 
 @pytest.mark.parametrize("sample", [SAMPLE, OLD_FORMATS])
 def test_counting_a_brokers_records(sample: Path) -> None:
     """Compacted ones, control records and old formats too."""
     folder = broker_sample(sample) / "data"
-    found = counted(folder, 1 << 20, ["topic"])
-    assert found == counted(folder, 1 << 20, ["offset", "value"])
-    assert found[0] > 300
+    actual = counted(folder, 1 << 20, ["topic"])
+    assert actual == counted(folder, 1 << 20, ["offset", "value"])
+    assert actual[0] > 300
 
 
 def test_counting_leaves_out_what_only_decoding_finds(tmp_path: Path) -> None:
     """Batches with right checksums: one that claims more records than it has, one that isn't compressed."""
-    good = encode_batch([Record(value=b"x" * 40)] * 3, codec="gzip")
-    bad = []
-    for place, value in ((57, 9), (len(good) - 20, 255)):
-        wrong = bytearray(good)
+    valid = encode_batch([Record(value=b"x" * 40)] * 3, codec="gzip")
+    damaged = []
+    for place, value in ((57, 9), (len(valid) - 20, 255)):
+        wrong = bytearray(valid)
         wrong[place + 3 if place == 57 else place] = value
         wrong[17:21] = crc32c(wrong[21:]).to_bytes(4, "big")
-        bad.append(bytes(wrong))
-    partition(tmp_path, "orders", 0, good + bad[0] + good + bad[1] + good)
+        damaged.append(bytes(wrong))
+    partition(tmp_path, "orders", 0, valid + damaged[0] + valid + damaged[1] + valid)
     rows, ranges = counted(tmp_path, 1 << 20, ["topic"])
     assert (rows, len(ranges)) == (9, 2)
     assert (rows, ranges) == counted(tmp_path, 1 << 20, ["value"])
@@ -134,9 +134,9 @@ def test_counting_leaves_out_what_only_decoding_finds(tmp_path: Path) -> None:
 
 def test_counting_decodes_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     partition(tmp_path, "orders", 0, segment(random.Random(2), 50))
-    wanted = counted(tmp_path, 1 << 20, ["offset"])
+    expected = counted(tmp_path, 1 << 20, ["offset"])
     monkeypatch.setattr("coordwire.records.arrow.iter_batches", None)
-    assert counted(tmp_path, 1 << 20, ["topic", "partition", "broker", "file_state"]) == wanted
+    assert counted(tmp_path, 1 << 20, ["topic", "partition", "broker", "file_state"]) == expected
 
 
 def test_an_index_shortens_the_walk_and_changes_nothing(tmp_path: Path) -> None:
@@ -145,42 +145,42 @@ def test_an_index_shortens_the_walk_and_changes_nothing(tmp_path: Path) -> None:
     data = segment(random.Random(5), 300) * 40  # more than the walk's lead
     place = partition(tmp_path, "orders", 0, data)
     options = Options(paths=(str(tmp_path),), split_size=700_000)
-    whole = read_all(place, options)
+    complete = read_all(place, options)
     positions = [batch.position for batch in batches(data)]
     index = place / f"{0:020}.index"
     index.write_bytes(b"".join(struct.pack(">ii", 0, at) for at in positions[1::3]) + bytes(800))
-    assert read_all(place, options) == whole
+    assert read_all(place, options) == complete
     index.write_bytes(b"".join(struct.pack(">ii", 0, at + 5) for at in positions))  # of another file
-    assert read_all(place, options) == whole
+    assert read_all(place, options) == complete
 
 
 def test_the_ranges_asked_for(tmp_path: Path) -> None:
     data = segment(random.Random(2), 50)
     partition(tmp_path, "orders", 0, data)
-    everything = plain(data)
+    all_rows = plain(data)
     low, high = 37, 111
-    given = {"path": str(tmp_path), "startingOffset": str(low), "endingOffset": str(high)}
-    rows, _, _ = read_all(tmp_path, parse_options(given))
+    texts = {"path": str(tmp_path), "startingOffset": str(low), "endingOffset": str(high)}
+    rows, _, _ = read_all(tmp_path, parse_options(texts))
     assert [row["offset"] for row in rows] == list(range(low, high))
     first, last = START + 17_000, START + 60_500
     times = {"startingTimestamp": "2023-11-14T22:13:37Z", "endingTimestamp": str(last)}
     rows, _, _ = read_all(tmp_path, parse_options({"path": str(tmp_path), **times}))
-    assert [row["offset"] for row in rows] == [one[0] for one in everything if first <= one[1] < last]
+    assert [row["offset"] for row in rows] == [item[0] for item in all_rows if first <= item[1] < last]
 
 
 def test_topics_and_partitions(tmp_path: Path) -> None:
-    one = segment(random.Random(1), 3)
+    item = segment(random.Random(1), 3)
     for topic, number in [("orders", 0), ("orders", 7), ("pay-ments", 7), ("other", 1)]:
-        partition(tmp_path, topic, number, one)
+        partition(tmp_path, topic, number, item)
 
-    def chosen(**given: str) -> list[tuple[str | None, int | None]]:
-        options = parse_options({"path": str(tmp_path), **given})
+    def partitions_of(**texts: str) -> list[tuple[str | None, int | None]]:
+        options = parse_options({"path": str(tmp_path), **texts})
         return [(p.topic, p.partition) for group in plan(SOURCES["kafka-segment"], options) for p in group]
 
-    assert len(chosen()) == 4
-    assert chosen(topics="or*") == [("orders", 0), ("orders", 7)]
-    assert chosen(topics="pay-ments,other") == [("other", 1), ("pay-ments", 7)]
-    assert chosen(partitions="5-9", topics="orders") == [("orders", 7)]
+    assert len(partitions_of()) == 4
+    assert partitions_of(topics="or*") == [("orders", 0), ("orders", 7)]
+    assert partitions_of(topics="pay-ments,other") == [("other", 1), ("pay-ments", 7)]
+    assert partitions_of(partitions="5-9", topics="orders") == [("orders", 7)]
 
 
 def test_failfast_raises_at_the_first_bad_byte(tmp_path: Path) -> None:
@@ -192,8 +192,8 @@ def test_failfast_raises_at_the_first_bad_byte(tmp_path: Path) -> None:
 
 
 def test_quarantine_keeps_the_bytes(tmp_path: Path) -> None:
-    good = segment(random.Random(3), 5)
-    place = partition(tmp_path, "orders", 0, good + b"\xff" * 100_000)
+    valid = segment(random.Random(3), 5)
+    place = partition(tmp_path, "orders", 0, valid + b"\xff" * 100_000)
     options = Options(paths=(str(place),))
     source = SOURCES["kafka-quarantine"]
     rows = [
@@ -203,5 +203,5 @@ def test_quarantine_keeps_the_bytes(tmp_path: Path) -> None:
         for row in batch.to_pylist()
     ]
     [row] = rows
-    assert (row["start"], row["end"]) == (len(good), len(good) + 100_000)
+    assert (row["start"], row["end"]) == (len(valid), len(valid) + 100_000)
     assert row["bytes"] == b"\xff" * 65_536

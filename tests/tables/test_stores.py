@@ -43,7 +43,7 @@ def s3() -> Iterator[LocalS3]:
 
 
 @pytest.fixture(scope="module")
-def odd(s3: LocalS3) -> str:
+def unusual_keys(s3: LocalS3) -> str:
     """A bucket of keys that are hard to name."""
     keys = {
         f"a b/ü%25=x/orders-0/{LOG}": DATA, "dir/": b"", f"dir/orders-1/{LOG}": b"", "q[1]*?#/x.log": b"1",
@@ -60,21 +60,31 @@ def stored_rows(out: str, table: str) -> list[dict[str, Any]]:
     return [row for name in names for batch in read_rows(out, name, schema) for row in batch.to_pylist()]
 
 
-def test_keys_of_any_characters(odd: str) -> None:
+def test_keys_of_any_characters(unusual_keys: str) -> None:
     def names(uri: str) -> list[str]:
-        return [file.path.removeprefix(f"{odd}/") for file in find_files([uri])]
+        return [file.path.removeprefix(f"{unusual_keys}/") for file in find_files([uri])]
 
     first, second, third = f"a b/ü%25=x/orders-0/{LOG}", f"dir/orders-1/{LOG}", "q[1]*?#/x.log"
-    assert names(odd) == names(f"{odd}/") == names("S3A://odd") == [first, second, third]
-    assert names(f"{odd}/a b/") == names(f"{odd}/{first}") == names(f"{odd}/*/ü%25=x/*") == [first]
-    assert names(f"{odd}/dir") == names(f"{odd}/dir/") == [second]
-    assert names(f"{odd}/q[1]*?#/x.log") == names(f"{odd}/q[1]*?#") == names(f"{odd}/q[[]1[!a]?*") == [third]
-    [found] = find_files([f"{odd}/{first}"])
-    assert (found.topic, found.partition, found.size, found.named) == ("orders", 0, len(DATA), True)
-    assert bytes(open_bytes(found.path)) == DATA
-    with open_stream(found.path) as stream:
+    assert names(unusual_keys) == names(f"{unusual_keys}/") == names("S3A://odd") == [first, second, third]
+    assert (
+        names(f"{unusual_keys}/a b/")
+        == names(f"{unusual_keys}/{first}")
+        == names(f"{unusual_keys}/*/ü%25=x/*")
+        == [first]
+    )
+    assert names(f"{unusual_keys}/dir") == names(f"{unusual_keys}/dir/") == [second]
+    assert (
+        names(f"{unusual_keys}/q[1]*?#/x.log")
+        == names(f"{unusual_keys}/q[1]*?#")
+        == names(f"{unusual_keys}/q[[]1[!a]?*")
+        == [third]
+    )
+    [actual] = find_files([f"{unusual_keys}/{first}"])
+    assert (actual.topic, actual.partition, actual.size, actual.named) == ("orders", 0, len(DATA), True)
+    assert bytes(open_bytes(actual.path)) == DATA
+    with open_stream(actual.path) as stream:
         assert stream.read() == DATA
-    assert bytes(open_bytes(f"{odd}/{second}")) == b""
+    assert bytes(open_bytes(f"{unusual_keys}/{second}")) == b""
 
 
 def test_more_keys_than_a_page_holds(s3: LocalS3) -> None:
@@ -107,10 +117,10 @@ def test_a_server_that_cannot_be_reached_is_named(capsys: pytest.CaptureFixture[
         ("hdfs:/x", "expected hdfs://…, got hdfs:/x"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_a_sentence(odd: str, uri: str, reason: str) -> None:
-    with pytest.raises((OSError, CoordwireError), match=reason) as caught:
+def test_what_cannot_be_read_is_said_in_a_sentence(unusual_keys: str, uri: str, reason: str) -> None:
+    with pytest.raises((OSError, CoordwireError), match=reason) as info:
         find_files([uri])
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(info.value)
 
 
 def test_a_store_that_does_not_answer(s3: LocalS3, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,10 +142,10 @@ def test_a_store_that_does_not_answer(s3: LocalS3, monkeypatch: pytest.MonkeyPat
 )
 def test_stores_without_credentials(error: Exception, reason: str) -> None:
     system = mock.Mock(get_file_info=mock.Mock(side_effect=error))
-    with pytest.raises(OSError, match=reason) as caught:
+    with pytest.raises(OSError, match=reason) as info:
         Store(system, "x://", "", True).info("bucket/key")
-    assert "\\n" not in str(caught.value)
-    assert str(caught.value).endswith("'x://bucket/key'")
+    assert "\\n" not in str(info.value)
+    assert str(info.value).endswith("'x://bucket/key'")
 
 
 def test_schemes() -> None:
@@ -158,21 +168,21 @@ def test_schemes() -> None:
 
 
 def test_places_that_cannot_be_written(
-    s3: LocalS3, odd: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    s3: LocalS3, unusual_keys: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for out, reason in [
         ("s3://nowhere/x", "the bucket does not exist"),
         (f"s3://{DENIED}/x", "access was denied"),
-        (odd, "is not empty and has no manifest.json"),
+        (unusual_keys, "is not empty and has no manifest.json"),
         ("hdfs://name:8020/x", "HDFS needs Hadoop's libhdfs"),
         ("none://x", "is not known here"),
         ("s3:/bucket/x", "expected s3://…, got s3:/bucket/x"),
     ]:
         assert main(["pipeline", str(Path(__file__).parent), "--out", out]) == 2
-        said = capsys.readouterr()
-        assert reason in said.err
-        assert said.err.count("\n") == 1
-        assert said.out == ""
+        text = capsys.readouterr()
+        assert reason in text.err
+        assert text.err.count("\n") == 1
+        assert text.out == ""
     with pytest.raises(CoordwireError, match="is inside of"):
         check(["s3://odd/out/x"], "s3a://odd/out/")
     with pytest.raises(FileNotFoundError, match="there is no "):  # seconds before Spark would say so
@@ -189,8 +199,8 @@ def test_a_run_and_another(s3: LocalS3, tmp_path: Path) -> None:
     assert pipeline_steps.run(tmp_path, out).records == 7
     assert sorted(row["offset"] for row in stored_rows(out, "records")) == list(range(7))
     assert [row["date"].isoformat() for row in stored_rows(out, "records")] == ["2023-11-14"] * 7
-    left = [key for key in s3.keys("tables") if not key.endswith(("/", ".parquet"))]
-    assert left == ["a b/manifest.json"]
+    remaining = [key for key in s3.keys("tables") if not key.endswith(("/", ".parquet"))]
+    assert remaining == ["a b/manifest.json"]
     assert len([key for key in s3.keys("tables") if "/records/" in key and key.endswith(".parquet")]) == 1
     assert not [key for key in s3.keys("tables") if "attempts/0" in key]
 
@@ -237,15 +247,15 @@ def test_a_run_that_ends_at_any_step(s3: LocalS3, tmp_path: Path, last: int) -> 
         if "_manifest/runs/" in name:  # in a store a dead run's lock is the user's to remove
             s3.remove("steps", name)
     pipeline_steps.run(tmp_path, out, tables=["records"])
-    found = sorted((row["topic"], row["partition"], row["offset"]) for row in stored_rows(out, "records"))
-    assert found == [("orders", number, offset) for number in range(2) for offset in range(3)]
+    actual = sorted((row["topic"], row["partition"], row["offset"]) for row in stored_rows(out, "records"))
+    assert actual == [("orders", number, offset) for number in range(2) for offset in range(3)]
 
 
 def test_of_two_attempts_the_last_note_counts(s3: LocalS3, tmp_path: Path) -> None:
     """One's look comes before the other's put, its own put after it: the first takes its files back."""
     pipeline_steps.put_segment(tmp_path, "orders", 0, range(3))
     s3.put("attempts", {})
-    out, beside = "s3://attempts/x", True
+    out, is_beside = "s3://attempts/x", True
     create = Output.create
 
     def written(self: Output, name: str, data: bytes) -> bool:
@@ -253,19 +263,19 @@ def test_of_two_attempts_the_last_note_counts(s3: LocalS3, tmp_path: Path) -> No
         return True
 
     def racing(self: Output, name: str, data: bytes) -> bool:
-        nonlocal beside
-        if beside and "/runs/" not in name:
-            beside = False
+        nonlocal is_beside
+        if is_beside and "/runs/" not in name:
+            is_beside = False
             assert create(self, name, data)  # ours; then the other's, which had looked before
             with mock.patch.object(Output, "create", written):
                 run_unit(*arguments)
             return True
         return create(self, name, data)
 
-    def work(*given: Any) -> object:
-        arguments[:] = given
+    def work(*texts: Any) -> object:
+        arguments[:] = texts
         with mock.patch.object(Attempt, "_claimed", claimed):
-            return run_unit(*given)
+            return run_unit(*texts)
 
     arguments: list[Any] = []
     inner, looks = Attempt._claimed, 0

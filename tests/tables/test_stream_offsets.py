@@ -90,12 +90,12 @@ class Folder:
         else:
             start = self.log[-2] if len(self.log) > 1 else initial_offset()
         end = self.log[-1]
-        found = arrivals_between(start, end, lambda: self.files.values())
+        actual = arrivals_between(start, end, lambda: self.files.values())
         self.known, self.remembered = end, stream_offsets.read_between(start, end)
         if killed:
             self.restart()
             return
-        for arrival in found:
+        for arrival in actual:
             if arrival.change is None:
                 name = arrival.file.path.removeprefix("/in/").removesuffix(".deleted")
                 self.rows.update((name, byte) for byte in range(arrival.read, arrival.file.size))
@@ -157,13 +157,13 @@ def test_what_is_gone_is_remembered_after_a_restart() -> None:
     assert folder.rows == Counter((name, byte) for name in ("a.pcap", "b.pcap") for byte in range(3))
 
 
-def listed(**sizes: int) -> list[File]:
+def files_of(**sizes: int) -> list[File]:
     return [File(f"/in/{name}.pcap", size, number) for number, (name, size) in enumerate(sizes.items())]
 
 
 def test_a_checkpoint_of_the_first_format() -> None:
     """Its last batch, and what was to come after it."""
-    files = listed(a=10, b=20, c=30)
+    files = files_of(a=10, b=20, c=30)
     first, last = {"modified": 0, "path": ""}, {"modified": 1, "path": "/in/b.pcap"}
     assert [a.file for a in arrivals_between(first, last, lambda: files)] == files[:2]
     end = next_offset(last, files, KINDS)
@@ -184,11 +184,11 @@ def test_a_checkpoint_of_another_format() -> None:
 
 
 def test_what_changed_is_reported_once() -> None:
-    start = next_offset(initial_offset(), listed(a=10, b=20), KINDS)
-    end = next_offset(start, listed(a=10, b=25), KINDS)
+    start = next_offset(initial_offset(), files_of(a=10, b=20), KINDS)
+    end = next_offset(start, files_of(a=10, b=25), KINDS)
     [arrival] = arrivals_between(start, end, list)
     assert arrival.change == "it had 20 bytes when it was read and has 25 now; it is not read again"
-    assert next_offset(end, listed(a=10, b=25), KINDS) is end
+    assert next_offset(end, files_of(a=10, b=25), KINDS) is end
 
 
 def test_what_could_not_be_read_comes_when_it_can() -> None:
@@ -196,13 +196,13 @@ def test_what_could_not_be_read_comes_when_it_can() -> None:
     start = next_offset(initial_offset(), blind, KINDS)
     assert [a.file for a in arrivals_between(initial_offset(), start, list)] == blind
     assert next_offset(start, blind, KINDS) is start
-    end = next_offset(start, listed(a=10), KINDS)
+    end = next_offset(start, files_of(a=10), KINDS)
     assert arrivals_between(start, end, list) == [Arrival(File("/in/a.pcap", 10, 0))]
     assert next_offset(end, blind, KINDS) is end
 
 
 def test_other_files_are_no_progress() -> None:
-    files = [File(f"/in/orders-0/{0:020}.index", 8, 1), File("/in/notes.txt", 8, 1), *listed(empty=0)]
+    files = [File(f"/in/orders-0/{0:020}.index", 8, 1), File("/in/notes.txt", 8, 1), *files_of(empty=0)]
     start = initial_offset()
     assert next_offset(start, files, KINDS) is start
 
@@ -212,12 +212,12 @@ def test_how_large_an_offset_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_offsets, "KEPT_GONE", 10)
     offset = initial_offset()
     for number in range(40):
-        offset = next_offset(offset, listed(**{f"f{number}": 9}), KINDS)
+        offset = next_offset(offset, files_of(**{f"f{number}": 9}), KINDS)
     assert len(offset["read"]) == 24 * 11
-    again = next_offset(offset, listed(f30=9), KINDS)
-    assert again is offset
-    again = next_offset(offset, listed(f20=9), KINDS)
-    assert again is not offset
+    rerun = next_offset(offset, files_of(f30=9), KINDS)
+    assert rerun is offset
+    rerun = next_offset(offset, files_of(f20=9), KINDS)
+    assert rerun is not offset
 
 
 # --- files on disk ---
@@ -268,13 +268,15 @@ def test_a_coordinators_log_that_grows(tmp_path: Path) -> None:
     for cut in [1, 200, len(data) // 2, len(data) // 2 + 1, len(data)]:
         path.write_bytes(data[:cut])
         end = next_offset(offset, stream._files(), KINDS)
-        found = [batch for part in stream.partitions(offset, end) for batch in stream.read(part)]
-        rows += [row["log_offset"] for batch in found for row in batch.to_pylist()]
+        actual = [batch for part in stream.partitions(offset, end) for batch in stream.read(part)]
+        rows += [row["log_offset"] for batch in actual for row in batch.to_pylist()]
         offset = end
-    whole: Any = stream.partitions(initial_offset(), next_offset(initial_offset(), stream._files(), KINDS))
-    wanted = [row["log_offset"] for part in whole for batch in stream.read(part) for row in batch.to_pylist()]
-    assert rows == wanted
-    assert len(wanted) > 10
+    complete: Any = stream.partitions(initial_offset(), next_offset(initial_offset(), stream._files(), KINDS))
+    expected = [
+        row["log_offset"] for part in complete for batch in stream.read(part) for row in batch.to_pylist()
+    ]
+    assert rows == expected
+    assert len(expected) > 10
 
 
 def test_a_replay_reads_the_same(tmp_path: Path) -> None:
@@ -289,11 +291,11 @@ def test_a_replay_reads_the_same(tmp_path: Path) -> None:
     os.utime(path, (1, 1))
     partition(tmp_path, "orders", 1, second)
     assert read(reader(tmp_path), initial_offset(), json.loads(json.dumps(end))) == rows
-    end, more = step(stream, end)
-    wanted = sorted(
+    end, extra = step(stream, end)
+    expected = sorted(
         record.offset for log in tmp_path.rglob("*.log") for b in batches(log.read_bytes()) for record in b
     )
-    assert sorted(rows + more) == wanted
+    assert sorted(rows + extra) == expected
 
 
 def test_failfast_refuses_what_changed(tmp_path: Path) -> None:

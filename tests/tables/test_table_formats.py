@@ -52,10 +52,15 @@ def logs(tmp_path: Path) -> Path:
 
 
 def run(
-    logs: Path, out: Path, table_format: str | None, engine: InProcess | None = None, *more: str, **named: Any
+    logs: Path,
+    out: Path,
+    table_format: str | None,
+    engine: InProcess | None = None,
+    *extra: str,
+    **named: Any,
 ) -> PipelineSummary:
     return pipeline.run(
-        engine or InProcess(), [str(logs), *more], str(out), report=False, format=table_format, **named
+        engine or InProcess(), [str(logs), *extra], str(out), report=False, format=table_format, **named
     )
 
 
@@ -122,13 +127,13 @@ def test_the_same_rows_as_in_parquet(logs: Path, tmp_path: Path, table_format: s
 def test_a_rerun_adds_only_what_is_new(logs: Path, tmp_path: Path, table_format: str) -> None:
     out, plain = tmp_path / "out", tmp_path / "plain"
     run(logs, out, table_format)
-    again = run(logs, out, None)
-    assert again.reused == again.units
+    rerun = run(logs, out, None)
+    assert rerun.reused == rerun.units
     assert {commits(out, name, table_format) for name in columns.TABLES} == {1}
 
     grow(logs)
-    again = run(logs, out, table_format)
-    assert again.units - again.reused == 2
+    rerun = run(logs, out, table_format)
+    assert rerun.units - rerun.reused == 2
     run(logs, plain, None)
     assert_equal(out, plain, table_format)  # the old rows of what grew went in the same commit
     assert {name for name in columns.TABLES if commits(out, name, table_format) == 2} == {
@@ -164,10 +169,10 @@ def kill_before_commit(patch: pytest.MonkeyPatch, number: int) -> InProcess:
     """Kill the run at its end, before the nth table's commit."""
     commit, calls = table_commits._commit, iter(range(1, 1000))
 
-    def called(output: Output, name: str, table: Any, found: Any, run: str, create: bool) -> bool:
+    def called(output: Output, name: str, table: Any, actual: Any, run: str, create: bool) -> bool:
         if create and next(calls) == number:
             raise KilledError
-        return commit(output, name, table, found, run, create)
+        return commit(output, name, table, actual, run, create)
 
     patch.setattr(table_commits, "_commit", called)
     return InProcess()
@@ -205,8 +210,8 @@ def test_killed_in_the_first_run(logs: Path, tmp_path: Path, table_format: str) 
         out = tmp_path / str(number)
         with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
             run(logs, out, table_format, kill_before_commit(patch, number))
-        again = run(logs, out, None)
-        assert again.reused == again.units
+        rerun = run(logs, out, None)
+        assert rerun.reused == rerun.units
         assert {commits(out, name, table_format) for name in columns.TABLES} == {1}
     run(logs, tmp_path / "plain", None)
     assert_equal(out, tmp_path / "plain", table_format)
@@ -297,16 +302,16 @@ def test_two_commits_of_one_number_conflict(logs: Path, tmp_path: Path, table_fo
 
     out = tmp_path / "out"
     run(logs, out, table_format)
-    found = load(Output(str(out)))
-    assert found is not None
+    actual = load(Output(str(out)))
+    assert actual is not None
     first, second = (
-        open_table(table_format, Output(str(out)), "records", found.log.table_id) for _ in range(2)
+        open_table(table_format, Output(str(out)), "records", actual.log.table_id) for _ in range(2)
     )
     assert first.committed() == second.committed() == 1
-    gone = first.files()[:1]
-    first.commit(2, {}, gone)
+    missing = first.files()[:1]
+    first.commit(2, {}, missing)
     with pytest.raises(Conflict):
-        second.commit(2, {}, gone)
+        second.commit(2, {}, missing)
     assert second.committed() == 2
     assert len(second.files()) == 2
 
@@ -371,8 +376,8 @@ def test_rows_are_replaced_in_compacted_files(logs: Path, tmp_path: Path, table_
     for name in ("records", "batches", "files"):
         compact(out / name, table_format)
     assert not set(before) & set(manifest.named_files(Output(str(out)), "records")[0])
-    again = run(logs, out, None)
-    assert again.reused == again.units
+    rerun = run(logs, out, None)
+    assert rerun.reused == rerun.units
     grow(logs)
     run(logs, out, None)
     run(logs, plain, None)
@@ -426,13 +431,13 @@ def test_a_missing_package_is_a_sentence(name: str, monkeypatch: pytest.MonkeyPa
 def test_a_manifest_that_was_tampered_with(logs: Path, tmp_path: Path, table_format: str) -> None:
     out = tmp_path / "out"
     run(logs, out, table_format, tables=["files"])
-    good = json.loads((out / "manifest.json").read_text())
-    bad: list[Any] = [
-        7, {}, good["log"] | {"table_id": "../x"}, good["log"] | {"commit": "1"},
-        good["log"] | {"retired": ["../../etc/passwd"]}, good["log"] | {"more": 1},
+    valid = json.loads((out / "manifest.json").read_text())
+    damaged: list[Any] = [
+        7, {}, valid["log"] | {"table_id": "../x"}, valid["log"] | {"commit": "1"},
+        valid["log"] | {"retired": ["../../etc/passwd"]}, valid["log"] | {"more": 1},
     ]  # fmt: skip
-    for log in bad:
-        (out / "manifest.json").write_text(json.dumps(good | {"log": log}))
+    for log in damaged:
+        (out / "manifest.json").write_text(json.dumps(valid | {"log": log}))
         with pytest.raises(CoordwireError, match=r"manifest\.json is not as this pipeline writes it"):
             run(logs, out, None)
 

@@ -53,11 +53,11 @@ def offsets(out: Path, table_format: str) -> Counter[tuple[int, int]]:
 
 
 def expected(logs: Path) -> Counter[tuple[int, int]]:
-    found: Counter[tuple[int, int]] = Counter()
+    counts: Counter[tuple[int, int]] = Counter()
     for file in logs.rglob("*.log"):
         number = int(file.parent.name.rpartition("-")[2])
-        found.update((number, record.offset) for batch in batches(file.read_bytes()) for record in batch)
-    return found
+        counts.update((number, record.offset) for batch in batches(file.read_bytes()) for record in batch)
+    return counts
 
 
 @pytest.mark.parametrize(("table_format", "package"), [("delta", "deltalake"), ("iceberg", "pyiceberg")])
@@ -90,17 +90,17 @@ def test_killed_at_any_moment(tmp_path: Path, table_format: str, package: str) -
             killed += 1
         _, errors = running.communicate()
         assert "Traceback" not in errors
-        found = offsets(out, table_format)
-        assert found in versions[last:]  # a run that was killed before may have left a commit to be made
-        last = versions.index(found, last)
+        actual = offsets(out, table_format)
+        assert actual in versions[last:]  # a run that was killed before may have left a commit to be made
+        last = versions.index(actual, last)
         if rng.random() < 0.5 or turn == TIMES - 1:
             began = time.monotonic()
-            done = subprocess.run(
+            process = subprocess.run(
                 command(logs, out, table_format), capture_output=True, text=True, timeout=600, check=False
             )
             took = time.monotonic() - began
-            assert done.returncode == 0, done.stderr
-            assert json.loads(done.stdout)["records"] == versions[-1].total()
+            assert process.returncode == 0, process.stderr
+            assert json.loads(process.stdout)["records"] == versions[-1].total()
             assert offsets(out, table_format) == versions[-1]
             last = len(versions) - 1
     print(f"{killed} of {TIMES} runs were killed")

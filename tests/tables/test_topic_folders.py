@@ -81,7 +81,7 @@ def test_times_beyond_the_calendar(tmp_path: Path) -> None:
     files.add("lag", pa.RecordBatch.from_arrays(columns, schema=arrow_schema(LAG)))
     files.close()
     files.attempt.place_files()
-    found = {path.parts[-3] for path in tmp_path.rglob("lag/*/*/*.parquet")}
+    actual = {path.parts[-3] for path in tmp_path.rglob("lag/*/*/*.parquet")}
     null = "date=__HIVE_DEFAULT_PARTITION__"
-    assert found == {null, "date=1969-12-31", "date=1970-01-01", "date=9999-12-31"}
+    assert actual == {null, "date=1969-12-31", "date=1970-01-01", "date=9999-12-31"}
     assert files.rows["lag"] == len(ends)

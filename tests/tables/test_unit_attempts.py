@@ -35,8 +35,8 @@ OFFSETS = range(6)
 def unit(tmp_path: Path) -> Unit:
     pipeline_steps.put_segment(tmp_path / "in", "orders", 0, OFFSETS)
     files = {file.path: file for file in find_files([str(tmp_path / "in")])}
-    [found] = plan(files, Options(), TABLES)
-    return found
+    [only_unit] = plan(files, Options(), TABLES)
+    return only_unit
 
 
 @pytest.fixture
@@ -80,16 +80,18 @@ def test_two_attempts_meet_at_every_step(unit: Unit, tmp_path: Path, out: Path) 
     places = fresh(tmp_path)
     for number in range(1, total + 1):
         place = next(places)
-        others: list[dict[str, Any]] = []
+        other_values: list[dict[str, Any]] = []
 
-        def at(count: int, place: Path = place, number: int = number, others: list[Any] = others) -> None:
+        def at(
+            count: int, place: Path = place, number: int = number, other_values: list[Any] = other_values
+        ) -> None:
             if count == number:
-                others.append(do(unit, place))
+                other_values.append(do(unit, place))
 
         with pipeline_steps.steps(at):
-            mine = do(unit, place)
-        assert others == [mine], number
-        assert_noted_once(place, mine)
+            own = do(unit, place)
+        assert other_values == [own], number
+        assert_noted_once(place, own)
         assert [path.name for path in (place / NOTES).glob("*.json")] == [f"{unit.name}.json"]
         assert not pipeline_steps.leftovers(place)
 

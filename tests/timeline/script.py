@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.capture.entries import Direction, Entry, FrameEntry
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.codec import Message
+from coordwire.connection.dialect import Direction
 from coordwire.messages import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -26,7 +27,7 @@ from coordwire.messages.join_group import JoinGroupRequestProtocol, JoinGroupRes
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_wire.capture_timeline import timeline
+from coordwire.timeline.from_wire.timeline import timeline
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND

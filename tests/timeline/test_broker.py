@@ -16,8 +16,8 @@ from coordwire.jsonform import to_json
 from coordwire.timeline.events import MemberJoined, OffsetCommitted, RebalanceEnded
 from coordwire.timeline.from_log.compaction import latest
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, Marker, read_file
-from coordwire.timeline.from_log.log_events import log_timeline, topic_names
-from coordwire.timeline.from_log.log_files import find_files
+from coordwire.timeline.from_log.events import log_timeline, topic_names
+from coordwire.timeline.from_log.files import find_files
 from coordwire.timeline.totals import GroupStory, stories
 from tests.broker_sample import broker_sample
 from tests.cli.conftest import Run

@@ -32,7 +32,7 @@ from coordwire.timeline.events import (
     TopicPartition,
     Unanswered,
 )
-from coordwire.timeline.from_wire.capture_timeline import timeline
+from coordwire.timeline.from_wire.timeline import timeline
 from tests.timeline.script import START, Script, only
 
 REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, NOT_COORDINATOR, FENCED = 27, 25, 16, 82

@@ -20,7 +20,7 @@ from coordwire.timeline.events import (
     TopicPartition,
 )
 from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
-from coordwire.timeline.places import Seen
+from coordwire.timeline.sightings import Seen
 
 DATA = Path(__file__).parent.parent / "data" / "stories"
 SECOND = 1_000_000_000

@@ -28,8 +28,8 @@ from coordwire.timeline.events import (
     RebalanceBegan,
     RebalanceEnded,
 )
-from coordwire.timeline.from_wire.capture_timeline import timeline
 from coordwire.timeline.from_wire.group_table import TopicsById
+from coordwire.timeline.from_wire.timeline import timeline
 from tests.timeline.script import only
 
 DATA = Path(__file__).parent.parent / "data" / "groups"

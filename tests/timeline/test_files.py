@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.timeline.from_log.log_files import LogFile, find_files
+from coordwire.timeline.from_log.files import LogFile, find_files
 
 
 def made(folder: Path, *names: str) -> list[str]:

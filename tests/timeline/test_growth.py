@@ -22,7 +22,7 @@ from coordwire.messages.classic_group_records import MemberMetadata
 from coordwire.records import ControlType, Record, encode_batch
 from coordwire.timeline.from_log.compaction import decide, latest
 from coordwire.timeline.from_log.coordinator_log import read_records
-from coordwire.timeline.from_log.log_events import log_timeline
+from coordwire.timeline.from_log.events import log_timeline
 from tests.growth import assert_linear
 from tests.records.test_growth import CHARGES
 

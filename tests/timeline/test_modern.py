@@ -39,7 +39,7 @@ from coordwire.timeline.events import (
     RebalanceEnded,
     TopicPartition,
 )
-from coordwire.timeline.from_wire.capture_timeline import timeline
+from coordwire.timeline.from_wire.timeline import timeline
 from tests.timeline.script import Script, only
 
 ORDERS = UUID(int=7)

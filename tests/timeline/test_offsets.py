@@ -24,7 +24,7 @@ from coordwire.timeline.from_log.coordinator_log import (
     read_file,
     read_records,
 )
-from coordwire.timeline.from_log.log_files import LogFile, find_files
+from coordwire.timeline.from_log.files import LogFile, find_files
 from tests.timeline.logs import TIME, commit, in_transaction, kafkas_segment, marker, of_log, plain
 
 LOGS: list[Log] = list(TOPICS)

@@ -15,7 +15,7 @@ import pytest
 from coordwire.capture.reader import Capture
 from coordwire.cli.timeline.story import story_lines
 from coordwire.timeline.events import GroupConverted, GroupEvent, Moved, RebalanceEnded
-from coordwire.timeline.from_wire.capture_timeline import timeline
+from coordwire.timeline.from_wire.timeline import timeline
 from coordwire.timeline.totals import stories
 
 CAPTURE = Path(__file__).parent.parent / "data" / "groups" / "kafka-4.4.0__java431-classic.pcap.xz"

@@ -14,10 +14,11 @@ import pytest
 from coordwire._speedups import native
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.testing.made_capture import as_pcap
+from coordwire.testing.pcap import as_pcap
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_wire import capture_timeline, steady_beats
-from coordwire.timeline.from_wire.capture_timeline import Timeline, timeline
+from coordwire.timeline.from_wire import steady_beats
+from coordwire.timeline.from_wire import timeline as wire_timeline
+from coordwire.timeline.from_wire.timeline import Timeline, timeline
 from tests.bench import group_traffic
 from tests.capture.test_walks import damaged
 
@@ -38,7 +39,7 @@ def slow_story(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[GroupEvent]
     """Each frame read, and nothing known by its bytes."""
     with monkeypatch.context() as patch:
         patch.setattr(steady_beats, "LONGEST", -1)
-        patch.setattr(capture_timeline, "LONG", -1)
+        patch.setattr(wire_timeline, "LONG", -1)
         patch.setattr(Timeline, "_stored", lambda self, entry: None)
         return story(data, lazy=False)
 

@@ -59,7 +59,7 @@ from coordwire.timeline.events import (
     TopicPartition,
     TransactionStep,
 )
-from coordwire.timeline.from_wire.capture_timeline import timeline
+from coordwire.timeline.from_wire.timeline import timeline
 from coordwire.timeline.totals import stories
 from tests.capture.test_drafts import recorded
 from tests.conversations import CONVERSATIONS, spoken

@@ -47,7 +47,7 @@ from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition
 from coordwire.timeline import lag
 from coordwire.timeline.events import LagMeasured
 from coordwire.timeline.from_wire import commits
-from coordwire.timeline.from_wire.capture_timeline import timeline
+from coordwire.timeline.from_wire.timeline import timeline
 from tests.growth import assert_linear
 from tests.timeline.script import Script, assignment, only
 from tests.timeline.test_modern import beat

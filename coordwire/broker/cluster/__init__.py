@@ -1,6 +1,7 @@
 """A cluster's state without sockets: nodes, topics with their logs, coordinators.
 
-    cluster_state.py            ClusterState: the whole
+    facts.py                    ClusterFacts: nodes, topics, settings, users
+    cluster_state.py            ClusterState: facts, the coordinators over them, changes of topics
     nodes.py topics.py          nodes, topics and partitions; features.py: levels of features
     replication.py              replicas in sync, leaders, log directories that fail
     group_coordinators.py       group coordinators over `__consumer_offsets`

@@ -9,7 +9,7 @@ kept by the node that leads it. Rule: a folder that says something else than wha
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -85,7 +85,9 @@ class DiskLogs:
         if not os.path.lexists(folder):
             log = create_log(folder, _METADATA_ID, DiskRules())
             self._opened[log] = None
-            _write(log, first_records({name: one.level for name, one in FEATURES.items()}), self._clock())
+            _write(
+                log, first_records({name: element.level for name, element in FEATURES.items()}), self._clock()
+            )
             del self._opened[log]
             return log, MetadataImage()
         log = load_log(folder, DiskRules())
@@ -97,7 +99,7 @@ class DiskLogs:
         """Take up all topics that are here. Raises `OSError`, `DataFolderError`."""
         self._cluster = cluster
         cluster.next_producer_id = self._image.next_producer_id
-        found = {
+        folders = {
             (name, index): folder
             for data in self.folders.values()
             for name, index, folder in data.partitions()
@@ -106,35 +108,39 @@ class DiskLogs:
         topics = dict(self._image.topics)
         known = {topic.name for topic in topics.values()}
         numbers: dict[str, set[int]] = {}
-        for name, index in found:
+        for name, index in folders:
             numbers.setdefault(name, set()).add(index)
-        for name, topic_id in self._others(found, known):
+        for name, topic_id in self._unnamed_topics(folders, known):
             topics[topic_id] = KnownTopic(name, topic_id)
-        for seen in topics.values():
-            topic = ClusterTopic(seen.name, seen.id, cluster.topic_settings(seen.settings))
-            present = numbers.get(seen.name, set()) | seen.partitions.keys()
+        for known_topic in topics.values():
+            topic = ClusterTopic(
+                known_topic.name, known_topic.id, cluster.topic_settings(known_topic.settings)
+            )
+            present = numbers.get(known_topic.name, set()) | known_topic.partitions.keys()
             count = max(present, default=-1) + 1
             if count - len(present) > _MOST_ABSENT:
                 raise DataFolderError(
-                    f"{self.folders[self._nodes[0]].path}: {seen.name}-{count - 1} is there, and"
+                    f"{self.folders[self._nodes[0]].path}: {known_topic.name}-{count - 1} is there, and"
                     f" {count - len(present)} partitions before it are not, expected at most {_MOST_ABSENT}"
                 )
             for index in range(count):
                 first = self._nodes[0]
-                was = seen.partitions.get(index, KnownPartition([first], first))
+                was = known_topic.partitions.get(index, KnownPartition([first], first))
                 if was.leader not in self.folders:
                     raise DataFolderError(
-                        f"{seen.name}-{index} is led by node {was.leader}, expected one of {self._nodes}"
+                        f"{topic.name}-{index} is led by node {was.leader}, expected one of {self._nodes}"
                     )
-                log = self._log(topic, index, was, found.get((seen.name, index)))
+                log = self._log(topic, index, was, folders.get((known_topic.name, index)))
                 topic.partitions.append(ClusterPartition(topic.name, index, was.replicas, was.leader, log))
             cluster.add_topic(topic)
-            if seen.id in self._image.topics:
+            if known_topic.id in self._image.topics:
                 self.topic_changed(topic)  # a log may have newer epochs than the metadata say
 
-    def _others(self, found: dict[tuple[str, int], Path], known: set[str]) -> Iterator[tuple[str, UUID]]:
+    def _unnamed_topics(
+        self, folders: dict[tuple[str, int], Path], known: set[str]
+    ) -> Iterator[tuple[str, UUID]]:
         """Topics that have folders and that the metadata does not name."""
-        for (name, _), folder in found.items():
+        for (name, _), folder in folders.items():
             if name not in known:
                 known.add(name)
                 yield name, read_topic_id(folder) or uuid4()
@@ -162,10 +168,10 @@ class DiskLogs:
         for leader in {partition.leader for partition in partitions}:
             self.folders[leader].write_starts(
                 {
-                    (one.topic, one.index): one.log.start_offset
+                    (element.topic, element.index): element.log.start_offset
                     for topic in self._cluster.topics.values()
-                    for one in topic.partitions
-                    if one.leader == leader
+                    for element in topic.partitions
+                    if element.leader == leader
                 }
             )
 
@@ -202,14 +208,15 @@ class DiskLogs:
 
     # --- at the end ---
 
-    def close(self, cluster: ClusterState) -> None:
+    def close(self, topics: Iterable[ClusterTopic]) -> None:
+        known = list(topics)
         self._metadata.close()
         for node, folder in self.folders.items():
             ends = {
-                (one.topic, one.index): one.log.end_offset
-                for topic in cluster.topics.values()
-                for one in topic.partitions
-                if one.leader == node
+                (partition.topic, partition.index): partition.log.end_offset
+                for topic in known
+                for partition in topic.partitions
+                if partition.leader == node
             }
             folder.close(ends)
 
@@ -240,8 +247,8 @@ def _metadata(log: PartitionLog) -> Iterator[LogRecord]:
             continue
         try:
             for record in batch:
-                found = open_log_record(METADATA_TOPIC, record)
-                if found is not None:
-                    yield found
+                entry = open_log_record(METADATA_TOPIC, record)
+                if entry is not None:
+                    yield entry
         except CoordwireError as error:
             raise DataFolderError(f"{METADATA_TOPIC}: {error}") from None

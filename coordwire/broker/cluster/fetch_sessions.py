@@ -25,7 +25,7 @@ FetchKey = tuple[str, UUID, int]
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Entry:
     """A partition of a session, and what its client got last."""
 
     partition: FetchPartition
@@ -41,43 +41,45 @@ class FetchSession:
         self.uses_ids = uses_ids
         self.epoch = 1
         self.used = now
-        self._kept: dict[FetchKey, _Kept] = {}
+        self._entries: dict[FetchKey, _Entry] = {}
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
-    def update(self, wanted: Iterable[tuple[FetchKey, FetchPartition]], gone: Iterable[FetchKey]) -> None:
+    def update(
+        self, changed: Iterable[tuple[FetchKey, FetchPartition]], forgotten: Iterable[FetchKey]
+    ) -> None:
         """Take up what a request changes."""
-        for key, partition in wanted:
-            kept = self._kept.get(key)
-            if kept is None:
-                self._kept[key] = _Kept(partition)
+        for key, partition in changed:
+            entry = self._entries.get(key)
+            if entry is None:
+                self._entries[key] = _Entry(partition)
             else:
-                kept.partition = partition
-        for key in gone:
-            self._kept.pop(key, None)
+                entry.partition = partition
+        for key in forgotten:
+            self._entries.pop(key, None)
 
     def partitions(self) -> list[tuple[FetchKey, FetchPartition]]:
-        return [(key, kept.partition) for key, kept in self._kept.items()]
+        return [(key, entry.partition) for key, entry in self._entries.items()]
 
     def changed(self, key: FetchKey, data: PartitionData) -> bool:
         """Whether the client does not know this yet; it gets it now."""
-        kept = self._kept.get(key)
-        if kept is None:
+        entry = self._entries.get(key)
+        if entry is None:
             return True
         has_records = bool(data.records)
         is_new = (
             has_records
             or bool(data.error_code)
-            or kept.high_watermark != data.high_watermark
-            or kept.start_offset != data.log_start_offset
+            or entry.high_watermark != data.high_watermark
+            or entry.start_offset != data.log_start_offset
             or data.diverging_epoch.epoch >= 0
             or data.preferred_read_replica >= 0
         )
-        kept.high_watermark = -1 if data.error_code else data.high_watermark
-        kept.start_offset = data.log_start_offset
+        entry.high_watermark = -1 if data.error_code else data.high_watermark
+        entry.start_offset = data.log_start_offset
         if has_records:
-            self._kept[key] = self._kept.pop(key)
+            self._entries[key] = self._entries.pop(key)
         return is_new
 
     def advance(self, now: int) -> None:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterPartition
+from coordwire.broker.cluster.facts import ClusterFacts
+from coordwire.broker.cluster.replication import Replication
+from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterPartition, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
+from coordwire.codec.walk import fields_of
 from coordwire.coordinator import Answer, Append, ConsumerGroupConfig, RequestContext, Shard
 from coordwire.coordinator.log_entries import log_entries
 from coordwire.errors import CoordwireError
@@ -32,9 +35,6 @@ from coordwire.messages import (
     OffsetFetchResponse,
 )
 from coordwire.records import Record, encode_batch
-
-if TYPE_CHECKING:
-    from coordwire.broker.cluster.cluster_state import ClusterState
 
 __all__ = ["GroupCoordinators"]
 
@@ -73,10 +73,17 @@ class _Slot:
 
 
 class GroupCoordinators:
-    """The shards that have been needed so far."""
+    """The shards that have been needed so far. offsets_topic: makes or finds their topic."""
 
-    def __init__(self, cluster: ClusterState) -> None:
-        self._cluster = cluster
+    def __init__(
+        self,
+        facts: ClusterFacts,
+        replication: Replication,
+        offsets_topic: Callable[[], ClusterTopic],
+    ) -> None:
+        self._facts = facts
+        self._replication = replication
+        self._topic = offsets_topic
         self._slots: dict[int, _Slot] = {}
         self._elsewhere: Shard | None = None
         self._working: dict[_Slot, None] = {}
@@ -87,44 +94,44 @@ class GroupCoordinators:
 
     def partition_of(self, group_id: str) -> int:
         """The number of the partition that a group is in."""
-        found = self._places.get(group_id)
-        if found is None:
+        index = self._places.get(group_id)
+        if index is None:
             if len(self._places) >= _KEPT:
                 self._places.clear()
-            found = self._places[group_id] = self._cluster.offsets_topic().partition_for(group_id)
-        return found
+            index = self._places[group_id] = self._topic().partition_for(group_id)
+        return index
 
     def context_of(self, client_id: str | None, client_host: str) -> RequestContext:
         """Who sends a request."""
-        found = self._contexts.get((client_id, client_host))
-        if found is None:
+        context = self._contexts.get((client_id, client_host))
+        if context is None:
             if len(self._contexts) >= _KEPT:
                 self._contexts.clear()
-            cluster = self._cluster
-            found = self._contexts[client_id, client_host] = RequestContext(
-                client_id=client_id, client_host=client_host, new_id=lambda: str(cluster.new_uuid())
+            facts = self._facts
+            context = self._contexts[client_id, client_host] = RequestContext(
+                client_id=client_id, client_host=client_host, new_id=lambda: str(facts.new_uuid())
             )
-        return found
+        return context
 
     def coordinator_of(self, group_id: str) -> int:
         """The id of the node that coordinates a group."""
-        return self._cluster.offsets_topic().partitions[self.partition_of(group_id)].leader
+        return self._topic().partitions[self.partition_of(group_id)].leader
 
     def _slot(self, index: int) -> _Slot:
         slot = self._slots.get(index)
         if slot is None:
-            cluster = self._cluster
-            partition = cluster.offsets_topic().partitions[index]
-            shard = Shard(now=cluster.clock(), config=cluster.config.coordinator, resolves_in_turns=True)
+            facts = self._facts
+            partition = self._topic().partitions[index]
+            shard = Shard(now=facts.clock(), config=facts.config.coordinator, resolves_in_turns=True)
             slot = self._slots[index] = _Slot(shard, partition)
-            shard.set_topics(cluster.image())
+            shard.set_topics(facts.image())
             shard.begin_loading()
             try:
                 shard.load(log_entries(partition.log.batches()), end_offset=partition.log.end_offset)
             except CoordwireError as error:
                 log.error("%s-%d cannot be loaded: %s", partition.topic, index, error)
                 shard.unload()
-            for group_id in cluster.group_settings:
+            for group_id in facts.group_settings:
                 if self.partition_of(group_id) == index:
                     self._configure(shard, group_id)
             self._pump(slot)
@@ -132,49 +139,49 @@ class GroupCoordinators:
 
     # --- requests ---
 
-    def handle(self, node: int, request: Any, version: int, context: RequestContext, done: Done) -> None:
-        """Take a request about groups; `done` gets the answer, now or later."""
+    def handle(self, node: int, request: Any, version: int, context: RequestContext, reply: Done) -> None:
+        """Take a request about groups; `reply` gets the answer, now or later."""
         split = _SPLIT.get(type(request))
         if split is None:
             if isinstance(request, ListGroupsRequest):
-                self._list(node, request, version, context, done)
+                self._list(node, request, version, context, reply)
             else:
-                self._submit_to(node, self.partition_of(request.group_id), request, version, context, done)
+                self._submit_to(node, self.partition_of(request.group_id), request, version, context, reply)
             return
         field, name, response_type, answers = split
         elements = list(getattr(request, field))
         if not elements and isinstance(request, OffsetFetchRequest):  # of a version that names one group
             index = self.partition_of(request.group_id)
-            self._submit_to(node, index, request, version, context, done)
+            self._submit_to(node, index, request, version, context, reply)
             return
         places: dict[int, list[Any]] = {}
         for element in elements:
             group_id = getattr(element, name) if name else element
             places.setdefault(self.partition_of(group_id), []).append(element)
         if not places:
-            done(response_type())
+            reply(response_type())
             return
         gathered: list[Any] = []
-        left = len(places)
+        remaining = len(places)
 
         def take(response: Any) -> None:
-            nonlocal left
+            nonlocal remaining
             gathered.append(response)
-            left -= 1
-            if left == 0:
+            remaining -= 1
+            if remaining == 0:
                 if len(gathered) == 1:
-                    done(gathered[0])
+                    reply(gathered[0])
                     return
                 merged = response_type()
-                setattr(merged, answers, [one for part in gathered for one in getattr(part, answers)])
-                done(merged)
+                setattr(merged, answers, [element for part in gathered for element in getattr(part, answers)])
+                reply(merged)
 
         for index, part in places.items():
-            asked = request if len(places) == 1 else type(request)(**_fields(request) | {field: part})
-            self._submit_to(node, index, asked, version, context, take)
+            subrequest = request if len(places) == 1 else type(request)(**_fields(request) | {field: part})
+            self._submit_to(node, index, subrequest, version, context, take)
 
     def _submit_to(
-        self, node: int, index: int, request: Any, version: int, context: RequestContext, done: Done
+        self, node: int, index: int, request: Any, version: int, context: RequestContext, reply: Done
     ) -> None:
         slot = self._slot(index)
         if slot.partition.leader != node:
@@ -182,11 +189,11 @@ class GroupCoordinators:
             ticket = shard.handle(request, version=version, context=context)
             for effect in shard.effects():
                 if isinstance(effect, Answer) and effect.ticket == ticket:
-                    done(effect.response)
+                    reply(effect.response)
             return
-        self._advance(slot, self._cluster.clock())
+        self._advance(slot, self._facts.clock())
         ticket = slot.shard.handle(request, version=version, context=context)
-        slot.waiting[ticket] = done
+        slot.waiting[ticket] = reply
         self._pump(slot)
 
     def _of_another_node(self) -> Shard:
@@ -194,23 +201,23 @@ class GroupCoordinators:
         there before it is refused by NOT_COORDINATOR."""
         if self._elsewhere is None:
             self._elsewhere = Shard()
-            self._elsewhere.set_topics(self._cluster.image())
+            self._elsewhere.set_topics(self._facts.image())
         return self._elsewhere
 
     def _list(
-        self, node: int, request: ListGroupsRequest, version: int, context: RequestContext, done: Done
+        self, node: int, request: ListGroupsRequest, version: int, context: RequestContext, reply: Done
     ) -> None:
         """The groups of all shards that a node leads."""
         merged = ListGroupsResponse()
-        found: list[Any] = []
-        topic = self._cluster.topics.get(OFFSETS_TOPIC)
+        groups: list[Any] = []
+        topic = self._facts.topics.get(OFFSETS_TOPIC)
         for index, partition in enumerate(topic.partitions if topic is not None else ()):
             if partition.leader == node and (index in self._slots or partition.log.end_offset):
                 self._submit_to(
-                    node, index, request, version, context, lambda part: found.extend(_listed(part))
+                    node, index, request, version, context, lambda part: groups.extend(_groups_of(part))
                 )
-        merged.groups = found
-        done(merged)
+        merged.groups = groups
+        reply(merged)
 
     # --- what a shard wants ---
 
@@ -220,16 +227,16 @@ class GroupCoordinators:
         for effect in shard.effects():
             if isinstance(effect, Append):
                 try:
-                    self._cluster.replication.check_in_sync(slot.partition)
+                    self._replication.check_in_sync(slot.partition)
                     slot.partition.log.append_own(self._encoded(effect))
                 except RefusedRecords as refusal:
                     shard.failed(effect.number, refusal.code)
                 else:
                     shard.appended(effect.number)
             elif isinstance(effect, Answer):
-                done = slot.waiting.pop(effect.ticket, None)
-                if done is not None:
-                    done(effect.response)
+                reply = slot.waiting.pop(effect.ticket, None)
+                if reply is not None:
+                    reply(effect.response)
             else:
                 ended = slot.ending.pop(effect.ticket, None)
                 if ended is not None:
@@ -241,7 +248,7 @@ class GroupCoordinators:
             self._working.pop(slot, None)
 
     def _encoded(self, append: Append) -> bytes:
-        now = self._cluster.clock()
+        now = self._facts.clock()
         return encode_batch(
             [Record(timestamp=now, key=key, value=value) for key, value in append.encoded()],
             base_offset=0,
@@ -256,17 +263,17 @@ class GroupCoordinators:
         index: int,
         producer_id: int,
         producer_epoch: int,
-        done: Callable[[int], None],
+        reply: Callable[[int], None],
         *,
         committed: bool,
         coordinator_epoch: int,
     ) -> None:
-        """A transaction ends in a partition of `__consumer_offsets`; `done` gets 0 or an error code."""
+        """A transaction ends in a partition of `__consumer_offsets`; `reply` gets 0 or an error code."""
         slot = self._slot(index)
         ticket = slot.shard.complete_transaction(
             producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch
         )
-        slot.ending[ticket] = done
+        slot.ending[ticket] = reply
         self._pump(slot)
 
     def unload(self, index: int) -> None:
@@ -281,7 +288,7 @@ class GroupCoordinators:
     def next_deadline(self) -> int | None:
         """When a shard has something to do next: at once while there is work."""
         if self._working:
-            return self._cluster.clock()
+            return self._facts.clock()
         return min(
             (slot.deadline for slot in self._slots.values() if slot.deadline is not None), default=None
         )
@@ -308,7 +315,7 @@ class GroupCoordinators:
         self._places.clear()
         if self._elsewhere is None and not self._slots:
             return  # the image is made when the first shard is
-        image = self._cluster.image()
+        image = self._facts.image()
         if self._elsewhere is not None:
             self._elsewhere.set_topics(image)
         for slot in list(self._slots.values()):
@@ -323,11 +330,11 @@ class GroupCoordinators:
                 self._configure(slot.shard, group_id)
 
     def _configure(self, shard: Shard, group_id: str) -> None:
-        settings = self._cluster.group_settings.get(group_id)
+        settings = self._facts.group_settings.get(group_id)
         config: ConsumerGroupConfig | None = None
         if settings is not None:
             config = replace(
-                self._cluster.config.coordinator.consumer,
+                self._facts.config.coordinator.consumer,
                 session_timeout_ms=settings.number("consumer.session.timeout.ms"),
                 heartbeat_interval_ms=settings.number("consumer.heartbeat.interval.ms"),
                 assignment_interval_ms=settings.number("consumer.assignment.interval.ms"),
@@ -342,9 +349,9 @@ class GroupCoordinators:
         self._working.clear()
 
 
-def _listed(response: Message) -> list[Any]:
+def _groups_of(response: Message) -> list[Any]:
     return list(response.groups) if isinstance(response, ListGroupsResponse) else []
 
 
 def _fields(message: Message) -> dict[str, Any]:
-    return {field.name: getattr(message, field.name) for field in type(message)._layout_.fields}
+    return {field.name: getattr(message, field.name) for field in fields_of(message)}

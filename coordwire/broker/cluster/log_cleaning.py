@@ -62,16 +62,16 @@ def _clean_topic(cluster: ClusterState, topic: ClusterTopic, started: list[Clust
     settings, now = topic.settings, cluster.clock()
     policies = settings.items("cleanup.policy")
     for partition in topic.partitions:
-        kept = partition.log
+        log = partition.log
         if "delete" in policies:
-            start = kept.retained_from(
+            start = log.retained_from(
                 now, settings.number("retention.ms"), settings.number("retention.bytes")
             )
-            if start > kept.start_offset:
+            if start > log.start_offset:
                 started.append(partition)
-                kept.delete_before(start)
-        if "compact" in policies and kept.can_compact:
-            kept.compact(
+                log.delete_before(start)
+        if "compact" in policies and log.can_compact:
+            log.compact(
                 now,
                 tombstones_ms=settings.number("delete.retention.ms"),
                 lag_ms=settings.number("min.compaction.lag.ms"),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.partition_log import PartitionLog
-
-if TYPE_CHECKING:
-    from coordwire.broker.cluster.cluster_state import ClusterState
 
 __all__ = ["LogDirectory", "LogPlace", "MemoryLogs"]
 
@@ -31,7 +29,7 @@ class LogPlace(Protocol):
         """A partition that was there has other replicas, another leader or a new epoch."""
 
     def topic_removed(self, topic: ClusterTopic) -> None:
-        """A topic is gone."""
+        """A topic was deleted."""
 
     def producer_ids(self, following: int) -> None:
         """Ids below this one are used up."""
@@ -46,8 +44,8 @@ class LogPlace(Protocol):
     def metadata_end(self) -> int:
         """The end of the log of the cluster's metadata."""
 
-    def close(self, cluster: ClusterState) -> None:
-        """The cluster ends."""
+    def close(self, topics: Iterable[ClusterTopic]) -> None:
+        """The cluster ends, with these topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,8 @@ class LogDirectory:
         """The bytes of its file system, and those that are free; -1 if there is none. Raises `OSError`."""
         if not self.exists:
             return -1, -1
-        found = shutil.disk_usage(self.name)
-        return found.total, found.free
+        usage = shutil.disk_usage(self.name)
+        return usage.total, usage.free
 
 
 class MemoryLogs:
@@ -96,5 +94,5 @@ class MemoryLogs:
     def metadata_end(self) -> int:
         return 0
 
-    def close(self, cluster: ClusterState) -> None:
+    def close(self, topics: Iterable[ClusterTopic]) -> None:
         pass

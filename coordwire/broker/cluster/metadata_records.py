@@ -109,9 +109,9 @@ def read(records: Iterable[LogRecord]) -> MetadataImage:
                 else:
                     settings.setdefault(owner, {})[name] = value
             case RemoveTopicRecord(topic_id=topic_id):
-                gone = image.topics.pop(topic_id, None)
-                if gone is not None:
-                    settings.pop(gone.name, None)
+                removed = image.topics.pop(topic_id, None)
+                if removed is not None:
+                    settings.pop(removed.name, None)
             case ProducerIdsRecord(next_producer_id=following):
                 image.next_producer_id = following
     for topic in image.topics.values():
@@ -160,7 +160,7 @@ class MetadataWriter:
         return [_record(message) for message in _changed(self._topics[topic.id], partition)]
 
     def removed(self, topic: ClusterTopic) -> list[LogRecord]:
-        """The record for a topic that is gone."""
+        """The record for a topic that was deleted."""
         self._topics.pop(topic.id, None)
         return [_record(RemoveTopicRecord(topic_id=topic.id))]
 

@@ -13,15 +13,13 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.nodes import LogDirState
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.enums import ErrorCode
-
-if TYPE_CHECKING:
-    from coordwire.broker.cluster.cluster_state import ClusterState
 
 __all__ = ["Replication"]
 
@@ -29,45 +27,41 @@ _log = logging.getLogger("coordwire.broker")
 
 
 class Replication:
-    """The replicas of a cluster's partitions."""
+    """The replicas of a cluster's partitions. reload: is called with each that has a new leader or epoch."""
 
-    def __init__(self, cluster: ClusterState) -> None:
-        self._cluster = cluster
+    def __init__(self, facts: ClusterFacts, reload: Callable[[ClusterPartition], None]) -> None:
+        self._facts = facts
+        self._reload = reload
 
     # --- replicas ---
 
-    def is_online(self, node: int) -> bool:
-        """Whether a node is up and has its log directory."""
-        known = self._cluster.nodes.get(node)
-        return known is not None and known.log_dir is not LogDirState.OFFLINE
-
     def online(self, partition: ClusterPartition) -> list[int]:
         """The replicas of a partition that are online."""
-        return [node for node in partition.replicas if self.is_online(node)]
+        return [node for node in partition.replicas if self._facts.is_online(node)]
 
     def read_replica(self, partition: ClusterPartition, rack: str, offset: int) -> int | None:
         """The follower that a consumer in a rack is to read an offset from (KIP-392); None for the leader."""
-        cluster, log = self._cluster, partition.log
-        if not (rack and cluster.config.is_rack_aware and log.start_offset <= offset <= log.end_offset):
+        facts, log = self._facts, partition.log
+        if not (rack and facts.config.is_rack_aware and log.start_offset <= offset <= log.end_offset):
             return None
-        near = [node for node in partition.isr if cluster.nodes[node].rack == rack]
+        near = [node for node in partition.isr if facts.nodes[node].rack == rack]
         return None if not near or partition.leader in near else max(near)
 
     def check_in_sync(self, partition: ClusterPartition) -> None:
         """Raise `RefusedRecords` if too few replicas are in sync for records that all of them confirm."""
-        wanted = self._cluster.topics[partition.topic].min_in_sync(partition)
-        if len(partition.isr) < wanted:
+        minimum = self._facts.topics[partition.topic].min_in_sync(partition)
+        if len(partition.isr) < minimum:
             raise RefusedRecords(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"{partition.topic}-{partition.index} has {len(partition.isr)} replicas in sync"
-                f" ({', '.join(map(str, partition.isr))}), and min.insync.replicas asks for {wanted}",
+                f" ({', '.join(map(str, partition.isr))}), and min.insync.replicas asks for {minimum}",
             )
 
     # --- what has changed ---
 
     def nodes_changed(self) -> None:
         """Nodes or log directories came or went."""
-        for topic in list(self._cluster.topics.values()):
+        for topic in list(self._facts.topics.values()):
             self.topic_changed(topic)
 
     def topic_changed(self, topic: ClusterTopic) -> None:
@@ -91,10 +85,9 @@ class Replication:
 
     def _elect(self, partition: ClusterPartition, candidates: list[int]) -> None:
         """Let the first candidate lead; without candidates the partition has no leader."""
-        cluster = self._cluster
         try:
             if candidates:
-                cluster.move_leader(partition, candidates[0])
+                self.move_leader(partition, candidates[0])
                 return
         except OSError:
             _log.exception("%s-%d cannot be led by node %d", partition.topic, partition.index, candidates[0])
@@ -102,23 +95,49 @@ class Replication:
             partition.isr = [partition.leader]
             partition.leader = -1
             try:
-                cluster.begin_epoch(partition)
+                self.begin_epoch(partition)
             except OSError:
                 _log.exception("the new epoch of %s-%d cannot be stored", partition.topic, partition.index)
+
+    # --- leaders ---
+
+    def move_leader(self, partition: ClusterPartition, node: int) -> None:
+        """Another node leads a partition from now on, in a new epoch. Raises `OSError`.
+
+        What is parked there is answered; coordinators of the partition are loaded again by the new leader.
+        """
+        old = partition.leader
+        if node == old:
+            return
+        partition.leader = node
+        try:
+            self._facts.logs.leader_moved(partition, old)
+            partition.log.lead(partition.leader_epoch + 1)
+            self._facts.logs.partition_changed(self._facts.topics[partition.topic], partition)
+        except OSError:
+            partition.leader = old
+            raise
+        self._reload(partition)
+
+    def begin_epoch(self, partition: ClusterPartition) -> None:
+        """The same leader begins a new epoch, or none does. Raises `OSError`."""
+        partition.log.lead(partition.leader_epoch + 1)
+        self._facts.logs.partition_changed(self._facts.topics[partition.topic], partition)
+        self._reload(partition)
 
     # --- log directories ---
 
     def log_dir_failed(self, node: int) -> None:
         """A node's log directory cannot be used. Requests are refused at once; others lead soon."""
-        known = self._cluster.nodes.get(node)
+        known = self._facts.nodes.get(node)
         if known is not None and known.log_dir is not LogDirState.OFFLINE:
             known.log_dir = LogDirState.OFFLINE
             _log.warning("the log directory of node %d is offline", node)
-            self._cluster.timers.set(f"log-dir-{node}", self._cluster.clock(), self.nodes_changed)
+            self._facts.timers.set(f"log-dir-{node}", self._facts.clock(), self.nodes_changed)
 
     def check_space(self, partition: ClusterPartition) -> None:
         """Raise `OSError` if the leader's log directory is full or offline; full ones of followers fail."""
-        nodes = self._cluster.nodes
+        nodes = self._facts.nodes
         for replica in partition.replicas:
             node = nodes.get(replica)
             if node is None or node.log_dir is LogDirState.ONLINE:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from coordwire.broker.cluster.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterPartition
+from coordwire.broker.cluster.facts import ClusterFacts
+from coordwire.broker.cluster.group_coordinators import GroupCoordinators
+from coordwire.broker.cluster.replication import Replication
+from coordwire.broker.cluster.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterPartition, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.coordinator.transactions import (
     MarkersToWrite,
@@ -24,9 +26,6 @@ from coordwire.coordinator.transactions.records import transaction_records
 from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.records import Record, encode_batch
-
-if TYPE_CHECKING:
-    from coordwire.broker.cluster.cluster_state import ClusterState
 
 __all__ = ["TransactionCoordinators"]
 
@@ -53,25 +52,34 @@ class _Slot:
 
 
 class TransactionCoordinators:
-    """The shards that have been needed so far."""
+    """The shards that have been needed so far. transactions_topic: makes or finds their topic."""
 
-    def __init__(self, cluster: ClusterState) -> None:
-        self._cluster = cluster
+    def __init__(
+        self,
+        facts: ClusterFacts,
+        replication: Replication,
+        groups: GroupCoordinators,
+        transactions_topic: Callable[[], ClusterTopic],
+    ) -> None:
+        self._facts = facts
+        self._replication = replication
+        self._groups = groups
+        self._topic = transactions_topic
         self._slots: dict[int, _Slot] = {}
 
     # --- which shard ---
 
     def partition_of(self, transactional_id: str) -> int:
         """The number of the partition that a transactional id is in."""
-        return self._cluster.transactions_topic().partition_for(transactional_id)
+        return self._topic().partition_for(transactional_id)
 
     def coordinator_of(self, transactional_id: str) -> int:
         """The id of the node that coordinates a transactional id."""
-        return self._cluster.transactions_topic().partitions[self.partition_of(transactional_id)].leader
+        return self._topic().partitions[self.partition_of(transactional_id)].leader
 
     def recover(self) -> None:
         """Load all partitions that have records, and complete what was prepared."""
-        topic = self._cluster.topics.get(TRANSACTIONS_TOPIC)
+        topic = self._facts.topics.get(TRANSACTIONS_TOPIC)
         for index, partition in enumerate(topic.partitions if topic is not None else ()):
             if partition.log.end_offset:
                 self._slot(index)
@@ -87,19 +95,19 @@ class TransactionCoordinators:
         return self._at_now(slot) if slot.partition.leader == node else None
 
     def _at_now(self, slot: _Slot) -> TransactionShard:
-        slot.shard.advance(self._cluster.clock())
+        slot.shard.advance(self._facts.clock())
         self._pump(slot)
         return slot.shard
 
     def _slot(self, index: int) -> _Slot:
         slot = self._slots.get(index)
         if slot is None:
-            cluster = self._cluster
-            partition = cluster.transactions_topic().partitions[index]
+            facts = self._facts
+            partition = self._topic().partitions[index]
             shard = TransactionShard(
-                now=cluster.clock(),
-                config=cluster.config.transactions,
-                new_producer_id=cluster.new_producer_id,
+                now=facts.clock(),
+                config=facts.config.transactions,
+                new_producer_id=facts.new_producer_id,
             )
             slot = self._slots[index] = _Slot(shard, partition, index)
             try:
@@ -118,9 +126,9 @@ class TransactionCoordinators:
         if slot is not None:
             slot.shard.unload()
             self._pump(slot)
-            for done in list(slot.waiting.values()):
-                done(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
-        if self._cluster.transactions_topic().partitions[index].log.end_offset:
+            for reply in list(slot.waiting.values()):
+                reply(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
+        if self._topic().partitions[index].log.end_offset:
             self._slot(index)
 
     # --- requests ---
@@ -129,24 +137,24 @@ class TransactionCoordinators:
         self,
         transactional_id: str,
         operation: Callable[[TransactionShard], int],
-        done: Callable[[TransactionOutcome], None],
+        reply: Callable[[TransactionOutcome], None],
         *,
         node: int | None = None,
     ) -> None:
-        """Run an operation that gives a ticket; `done` gets its outcome.
+        """Run an operation that gives a ticket; `reply` gets its outcome.
 
         node: where the request came to; None for a request of the cluster's own, which goes to the right one.
         """
         try:
             slot = self._slot(self.partition_of(transactional_id))
         except OSError:
-            done(TransactionOutcome(ticket=0, error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
+            reply(TransactionOutcome(ticket=0, error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
             return
         if node is not None and slot.partition.leader != node:
-            done(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
+            reply(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
             return
         self._at_now(slot)
-        slot.waiting[operation(slot.shard)] = done
+        slot.waiting[operation(slot.shard)] = reply
         self._pump(slot)
 
     def join(
@@ -164,13 +172,15 @@ class TransactionCoordinators:
         add: let the partitions be in the transaction; else they must be. abortable: the client knows
         TRANSACTION_ABORTABLE.
         """
-        who = (transactional_id, producer_id, producer_epoch, places)
-        found: list[TransactionOutcome] = []
+        arguments = (transactional_id, producer_id, producer_epoch, places)
+        outcomes: list[TransactionOutcome] = []
         if add:
-            self.submit(transactional_id, lambda shard: shard.add_partitions(*who, version=2), found.append)
+            self.submit(
+                transactional_id, lambda shard: shard.add_partitions(*arguments, version=2), outcomes.append
+            )
         else:
-            self.submit(transactional_id, lambda shard: shard.verify_partitions(*who), found.append)
-        outcome = found[0]  # appends are confirmed at once
+            self.submit(transactional_id, lambda shard: shard.verify_partitions(*arguments), outcomes.append)
+        outcome = outcomes[0]  # appends are confirmed at once
         return {
             place: _for_producers(outcome.error_code or outcome.places.get(place, 0), abortable)
             for place in places
@@ -180,23 +190,23 @@ class TransactionCoordinators:
 
     def _pump(self, slot: _Slot) -> None:
         """Do what a shard wants done."""
-        cluster, shard = self._cluster, slot.shard
+        facts, shard = self._facts, slot.shard
         for effect in shard.effects():
             if isinstance(effect, TransactionAppend):
-                now = cluster.clock()
+                now = facts.clock()
                 records = [Record(timestamp=now, key=key, value=value) for key, value in effect.encoded()]
                 try:
-                    cluster.replication.check_in_sync(slot.partition)
+                    self._replication.check_in_sync(slot.partition)
                     slot.partition.log.append_own(encode_batch(records, base_offset=0))
                 except RefusedRecords as refusal:
                     shard.failed(effect.number, refusal.code)
                 else:
                     shard.appended(effect.number)
             elif isinstance(effect, TransactionOutcome):
-                done = slot.waiting.pop(effect.ticket, None)
-                if done is not None:
-                    done(effect)
-            elif cluster.config.marker_delay_ms:
+                reply = slot.waiting.pop(effect.ticket, None)
+                if reply is not None:
+                    reply(effect)
+            elif facts.config.marker_delay_ms:
                 self._write_later(slot, effect)
             else:
                 self._write(slot, effect)
@@ -207,8 +217,8 @@ class TransactionCoordinators:
             self._write(slot, markers)
             self._pump(slot)
 
-        due = self._cluster.clock() + self._cluster.config.marker_delay_ms
-        self._cluster.timers.set(f"markers-{slot.index}-{markers.number}", due, write)
+        due = self._facts.clock() + self._facts.config.marker_delay_ms
+        self._facts.timers.set(f"markers-{slot.index}-{markers.number}", due, write)
 
     def _write(self, slot: _Slot, markers: MarkersToWrite) -> None:
         errors: dict[Place, int] = {}
@@ -236,35 +246,35 @@ class TransactionCoordinators:
         version: int,
     ) -> int:
         """End a transaction in one partition; 0 or an error code."""
-        cluster = self._cluster
-        partition = cluster.partition(*place)
+        facts = self._facts
+        partition = facts.partition(*place)
         if partition is None:
             return int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         try:
             if place[0] != OFFSETS_TOPIC:
-                cluster.replication.check_in_sync(partition)
+                self._replication.check_in_sync(partition)
                 partition.log.end_transaction(
                     producer_id,
                     producer_epoch,
                     committed=committed,
                     coordinator_epoch=coordinator_epoch,
                     version=version,
-                    now=cluster.clock(),
+                    now=facts.clock(),
                 )
                 return 0
             partition.log.producers.check_marker(producer_id, producer_epoch, coordinator_epoch, version)
         except RefusedRecords as refusal:
             return refusal.code
-        found: list[int] = []
-        cluster.groups.complete_transaction(
+        errors: list[int] = []
+        self._groups.complete_transaction(
             place[1],
             producer_id,
             producer_epoch,
-            found.append,
+            errors.append,
             committed=committed,
             coordinator_epoch=coordinator_epoch,
         )
-        error = found[0] if found else int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        error = errors[0] if errors else int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return int(ErrorCode.NOT_LEADER_OR_FOLLOWER) if error in _LOADING else error
 
     # --- time ---

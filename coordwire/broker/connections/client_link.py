@@ -99,12 +99,12 @@ class Hub(Protocol):
 
 
 class ClientLink(asyncio.BufferedProtocol):
-    """A connection of the node `node`. held: bytes of memory that it is charged for."""
+    """A connection of the node `node`. held_bytes: bytes of memory that it is charged for."""
 
     __slots__ = (
         "_apis", "_call", "_congested", "_connection", "_gathered", "_granted", "_host", "_hub", "_is_tls",
         "_node", "_number", "_opening", "_out", "_peer", "_pending", "_reading", "_received", "_release",
-        "_sasl", "_spent", "_state", "_traffic", "_transport", "_written", "held",
+        "_sasl", "_spent", "_state", "_traffic", "_transport", "_written", "held_bytes",
     )  # fmt: skip
 
     def __init__(self, hub: Hub, node: int) -> None:
@@ -131,7 +131,7 @@ class ClientLink(asyncio.BufferedProtocol):
         self._granted = 0
         """The size of the frame that is not whole and has a grant of memory."""
         self._received = self._written = 0
-        self.held = 0
+        self.held_bytes = 0
         self._call: ApiCall | None = None
         self._pending: RequestReceived | None = None
         self._sasl = SaslSession(hub.sasl) if hub.sasl.offered else None
@@ -244,7 +244,7 @@ class ClientLink(asyncio.BufferedProtocol):
 
     def granted(self, size: int) -> None:
         self._granted = size
-        self._rest()
+        self._enter_idle()
 
     def evict(self, reason: str) -> None:
         log.warning("closed %s: %s", self._peer, reason)
@@ -252,16 +252,16 @@ class ClientLink(asyncio.BufferedProtocol):
 
     def _account(self) -> None:
         """Report the bytes that are held."""
-        memory, held = self._hub.memory, 0
+        memory, size = self._hub.memory, 0
         if self._transport is not None and self._state is not _CLOSED:
-            held = max(self._connection.buffered, self._granted)
+            size = max(self._connection.buffered, self._granted)
             if self._pending is not None:
-                held += self._pending.frame.size
+                size += self._pending.frame.size
         if self._congested and self._transport is not None:
-            memory.hold(self, held + _unsent(self._transport))
+            memory.hold(self, size + _unsent(self._transport))
             memory.leave(self)
-        elif held != self.held:
-            memory.hold(self, held)
+        elif size != self.held_bytes:
+            memory.hold(self, size)
 
     @property
     def _is_full(self) -> bool:
@@ -303,10 +303,10 @@ class ClientLink(asyncio.BufferedProtocol):
             if not is_exhausted or (self._congested and self._is_full):
                 self._go_on()
             elif is_empty:
-                self._rest()
+                self._enter_idle()
             else:
                 self._wait_for_data()
-        if self.held or self._congested or not is_empty:
+        if self.held_bytes or self._congested or not is_empty:
             self._account()
         self._hub.handled()
 
@@ -318,7 +318,7 @@ class ClientLink(asyncio.BufferedProtocol):
             self._state = _QUEUED
             self._hub.turns.add(self)
         else:
-            self._rest()
+            self._enter_idle()
 
     def _wait_for_data(self) -> None:
         """Read on, unless a large frame has begun and there is no memory for it."""
@@ -330,9 +330,9 @@ class ClientLink(asyncio.BufferedProtocol):
             self._pause()
         else:
             self._granted = granted
-            self._rest()
+            self._enter_idle()
 
-    def _rest(self) -> None:
+    def _enter_idle(self) -> None:
         self._state = _IDLE
         if not self._reading and self._transport is not None:
             self._reading = True

@@ -40,9 +40,9 @@ _SMALL = 1 << 16
 
 
 class Holder(Protocol):
-    """A connection, as far as its memory goes. held: its bytes, which `ConnectionMemory` alone sets."""
+    """A connection, as far as its memory goes. held_bytes: its bytes, which `ConnectionMemory` alone sets."""
 
-    held: int
+    held_bytes: int
 
     @property
     def progress(self) -> int:
@@ -88,7 +88,7 @@ class ConnectionMemory:
 
     def hold(self, holder: Holder, size: int) -> None:
         """Count the bytes that a connection holds."""
-        before, holder.held = holder.held, size
+        before, holder.held_bytes = holder.held_bytes, size
         self.used += size - before
         if size < before and self._waiting:
             self._grant()
@@ -138,12 +138,12 @@ class ConnectionMemory:
     # --- grants ---
 
     def _fits(self, holder: Holder, size: int) -> bool:
-        return not self._unfinished or self.used - holder.held + size <= self.most
+        return not self._unfinished or self.used - holder.held_bytes + size <= self.most
 
     def _let_in(self, holder: Holder, size: int) -> None:
         self._unfinished[holder] = None
-        self.used += size - holder.held
-        holder.held = size
+        self.used += size - holder.held_bytes
+        holder.held_bytes = size
 
     def _grant(self) -> None:
         """Let those in that fit now, in their order."""

@@ -46,7 +46,7 @@ class Turns:
     def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
         self._call_soon = call_soon
         self._queue: deque[Worker] = deque()
-        self._left = SLICE
+        self._remaining = SLICE
         """The work that may still be done at once, before the queue's next slice."""
         self._is_scheduled = False
 
@@ -62,12 +62,12 @@ class Turns:
     @property
     def may_work(self) -> bool:
         """Whether who has got work now may begin at once; if not, it has to join the queue."""
-        return self._left > 0
+        return self._remaining > 0
 
     def worked(self, work: int) -> None:
         """Count work that was done at once."""
-        self._left -= work
-        if self._left <= 0:
+        self._remaining -= work
+        if self._remaining <= 0:
             self._schedule()
 
     def add(self, worker: Worker) -> None:
@@ -84,14 +84,14 @@ class Turns:
         self._queue.clear()
 
     def _run(self) -> None:
-        queue, left = self._queue, SLICE
+        queue, remaining = self._queue, SLICE
         try:
             for _ in range(len(queue)):
-                if left <= 0 or not queue:
+                if remaining <= 0 or not queue:
                     break
-                left -= queue.popleft().take_turn(self.share)
+                remaining -= queue.popleft().take_turn(self.share)
         finally:
-            self._left = SLICE
+            self._remaining = SLICE
             self._is_scheduled = False
             if queue:
                 self._schedule()

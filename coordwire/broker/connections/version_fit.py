@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from coordwire.codec import Struct
+from coordwire.codec.walk import fields_of
 
 __all__ = ["fit"]
 
@@ -17,13 +18,13 @@ def fit(value: Struct, version: int) -> None:
     """Reset what the version does not have, at every depth."""
     cls: Any = type(value)
     fresh: Any = None
-    for field in cls._layout_.fields:
+    for field in fields_of(cls):
         if not field.first <= version <= field.last:
             if fresh is None:
                 fresh = cls()
             setattr(value, field.name, getattr(fresh, field.name))
         elif field.struct is not None:
-            inside = getattr(value, field.name)
-            for one in (inside or ()) if field.array else (inside,):
-                if one is not None:
-                    fit(one, version)
+            inner = getattr(value, field.name)
+            for element in (inner or ()) if field.array else (inner,):
+                if element is not None:
+                    fit(element, version)

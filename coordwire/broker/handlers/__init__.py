@@ -145,8 +145,8 @@ def versions_response(levels: FeatureLevels, release: str | None = None) -> ApiV
             for key, api in sorted(offered(release).items())
         ],
         supported_features=[
-            SupportedFeatureKey(name=name, min_version=one.first, max_version=one.level)
-            for name, one in (FEATURES if known else {}).items()
+            SupportedFeatureKey(name=name, min_version=element.first, max_version=element.level)
+            for name, element in (FEATURES if known else {}).items()
         ],
         finalized_features_epoch=levels.epoch if known else -1,
         finalized_features=[

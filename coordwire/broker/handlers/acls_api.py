@@ -66,47 +66,49 @@ def describe_acls(call: ApiCall) -> DescribeAclsResponse:
 def create_acls(call: ApiCall) -> CreateAclsResponse:
     request: CreateAclsRequest = call.request
     _check_creations(request.creations)
-    return CreateAclsResponse(results=[_create(call.cluster.authorizer, one) for one in request.creations])
+    return CreateAclsResponse(
+        results=[_create(call.cluster.authorizer, creation) for creation in request.creations]
+    )
 
 
-def _create(authorizer: Authorizer | None, wanted: AclCreation) -> AclCreationResult:
-    error, message = ErrorCode.INVALID_REQUEST, _refusal(wanted)
+def _create(authorizer: Authorizer | None, creation: AclCreation) -> AclCreationResult:
+    error, message = ErrorCode.INVALID_REQUEST, _refusal(creation)
     if authorizer is None:
         error, message = ErrorCode.SECURITY_DISABLED, _DISABLED
     if authorizer is None or message is not None:
         return AclCreationResult(error_code=int(error), error_message=message)
     authorizer.add(
         Acl(
-            wanted.resource_type,
-            wanted.resource_pattern_type,
-            wanted.resource_name,
-            wanted.principal,
-            wanted.host,
-            wanted.operation,
-            wanted.permission_type,
+            creation.resource_type,
+            creation.resource_pattern_type,
+            creation.resource_name,
+            creation.principal,
+            creation.host,
+            creation.operation,
+            creation.permission_type,
         )
     )
     return AclCreationResult(error_message=None)
 
 
-def _refusal(wanted: AclCreation) -> str | None:
+def _refusal(creation: AclCreation) -> str | None:
     """Why an ACL is not made; None if it is."""
-    if wanted.resource_type == AclResourceType.CLUSTER and wanted.resource_name != CLUSTER:
+    if creation.resource_type == AclResourceType.CLUSTER and creation.resource_name != CLUSTER:
         return f"The only valid name for the CLUSTER resource is {CLUSTER}"
-    if not wanted.resource_name:
+    if not creation.resource_name:
         return "Invalid empty resource name"
-    kind, operation = AclResourceType(wanted.resource_type), AclOperation(wanted.operation)
+    kind, operation = AclResourceType(creation.resource_type), AclOperation(creation.operation)
     if kind is AclResourceType.ANY or not kind.known:
         return f"Invalid resourceType {_name(kind)}"
-    if wanted.resource_pattern_type not in _KEPT_PATTERNS:
-        return f"Invalid patternType {_name(PatternType(wanted.resource_pattern_type))}"
+    if creation.resource_pattern_type not in _KEPT_PATTERNS:
+        return f"Invalid patternType {_name(PatternType(creation.resource_pattern_type))}"
     if operation is AclOperation.ANY or not operation.known:
         return f"Invalid operation {_name(operation)}"
-    if wanted.permission_type not in _EITHER:
-        return f"Invalid permissionType {_name(AclPermissionType(wanted.permission_type))}"
-    if ":" not in wanted.principal:
+    if creation.permission_type not in _EITHER:
+        return f"Invalid permissionType {_name(AclPermissionType(creation.permission_type))}"
+    if ":" not in creation.principal:
         return (
-            f"Could not parse principal from `{wanted.principal}` (no colon is present separating the"
+            f"Could not parse principal from `{creation.principal}` (no colon is present separating the"
             " principal type from the principal name)"
         )
     return None
@@ -127,7 +129,7 @@ def delete_acls(call: ApiCall) -> DeleteAclsResponse:
             for _ in request.filters
         ]
         return DeleteAclsResponse(filter_results=results)
-    matches = [list(authorizer.find(_filter(one))) for one in request.filters]
+    matches = [list(authorizer.find(_filter(acl_filter))) for acl_filter in request.filters]
     for acl in {acl for part in matches for acl in part}:
         authorizer.remove(acl)
     return DeleteAclsResponse(
@@ -151,27 +153,37 @@ def _matching(acl: Acl) -> DeleteAclsMatchingAcl:
     )
 
 
-def _filter(wanted: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
+def _filter(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
     return AclFilter(
-        wanted.resource_type_filter,
-        wanted.pattern_type_filter,
-        wanted.resource_name_filter,
-        wanted.principal_filter,
-        wanted.host_filter,
-        wanted.operation,
-        wanted.permission_type,
+        request.resource_type_filter,
+        request.pattern_type_filter,
+        request.resource_name_filter,
+        request.principal_filter,
+        request.host_filter,
+        request.operation,
+        request.permission_type,
     )
 
 
 def _check_creations(creations: Iterable[AclCreation]) -> None:
-    for one in creations:
-        parts = (one.resource_type, one.resource_pattern_type, one.operation, one.permission_type)
+    for creation in creations:
+        parts = (
+            creation.resource_type,
+            creation.resource_pattern_type,
+            creation.operation,
+            creation.permission_type,
+        )
         if _UNKNOWN in parts:
-            raise InvalidRequest(f"an ACL has unknown parts: {one}")
+            raise InvalidRequest(f"an ACL has unknown parts: {creation}")
 
 
 def _check_filters(filters: Iterable[DescribeAclsRequest | DeleteAclsFilter]) -> None:
-    for one in filters:
-        parts = (one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type)
+    for acl_filter in filters:
+        parts = (
+            acl_filter.resource_type_filter,
+            acl_filter.pattern_type_filter,
+            acl_filter.operation,
+            acl_filter.permission_type,
+        )
         if _UNKNOWN in parts:
-            raise InvalidRequest(f"a filter of ACLs has unknown parts: {one}")
+            raise InvalidRequest(f"a filter of ACLs has unknown parts: {acl_filter}")

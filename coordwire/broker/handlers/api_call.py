@@ -92,7 +92,7 @@ def led_partition(
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     hosted = call.node in partition.replicas
-    if hosted and not call.cluster.replication.is_online(call.node):
+    if hosted and not call.cluster.is_online(call.node):
         return ErrorCode.KAFKA_STORAGE_ERROR
     if not hosted:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER

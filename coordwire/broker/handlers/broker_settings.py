@@ -16,13 +16,13 @@ _GIVEN = frozenset({"node.id", "broker.id"})
 
 @dataclass(frozen=True, slots=True)
 class BrokerSetting:
-    """One setting. read_only: it cannot be changed while the broker runs. given: it is in the broker's own
-    configuration, as no default would do."""
+    """One setting. read_only: it cannot be changed while the broker runs. configured: it is in the
+    broker's own configuration, where no default would do."""
 
     value: str | None
     type: ConfigType
     read_only: bool = True
-    given: bool = False
+    configured: bool = False
 
 
 def broker_settings(cluster: ClusterState, node: int) -> dict[str, BrokerSetting]:
@@ -49,22 +49,30 @@ def broker_settings(cluster: ClusterState, node: int) -> dict[str, BrokerSetting
         "socket.request.max.bytes": config.max_frame,
     }
     listener = f"PLAINTEXT://{address.host}:{address.port}"
-    found = {
-        name: BrokerSetting(str(value), ConfigType.INT, given=name in _GIVEN)
+    settings = {
+        name: BrokerSetting(str(value), ConfigType.INT, configured=name in _GIVEN)
         for name, value in numbers.items()
     }
-    found["auto.create.topics.enable"] = BrokerSetting(
+    settings["auto.create.topics.enable"] = BrokerSetting(
         str(config.auto_create_topics).lower(), ConfigType.BOOLEAN
     )
-    found["group.consumer.migration.policy"] = BrokerSetting(groups.migration_policy.value, ConfigType.STRING)
-    found["group.consumer.assignors"] = BrokerSetting(",".join(groups.consumer_assignors), ConfigType.LIST)
-    found["listeners"] = found["advertised.listeners"] = BrokerSetting(listener, ConfigType.LIST, given=True)
-    found["broker.rack"] = BrokerSetting(address.rack, ConfigType.STRING, given=address.rack is not None)
+    settings["group.consumer.migration.policy"] = BrokerSetting(
+        groups.migration_policy.value, ConfigType.STRING
+    )
+    settings["group.consumer.assignors"] = BrokerSetting(",".join(groups.consumer_assignors), ConfigType.LIST)
+    settings["listeners"] = settings["advertised.listeners"] = BrokerSetting(
+        listener, ConfigType.LIST, configured=True
+    )
+    settings["broker.rack"] = BrokerSetting(
+        address.rack, ConfigType.STRING, configured=address.rack is not None
+    )
     selector = config.replica_selector_class
-    found["replica.selector.class"] = BrokerSetting(selector, ConfigType.STRING, given=selector is not None)
+    settings["replica.selector.class"] = BrokerSetting(
+        selector, ConfigType.STRING, configured=selector is not None
+    )
     for setting in TOPIC_SETTINGS.values():
         if setting.synonym:
             default = None if setting.unset_synonym else setting.default
             value = config.topic_defaults.get(setting.name, default)
-            found[setting.synonym] = BrokerSetting(value, setting.type, read_only=False)
-    return found
+            settings[setting.synonym] = BrokerSetting(value, setting.type, read_only=False)
+    return settings

@@ -53,7 +53,7 @@ _KINDS = ("user", "client-id", "ip")
 
 def describe_quotas(call: ApiCall) -> DescribeClientQuotasResponse:
     request: DescribeClientQuotasRequest = call.request
-    asked: dict[str, ComponentData] = {}
+    components: dict[str, ComponentData] = {}
     for component in request.components:
         kind, exact = component.entity_type, component.match_type == _EXACT
         match_name = _MATCHES.get(component.match_type)
@@ -67,13 +67,13 @@ def describe_quotas(call: ApiCall) -> DescribeClientQuotasResponse:
             return _refused(ErrorCode.INVALID_REQUEST, message)
         if not kind:
             return _refused(ErrorCode.INVALID_REQUEST, "Invalid empty entity type.")
-        if kind in asked:
+        if kind in components:
             message = f"Entity type {kind} cannot appear more than once in the filter."
             return _refused(ErrorCode.INVALID_REQUEST, message)
         if kind not in _KINDS:
             return _refused(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
-        asked[kind] = component
-    if "ip" in asked and len(asked) > 1:
+        components[kind] = component
+    if "ip" in components and len(components) > 1:
         return _refused(
             ErrorCode.INVALID_REQUEST,
             "Invalid entity filter component combination. IP filter component should not be used with user"
@@ -86,7 +86,7 @@ def describe_quotas(call: ApiCall) -> DescribeClientQuotasResponse:
                 values=[ValueData(key=key, value=value) for key, value in quotas.items()],
             )
             for entity, quotas in call.cluster.quotas.items()
-            if _matches(dict(entity), asked, request.strict)
+            if _matches(dict(entity), components, request.strict)
         ],
     )
 
@@ -95,12 +95,12 @@ def _refused(code: ErrorCode, message: str) -> DescribeClientQuotasResponse:
     return DescribeClientQuotasResponse(error_code=int(code), error_message=message, entries=None)
 
 
-def _matches(entity: dict[str, str | None], asked: dict[str, ComponentData], strict: bool) -> bool:
-    if strict and len(entity) != len(asked):
+def _matches(entity: dict[str, str | None], components: dict[str, ComponentData], strict: bool) -> bool:
+    if strict and len(entity) != len(components):
         return False
     return all(
-        kind in entity and (wanted.match_type == _ANY or entity[kind] == wanted.match)
-        for kind, wanted in asked.items()
+        kind in entity and (component.match_type == _ANY or entity[kind] == component.match)
+        for kind, component in components.items()
     )
 
 
@@ -109,8 +109,8 @@ def alter_quotas(call: ApiCall) -> AlterClientQuotasResponse:
     entries = []
     for entry in request.entries:
         parts = {part.entity_type: part.entity_name for part in entry.entity}
-        bad = _bad(parts, entry.ops)
-        if bad is None and not request.validate_only:
+        reason = _entity_error(parts, entry.ops)
+        if reason is None and not request.validate_only:
             entity = tuple(sorted(parts.items()))
             quotas = call.cluster.quotas.setdefault(entity, {})
             for change in entry.ops:
@@ -121,8 +121,8 @@ def alter_quotas(call: ApiCall) -> AlterClientQuotasResponse:
                 del call.cluster.quotas[entity]
         entries.append(
             AlterClientQuotasResponseEntryData(
-                error_code=int(ErrorCode.NONE if bad is None else ErrorCode.INVALID_REQUEST),
-                error_message=bad,
+                error_code=int(ErrorCode.NONE if reason is None else ErrorCode.INVALID_REQUEST),
+                error_message=reason,
                 entity=[
                     AlterClientQuotasResponseEntityData(entity_type=kind, entity_name=name)
                     for kind, name in parts.items()
@@ -132,7 +132,7 @@ def alter_quotas(call: ApiCall) -> AlterClientQuotasResponse:
     return AlterClientQuotasResponse(entries=entries)
 
 
-def _bad(parts: Mapping[str, str | None], changes: Sequence[OpData]) -> str | None:
+def _entity_error(parts: Mapping[str, str | None], changes: Sequence[OpData]) -> str | None:
     """Why Kafka does not take such changes of an entity; None if it does."""
     if not parts:
         return "Invalid empty client quota entity"

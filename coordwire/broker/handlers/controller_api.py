@@ -105,10 +105,11 @@ _NOT_HOSTED = "This server does not host this topic-partition."
 
 def describe_quorum(call: ApiCall) -> DescribeQuorumResponse:
     request: DescribeQuorumRequest = call.request
-    asked = [
-        (topic.topic_name, [one.partition_index for one in topic.partitions]) for topic in request.topics
+    partitions = [
+        (topic.topic_name, [partition.partition_index for partition in topic.partitions])
+        for topic in request.topics
     ]
-    if asked != [(_TOPIC, [0])]:
+    if partitions != [(_TOPIC, [0])]:
         return DescribeQuorumResponse(topics=[_refused(topic) for topic in request.topics])
     cluster, now = call.cluster, call.cluster.clock()
     controller = cluster.nodes[cluster.controller_id]
@@ -148,8 +149,8 @@ def _refused(topic: DescribeQuorumRequestTopicData) -> DescribeQuorumResponseTop
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     partitions = [
         DescribeQuorumResponsePartitionData(
-            partition_index=one.partition_index, error_code=int(error), error_message=_NOT_HOSTED
+            partition_index=partition.partition_index, error_code=int(error), error_message=_NOT_HOSTED
         )
-        for one in topic.partitions
+        for partition in topic.partitions
     ]
     return DescribeQuorumResponseTopicData(topic_name=topic.topic_name, partitions=partitions)

@@ -53,27 +53,27 @@ def fetch(call: ApiCall) -> Message | None:
     if request.isolation_level not in (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED):
         return _failed(request, call.version)
     # A partition that is named twice counts once, as last named: Kafka puts them into a map.
-    wanted: WantedPartitions = list(dict(_wanted(request, call.version)).items())
-    session, error = _session(call, request, wanted)
+    partitions: WantedPartitions = list(dict(_positions(request, call.version)).items())
+    session, error = _session(call, request, partitions)
     if error:
         return FetchResponse(error_code=int(error))
     if session is not None:
-        wanted = session.partitions()
-    attempt = _Attempt(call, request, session, wanted)
-    response = attempt.read(final=request.max_wait_ms <= 0 or not wanted)
+        partitions = session.partitions()
+    attempt = _Attempt(call, request, session, partitions)
+    response = attempt.read(final=request.max_wait_ms <= 0 or not partitions)
     if response is None:
         attempt.park()
     return response
 
 
-def _wanted(request: FetchRequest, version: int) -> Iterable[tuple[FetchKey, FetchPartition]]:
+def _positions(request: FetchRequest, version: int) -> Iterable[tuple[FetchKey, FetchPartition]]:
     for topic in request.topics:
         name, topic_id = ("", topic.topic_id) if version >= _TOPIC_IDS else (topic.topic, _NO_ID)
         for partition in topic.partitions:
             yield (name, topic_id, partition.partition), partition
 
 
-def _gone(request: FetchRequest, version: int) -> Iterable[FetchKey]:
+def _forgotten(request: FetchRequest, version: int) -> Iterable[FetchKey]:
     for topic in request.forgotten_topics_data:
         name, topic_id = ("", topic.topic_id) if version >= _TOPIC_IDS else (topic.topic, _NO_ID)
         for partition in topic.partitions:
@@ -81,7 +81,7 @@ def _gone(request: FetchRequest, version: int) -> Iterable[FetchKey]:
 
 
 def _session(
-    call: ApiCall, request: FetchRequest, wanted: WantedPartitions
+    call: ApiCall, request: FetchRequest, partitions: WantedPartitions
 ) -> tuple[FetchSession | None, ErrorCode | None]:
     """The session that a request belongs to or begins; None without one."""
     sessions = call.cluster.fetch_sessions[call.node]
@@ -94,7 +94,7 @@ def _session(
             return None, None
         session = sessions.create(uses_ids, now)
         if session is not None:
-            session.update(wanted, ())
+            session.update(partitions, ())
         return session, None
     session = sessions.find(request.session_id)
     if session is None:
@@ -103,7 +103,7 @@ def _session(
         return None, ErrorCode.INVALID_FETCH_SESSION_EPOCH
     if session.uses_ids != uses_ids:
         return None, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-    session.update(wanted, _gone(request, call.version))
+    session.update(partitions, _forgotten(request, call.version))
     if not len(session):
         sessions.remove(session.id)
     session.advance(now)
@@ -130,7 +130,9 @@ def _failed(request: FetchRequest, version: int) -> FetchResponse:
     response = FetchResponse(error_code=int(ErrorCode.UNKNOWN_SERVER_ERROR), responses=[])
     for topic in request.topics:
         named = {"topic": topic.topic} if version < _TOPIC_IDS else {"topic_id": topic.topic_id}
-        partitions = [_refused(one.partition, ErrorCode.UNKNOWN_SERVER_ERROR) for one in topic.partitions]
+        partitions = [
+            _refused(partition.partition, ErrorCode.UNKNOWN_SERVER_ERROR) for partition in topic.partitions
+        ]
         response.responses.append(FetchableTopicResponse(**named, partitions=partitions))
     return response
 
@@ -139,13 +141,13 @@ class _Attempt:
     """One request, read once or more."""
 
     def __init__(
-        self, call: ApiCall, request: FetchRequest, session: FetchSession | None, wanted: WantedPartitions
+        self, call: ApiCall, request: FetchRequest, session: FetchSession | None, partitions: WantedPartitions
     ) -> None:
         self.call = call
         self.request = request
         self.session = session
         self.incremental = session is not None and request.session_epoch > 0
-        self.wanted = wanted
+        self.positions = partitions
         self.replica = (
             request.replica_id if call.version < _REPLICA_STATE else request.replica_state.replica_id
         )
@@ -158,9 +160,9 @@ class _Attempt:
     def read(self, final: bool) -> FetchResponse | None:
         """The answer; None if it is to wait for more. final: answer whatever there is."""
         budget = min(self.request.max_bytes, self.call.cluster.config.max_fetch_bytes, self.call.room)
-        found: list[tuple[FetchKey, str, PartitionData]] = []
+        results: list[tuple[FetchKey, str, PartitionData]] = []
         total, urgent = 0, final
-        for key, partition in self.wanted:
+        for key, partition in self.positions:
             name = self._name(key)
             data = self._partition(name, key, partition, budget - total, total == 0)
             total += len(data.records or b"")
@@ -170,10 +172,10 @@ class _Attempt:
                 or data.diverging_epoch.epoch >= 0
                 or data.preferred_read_replica >= 0
             )
-            found.append((key, name or "", data))
+            results.append((key, name or "", data))
         if not urgent and total < self.request.min_bytes:
             return None
-        return self._response(found)
+        return self._response(results)
 
     def _name(self, key: FetchKey) -> str | None:
         if key[1].int == 0:
@@ -182,13 +184,13 @@ class _Attempt:
         return None if topic is None else topic.name
 
     def _partition(
-        self, name: str | None, key: FetchKey, wanted: FetchPartition, budget: int, first: bool
+        self, name: str | None, key: FetchKey, position: FetchPartition, budget: int, first: bool
     ) -> PartitionData:
-        index = wanted.partition
+        index = position.partition
         if name is None:
             return _refused(index, ErrorCode.UNKNOWN_TOPIC_ID)
         follower = self.call.version >= _FOLLOWERS
-        epoch = max(wanted.current_leader_epoch, -1)
+        epoch = max(position.current_leader_epoch, -1)
         partition = led_partition(self.call, name, index, epoch, follower=follower)
         if isinstance(partition, ErrorCode):
             if partition in _NOT_READ:
@@ -203,7 +205,7 @@ class _Attempt:
         log = partition.log
         if self.replica >= 0 and self.replica not in partition.replicas:
             return _refused_read(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if min(wanted.partition_max_bytes, self.request.max_bytes) < 0:
+        if min(position.partition_max_bytes, self.request.max_bytes) < 0:
             return _refused_read(index, ErrorCode.UNKNOWN_SERVER_ERROR)
         data = PartitionData(
             partition_index=index,
@@ -215,20 +217,20 @@ class _Attempt:
         )
         if partition.leader == self.call.node:
             replication, rack = self.call.cluster.replication, self.request.rack_id
-            replica = replication.read_replica(partition, rack, wanted.fetch_offset)
+            replica = replication.read_replica(partition, rack, position.fetch_offset)
             if replica is not None:
                 data.preferred_read_replica = replica
                 return data
-        if wanted.last_fetched_epoch >= 0:
-            epoch, end = log.epoch_end(wanted.last_fetched_epoch)
+        if position.last_fetched_epoch >= 0:
+            epoch, end = log.epoch_end(position.last_fetched_epoch)
             if epoch < 0:  # a later epoch than any here
                 return _refused_read(index, ErrorCode.OFFSET_OUT_OF_RANGE)
-            if epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset:
+            if epoch < position.last_fetched_epoch or end < position.fetch_offset:
                 data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end)
                 return data
-        most = min(wanted.partition_max_bytes, budget)
+        most = min(position.partition_max_bytes, budget)
         try:
-            read = log.read(wanted.fetch_offset, most, committed=self.committed, at_least_one=first)
+            read = log.read(position.fetch_offset, most, committed=self.committed, at_least_one=first)
         except RefusedRecords as refusal:
             return _refused_read(index, refusal.code)
         except OSError:
@@ -237,18 +239,18 @@ class _Attempt:
         data.records = read.data
         if read.aborted is not None:
             data.aborted_transactions = [
-                AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
-                for one in read.aborted
+                AbortedTransaction(producer_id=transaction.producer_id, first_offset=transaction.first_offset)
+                for transaction in read.aborted
             ]
         return data
 
-    def _response(self, found: list[tuple[FetchKey, str, PartitionData]]) -> FetchResponse:
+    def _response(self, results: list[tuple[FetchKey, str, PartitionData]]) -> FetchResponse:
         session = self.session
         ended = session is None or (self.incremental and not len(session))
         response = FetchResponse(session_id=0 if session is None or ended else session.id, responses=[])
         topics: dict[tuple[str, UUID], FetchableTopicResponse] = {}
         moved: set[int] = set()
-        for key, _, data in found:
+        for key, _, data in results:
             if session is not None and not session.changed(key, data) and self.incremental:
                 continue
             topic = topics.get(key[:2])
@@ -272,12 +274,12 @@ class _Attempt:
     def park(self) -> None:
         """Wait until there is enough, or the client's time is over."""
         cluster, request = self.call.cluster, self.request
-        for key, wanted in self.wanted:
+        for key, position in self.positions:
             name = self._name(key)
             partition = None if name is None else cluster.partition(name, key[2])
             if partition is not None:
-                self._count(partition.log, wanted)
-                partition.log.listeners[self] = partial(self._appended, partition.log, wanted)
+                self._count(partition.log, position)
+                partition.log.listeners[self] = partial(self._appended, partition.log, position)
         cluster.timers.set(self._timer, cluster.clock() + request.max_wait_ms, self._time_over)
         self.call.on_close = self._let_go
 
@@ -285,16 +287,16 @@ class _Attempt:
     def _timer(self) -> str:
         return f"fetch-{id(self)}"
 
-    def _appended(self, log: PartitionLog, wanted: FetchPartition, size: int) -> None:
+    def _appended(self, log: PartitionLog, position: FetchPartition, size: int) -> None:
         if size:
-            self._count(log, wanted)
+            self._count(log, position)
         if not size or self._total >= self.request.min_bytes:
             self._time_over()
 
-    def _count(self, log: PartitionLog, wanted: FetchPartition) -> None:
+    def _count(self, log: PartitionLog, position: FetchPartition) -> None:
         """Take in how many bytes of a partition there are now, which is known without reading them."""
-        available = log.bytes_after(wanted.fetch_offset, log.limit(self.committed))
-        available = min(available, wanted.partition_max_bytes)
+        available = log.bytes_after(position.fetch_offset, log.limit(self.committed))
+        available = min(available, position.partition_max_bytes)
         self._total += available - self._available.get(log, 0)
         self._available[log] = available
 

@@ -25,10 +25,10 @@ _OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 def groups(call: ApiCall) -> None:
     coordinators = call.cluster.groups
     context = coordinators.context_of(call.client_id, call.client_host)
-    done = call.reply
+    reply = call.reply
     if getattr(call.request, "include_authorized_operations", False):
-        done = partial(_with_operations, call)
-    coordinators.handle(call.node, call.request, call.version, context, done)
+        reply = partial(_with_operations, call)
+    coordinators.handle(call.node, call.request, call.version, context, reply)
 
 
 def _with_operations(call: ApiCall, response: Any) -> None:
@@ -50,13 +50,13 @@ def find_coordinator(call: ApiCall) -> FindCoordinatorResponse:
         return FindCoordinatorResponse(
             coordinators=[_coordinator(call, request.key_type, key) for key in request.coordinator_keys]
         )
-    found = _coordinator(call, request.key_type, request.key)
+    coordinator = _coordinator(call, request.key_type, request.key)
     return FindCoordinatorResponse(
-        error_code=found.error_code,
-        error_message=found.error_message or ErrorCode(found.error_code).name,
-        node_id=found.node_id,
-        host=found.host,
-        port=found.port,
+        error_code=coordinator.error_code,
+        error_message=coordinator.error_message or ErrorCode(coordinator.error_code).name,
+        node_id=coordinator.node_id,
+        host=coordinator.host,
+        port=coordinator.port,
     )
 
 

@@ -73,24 +73,26 @@ def metadata(call: ApiCall) -> MetadataResponse:
         return _refused(request, refusal)
     may_create = call.version < _ALLOWS_CREATION or request.allow_auto_topic_creation
     with cluster.topics_changing():
-        by_id = call.version >= _TOPIC_IDS and any(asked.topic_id.int for asked in request.topics)
+        by_id = call.version >= _TOPIC_IDS and any(element.topic_id.int for element in request.topics)
         if by_id:  # names beside ids do not count
-            for topic_id in dict.fromkeys(asked.topic_id for asked in request.topics if asked.topic_id.int):
+            for topic_id in dict.fromkeys(
+                element.topic_id for element in request.topics if element.topic_id.int
+            ):
                 response.topics.append(_asked_by_id(call, topic_id, operations))
         else:
-            for name in dict.fromkeys(asked.name or "" for asked in request.topics):
-                response.topics.append(_asked(call, name, may_create, operations))
+            for name in dict.fromkeys(element.name or "" for element in request.topics):
+                response.topics.append(_topic_answer(call, name, may_create, operations))
     return response
 
 
 def _refusal(request: MetadataRequest, version: int) -> ErrorCode | None:
     """Why Kafka does not answer about these topics at all; None if it does."""
     assert request.topics is not None
-    for asked in request.topics:
-        if _TOPIC_IDS <= version < _NULLABLE_NAME and (asked.topic_id.int or asked.name is None):
+    for element in request.topics:
+        if _TOPIC_IDS <= version < _NULLABLE_NAME and (element.topic_id.int or element.name is None):
             return ErrorCode.INVALID_REQUEST
-    by_id = any(asked.topic_id.int for asked in request.topics)
-    if not by_id and any(asked.name is None for asked in request.topics):
+    by_id = any(element.topic_id.int for element in request.topics)
+    if not by_id and any(element.name is None for element in request.topics):
         return ErrorCode.UNKNOWN_SERVER_ERROR
     return None
 
@@ -98,8 +100,8 @@ def _refusal(request: MetadataRequest, version: int) -> ErrorCode | None:
 def _refused(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
     return MetadataResponse(
         topics=[
-            MetadataResponseTopic(error_code=int(error), name=asked.name or "", topic_id=asked.topic_id)
-            for asked in request.topics or ()
+            MetadataResponseTopic(error_code=int(error), name=element.name or "", topic_id=element.topic_id)
+            for element in request.topics or ()
         ]
     )
 
@@ -112,7 +114,7 @@ def _asked_by_id(call: ApiCall, topic_id: UUID, operations: int) -> MetadataResp
     return _described(call, topic, operations)
 
 
-def _asked(call: ApiCall, name: str, may_create: bool, operations: int) -> MetadataResponseTopic:
+def _topic_answer(call: ApiCall, name: str, may_create: bool, operations: int) -> MetadataResponseTopic:
     cluster = call.cluster
     topic = cluster.topics.get(name)
     if topic is not None:
@@ -186,7 +188,7 @@ def describe_cluster(call: ApiCall) -> DescribeClusterResponse:
             ),
             endpoint_type=int(EndpointType.BROKER),
         )
-    asked = request.include_cluster_authorized_operations
+    has_operations = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
@@ -194,18 +196,20 @@ def describe_cluster(call: ApiCall) -> DescribeClusterResponse:
             DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
             for node in cluster.nodes.values()
         ],
-        cluster_authorized_operations=_CLUSTER_OPERATIONS if asked else _NOT_ASKED,
+        cluster_authorized_operations=_CLUSTER_OPERATIONS if has_operations else _NOT_ASKED,
     )
 
 
 def describe_topic_partitions(call: ApiCall) -> DescribeTopicPartitionsResponse:
     request: DescribeTopicPartitionsRequest = call.request
     cluster, cursor = call.cluster, request.cursor
-    asked = {topic.name for topic in request.topics}
+    topic_names = {topic.name for topic in request.topics}
     refusal = None
-    if "" in asked:
+    if "" in topic_names:
         refusal = ErrorCode.UNKNOWN_SERVER_ERROR
-    elif cursor is not None and (cursor.partition_index < 0 or (asked and cursor.topic_name not in asked)):
+    elif cursor is not None and (
+        cursor.partition_index < 0 or (topic_names and cursor.topic_name not in topic_names)
+    ):
         refusal = ErrorCode.INVALID_REQUEST
     if refusal is not None:
         return DescribeTopicPartitionsResponse(
@@ -214,7 +218,7 @@ def describe_topic_partitions(call: ApiCall) -> DescribeTopicPartitionsResponse:
                 for topic in request.topics
             ]
         )
-    names = sorted(asked or cluster.topics)
+    names = sorted(topic_names or cluster.topics)
     response = DescribeTopicPartitionsResponse(topics=[])
     room = max(1, min(request.response_partition_limit, _MOST_PARTITIONS))
     for name in names:
@@ -236,12 +240,12 @@ def describe_topic_partitions(call: ApiCall) -> DescribeTopicPartitionsResponse:
                 topic_name=name, partition_index=first
             )
             break
-        shown = topic.partitions[first : first + room]
-        response.topics.append(_partitions(call, topic, first, len(shown)))
-        room -= len(shown)
-        if first + len(shown) < len(topic.partitions):
+        partitions = topic.partitions[first : first + room]
+        response.topics.append(_partitions(call, topic, first, len(partitions)))
+        room -= len(partitions)
+        if first + len(partitions) < len(topic.partitions):
             response.next_cursor = DescribeTopicPartitionsResponseCursor(
-                topic_name=name, partition_index=first + len(shown)
+                topic_name=name, partition_index=first + len(partitions)
             )
             break
     return response

@@ -44,7 +44,7 @@ def list_offsets(call: ApiCall) -> ListOffsetsResponse:
     for topic in request.topics:
         answer = ListOffsetsTopicResponse(name=topic.name, partitions=[])
         times = Counter(part.partition_index for part in topic.partitions)
-        for part in {one.partition_index: one for one in topic.partitions}.values():
+        for part in {partition.partition_index: partition for partition in topic.partitions}.values():
             if request.isolation_level not in (
                 IsolationLevel.READ_UNCOMMITTED,
                 IsolationLevel.READ_COMMITTED,
@@ -74,7 +74,7 @@ def _list(
     ):
         return _refused(part, ErrorCode.UNSUPPORTED_VERSION)
     try:
-        timestamp, offset, epoch = _found(
+        timestamp, offset, epoch = _position_of(
             partition, part.timestamp, isolation == IsolationLevel.READ_COMMITTED
         )
     except RefusedRecords as refusal:
@@ -84,7 +84,7 @@ def _list(
     )
 
 
-def _found(partition: ClusterPartition, timestamp: int, committed: bool) -> tuple[int, int, int]:
+def _position_of(partition: ClusterPartition, timestamp: int, committed: bool) -> tuple[int, int, int]:
     """A timestamp, an offset and its leader epoch; -1 for what is not there."""
     log = partition.log
     if timestamp == _LATEST:
@@ -95,8 +95,8 @@ def _found(partition: ClusterPartition, timestamp: int, committed: bool) -> tupl
     if timestamp in (_LATEST_TIERED, _EARLIEST_PENDING):  # nothing is in tiered storage
         return -1, -1, -1
     limit = log.limit(committed)
-    found = log.latest_time() if timestamp == _MAX_TIMESTAMP else log.find_time(timestamp, limit)
-    return (-1, -1, -1) if found is None else (found.timestamp, found.offset, found.epoch)
+    position = log.latest_time() if timestamp == _MAX_TIMESTAMP else log.find_time(timestamp, limit)
+    return (-1, -1, -1) if position is None else (position.timestamp, position.offset, position.epoch)
 
 
 def epoch_ends(call: ApiCall) -> OffsetForLeaderEpochResponse:

@@ -58,12 +58,12 @@ _PREFERRED, _UNCLEAN = 0, 1
 def elect_leaders(call: ApiCall) -> ElectLeadersResponse:
     request: ElectLeadersRequest = call.request
     results: dict[str, ReplicaElectionResult] = {}
-    everything = request.topic_partitions is None
-    for topic, index in _asked(call, request):
+    is_for_all = request.topic_partitions is None
+    for topic, index in _elections(call, request):
         result = _elected(call, topic, index, request.election_type)
         if topic not in results:
             results[topic] = ReplicaElectionResult(topic=topic, partition_result=[])
-        if not everything or result.error_code != ErrorCode.ELECTION_NOT_NEEDED:
+        if not is_for_all or result.error_code != ErrorCode.ELECTION_NOT_NEEDED:
             results[topic].partition_result.append(result)
     known = request.election_type in (_PREFERRED, _UNCLEAN)
     return ElectLeadersResponse(
@@ -72,7 +72,7 @@ def elect_leaders(call: ApiCall) -> ElectLeadersResponse:
     )
 
 
-def _asked(call: ApiCall, request: ElectLeadersRequest) -> Iterator[tuple[str, int]]:
+def _elections(call: ApiCall, request: ElectLeadersRequest) -> Iterator[tuple[str, int]]:
     if request.topic_partitions is None:
         for known in call.cluster.topics.values():
             yield from ((known.name, partition.index) for partition in known.partitions)
@@ -110,7 +110,7 @@ def _uncleanly(call: ApiCall, partition: ClusterPartition) -> tuple[ErrorCode, s
 
 def _moved(call: ApiCall, partition: ClusterPartition, node: int) -> tuple[ErrorCode, str]:
     try:
-        call.cluster.move_leader(partition, node)
+        call.cluster.replication.move_leader(partition, node)
     except OSError as error:
         return ErrorCode.KAFKA_STORAGE_ERROR, str(error)
     call.cluster.replication.topic_changed(call.cluster.topics[partition.topic])
@@ -126,11 +126,11 @@ def alter_reassignments(call: ApiCall) -> AlterPartitionReassignmentsResponse:
     )
     for topic in request.topics:
         answer = ReassignableTopicResponse(name=topic.name, partitions=[])
-        for wanted in topic.partitions:
-            error, message = _reassigned(call, request, topic.name, wanted)
+        for target in topic.partitions:
+            error, message = _reassigned(call, request, topic.name, target)
             answer.partitions.append(
                 ReassignablePartitionResponse(
-                    partition_index=wanted.partition_index,
+                    partition_index=target.partition_index,
                     error_code=int(error),
                     error_message=message or None,
                 )
@@ -140,14 +140,14 @@ def alter_reassignments(call: ApiCall) -> AlterPartitionReassignmentsResponse:
 
 
 def _reassigned(
-    call: ApiCall, request: AlterPartitionReassignmentsRequest, topic: str, wanted: ReassignablePartition
+    call: ApiCall, request: AlterPartitionReassignmentsRequest, topic: str, target: ReassignablePartition
 ) -> tuple[ErrorCode, str]:
-    cluster, replicas = call.cluster, wanted.replicas
-    partition = cluster.partition(topic, wanted.partition_index)
+    cluster, replicas = call.cluster, target.replicas
+    partition = cluster.partition(topic, target.partition_index)
     if topic not in cluster.topics:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}."
     if partition is None:
-        message = f"Unable to find partition {topic}:{wanted.partition_index}."
+        message = f"Unable to find partition {topic}:{target.partition_index}."
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message
     if replicas is None:
         return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, ""
@@ -181,17 +181,19 @@ def list_reassignments(call: ApiCall) -> ListPartitionReassignmentsResponse:
 def describe_log_dirs(call: ApiCall) -> DescribeLogDirsResponse:
     request: DescribeLogDirsRequest = call.request
     cluster = call.cluster
-    asked = (
+    names = (
         None if request.topics is None else {topic.topic: set(topic.partitions) for topic in request.topics}
     )
     topics = []
     for topic in cluster.topics.values():
-        if asked is not None and topic.name not in asked:
+        if names is not None and topic.name not in names:
             continue
         partitions = [
-            DescribeLogDirsPartition(partition_index=one.index, partition_size=one.log.size, offset_lag=0)
-            for one in topic.partitions
-            if call.node in one.replicas and (asked is None or one.index in asked[topic.name])
+            DescribeLogDirsPartition(
+                partition_index=partition.index, partition_size=partition.log.size, offset_lag=0
+            )
+            for partition in topic.partitions
+            if call.node in partition.replicas and (names is None or partition.index in names[topic.name])
         ]
         if partitions:
             topics.append(DescribeLogDirsTopic(name=topic.name, partitions=partitions))

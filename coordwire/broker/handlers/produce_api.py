@@ -59,7 +59,7 @@ def produce(call: ApiCall) -> ProduceResponse:
     for data in request.topic_data:
         answer = TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=[])
         topic = _topic(call, data)
-        for part in {one.index: one for one in data.partition_data}.values():
+        for part in {partition_data.index: partition_data for partition_data in data.partition_data}.values():
             answer.partition_responses.append(_partition(call, request, topic, part, response, joined))
         if answer.partition_responses:
             response.responses.append(answer)
@@ -164,7 +164,7 @@ def _join(call: ApiCall, request: ProduceRequest) -> Joined:
 
     Rule: a producer that the partition knows in a newer epoch is refused without the coordinator.
     """
-    found: Joined = {}
+    errors_by_place: Joined = {}
     by_producer: dict[tuple[int, int], list[Place]] = {}
     for data in request.topic_data:
         topic = _topic(call, data)
@@ -176,22 +176,22 @@ def _join(call: ApiCall, request: ProduceRequest) -> Joined:
                 continue
             if isinstance(partition, ErrorCode) or not batch.transactional:
                 continue
-            who = (batch.producer_id, batch.producer_epoch)
+            producer = (batch.producer_id, batch.producer_epoch)
             place = (topic.name, part.index)
-            if partition.log.producers.replaced(*who):
-                found[place, who] = ErrorCode.INVALID_PRODUCER_EPOCH
-            elif not partition.log.producers.in_transaction(*who):
-                by_producer.setdefault(who, []).append(place)
-    for who, places in by_producer.items():
+            if partition.log.producers.replaced(*producer):
+                errors_by_place[place, producer] = ErrorCode.INVALID_PRODUCER_EPOCH
+            elif not partition.log.producers.in_transaction(*producer):
+                by_producer.setdefault(producer, []).append(place)
+    for producer, places in by_producer.items():
         errors = call.cluster.transactions.join(
             request.transactional_id or "",
-            *who,
+            *producer,
             frozenset(places),
             add=call.version >= _ADDED_BY_LEADER,
             abortable=call.version >= _ABORTABLE,
         )
-        found |= {(place, who): error for place, error in errors.items()}
-    return found
+        errors_by_place |= {(place, producer): error for place, error in errors.items()}
+    return errors_by_place
 
 
 def _check_transaction(
@@ -210,9 +210,9 @@ def _check_transaction(
             f"the transaction of the partition cannot be verified: {error.name}",
         )
     if error:
-        who = f"producer {producer_id} with epoch {epoch}"
+        producer = f"producer {producer_id} with epoch {epoch}"
         not_added = error is ErrorCode.INVALID_TXN_STATE and not by_leader
-        reason = _NOT_ADDED if not_added else f"the partition is not in a transaction of {who}"
+        reason = _NOT_ADDED if not_added else f"the partition is not in a transaction of {producer}"
         raise RefusedRecords(error, reason)
     if by_leader and batch.base_sequence and not producers.knows(producer_id):
         raise RefusedRecords(
@@ -228,7 +228,9 @@ def _name_leader(
     partition = topic.partitions[answer.index]
     answer.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
     node = call.cluster.nodes.get(partition.leader)
-    if node is not None and all(one.node_id != node.id for one in response.node_endpoints):
+    if node is not None and all(
+        node_endpoint.node_id != node.id for node_endpoint in response.node_endpoints
+    ):
         response.node_endpoints = [
             *response.node_endpoints,
             NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack),

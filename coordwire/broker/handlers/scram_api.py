@@ -66,22 +66,22 @@ def alter_users(call: ApiCall) -> AlterUserScramCredentialsResponse:
     users: dict[str, tuple[ErrorCode, str]] = {}
     changes: list[ScramCredentialDeletion | ScramCredentialUpsertion]
     changes = [*request.deletions, *request.upsertions]
-    seen: set[str] = set()
+    names: set[str] = set()
     for change in changes:
         refusal = _refusal(change, present)
-        if change.name in seen:
+        if change.name in names:
             refusal = ErrorCode.DUPLICATE_RESOURCE, _TWICE
         elif refusal is None:
-            seen.add(change.name)
+            names.add(change.name)
         if refusal is not None:
             users.setdefault(change.name, refusal)
-    for gone in request.deletions:
-        if gone.name not in users:
-            scram.delete(gone.name, _MECHANISMS[gone.mechanism])
-    for one in request.upsertions:
-        if one.name not in users:
-            credential = ScramCredential(one.salt, one.salted_password, one.iterations)
-            scram.upsert(one.name, _MECHANISMS[one.mechanism], credential)
+    for deletion in request.deletions:
+        if deletion.name not in users:
+            scram.delete(deletion.name, _MECHANISMS[deletion.mechanism])
+    for upsertion in request.upsertions:
+        if upsertion.name not in users:
+            credential = ScramCredential(upsertion.salt, upsertion.salted_password, upsertion.iterations)
+            scram.upsert(upsertion.name, _MECHANISMS[upsertion.mechanism], credential)
     return AlterUserScramCredentialsResponse(
         results=[
             AlterUserScramCredentialsResult(

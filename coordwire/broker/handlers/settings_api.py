@@ -97,9 +97,9 @@ def describe_settings(call: ApiCall) -> DescribeConfigsResponse:
             resource_type=resource.resource_type, resource_name=resource.resource_name
         )
         try:
-            found = _described(call, resource, request.include_synonyms)
-            wanted = frozenset(resource.configuration_keys or ())
-            result.configs = [one for one in found if not wanted or one.name in wanted]
+            entries = _described(call, resource, request.include_synonyms)
+            keys = frozenset(resource.configuration_keys or ())
+            result.configs = [subject for subject in entries if not keys or subject.name in keys]
             if request.include_documentation:
                 texts = _DOCUMENTATION.get(resource.resource_type, {})
                 for config in result.configs:
@@ -153,11 +153,11 @@ def _described(
     raise _Refused(ErrorCode.INVALID_REQUEST, f"resource type {resource.resource_type} has no settings here")
 
 
-def _check_number(name: str, what: str) -> None:
+def _check_number(name: str, kind: str) -> None:
     try:
         int(name)
     except ValueError:
-        message = f"{what} must be an integer, but it is: {name}"
+        message = f"{kind} must be an integer, but it is: {name}"
         raise _Refused(ErrorCode.INVALID_REQUEST, message) from None
 
 
@@ -212,7 +212,7 @@ def _described_broker(call: ApiCall, name: str, synonyms: bool) -> list[Describe
         source = ConfigSource.DEFAULT_CONFIG
         if key in dynamic:
             source = ConfigSource.DYNAMIC_BROKER_CONFIG
-        elif setting is not None and setting.given:
+        elif setting is not None and setting.configured:
             source = ConfigSource.STATIC_BROKER_CONFIG
         kind = ConfigType.STRING if setting is None else setting.type
         result = DescribeConfigsResourceResult(
@@ -237,8 +237,8 @@ def list_resources(call: ApiCall) -> ListConfigResourcesResponse:
     cluster = call.cluster
     if not _LISTED.issuperset(request.resource_types):
         return ListConfigResourcesResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION))
-    wanted = set(request.resource_types) if call.version > 0 else {ConfigResourceType.CLIENT_METRICS}
-    everything = not wanted
+    kinds = set(request.resource_types) if call.version > 0 else {ConfigResourceType.CLIENT_METRICS}
+    is_for_all = not kinds
     names: dict[ConfigResourceType, list[str]] = {
         ConfigResourceType.TOPIC: sorted(cluster.topics),
         ConfigResourceType.BROKER: [str(node) for node in cluster.nodes],
@@ -249,7 +249,7 @@ def list_resources(call: ApiCall) -> ListConfigResourcesResponse:
         config_resources=[
             ConfigResource(resource_name=name, resource_type=int(kind))
             for kind, known in names.items()
-            if everything or kind in wanted
+            if is_for_all or kind in kinds
             for name in known
         ]
     )
@@ -360,7 +360,7 @@ def _checked_of_broker(call: ApiCall, name: str, value: str) -> str:
     known = broker_settings(call.cluster, call.node).get(name)
     if known is not None and known.read_only:
         raise BadSetting(f"Cannot update these configs dynamically: [{name}]")
-    setting = next((one for one in TOPIC_SETTINGS.values() if one.synonym == name), None)
+    setting = next((element for element in TOPIC_SETTINGS.values() if element.synonym == name), None)
     return value if setting is None else checked({name: replace(setting, name=name)}, name, value)
 
 
@@ -380,14 +380,14 @@ def _change(call: ApiCall, kind: int, settings: dict[str, str], config: Alterabl
     if name not in table or table[name].type is not ConfigType.LIST:
         verb = AlterConfigOperation(operation).name
         raise _Refused(ErrorCode.INVALID_CONFIG, f"Can't {verb} to key {name} because its type is not LIST.")
-    given = settings.get(name, call.cluster.config.topic_defaults.get(name, table[name].default))
-    now = [one for one in given.split(",") if one]
-    named = [one.strip() for one in config.value.split(",")]
-    known, listed = frozenset(now), frozenset(named)
+    current = settings.get(name, call.cluster.config.topic_defaults.get(name, table[name].default))
+    now = [element for element in current.split(",") if element]
+    named = [element.strip() for element in config.value.split(",")]
+    known, new_items = frozenset(now), frozenset(named)
     if operation == AlterConfigOperation.APPEND:
-        now += [one for one in named if one not in known]
+        now += [element for element in named if element not in known]
     else:
-        now = [one for one in now if one not in listed]
+        now = [element for element in now if element not in new_items]
     settings[name] = _checked(call, kind, name, ",".join(now)) if now else ""
 
 

@@ -43,24 +43,28 @@ def create_topics(call: ApiCall) -> CreateTopicsResponse:
     response = CreateTopicsResponse(topics=[])
     times = Counter(topic.name for topic in request.topics)
     with call.cluster.topics_changing():
-        for wanted in {topic.name: topic for topic in request.topics}.values():
-            response.topics.append(_created(call.cluster, wanted, request.validate_only, times[wanted.name]))
+        for creation in {topic.name: topic for topic in request.topics}.values():
+            response.topics.append(
+                _created(call.cluster, creation, request.validate_only, times[creation.name])
+            )
     return response
 
 
 def _created(
-    cluster: ClusterState, wanted: CreatableTopic, validate_only: bool, times: int
+    cluster: ClusterState, creation: CreatableTopic, validate_only: bool, times: int
 ) -> CreatableTopicResult:
     try:
         if times > 1:
             raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-        return _create(cluster, wanted, validate_only)
+        return _create(cluster, creation, validate_only)
     except _Refused as refusal:
-        return CreatableTopicResult(name=wanted.name, error_code=refusal.code, error_message=refusal.message)
+        return CreatableTopicResult(
+            name=creation.name, error_code=refusal.code, error_message=refusal.message
+        )
 
 
-def _create(cluster: ClusterState, wanted: CreatableTopic, validate_only: bool) -> CreatableTopicResult:
-    name = wanted.name
+def _create(cluster: ClusterState, creation: CreatableTopic, validate_only: bool) -> CreatableTopicResult:
+    name = creation.name
     reason = bad_name(name)
     if reason is not None:
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
@@ -70,9 +74,9 @@ def _create(cluster: ClusterState, wanted: CreatableTopic, validate_only: bool) 
     if alike is not None:
         message = f"Topic '{name}' collides with existing topic: {alike}"
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
-    count, factor, assignments = _shape(cluster, wanted)
+    count, factor, assignments = _shape(cluster, creation)
     settings: dict[str, str] = {}
-    for config in wanted.configs:
+    for config in creation.configs:
         try:
             if config.value is None:
                 raise BadSetting(f"Null value not supported for topic configs: {config.name}")
@@ -81,7 +85,7 @@ def _create(cluster: ClusterState, wanted: CreatableTopic, validate_only: bool) 
             raise _Refused(ErrorCode.INVALID_CONFIG, str(refusal)) from None
     if validate_only:
         topic = None
-        shown = cluster.topic_settings(settings)
+        topic_settings = cluster.topic_settings(settings)
     else:
         try:
             topic = cluster.create_topic(
@@ -89,44 +93,49 @@ def _create(cluster: ClusterState, wanted: CreatableTopic, validate_only: bool) 
             )
         except OSError as error:
             raise _Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
-        shown = topic.settings
+        topic_settings = topic.settings
     result = CreatableTopicResult(
         name=name, error_message=None, num_partitions=count, replication_factor=factor
     )
     result.topic_id = cluster.new_uuid() if topic is None else topic.id
     result.configs = [
         CreatableTopicConfigs(
-            name=one.name, value=one.value, read_only=one.read_only, config_source=one.config_source
+            name=described_setting.name,
+            value=described_setting.value,
+            read_only=described_setting.read_only,
+            config_source=described_setting.config_source,
         )
-        for one in described_settings(shown, own_source=ConfigSource.TOPIC_CONFIG)
+        for described_setting in described_settings(topic_settings, own_source=ConfigSource.TOPIC_CONFIG)
     ]
     return result
 
 
-def _shape(cluster: ClusterState, wanted: CreatableTopic) -> tuple[int, int, list[Sequence[int]] | None]:
+def _shape(cluster: ClusterState, creation: CreatableTopic) -> tuple[int, int, list[Sequence[int]] | None]:
     """How many partitions and replicas, and where they are to be if the client says so."""
-    if wanted.assignments:
-        if wanted.num_partitions != _DEFAULT:
+    if creation.assignments:
+        if creation.num_partitions != _DEFAULT:
             message = "A manual partition assignment was specified, but numPartitions was not set to -1."
             raise _Refused(ErrorCode.INVALID_REQUEST, message)
-        if wanted.replication_factor != _DEFAULT:
+        if creation.replication_factor != _DEFAULT:
             message = "A manual partition assignment was specified, but replication factor was not set to -1."
             raise _Refused(ErrorCode.INVALID_REQUEST, message)
         placed: dict[int, list[int]] = {}
-        for one in wanted.assignments:
-            if one.partition_index in placed:
-                message = f"Found multiple manual partition assignments for partition {one.partition_index}"
+        for assignment in creation.assignments:
+            if assignment.partition_index in placed:
+                message = (
+                    f"Found multiple manual partition assignments for partition {assignment.partition_index}"
+                )
                 raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-            placed[one.partition_index] = list(one.broker_ids)
-        if sorted(placed) != list(range(len(wanted.assignments))):
+            placed[assignment.partition_index] = list(assignment.broker_ids)
+        if sorted(placed) != list(range(len(creation.assignments))):
             message = "partitions should be a consecutive 0-based integer sequence"
             raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         assignments: list[Sequence[int]] = [placed[index] for index in range(len(placed))]
         for replicas in assignments:
             _check_placed(cluster, replicas, len(assignments[0]))
         return len(assignments), len(assignments[0]), assignments
-    count = cluster.config.num_partitions if wanted.num_partitions == _DEFAULT else wanted.num_partitions
-    factor = wanted.replication_factor
+    count = cluster.config.num_partitions if creation.num_partitions == _DEFAULT else creation.num_partitions
+    factor = creation.replication_factor
     if factor == _DEFAULT:
         factor = min(cluster.config.default_replication_factor, len(cluster.nodes))
     if factor <= 0:
@@ -155,11 +164,11 @@ def check_replicas(cluster: ClusterState, replicas: Sequence[int]) -> str | None
     """Why a partition cannot be placed on these nodes; None if it can."""
     if not replicas:
         return "The manual partition assignment includes an empty replica list."
-    seen: set[int] = set()
+    indexes: set[int] = set()
     for replica in replicas:
-        if replica in seen:
+        if replica in indexes:
             return f"The manual partition assignment includes the broker {replica} more than once."
-        seen.add(replica)
+        indexes.add(replica)
     for replica in replicas:
         if replica not in cluster.nodes:
             return (
@@ -188,14 +197,14 @@ def delete_topics(call: ApiCall) -> DeleteTopicsResponse:
     ids = Counter(state.topic_id for state in states if state.name is None)
     by_id = {topic.name for topic in map(cluster.topics_by_id.get, ids) if topic is not None}
     responses: list[DeletableTopicResult] = []
-    done: set[object] = set()
+    deleted: set[object] = set()
     with cluster.topics_changing():
         for state in states:
             known = cluster.topics.get(state.name) if state.name is not None else None
             key = state.topic_id if state.name is None else state.name
-            if key in done:
+            if key in deleted:
                 continue
-            done.add(key)
+            deleted.add(key)
             if state.name is None and not state.topic_id.int:
                 reason = "Neither topic name nor id were specified."
             elif state.name is not None and state.topic_id.int:
@@ -243,20 +252,20 @@ def create_partitions(call: ApiCall) -> CreatePartitionsResponse:
     response = CreatePartitionsResponse(results=[])
     times = Counter(topic.name for topic in request.topics)
     with call.cluster.topics_changing():
-        for wanted in {topic.name: topic for topic in request.topics}.values():
-            result = CreatePartitionsTopicResult(name=wanted.name)
+        for creation in {topic.name: topic for topic in request.topics}.values():
+            result = CreatePartitionsTopicResult(name=creation.name)
             try:
-                if times[wanted.name] > 1:
+                if times[creation.name] > 1:
                     raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-                _add_partitions(call.cluster, wanted, request.validate_only)
+                _add_partitions(call.cluster, creation, request.validate_only)
             except _Refused as refusal:
                 result.error_code, result.error_message = refusal.code, refusal.message
             response.results.append(result)
     return response
 
 
-def _add_partitions(cluster: ClusterState, wanted: CreatePartitionsTopic, validate_only: bool) -> None:
-    topic = cluster.topics.get(wanted.name)
+def _add_partitions(cluster: ClusterState, creation: CreatePartitionsTopic, validate_only: bool) -> None:
+    topic = cluster.topics.get(creation.name)
     if topic is None:
         raise _Refused(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
@@ -264,23 +273,23 @@ def _add_partitions(cluster: ClusterState, wanted: CreatePartitionsTopic, valida
     if topic.is_internal:
         raise _Refused(ErrorCode.INVALID_REQUEST, f"the internal topic {topic.name} cannot grow")
     now = len(topic.partitions)
-    if wanted.count == now:
+    if creation.count == now:
         raise _Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {now} partition(s).")
-    if wanted.count < now:
+    if creation.count < now:
         message = (
             f"The topic {topic.name} currently has {now} partition(s);"
-            f" {wanted.count} would not be an increase."
+            f" {creation.count} would not be an increase."
         )
         raise _Refused(ErrorCode.INVALID_PARTITIONS, message)
-    if wanted.count - now > _MOST_PARTITIONS:
+    if creation.count - now > _MOST_PARTITIONS:
         message = "Excessively large number of additional partitions per request."
         raise _Refused(ErrorCode.POLICY_VIOLATION, message)
     assignments = None
-    if wanted.assignments is not None:
-        assignments = [list(one.broker_ids) for one in wanted.assignments]
-        if len(assignments) != wanted.count - now:
+    if creation.assignments is not None:
+        assignments = [list(assignment.broker_ids) for assignment in creation.assignments]
+        if len(assignments) != creation.count - now:
             message = (
-                f"Attempted to add {wanted.count - now} additional partition(s), but only"
+                f"Attempted to add {creation.count - now} additional partition(s), but only"
                 f" {len(assignments)} assignment(s) were specified."
             )
             raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
@@ -288,6 +297,6 @@ def _add_partitions(cluster: ClusterState, wanted: CreatePartitionsTopic, valida
             _check_placed(cluster, replicas, len(topic.partitions[0].replicas))
     if not validate_only:
         try:
-            cluster.add_partitions(topic, wanted.count, assignments)
+            cluster.add_partitions(topic, creation.count, assignments)
         except OSError as error:
             raise _Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None

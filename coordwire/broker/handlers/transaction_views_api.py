@@ -78,7 +78,7 @@ def _described(call: ApiCall, name: str) -> DescribedTransaction:
 def list_transactions(call: ApiCall) -> ListTransactionsResponse | None:
     request: ListTransactionsRequest = call.request
     statuses = {name: status for status, name in _NAMES.items()}
-    wanted = {statuses[name] for name in request.state_filters if name in statuses}
+    states = {statuses[name] for name in request.state_filters if name in statuses}
     response = ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in statuses],
         transaction_states=[],
@@ -93,47 +93,47 @@ def list_transactions(call: ApiCall) -> ListTransactionsResponse | None:
             return response
 
     now, least = call.cluster.clock(), request.duration_filter
-    listed: dict[str, ListedTransaction] = {}
+    transactions: dict[str, ListedTransaction] = {}
 
-    def is_wanted(one: TransactionalId) -> bool:
-        facts = one.facts
+    def is_wanted(transaction: TransactionalId) -> bool:
+        facts = transaction.facts
         return (
             facts.status is not TransactionStatus.DEAD
             and (not producer_ids or facts.producer_id in producer_ids)
-            and (not request.state_filters or facts.status in wanted)
+            and (not request.state_filters or facts.status in states)
             and (least < 0 or now - facts.start_time > least)
         )
 
     for shard in call.cluster.transactions.shards(call.node):
-        for one in filter(is_wanted, shard.ids.values()):
-            listed[one.name] = ListedTransaction(
-                transactional_id=one.name,
-                producer_id=one.facts.producer_id,
-                transaction_state=_NAMES[one.facts.status],
+        for element in filter(is_wanted, shard.ids.values()):
+            transactions[element.name] = ListedTransaction(
+                transactional_id=element.name,
+                producer_id=element.facts.producer_id,
+                transaction_state=_NAMES[element.facts.status],
             )
     if pattern is None:
-        response.transaction_states = list(listed.values())
+        response.transaction_states = list(transactions.values())
         return response
-    return _select(call, PatternSelection(pattern, listed), listed, response)
+    return _select(call, PatternSelection(pattern, transactions), transactions, response)
 
 
 def _select(
     call: ApiCall,
     selection: PatternSelection,
-    listed: dict[str, ListedTransaction],
+    transactions: dict[str, ListedTransaction],
     response: ListTransactionsResponse,
 ) -> ListTransactionsResponse | None:
     """Keep what a pattern matches: at once if that is little work, else in turns between other requests."""
     selection.advance(_TURN)
     if selection.done:
-        response.transaction_states = [listed[name] for name in selection.names]
+        response.transaction_states = [transactions[name] for name in selection.names]
         return response
     cluster = call.cluster
     timer = f"list-transactions-{cluster.new_uuid()}"
 
     def go_on() -> None:
         call.on_close = None
-        selected = _select(call, selection, listed, response)
+        selected = _select(call, selection, transactions, response)
         if selected is not None:
             call.reply(selected)
 
@@ -156,10 +156,10 @@ def describe_producers(call: ApiCall) -> DescribeProducersResponse:
 
 
 def _producers(call: ApiCall, topic: str, index: int) -> PartitionResponse:
-    bad = bad_name(topic)
-    if bad is not None:
+    reason = bad_name(topic)
+    if reason is not None:
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
-        return PartitionResponse(partition_index=index, error_code=int(error), error_message=bad)
+        return PartitionResponse(partition_index=index, error_code=int(error), error_message=reason)
     partition = led_partition(call, topic, index)
     if isinstance(partition, ErrorCode):
         return PartitionResponse(

@@ -121,7 +121,7 @@ def init_producer_id(call: ApiCall) -> Message | None:
 def add_partitions(call: ApiCall) -> None:
     request: AddPartitionsToTxnRequest = call.request
     if call.version < _BY_BROKERS:
-        asked = [
+        transactions = [
             AddPartitionsToTxnTransaction(
                 transactional_id=request.v3_and_below_transactional_id,
                 producer_id=request.v3_and_below_producer_id,
@@ -130,37 +130,37 @@ def add_partitions(call: ApiCall) -> None:
             )
         ]
     else:
-        asked = list(request.transactions)
+        transactions = list(request.transactions)
     results: list[AddPartitionsToTxnResult] = []
 
-    def taken(result: AddPartitionsToTxnResult) -> None:
+    def add_result(result: AddPartitionsToTxnResult) -> None:
         results.append(result)
-        if len(results) < len(asked):
+        if len(results) < len(transactions):
             return
         if call.version < _BY_BROKERS:
             call.reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results))
         else:
             call.reply(AddPartitionsToTxnResponse(results_by_transaction=results))
 
-    if not asked:
+    if not transactions:
         call.reply(AddPartitionsToTxnResponse())
-    for transaction in asked:
-        _add(call, transaction, taken)
+    for transaction in transactions:
+        _add(call, transaction, add_result)
 
 
 def _add(
     call: ApiCall,
     transaction: AddPartitionsToTxnTransaction,
-    taken: Callable[[AddPartitionsToTxnResult], None],
+    add_result: Callable[[AddPartitionsToTxnResult], None],
 ) -> None:
-    name, who = transaction.transactional_id, (transaction.producer_id, transaction.producer_epoch)
+    name, producer = transaction.transactional_id, (transaction.producer_id, transaction.producer_epoch)
     places = frozenset((topic.name, index) for topic in transaction.topics for index in topic.partitions)
     missing = {place for place in places if call.cluster.partition(*place) is None}
     internal = {place for place in places - missing if place[0] in INTERNAL_TOPICS}
 
     def answered(outcome: TransactionOutcome) -> None:
         code = _code(outcome, call.version, _KNOWS_FENCED)
-        taken(_added(name, transaction.topics, lambda place: code or outcome.places.get(place, 0)))
+        add_result(_added(name, transaction.topics, lambda place: code or outcome.places.get(place, 0)))
 
     def unknown(place: Place) -> int:
         if place in internal:
@@ -171,11 +171,11 @@ def _add(
 
     def operation(shard: TransactionShard) -> int:
         if transaction.verify_only:
-            return shard.verify_partitions(name, *who, places)
-        return shard.add_partitions(name, *who, places, version=2 if call.version >= _BY_BROKERS else 0)
+            return shard.verify_partitions(name, *producer, places)
+        return shard.add_partitions(name, *producer, places, version=2 if call.version >= _BY_BROKERS else 0)
 
     if missing or internal:
-        taken(_added(name, transaction.topics, unknown))
+        add_result(_added(name, transaction.topics, unknown))
     else:
         call.cluster.transactions.submit(name, operation, answered, node=call.node)
 
@@ -234,14 +234,14 @@ def commit_offsets(call: ApiCall) -> Message | None:
             return _refused_offsets(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         partition = cluster.offsets_topic().partitions[index]
         producers = partition.log.producers
-        who = (request.producer_id, request.producer_epoch)
-        if partition.leader == call.node and producers.replaced(*who):
+        producer = (request.producer_id, request.producer_epoch)
+        if partition.leader == call.node and producers.replaced(*producer):
             error = ErrorCode.INVALID_PRODUCER_EPOCH
-        elif partition.leader == call.node and not producers.in_transaction(*who):
+        elif partition.leader == call.node and not producers.in_transaction(*producer):
             place = (OFFSETS_TOPIC, index)
             error = cluster.transactions.join(
                 request.transactional_id,
-                *who,
+                *producer,
                 frozenset({place}),
                 add=call.version >= _ADDED_BY_LEADER,
                 abortable=call.version >= _ABORTABLE,
@@ -260,8 +260,10 @@ def _refused_offsets(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOf
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partitions=[
-                    TxnOffsetCommitResponsePartition(partition_index=one.partition_index, error_code=code)
-                    for one in topic.partitions
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=code
+                    )
+                    for partition in topic.partitions
                 ],
             )
             for topic in request.topics
@@ -306,7 +308,7 @@ def write_markers(call: ApiCall) -> WriteTxnMarkersResponse:
     for marker in request.markers:
         result = WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[])
         for topic in marker.topics:
-            found = WritableTxnMarkerTopicResult(name=topic.name, partitions=[])
+            topic_result = WritableTxnMarkerTopicResult(name=topic.name, partitions=[])
             for index in topic.partition_indexes:
                 led = led_partition(call, topic.name, index)
                 if marker.producer_epoch < 0:
@@ -319,9 +321,9 @@ def write_markers(call: ApiCall) -> WriteTxnMarkersResponse:
                     coordinator_epoch=marker.coordinator_epoch,
                     version=marker.transaction_version,
                 )  # fmt: skip
-                found.partitions.append(
+                topic_result.partitions.append(
                     WritableTxnMarkerPartitionResult(partition_index=index, error_code=error)
                 )
-            result.topics.append(found)
+            result.topics.append(topic_result)
         response.markers.append(result)
     return response

@@ -131,7 +131,7 @@ def read_records(cluster: ClusterState, name: str, *, committed: bool) -> list[S
 def _records(place: ClusterPartition, committed: bool) -> Iterable[StoredRecord]:
     log = place.log
     read = log.read(log.start_offset, _ALL, committed=committed)
-    waiting = sorted(read.aborted or (), key=lambda one: one.first_offset)
+    waiting = sorted(read.aborted or (), key=lambda transaction: transaction.first_offset)
     aborted: set[int] = set()
     for batch in batches(read.data):
         while waiting and waiting[0].first_offset <= batch.last_offset:

@@ -40,10 +40,10 @@ class Exchange:
         """The requests or responses of a class, in their order. fields: values that they have; when: a
         predicate."""
         return [
-            found
-            for _, found in self._found(message, client_id)
-            if all(getattr(found, name) == value for name, value in fields.items())
-            and (when is None or when(found))
+            match
+            for _, match in self._matches(message, client_id)
+            if all(getattr(match, name) == value for name, value in fields.items())
+            and (when is None or when(match))
         ]
 
     def one(
@@ -55,31 +55,33 @@ class Exchange:
         **fields: Any,
     ) -> M:
         """The only one of them; `AssertionError` if there are none or more."""
-        found = self.all(message, client_id=client_id, when=when, **fields)
-        if len(found) != 1:
-            raise AssertionError(f"expected 1 {message.__name__}, got {len(found)}; {self._said(client_id)}")
-        return found[0]
+        messages = self.all(message, client_id=client_id, when=when, **fields)
+        if len(messages) != 1:
+            raise AssertionError(
+                f"expected 1 {message.__name__}, got {len(messages)}; {self._summary(client_id)}"
+            )
+        return messages[0]
 
     def entries(self) -> Iterator[FrameEntry]:
         """The frames, as `coordwire.capture` gives them, with times, versions and addresses."""
         return self._traffic.entries()
 
-    def _found(self, message: type[M], client_id: str | None) -> Iterator[tuple[FrameEntry, M]]:
+    def _matches(self, message: type[M], client_id: str | None) -> Iterator[tuple[FrameEntry, M]]:
         for entry in self._traffic.entries():
             if isinstance(entry.message, message) and client_id in (None, _client(entry)):
                 yield entry, entry.message
 
-    def _said(self, client_id: str | None) -> str:
+    def _summary(self, client_id: str | None) -> str:
         counts: Counter[str] = Counter()
         for entry in self._traffic.entries():
             if entry.message is not None and entry.direction == "request":
                 client = _client(entry)
                 counts[f"{type(entry.message).__name__} of {client or 'a client without id'}"] += 1
-        said = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing"
+        summary = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing"
         full = f"; {self._traffic.dropped} bytes were not kept" if self._traffic.dropped else ""
-        return f"there were: {said}{full}"
+        return f"there were: {summary}{full}"
 
 
 def _client(entry: FrameEntry) -> str | None:
-    asked = entry.request if entry.direction == "response" else entry
-    return None if asked is None else asked.client_id
+    request_entry = entry.request if entry.direction == "response" else entry
+    return None if request_entry is None else request_entry.client_id

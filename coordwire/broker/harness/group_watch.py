@@ -90,9 +90,9 @@ class GroupUnderTest:
         )
 
     def wait(
-        self, condition: Callable[[GroupSnapshot], Any], what: str, *, timeout: float = _TIMEOUT
+        self, condition: Callable[[GroupSnapshot], Any], description: str, *, timeout: float = _TIMEOUT
     ) -> Settled[GroupSnapshot]:
-        """Until a condition of the state holds. Raises `TimeoutError`, with `what` and what it is instead."""
+        """Until a condition of the state holds. Raises `TimeoutError`, with `description` and the state."""
         reached: concurrent.futures.Future[GroupSnapshot] = concurrent.futures.Future()
         last = [GroupSnapshot(self.id)]
 
@@ -110,7 +110,7 @@ class GroupUnderTest:
             return bool(holds)
 
         self._thread.call(lambda broker: None if look(broker) else broker.watchers.append(look))
-        return self._thread.faults.waits.settle(reached, timeout, what, lambda: str(last[0]))
+        return self._thread.faults.waits.settle(reached, timeout, description, lambda: str(last[0]))
 
 
 def _described(broker: Broker, group_id: str) -> GroupSnapshot:
@@ -119,26 +119,26 @@ def _described(broker: Broker, group_id: str) -> GroupSnapshot:
     group = answer.groups[0]
     if not group.error_code:
         members = [
-            MemberSnapshot(one.member_id, one.client_id, one.instance_id, _places(one.assignment))
-            for one in group.members
+            MemberSnapshot(member.member_id, member.client_id, member.instance_id, _places(member.assignment))
+            for member in group.members
         ]
         settled = group.assignment_epoch == group.group_epoch and all(
-            _places(one.assignment) == _places(one.target_assignment)
-            and one.member_epoch == group.group_epoch
-            for one in group.members
+            _places(member.assignment) == _places(member.target_assignment)
+            and member.member_epoch == group.group_epoch
+            for member in group.members
         )
         return GroupSnapshot(group_id, group.group_state, "consumer", group.assignor_name, members, settled)
     answer = ask_coordinator(cluster, group_id, DescribeGroupsRequest(groups=[group_id]), 5)
     group = answer.groups[0]
-    inside = open_embedded(answer)
+    embedded = open_embedded(answer)
     members = [
         MemberSnapshot(
-            one.member_id,
-            one.client_id,
-            one.group_instance_id,
-            _given(inside, f"groups[0].members[{number}].member_assignment"),
+            member.member_id,
+            member.client_id,
+            member.group_instance_id,
+            _assigned(embedded, f"groups[0].members[{number}].member_assignment"),
         )
-        for number, one in enumerate(group.members)
+        for number, member in enumerate(group.members)
     ]
     return GroupSnapshot(group_id, group.group_state or "Dead", "classic", group.protocol_data, members)
 
@@ -149,11 +149,11 @@ def _places(assignment: Any) -> frozenset[tuple[str, int]]:
     )
 
 
-def _given(inside: Mapping[str, Embedded], path: str) -> frozenset[tuple[str, int]]:
-    opened = inside.get(path)
-    found = None if opened is None else opened.message
-    if not isinstance(found, ConsumerProtocolAssignment):
+def _assigned(embedded: Mapping[str, Embedded], path: str) -> frozenset[tuple[str, int]]:
+    opened = embedded.get(path)
+    message = None if opened is None else opened.message
+    if not isinstance(message, ConsumerProtocolAssignment):
         return frozenset()
     return frozenset(
-        (topic.topic, index) for topic in found.assigned_partitions for index in topic.partitions
+        (topic.topic, index) for topic in message.assigned_partitions for index in topic.partitions
     )

@@ -66,7 +66,7 @@ class Kafka:
     ) -> None:
         if config is not None and kafka_defaults:
             raise TypeError("expected config or kafka_defaults, got both")
-        known = [one.name for one in fields(BrokerConfig)]
+        known = [field.name for field in fields(BrokerConfig)]
         for name in settings:
             if name not in known:
                 hint = suggestion(name, [*known, "topics", "nodes", "config", "data", "tls"])

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import BinaryIO, TypeAlias
 
-from coordwire.testing.made_capture import Ends, pcap_parts
+from coordwire.testing.pcap import Ends, pcap_parts
 
 __all__ = ["LiveTraffic"]
 

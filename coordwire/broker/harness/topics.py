@@ -35,14 +35,14 @@ def make_topic(
         CreatableTopicConfig(name=_setting_name(label), value=_setting_value(value))
         for label, value in (settings or {}).items()
     ]
-    wanted = CreatableTopic(
+    topic = CreatableTopic(
         name=name,
         num_partitions=partitions,
         replication_factor=replication_factor,
         assignments=[],
         configs=own,
     )
-    request = CreateTopicsRequest(topics=[wanted])
+    request = CreateTopicsRequest(topics=[topic])
     unused: list[Any] = []
     call = ApiCall(cluster, cluster.controller_id, request, _VERSION, "test", "/127.0.0.1", unused.append)
     (result,) = create_topics(call).topics
@@ -55,7 +55,7 @@ def make_topic(
 def _setting_name(label: str) -> str:
     name = label.replace("_", ".")
     if name not in TOPIC_SETTINGS:
-        known = [one.replace(".", "_") for one in TOPIC_SETTINGS]
+        known = [element.replace(".", "_") for element in TOPIC_SETTINGS]
         raise ValueError(f"expected a setting of a topic, got {label!r}{suggestion(label, known)}")
     return name
 

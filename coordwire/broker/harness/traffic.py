@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from coordwire.testing.made_capture import Ends, pcap_parts
+from coordwire.testing.pcap import Ends, pcap_parts
 
 if TYPE_CHECKING:
     from coordwire.capture import FrameEntry

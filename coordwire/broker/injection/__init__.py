@@ -2,7 +2,7 @@
 
     subjects.py          what a request is about, and where responses have error codes
     refused_answers.py   error codes in responses, where Kafka puts them
-    fault_rule.py        a rule; fault_text.py: the same as text
+    fault_rule.py        FaultRule: conditions and effects of a fault, in Python or as text
     fault_registry.py    the rules of a broker, with a handle for each
     faulted_call.py      one request that rules take
     cluster_moves.py     leaders, coordinators and nodes that move, log directories that fail
@@ -12,8 +12,7 @@ Rules: a broker without rules does not come here at all. Everything may be calle
 """
 
 from coordwire.broker.injection.fault_registry import FaultHandle, FaultNotReached, Faults
-from coordwire.broker.injection.fault_rule import FaultRule, FaultyRule, Incoming
-from coordwire.broker.injection.fault_text import parse_fault
+from coordwire.broker.injection.fault_rule import FaultRule, FaultyRule, Incoming, parse_fault
 from coordwire.broker.injection.waits import Settled
 
 __all__ = [

@@ -66,9 +66,9 @@ class ClusterMoves:
         """Let another node lead a partition; the new leader epoch. Raises `LookupError`."""
 
         def move() -> int:
-            found = self._partition(topic, partition)
-            self._lead(found, to)
-            return found.leader_epoch
+            entry = self._partition(topic, partition)
+            self._lead(entry, to)
+            return entry.leader_epoch
 
         return self._run(move)
 
@@ -100,15 +100,17 @@ class ClusterMoves:
             known = ", ".join(map(str, sorted(cluster.nodes)))
             raise LookupError(f"expected a node that is up ({known}), got {node}")
         if node not in partition.replicas:
-            partition.replicas = [node if one == partition.leader else one for one in partition.replicas]
-        cluster.move_leader(partition, node)
+            partition.replicas = [
+                node if replica == partition.leader else replica for replica in partition.replicas
+            ]
+        cluster.replication.move_leader(partition, node)
         cluster.replication.topic_changed(cluster.topics[partition.topic])
 
     def _partition(self, topic: str, index: int) -> ClusterPartition:
-        found = self._broker.cluster.partition(topic, index)
-        if found is None:
+        entry = self._broker.cluster.partition(topic, index)
+        if entry is None:
             raise LookupError(f"expected a partition of the cluster, got {topic}-{index}")
-        return found
+        return entry
 
     # --- records ---
 
@@ -119,13 +121,13 @@ class ClusterMoves:
         """
 
         def cut() -> int:
-            found = self._partition(topic, partition)
-            start = found.log.start_offset
-            found.log.truncate(offset)
-            if found.log.start_offset != start:
-                self._broker.cluster.logs.started(found)
-            self._broker.cluster.begin_epoch(found)
-            return found.log.end_offset
+            entry = self._partition(topic, partition)
+            start = entry.log.start_offset
+            entry.log.truncate(offset)
+            if entry.log.start_offset != start:
+                self._broker.cluster.logs.started(entry)
+            self._broker.cluster.replication.begin_epoch(entry)
+            return entry.log.end_offset
 
         return self._run(cut)
 
@@ -140,9 +142,9 @@ class ClusterMoves:
             if topic is None:
                 clean_all(cluster)
                 return
-            found = self._partition(topic, 0)
+            entry = self._partition(topic, 0)
             known = cluster.topics[topic]
-            if "compact" in known.settings.items("cleanup.policy") and not found.log.can_compact:
+            if "compact" in known.settings.items("cleanup.policy") and not entry.log.can_compact:
                 raise ValueError(f"{topic} is on disk, where it cannot be compacted: only in memory")
             clean_topic(cluster, known)
 
@@ -188,9 +190,9 @@ class ClusterMoves:
             cluster = self._broker.cluster
             if node not in cluster.nodes:
                 raise LookupError(f"expected a node that is up, got {node}")
-            gone = self._down[node] = cluster.nodes.pop(node)
+            removed = self._down[node] = cluster.nodes.pop(node)
             cluster.fetch_sessions[node].clear()
-            await self._broker.end_node(gone.id)
+            await self._broker.end_node(removed.id)
             cluster.replication.nodes_changed()
 
         return self._settle(stop, f"node {node} to be down")
@@ -231,25 +233,25 @@ class ClusterMoves:
         if _running_loop() is loop:
             return run()
 
-        async def inside() -> T:
+        async def in_loop() -> T:
             return run()
 
-        return asyncio.run_coroutine_threadsafe(inside(), loop).result(_TIMEOUT)
+        return asyncio.run_coroutine_threadsafe(in_loop(), loop).result(_TIMEOUT)
 
-    def _settle(self, make: Callable[[], Awaitable[None]], what: str) -> Settled[None]:
+    def _settle(self, make: Callable[[], Awaitable[None]], condition: str) -> Settled[None]:
         """Done when the call returns; to be awaited in the broker's own loop."""
 
-        async def inside() -> None:
+        async def run() -> None:
             try:
                 await make()
             finally:
                 self._broker.handled()
 
         loop = self._broker.loop
-        future: concurrent.futures.Future[None] = asyncio.run_coroutine_threadsafe(inside(), loop)
+        future: concurrent.futures.Future[None] = asyncio.run_coroutine_threadsafe(run(), loop)
         if _running_loop() is loop:
-            return self._waits.settle(future, _TIMEOUT, what)
-        return Settled(future, _TIMEOUT, what).block()
+            return self._waits.settle(future, _TIMEOUT, condition)
+        return Settled(future, _TIMEOUT, condition).block()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

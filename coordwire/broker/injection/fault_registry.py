@@ -1,6 +1,6 @@
 """`Faults`: the rules of a broker, and a handle for each, from any thread.
 
-    fault = broker.faults.add("Heartbeat", group="g", nth=3, error="REBALANCE_IN_PROGRESS")
+    fault = broker.faults.add(FaultRule("Heartbeat", group="g", nth=3, error="REBALANCE_IN_PROGRESS"))
     fault.wait()                         until it has fired; `await fault.wait()` in a coroutine
     assert fault.hits == 1
 
@@ -15,21 +15,13 @@ import asyncio
 import concurrent.futures
 import random
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
-from coordwire.broker.injection.fault_rule import FaultRule, Incoming
-from coordwire.broker.injection.fault_text import api_keys, error_of, parse_fault
-from coordwire.broker.injection.subjects import Level
+from coordwire.broker.injection.fault_rule import FaultRule, Incoming, parse_fault
 from coordwire.broker.injection.waits import Settled, Waits
-from coordwire.codec import Message
-from coordwire.enums import ErrorCode
 
-__all__ = ["AnyApi", "FaultHandle", "FaultNotReached", "Faults"]
-
-AnyApi = str | int | type[Message]
-"""An API by its name, its key, or the class of its requests or responses."""
+__all__ = ["FaultHandle", "FaultNotReached", "Faults"]
 
 _KEPT = 1_000
 _TIMEOUT = 10.0
@@ -52,7 +44,7 @@ class FaultHandle:
         self._faults = faults
         self._random = random.Random(rule.seed)
         self._waiting: list[tuple[int, concurrent.futures.Future[int]]] = []
-        self._held: list[Callable[[], None]] = []
+        self._holds: list[Callable[[], None]] = []
 
     @property
     def is_spent(self) -> bool:
@@ -62,7 +54,7 @@ class FaultHandle:
     @property
     def held(self) -> int:
         """How many requests wait for `release`."""
-        return len(self._held)
+        return len(self._holds)
 
     def wait(self, hits: int = 1, *, timeout: float = _TIMEOUT) -> Settled[int]:
         """Until it has fired so often: blocks, or is awaited in a coroutine. Raises `TimeoutError`."""
@@ -72,8 +64,8 @@ class FaultHandle:
                 reached.set_result(self.hits)
             else:
                 self._waiting.append((hits, reached))
-        what = f"{hits} hit{'s' * (hits != 1)} of the fault {self.rule}"
-        return self._faults.waits.settle(reached, timeout, what, self._so_far)
+        condition = f"{hits} hit{'s' * (hits != 1)} of the fault {self.rule}"
+        return self._faults.waits.settle(reached, timeout, condition, self._so_far)
 
     def _so_far(self) -> str:
         return f"it had {self.hits}, of {self.matches} requests that matched"
@@ -81,8 +73,8 @@ class FaultHandle:
     def release(self) -> None:
         """Let the requests go on that wait now."""
         with self._faults.lock:
-            held, self._held = self._held, []
-        for resume in held:
+            waiting, self._holds = self._holds, []
+        for resume in waiting:
             self._faults.run_soon(resume)
 
     def remove(self) -> None:
@@ -112,18 +104,18 @@ class FaultHandle:
         for hits, reached in self._waiting:
             if self.hits >= hits and reached.set_running_or_notify_cancel():
                 reached.set_result(self.hits)
-        self._waiting = [one for one in self._waiting if self.hits < one[0]]
+        self._waiting = [waiter for waiter in self._waiting if self.hits < waiter[0]]
         return True
 
     def hold(self, resume: Callable[[], None]) -> None:
         """A request waits."""
         with self._faults.lock:
-            self._held.append(resume)
+            self._holds.append(resume)
 
     def let_go(self, resume: Callable[[], None]) -> None:
-        """A request waits no more, since its client is gone."""
+        """A request waits no more, since its client has left."""
         with self._faults.lock, suppress(ValueError):
-            self._held.remove(resume)
+            self._holds.remove(resume)
 
     def __repr__(self) -> str:
         return f"<fault {self.rule}: {self._so_far()}>"
@@ -140,71 +132,9 @@ class Faults:
         self.active: list[FaultHandle] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def add(
-        self,
-        api: AnyApi | Iterable[AnyApi] = "*",
-        *,
-        node: int | None = None,
-        topic: str | None = None,
-        partition: int | None = None,
-        group: str | None = None,
-        member: str | None = None,
-        client: str | None = None,
-        transactional_id: str | None = None,
-        when: Callable[[Incoming], Any] | None = None,
-        nth: int = 1,
-        times: int | None = 1,
-        probability: float = 1.0,
-        seed: int = 0,
-        error: ErrorCode | int | str | None = None,
-        at: Level | None = None,
-        delay: float = 0.0,
-        hold: bool = False,
-        disconnect: bool = False,
-        lose: bool = False,
-        half: bool = False,
-        throttle: float = 0.0,
-        after: bool = False,
-        optional: bool = False,
-    ) -> FaultHandle:
-        """Add a rule; its parts are described with `FaultRule`. Raises `FaultyRule`."""
-        if isinstance(error, str):
-            error = error_of(error)
-        return self.add_rule(
-            FaultRule(
-                apis=_keys(api),
-                node=node,
-                topic=topic,
-                partition=partition,
-                group=group,
-                member=member,
-                client=client,
-                transactional_id=transactional_id,
-                when=when,
-                nth=nth,
-                times=times,
-                probability=probability,
-                seed=seed,
-                error=None if error is None else ErrorCode(error),
-                at=at,
-                delay=delay,
-                hold=hold,
-                disconnect=disconnect,
-                lose=lose,
-                half=half,
-                throttle=throttle,
-                after=after,
-                optional=optional,
-            )
-        )
-
-    def add_text(self, text: str) -> FaultHandle:
-        """Add a rule as text, as `coordwire serve --fault` takes it. Raises `FaultyRule`."""
-        return self.add_rule(parse_fault(text))
-
-    def add_rule(self, rule: FaultRule) -> FaultHandle:
-        """Add a rule."""
-        handle = FaultHandle(self, rule)
+    def add(self, rule: FaultRule | str) -> FaultHandle:
+        """Add a rule, which may be a text. Raises `FaultyRule`."""
+        handle = FaultHandle(self, parse_fault(rule) if isinstance(rule, str) else rule)
         with self.lock:
             self.all.append(handle)
             self.active = [*self.active, handle]
@@ -242,30 +172,17 @@ class Faults:
             with suppress(RuntimeError):  # it has been closed meanwhile
                 loop.call_soon_threadsafe(action)
 
-    def taken(self, request: Incoming) -> list[FaultHandle]:
+    def matching(self, request: Incoming) -> list[FaultHandle]:
         """The rules that take a request."""
         with self.lock:
-            found = [handle for handle in self.active if handle.take(request)]
-            if any(handle.is_spent for handle in found):
+            handles = [handle for handle in self.active if handle.take(request)]
+            if any(handle.is_spent for handle in handles):
                 self.active = [handle for handle in self.active if not handle.is_spent]
-            return found
+            return handles
 
     def removed(self, handle: FaultHandle) -> None:
         """A rule is to take no more requests; one that has not fired need not."""
         with self.lock:
-            self.active = [one for one in self.active if one is not handle]
+            self.active = [element for element in self.active if element is not handle]
             if not handle.hits:
-                self.all = [one for one in self.all if one is not handle]
-
-
-def _keys(api: AnyApi | Iterable[AnyApi]) -> frozenset[int]:
-    if isinstance(api, str):
-        return api_keys(api)
-    if isinstance(api, int):
-        return frozenset({int(api)})
-    if isinstance(api, type):
-        key = api.api_key
-        if key is None:
-            raise TypeError(f"expected a request or a response, got {api.__name__}")
-        return frozenset({key})
-    return frozenset(key for one in api for key in _keys(one))
+                self.all = [element for element in self.all if element is not handle]

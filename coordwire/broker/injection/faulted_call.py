@@ -26,6 +26,7 @@ from coordwire.broker.injection.refused_answers import (
 )
 from coordwire.broker.injection.subjects import CodePlace, Subject, code_places, pruned, subjects
 from coordwire.codec import Message
+from coordwire.codec.walk import fields_of
 from coordwire.enums import ErrorCode
 from coordwire.messages import FetchRequest
 from coordwire.versions import ApiKey
@@ -61,33 +62,35 @@ def faulted(
     faults: Faults, call: ApiCall, api_key: int, handler: Handler, link: FaultyLink
 ) -> Message | None:
     """As the handler, with the faults of the rules that take the request."""
-    incoming = Incoming(call.request, api_key, call.version, call.node, call.client_id, _about(call))
-    taken = faults.taken(incoming)
-    if not taken:
+    incoming = Incoming(
+        call.request, api_key, call.version, call.node, call.client_id, _request_subjects(call)
+    )
+    handles = faults.matching(incoming)
+    if not handles:
         return handler(call)
-    _FaultedCall(call, api_key, handler, taken, link).begin()
+    _FaultedCall(call, api_key, handler, handles, link).begin()
     return None
 
 
-def _about(call: ApiCall) -> tuple[Subject, ...]:
+def _request_subjects(call: ApiCall) -> tuple[Subject, ...]:
     request, version = call.request, call.version
-    found = subjects(request, type(request).response_class, version, _names(call))
+    request_subjects = subjects(request, type(request).response_class, version, _names(call))
     if isinstance(request, FetchRequest) and request.session_id and request.session_epoch > 0:
         session = call.cluster.fetch_sessions[call.node].find(request.session_id)
         if session is not None:
-            gone = {
-                (one.topic or _names(call)(one.topic_id), index)
-                for one in request.forgotten_topics_data
-                for index in one.partitions
+            forgotten = {
+                (topic_data.topic or _names(call)(topic_data.topic_id), index)
+                for topic_data in request.forgotten_topics_data
+                for index in topic_data.partitions
             }
-            known = [one for one in found if one.partition is not None]
+            known = [subject for subject in request_subjects if subject.partition is not None]
             for (name, topic_id, index), _ in session.partitions():
                 topic = name or _names(call)(topic_id)
-                one = Subject(topic=topic, topic_id=topic_id if topic_id.int else None, partition=index)
-                if (topic, index) not in gone and one not in known:
-                    known.append(one)
-            found = known or found
-    return tuple(found)
+                added = Subject(topic=topic, topic_id=topic_id if topic_id.int else None, partition=index)
+                if (topic, index) not in forgotten and added not in known:
+                    known.append(added)
+            request_subjects = known or request_subjects
+    return tuple(request_subjects)
 
 
 def _names(call: ApiCall) -> Callable[[Any], str | None]:
@@ -100,15 +103,15 @@ def _names(call: ApiCall) -> Callable[[Any], str | None]:
 
 class _FaultedCall:
     def __init__(
-        self, call: ApiCall, api_key: int, handler: Handler, taken: list[FaultHandle], link: FaultyLink
+        self, call: ApiCall, api_key: int, handler: Handler, handles: list[FaultHandle], link: FaultyLink
     ) -> None:
         self.call = call
         self.api_key = api_key
         self.handler = handler
         self.link = link
-        self.before = [one for one in taken if not one.rule.after]
-        self.after = [one for one in taken if one.rule.after]
-        self.rules = [one.rule for one in taken]
+        self.before = [handle for handle in handles if not handle.rule.after]
+        self.after = [handle for handle in handles if handle.rule.after]
+        self.rules = [handle.rule for handle in handles]
         self.reply = call.reply
         self.response_class: Any = type(call.request).response_class
         self.refused: list[tuple[CodePlace, Subject, ErrorCode]] = []
@@ -121,10 +124,10 @@ class _FaultedCall:
         self._wait(self.before, self._start)
 
     def _start(self) -> None:
-        if any(one.rule.disconnect for one in self.before):
+        if any(handle.rule.disconnect for handle in self.before):
             self.link.hang_up()
             return
-        response = self._refuse([one.rule for one in self.before if one.rule.error is not None])
+        response = self._refuse([handle.rule for handle in self.before if handle.rule.code is not None])
         if response is None:
             response = self.handler(self.call)
         if response is not None:
@@ -136,13 +139,12 @@ class _FaultedCall:
             refuse_element(response, version, place, subject, code)
         for place, rule in self.matching:
             self._overwrite(response, place, rule)
-        for one in self.after:
-            if one.rule.error is not None:
-                response = self._overwritten(response, one.rule)
+        for handle in self.after:
+            if handle.rule.code is not None:
+                response = self._overwritten(response, handle.rule)
         throttle = max(rule.throttle for rule in self.rules)
         if throttle and any(
-            field.name == "throttle_time_ms" and field.exists(version)
-            for field in type(response)._layout_.fields
+            field.name == "throttle_time_ms" and field.exists(version) for field in fields_of(response)
         ):
             response.throttle_time_ms = round(throttle * 1000)  # type: ignore[attr-defined]
         self.call.on_close = None
@@ -162,18 +164,18 @@ class _FaultedCall:
 
     def _wait(self, handles: list[FaultHandle], then: Callable[[], None]) -> None:
         """Go on when all that hold it let go, and the delays are over."""
-        holds = [one for one in handles if one.rule.hold]
-        delay = sum(one.rule.delay for one in handles)
+        holds = [handle for handle in handles if handle.rule.hold]
+        delay = sum(handle.rule.delay for handle in handles)
         if not holds and not delay:
             then()
             return
-        left = len(holds) + bool(delay)
+        remaining = len(holds) + bool(delay)
         ended = False
 
         def resume() -> None:
-            nonlocal left
-            left -= 1
-            if left or ended:
+            nonlocal remaining
+            remaining -= 1
+            if remaining or ended:
                 return
             self.call.on_close = None
             try:
@@ -188,68 +190,72 @@ class _FaultedCall:
             ended = True
             if timer is not None:
                 timer.cancel()
-            for one in holds:
-                one.let_go(resume)
+            for handle in holds:
+                handle.let_go(resume)
 
         timer = self.link.call_later(delay, resume) if delay else None
-        for one in holds:
-            one.hold(resume)
+        for handle in holds:
+            handle.hold(resume)
         self.call.on_close = end
 
     # --- errors ---
 
     def _place(self, rule: FaultRule) -> CodePlace | None:
         """Where a rule's error goes."""
-        assert rule.error is not None
+        assert rule.code is not None
         version = self.call.version
         places = code_places(self.response_class, version)
         condition = rule.condition
         if condition is None and rule.topic is not None and self.api_key not in _OF_TOPICS:
             condition = "partition"
-        level = level_of(self.api_key, (place.level for place in places), rule.error, condition)
+        level = level_of(self.api_key, (place.level for place in places), rule.code, condition)
         return place_of(self.response_class, version, level) if places else None
 
     def _refuse(self, rules: list[FaultRule]) -> Message | None:
         """Take out of the request what is refused; the answer, if that is all."""
         call, version = self.call, self.call.version
-        asked = subjects(call.request, self.response_class, version, _names(call))
+        targets = subjects(call.request, self.response_class, version, _names(call))
         for rule in rules:
-            assert rule.error is not None
+            assert rule.code is not None
             place = self._place(rule)
             if place is None or not place.path:
-                return refused_response(call.request, self.response_class, version, rule.error)
+                return refused_response(call.request, self.response_class, version, rule.code)
             if self.api_key == ApiKey.FETCH:
                 places = {
-                    (one.topic, one.partition): rule.error for one in _about(call) if rule.is_about(one)
+                    (element.topic, element.partition): rule.code
+                    for element in _request_subjects(call)
+                    if rule.is_about(element)
                 }
                 call.refused = {**places, **(call.refused or {})}
                 continue
             kinds = _needed(place)
-            gone = [one for one in asked if rule.is_about(one) and _names_all(one, kinds)]
+            refused = [
+                subject for subject in targets if rule.is_about(subject) and _names_all(subject, kinds)
+            ]
             if not kinds and hasattr(call.request, "validate_only"):
                 call.request.validate_only = True  # its elements are named by nothing that is known here
-            if not gone or (self.api_key == ApiKey.METADATA and not version):  # it asks for all there are
+            if not refused or (self.api_key == ApiKey.METADATA and not version):  # it asks for all there are
                 self.matching.append((place, rule))
                 continue
-            self.refused.extend((place, one, rule.error) for one in gone)
-            left = pruned(call.request, self.response_class, version, _names(call), gone.__contains__)
-            asked = [one for one in asked if one not in gone]
-            if left is None and self.api_key == ApiKey.METADATA:
+            self.refused.extend((place, element, rule.code) for element in refused)
+            remaining = pruned(call.request, self.response_class, version, _names(call), refused.__contains__)
+            targets = [subject for subject in targets if subject not in refused]
+            if remaining is None and self.api_key == ApiKey.METADATA:
                 call.request.topics = []
-            elif left is None:
+            elif remaining is None:
                 empty: Message = self.response_class()
                 return empty
             else:
-                call.request = left
+                call.request = remaining
         return None
 
     def _overwrite(self, response: Message, place: CodePlace, rule: FaultRule) -> None:
         """Let what a rule is about have its error in an answer."""
-        assert rule.error is not None
-        name_of, asked = _names(self.call), self.call.request
-        group = getattr(asked, "group_id", None)
+        assert rule.code is not None
+        name_of, request = _names(self.call), self.call.request
+        group = getattr(request, "group_id", None)
 
-        def wanted(subject: Subject) -> bool:
+        def matches(subject: Subject) -> bool:
             if subject.topic_id is not None and not subject.topic:
                 subject = subject.with_(topic=name_of(subject.topic_id))
             if subject.group is None:
@@ -257,13 +263,13 @@ class _FaultedCall:
             subject = subject.with_(topic=subject.resource, transactional_id=subject.key)
             return _without(rule, place).is_about(subject)
 
-        refuse_matching(response, self.call.version, place, rule.error, wanted)
+        refuse_matching(response, self.call.version, place, rule.code, matches)
 
     def _overwritten(self, response: Message, rule: FaultRule) -> Message:
-        assert rule.error is not None
+        assert rule.code is not None
         place = self._place(rule)
         if place is None or not place.path:
-            return refused_response(self.call.request, self.response_class, self.call.version, rule.error)
+            return refused_response(self.call.request, self.response_class, self.call.version, rule.code)
         self._overwrite(response, place, rule)
         return response
 

@@ -20,6 +20,7 @@ from coordwire.broker.injection.subjects import (
     identifying,
 )
 from coordwire.codec import Message, Struct
+from coordwire.codec.walk import fields_of
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     FindCoordinatorResponse,
@@ -139,25 +140,25 @@ def refuse_element(
     """Let the element of a response that is about a subject have an error; it is made if it is not there."""
     value: Any = response
     for field in place.path:
-        inside: list[Any] = getattr(value, field.name) or []
-        setattr(value, field.name, inside)
+        elements: list[Any] = getattr(value, field.name) or []
+        setattr(value, field.name, elements)
         assert field.struct is not None
-        for element in inside:
+        for element in elements:
             if _is_about(element, version, subject):
                 break
         else:
             element = _fresh(field.struct, version, subject)
-            inside.append(element)
+            elements.append(element)
         value = element
     _refuse(value, version, place, code)
 
 
-def refuse_matching(response: Message, version: int, place: CodePlace, code: ErrorCode, wanted: Any) -> None:
-    """Let the elements of a response have an error whose subject is `wanted`."""
+def refuse_matching(response: Message, version: int, place: CodePlace, code: ErrorCode, matches: Any) -> None:
+    """Give an error to the elements of a response whose subject `matches`."""
 
     def walk(value: Any, path: tuple[Any, ...], outer: Subject) -> None:
         if not path:
-            if wanted(outer):
+            if matches(outer):
                 _refuse(value, version, place, code)
             return
         for element in getattr(value, path[0].name) or ():
@@ -173,20 +174,20 @@ def _is_about(element: Struct, version: int, subject: Subject) -> bool:
     if own.topic_id is not None and own.topic_id == subject.topic_id and own.topic_id.int:
         own = own.with_(topic=subject.topic)
     return all(
-        one is None or other is None or one == other
+        entry is None or other is None or entry == other
         for kind, _ in identifying(cls, version)
-        for one, other in ((getattr(own, kind), getattr(subject, kind)),)
+        for entry, other in ((getattr(own, kind), getattr(subject, kind)),)
     )
 
 
 def _fresh(cls: Any, version: int, subject: Subject) -> Struct:
     """An element about a subject."""
-    made: Struct = cls(**_BESIDE.get(cls, {}))
+    element: Struct = cls(**_BESIDE.get(cls, {}))
     for kind, name in identifying(cls, version):
         value = getattr(subject, kind)
         if value is not None:
-            setattr(made, name, value)
-    return made
+            setattr(element, name, value)
+    return element
 
 
 def _refuse(value: Any, version: int, place: CodePlace, code: ErrorCode) -> None:
@@ -194,13 +195,13 @@ def _refuse(value: Any, version: int, place: CodePlace, code: ErrorCode) -> None
     cls = type(value)
     if place.path:
         fresh = _fresh(cls, version, element_of(value, version))
-        for field in cls._layout_.fields:
+        for field in fields_of(cls):
             setattr(value, field.name, getattr(fresh, field.name))
     _put(value, place, version, code)
 
 
 def _put(value: Any, place: CodePlace, version: int, code: ErrorCode) -> None:
     setattr(value, place.field.name, int(code))
-    for field in type(value)._layout_.fields:
+    for field in fields_of(value):
         if field.name == "error_message" and field.exists(version):
             value.error_message = f"{code.name}, by a fault"

@@ -9,12 +9,14 @@ that a session drops) is not a subject, since the response has no place for it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.walk import fields_of
 from coordwire.enums import ConfigResourceType, CoordinatorType
 from coordwire.versions import ApiKey
 
@@ -104,7 +106,7 @@ def _own(cls: Any, version: int) -> tuple[tuple[str, Field], ...]:
     """The fields of a class, but not arrays, that identify something."""
     return tuple(
         (kind, field)
-        for field in cls._layout_.fields
+        for field in fields_of(cls)
         if field.exists(version) and not field.array and (kind := _kind(field)) is not None
     )
 
@@ -116,8 +118,8 @@ def code_places(response: Any, version: int) -> tuple[CodePlace, ...]:
     def walk(cls: Any, path: tuple[Field, ...], kinds: frozenset[str]) -> Iterator[CodePlace]:
         own = {kind for kind, _ in _own(cls, version)} if path else set()
         kinds |= own
-        inside = []
-        for field in cls._layout_.fields:
+        inner_subjects = []
+        for field in fields_of(cls):
             if not field.exists(version):
                 continue
             if field.entity == "error_code" and not field.array and field.name != _NOT_A_REFUSAL:
@@ -126,8 +128,8 @@ def code_places(response: Any, version: int) -> tuple[CodePlace, ...]:
                 )
                 yield CodePlace(level, path, field, kinds)
             elif field.struct is not None and field.array:
-                inside.append(field)
-        for field in inside:
+                inner_subjects.append(field)
+        for field in inner_subjects:
             yield from walk(field.struct, (*path, field), kinds)
 
     return tuple(walk(response, (), frozenset()))
@@ -137,24 +139,25 @@ def code_places(response: Any, version: int) -> tuple[CodePlace, ...]:
 def _answered(request: Any, response: Any, version: int) -> dict[Field, bool]:
     """The arrays of a request, at any depth, whose elements the response answers one by one."""
     kinds = frozenset[str]().union(*(place.kinds for place in code_places(response, version)))
-    found: dict[Field, bool] = {}
+    answers: dict[Field, bool] = {}
 
     def walk(cls: Any) -> None:
-        for field in cls._layout_.fields:
+        for field in fields_of(cls):
             if not field.exists(version) or not field.array or field.name == _FORGOTTEN:
                 continue
             if field.struct is None:
                 kind = _kind(field)
                 own = {kind} if kind is not None else set()
             else:
-                own = {kind for kind, _ in _own(field.struct, version)}
+                struct: Any = field.struct
+                own = {kind for kind, _ in _own(struct, version)}
             if own & kinds and own <= kinds | _BESIDE:
-                found[field] = True
+                answers[field] = True
                 if field.struct is not None:
                     walk(field.struct)
 
     walk(request)
-    return found
+    return answers
 
 
 def subjects(
@@ -167,7 +170,7 @@ def subjects(
     cls: Any = type(request)
     answered = _answered(cls, response, version)
     first = Subject(all_of=_unasked(cls, response, version))
-    return [_named(one, request, name_of) for one in _walk(request, version, answered, first)]
+    return [_named(element, request, name_of) for element in _walk(request, version, answered, first)]
 
 
 _EMPTY_IS_ALL = ((ApiKey.METADATA, 0), (ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0))
@@ -175,14 +178,14 @@ _EMPTY_IS_ALL = ((ApiKey.METADATA, 0), (ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0))
 
 def _walk(value: Any, version: int, answered: dict[Field, bool], outer: Subject) -> Iterator[Subject]:
     outer = element_of(value, version, outer)
-    children = [field for field in type(value)._layout_.fields if field in answered]
+    children = [field for field in fields_of(value) if field in answered]
     empty = True
-    everything: set[str] = set()
+    kinds: set[str] = set()
     for field in children:
         if getattr(value, field.name) is None or (
             isinstance(value, Message) and (value.api_key, version) in _EMPTY_IS_ALL
         ):
-            everything |= _inside(field, version)
+            kinds |= _inner_kinds(field, version)
         for element in getattr(value, field.name) or ():
             empty = False
             if field.struct is None:
@@ -192,30 +195,30 @@ def _walk(value: Any, version: int, answered: dict[Field, bool], outer: Subject)
             else:
                 yield from _walk(element, version, answered, outer)
     if empty:
-        yield outer.with_(all_of=outer.all_of | everything) if everything else outer
+        yield outer.with_(all_of=outer.all_of | kinds) if kinds else outer
 
 
 @cache
 def _unasked(request: Any, response: Any, version: int) -> frozenset[str]:
     """What a response gives in each element, and a request cannot name."""
-    said = frozenset[str]().union(*(place.kinds for place in code_places(response, version)))
-    asked = {kind for kind, _ in _own(request, version)}
+    answer_kinds = frozenset[str]().union(*(place.kinds for place in code_places(response, version)))
+    request_kinds = {kind for kind, _ in _own(request, version)}
     for field in _answered(request, response, version):
-        asked |= _inside(field, version)
-    return (said - asked) & {"topic", "partition"}
+        request_kinds |= _inner_kinds(field, version)
+    return (answer_kinds - request_kinds) & {"topic", "partition"}
 
 
-def _inside(field: Field, version: int) -> set[str]:
+def _inner_kinds(field: Field, version: int) -> set[str]:
     """What the elements of an array are identified by, and those of the arrays in them."""
     kind = _kind(field)
-    found = set() if kind is None else {kind}
+    kinds = set() if kind is None else {kind}
     if field.struct is not None:
         cls: Any = field.struct
-        found |= {own for own, _ in _own(cls, version)}
-        for inner in cls._layout_.fields:
+        kinds |= {own for own, _ in _own(cls, version)}
+        for inner in fields_of(cls):
             if inner.exists(version) and inner.array:
-                found |= _inside(inner, version)
-    return found
+                kinds |= _inner_kinds(inner, version)
+    return kinds
 
 
 @cache
@@ -251,37 +254,36 @@ def pruned(
     response: Any,
     version: int,
     name_of: Callable[[Any], str | None],
-    gone: Callable[[Subject], bool],
+    is_refused: Callable[[Subject], bool],
 ) -> Message | None:
-    """The request without the elements that are `gone`; None if nothing is left that it is about."""
+    """The request without the elements for which `is_refused` holds; None if none is left."""
     cls: Any = type(request)
     answered = _answered(cls, response, version)
 
     def keep(value: Any, outer: Subject) -> Any:
         outer = element_of(value, version, outer)
         changes: dict[str, list[Any]] = {}
-        had = left = False
-        for field in type(value)._layout_.fields:
+        had = has_remainder = False
+        for field in fields_of(value):
             elements: Iterable[Any] = getattr(value, field.name) or () if field in answered else ()
-            kept: list[Any] = []
+            remainder: list[Any] = []
             for element in elements:
                 had = True
                 if field.struct is None:
                     kind = _kind(field)
                     assert kind is not None
-                    if not gone(_named(outer.with_(**{kind: element}), request, name_of)):
-                        kept.append(element)
+                    if not is_refused(_named(outer.with_(**{kind: element}), request, name_of)):
+                        remainder.append(element)
                 elif (part := keep(element, outer)) is not None:
-                    kept.append(part)
+                    remainder.append(part)
             if elements:
-                changes[field.name] = kept
-                left = left or bool(kept)
+                changes[field.name] = remainder
+                has_remainder = has_remainder or bool(remainder)
         if not had:
-            return None if gone(_named(outer, request, name_of)) else value
-        if not left:
+            return None if is_refused(_named(outer, request, name_of)) else value
+        if not has_remainder:
             return None
-        fields = {field.name: getattr(value, field.name) for field in type(value)._layout_.fields}
-        return type(value)(**fields | changes)
+        return dataclasses.replace(value, **changes)
 
-    kept: Message | None = keep(request, Subject())
-    return kept
+    remainder: Message | None = keep(request, Subject())
+    return remainder

@@ -37,19 +37,19 @@ class Settled(Generic[T]):
         self,
         future: concurrent.futures.Future[T],
         timeout: float,
-        what: str,
+        condition: str,
         instead: Callable[[], str] | None = None,
     ) -> None:
         self._future = future
         self._timeout = timeout
-        self._what = what
+        self._condition = condition
         self._instead = instead
         self.awaited = False
 
     @property
     def value(self) -> T:
         if not self._future.done():
-            raise RuntimeError(f"expected {self._what} to be awaited first: there is an event loop")
+            raise RuntimeError(f"expected {self._condition} to be awaited first: there is an event loop")
         return self._future.result()
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -66,8 +66,8 @@ class Settled(Generic[T]):
     def block(self) -> Self:
         """Wait in this thread."""
         self.awaited = True
-        done, _ = concurrent.futures.wait((self._future,), self._timeout)
-        if not done:
+        complete, _ = concurrent.futures.wait((self._future,), self._timeout)
+        if not complete:
             self._give_up()
         self._future.result()
         return self
@@ -75,34 +75,34 @@ class Settled(Generic[T]):
     def _give_up(self) -> None:
         self._future.cancel()
         instead = f"; {self._instead()}" if self._instead is not None else ""
-        raise TimeoutError(f"waited {self._timeout:g} s for {self._what}{instead}") from None
+        raise TimeoutError(f"waited {self._timeout:g} s for {self._condition}{instead}") from None
 
     def __repr__(self) -> str:
         state = repr(self._future.result()) if self._future.done() else "not there yet"
-        return f"<{self._what}: {state}>"
+        return f"<{self._condition}: {state}>"
 
 
 class Waits:
     """What is waited for with one broker."""
 
     def __init__(self) -> None:
-        self._made: list[Settled[Any]] = []
+        self._results: list[Settled[Any]] = []
 
     def settle(
         self,
         future: concurrent.futures.Future[T],
         timeout: float,
-        what: str,
+        condition: str,
         instead: Callable[[], str] | None = None,
     ) -> Settled[T]:
         """A result: there already in a thread without a running event loop, else to be awaited."""
-        made = Settled(future, timeout, what, instead)
+        result = Settled(future, timeout, condition, instead)
         if not _has_running_loop():
-            return made.block()
-        self._made = [one for one in self._made if not one.awaited]
-        self._made.append(made)
-        return made
+            return result.block()
+        self._results = [result for result in self._results if not result.awaited]
+        self._results.append(result)
+        return result
 
     def unawaited(self) -> list[str]:
         """What coroutines were given and have not awaited."""
-        return [repr(one) for one in self._made if not one.awaited]
+        return [repr(result) for result in self._results if not result.awaited]

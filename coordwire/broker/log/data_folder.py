@@ -129,13 +129,13 @@ class DataFolder:
 
     def partitions(self) -> list[tuple[str, int, Path]]:
         """The partitions that have a folder here."""
-        found = []
+        folders = []
         for name in sorted(os.listdir(self.path)):
             place = topic_partition(name)
             folder = self.path / name
             if place and name == f"{place[0]}-{place[1]}" and folder.is_dir() and not folder.is_symlink():
-                found.append((*place, folder))
-        return found
+                folders.append((*place, folder))
+        return folders
 
     def write_starts(self, starts: Mapping[tuple[str, int], int]) -> None:
         """Keep where logs begin. Raises `OSError`."""
@@ -181,7 +181,7 @@ def _properties(path: Path) -> dict[str, str] | None:
         text = (path / META).read_text("utf-8", "replace")
     except FileNotFoundError:
         return None
-    return {found[1]: found[2] for line in text.splitlines() if (found := _PROPERTY.fullmatch(line))}
+    return {match[1]: match[2] for line in text.splitlines() if (match := _PROPERTY.fullmatch(line))}
 
 
 def _read_offsets(path: Path) -> dict[tuple[str, int], int]:
@@ -190,8 +190,8 @@ def _read_offsets(path: Path) -> dict[tuple[str, int], int]:
         lines = path.read_text("utf-8", "replace").splitlines()[2:]
     except FileNotFoundError:
         return {}
-    found = (_LINE.fullmatch(line) for line in lines)
-    return {(one[1], int(one[2])): int(one[3]) for one in found if one}
+    matches = (_LINE.fullmatch(line) for line in lines)
+    return {(subject[1], int(subject[2])): int(subject[3]) for subject in matches if subject}
 
 
 def _is_file(path: Path) -> bool:
@@ -207,10 +207,10 @@ def remove_partition(folder: Path) -> None:
     Only regular files with names that Kafka gives are removed; with anything else in it the folder stays,
     under its new name. Raises `OSError` if it cannot be renamed.
     """
-    gone = folder.with_name(f"{folder.name}.{uuid4().hex}-delete")
-    os.rename(folder, gone)
+    renamed = folder.with_name(f"{folder.name}.{uuid4().hex}-delete")
+    os.rename(folder, renamed)
     with suppress(OSError):
-        for name in os.listdir(gone):
-            if _is_brokers(name) and _is_file(gone / name):
-                (gone / name).unlink()
-        gone.rmdir()
+        for name in os.listdir(renamed):
+            if _is_brokers(name) and _is_file(renamed / name):
+                (renamed / name).unlink()
+        renamed.rmdir()

@@ -111,10 +111,10 @@ class DiskStorage:
         segment.unindexed += size
 
     def _write_all(self, segment: OpenSegment, data: bytes) -> None:
-        done = 0
+        size = 0
         try:
-            while done < len(data):
-                done += os.pwrite(segment.descriptor, data[done:] if done else data, segment.size + done)
+            while size < len(data):
+                size += os.pwrite(segment.descriptor, data[size:] if size else data, segment.size + size)
         except OSError:
             with suppress(OSError):
                 os.ftruncate(segment.descriptor, segment.size)
@@ -145,15 +145,15 @@ class DiskStorage:
         path = self.folder / log_name(base)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o666)
-        made = [path]
+        paths = [path]
         try:
             for kind in ("index", "timeindex"):
                 index = path.with_suffix(f".{kind}")
                 os.close(os.open(index, flags, 0o666))
-                made.append(index)
-        except OSError:  # the next try begins anew
+                paths.append(index)
+        except OSError:  # the next try begins again
             os.close(descriptor)
-            for file in made:
+            for file in paths:
                 with suppress(OSError):
                     file.unlink()
             raise
@@ -194,12 +194,12 @@ class DiskStorage:
     def drop_first(self, count: int, start_offset: int) -> None:
         self._hidden += count
         while len(self._segments) > 1 and self._segments[1].base_offset <= start_offset:
-            gone = self._segments.pop(0)
-            dropped = len(gone.positions)
+            removed = self._segments.pop(0)
+            dropped = len(removed.positions)
             self._hidden -= dropped
             self._count -= dropped
             self._firsts = [number - dropped for number in self._firsts[1:]]
-            self._remove(gone)
+            self._remove(removed)
 
     def _remove(self, segment: OpenSegment) -> None:
         """Close a segment and remove its files, the log last: without it the others have no meaning."""
@@ -209,31 +209,31 @@ class DiskStorage:
                 (self.folder / log_name(segment.base_offset, kind)).unlink(missing_ok=True)
 
     def drop_last(self, count: int, end_offset: int) -> None:
-        left = self._count - count
-        while len(self._segments) > 1 and self._firsts[-1] >= left:
+        remaining = self._count - count
+        while len(self._segments) > 1 and self._firsts[-1] >= remaining:
             self._remove(self._segments.pop())
             self._firsts.pop()
         segment = self._segments[-1]
         sizes = [*segment.positions, segment.size]
-        kept = left - self._firsts[-1]
-        os.ftruncate(segment.descriptor, sizes[kept])
-        self._count = left
+        segment_count = remaining - self._firsts[-1]
+        os.ftruncate(segment.descriptor, sizes[segment_count])
+        self._count = remaining
         for path in list(self.folder.iterdir()):
             name = file_name(path.name)
             if name is not None and name.kind == "snapshot" and (name.offset or 0) > end_offset:
                 with suppress(OSError):
                     path.unlink()
-        self._index_anew(segment, sizes[: kept + 1], end_offset)
+        self._rebuild_index(segment, sizes[: segment_count + 1], end_offset)
 
-    def _index_anew(self, segment: OpenSegment, edges: list[int], end_offset: int) -> None:
+    def _rebuild_index(self, segment: OpenSegment, edges: list[int], end_offset: int) -> None:
         """Write the indexes of a segment that has lost batches at its end; edges: of those that are left."""
         path = self.folder / log_name(segment.base_offset, "txnindex")
         aborted = TransactionIndex(path.read_bytes(), segment.base_offset) if path.exists() else ()
-        left = [one for one in aborted if one.last_offset < end_offset]
+        remaining = [transaction for transaction in aborted if transaction.last_offset < end_offset]
         for kind in ("index", "timeindex"):
             write_file(self.folder, log_name(segment.base_offset, kind), b"")
         if aborted:
-            write_file(self.folder, path.name, TransactionIndex.pack(left))
+            write_file(self.folder, path.name, TransactionIndex.pack(remaining))
         segment.size = segment.unindexed = 0
         segment.latest, segment.latest_offset, segment.stamped = -1, segment.base_offset, -1
         segment.positions.clear()

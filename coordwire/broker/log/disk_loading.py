@@ -1,7 +1,7 @@
 """A log from the files of its folder: what a broker does at its start.
 
 Strategy: all batches are walked and their checksums compared, as in Kafka's recovery after an end without
-order; so the tables in memory come from the log alone. The indexes of the last segment are written anew, as
+order; so the tables in memory come from the log alone. The indexes of the last segment are written again, as
 Kafka's own recovery would; those of the others stay. What a process that was killed left unfinished at the
 very end, and no producer has an answer for, is cut off. Rules: a log with damage before sound batches is not
 touched: `DataFolderError` says where, and `coordwire segment recover` makes a clean copy. Nothing is
@@ -210,11 +210,11 @@ class _Loading:
 
     def _judge_rest(self, path: Path, data: memoryview, at: int, reason: str, is_last: bool) -> None:
         """Whether what follows the sound batches may be cut off. Raises `DataFolderError`."""
-        sound = next(batches(data[at:], on_error="skip", check_records=False), None)
-        if not is_last or sound is not None:
-            where = f", with a sound batch at byte {at + sound.position}" if sound is not None else ""
+        following = next(batches(data[at:], on_error="skip", check_records=False), None)
+        if not is_last or following is not None:
+            hint = f", with a sound batch at byte {at + following.position}" if following is not None else ""
             raise DataFolderError(
-                f"{path} is damaged at byte {at} ({reason}){where}; `coordwire segment recover` saves what is"
+                f"{path} is damaged at byte {at} ({reason}){hint}; `coordwire segment recover` saves what is"
                 " whole into another folder"
             )
 
@@ -225,7 +225,7 @@ class _Loading:
         times: list[TimestampOffset],
         aborted: list[AbortedTransaction],
     ) -> None:
-        """Write those of the last segment anew."""
+        """Write those of the last segment again."""
         from coordwire.segments import TransactionIndex
 
         base = opened.base_offset

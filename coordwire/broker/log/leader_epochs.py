@@ -42,12 +42,12 @@ class LeaderEpochs:
 
     def at(self, offset: int) -> int:
         """The epoch that wrote an offset; -1 if that is not known."""
-        found = -1
+        epoch_before = -1
         for entry in self._entries:
             if entry.start_offset > offset:
                 break
-            found = entry.epoch
-        return found
+            epoch_before = entry.epoch
+        return epoch_before
 
     def end_of(self, epoch: int, end_offset: int) -> tuple[int, int]:
         """The largest epoch up to the one that is asked for, and where it ends; (-1, -1) if there is none.
@@ -58,15 +58,15 @@ class LeaderEpochs:
             return -1, -1
         if epoch == self.latest:
             return epoch, end_offset
-        found, end = -1, -1
+        last_epoch, end = -1, -1
         for entry in self._entries:
             if entry.epoch > epoch:
-                if found < 0:  # older than all: it wrote nothing that is known, up to where these begin
+                if last_epoch < 0:  # older than all: it wrote nothing that is known, up to where these begin
                     return epoch, entry.start_offset
-                return found, entry.start_offset
-            found = entry.epoch
+                return last_epoch, entry.start_offset
+            last_epoch = entry.epoch
             end = end_offset
-        return (-1, -1) if epoch > self.latest else (found, end)
+        return (-1, -1) if epoch > self.latest else (last_epoch, end)
 
     def truncate_start(self, offset: int) -> None:
         """The log begins here now: of older epochs only the one that reaches it is kept."""

@@ -40,15 +40,15 @@ class _Transactions:
     def end(self, batch: RecordBatch) -> bool:
         """A marker is reached; whether its transaction has other records."""
         self.aborted.discard(batch.producer_id)
-        kept = batch.producer_id in self.open
+        stays = batch.producer_id in self.open
         self.open.discard(batch.producer_id)
-        return kept
+        return stays
 
 
 def _scan(
     batches: Iterable[RecordBatch], aborted: Sequence[AbortedTransaction]
 ) -> Iterator[tuple[RecordBatch, _Transactions]]:
-    state = _Transactions(sorted(aborted, key=lambda one: one.first_offset, reverse=True))
+    state = _Transactions(sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True))
     for batch in batches:
         state.reach(batch)
         yield batch, state
@@ -73,31 +73,35 @@ def compacted(
                 unread = min(unread, number)
             else:
                 last |= {bytes(record.key): record.offset for record in records if record.key is not None}
-    left: list[bytes | None] = []
+    remaining: list[bytes | None] = []
     for number, (batch, state) in enumerate(_scan(batches, aborted)):
         over = batch.delete_horizon_ms is not None and batch.delete_horizon_ms <= now
         if batch.is_control:
             goes = not state.end(batch)
-            left.append(None if goes and over else _written(batch, list(batch), goes, now + tombstones_ms))
+            remaining.append(
+                None if goes and over else _written(batch, list(batch), goes, now + tombstones_ms)
+            )
             continue
         records = [] if state.drops(batch) else _records(batch)
         if records is None:
-            left.append(bytes(batch.raw))
+            remaining.append(bytes(batch.raw))
             if batch.transactional:
                 state.open.add(batch.producer_id)
             continue
-        kept = [one for one in records if _stays(one, last, over and number < unread)]
-        if not kept:
-            left.append(None)
+        remaining_records = [
+            element for element in records if _stays(element, last, over and number < unread)
+        ]
+        if not remaining_records:
+            remaining.append(None)
             continue
         if batch.transactional:
             state.open.add(batch.producer_id)
-        removed = any(one.value is None for one in kept)
-        if len(kept) == len(records) and not removed:
-            left.append(bytes(batch.raw))
+        removed = any(element.value is None for element in remaining_records)
+        if len(remaining_records) == len(records) and not removed:
+            remaining.append(bytes(batch.raw))
         else:
-            left.append(_written(batch, kept, removed, now + tombstones_ms))
-    return left
+            remaining.append(_written(batch, remaining_records, removed, now + tombstones_ms))
+    return remaining
 
 
 def _records(batch: RecordBatch) -> list[Record] | None:

@@ -108,22 +108,22 @@ class PartitionLog:
         self.epochs.assign(self.epoch, self.end_offset)
         self.listeners: dict[object, Callable[[int], None]] = {}
         self.watch: LogWatch | None = None
-        self._held: int | None = None
+        self._hold_offset: int | None = None
 
     # --- how far it goes ---
 
     @property
     def high_watermark(self) -> int:
         """The offset after the last committed record."""
-        return self.end_offset if self._held is None else min(self._held, self.end_offset)
+        return self.end_offset if self._hold_offset is None else min(self._hold_offset, self.end_offset)
 
-    def hold(self, held: bool) -> None:
+    def hold(self, is_held: bool) -> None:
         """Whether the high watermark stays where it is, as too few replicas are in sync."""
-        if not held and self._held is not None:
-            self._held = None
+        if not is_held and self._hold_offset is not None:
+            self._hold_offset = None
             self._changed(0)
-        elif held and self._held is None:
-            self._held = self.end_offset
+        elif is_held and self._hold_offset is None:
+            self._hold_offset = self.end_offset
 
     @property
     def last_stable_offset(self) -> int:
@@ -141,10 +141,10 @@ class PartitionLog:
     def append(self, batch: RecordBatch, rules: AppendRules, now: int) -> Appended:
         """Add a producer's batch, or find that it is there. Raises `RefusedRecords`."""
         valid = validated(batch, rules, now)
-        kept = self.producers.check(batch)
-        if kept is not None:
-            last = kept.base_offset + (kept.last_sequence - kept.first_sequence & 0x7FFFFFFF)
-            return Appended(kept.base_offset, last, kept.timestamp, duplicate=True)
+        duplicate = self.producers.check(batch)
+        if duplicate is not None:
+            last = duplicate.base_offset + (duplicate.last_sequence - duplicate.first_sequence & 0x7FFFFFFF)
+            return Appended(duplicate.base_offset, last, duplicate.timestamp, duplicate=True)
         base = self.end_offset
         data = stamped(valid.data, base, self.epoch, valid.max_timestamp, rules.append_time)
         self._add(data)
@@ -261,15 +261,15 @@ class PartitionLog:
 
     def _aborted_within(self, offset: int, upper: int) -> list[AbortedTransaction]:
         """The aborted transactions that have records between two offsets."""
-        first = bisect_left(self._aborted, offset, key=lambda one: one.last_offset)
-        found = []
+        first = bisect_left(self._aborted, offset, key=lambda transaction: transaction.last_offset)
+        transactions = []
         for number in range(first, len(self._aborted)):
-            one = self._aborted[number]
-            if one.first_offset < upper:
-                found.append(one)
-            if one.last_stable_offset >= upper:
+            transaction = self._aborted[number]
+            if transaction.first_offset < upper:
+                transactions.append(transaction)
+            if transaction.last_stable_offset >= upper:
                 break  # those that follow begin after that
-        return found
+        return transactions
 
     def batches(self) -> Iterator[RecordBatch]:
         """All batches, one by one."""
@@ -289,11 +289,11 @@ class PartitionLog:
             if place.max_timestamp < timestamp:
                 continue
             try:
-                found = self._time_within(later, timestamp)
+                position = self._time_within(later, timestamp)
             except CoordwireError as error:  # what is on disk has changed
                 raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
-            if found is not None:
-                return found if found.offset < limit else None
+            if position is not None:
+                return position if position.offset < limit else None
         return None
 
     def _time_within(self, number: int, timestamp: int) -> FoundTime | None:
@@ -331,19 +331,19 @@ class PartitionLog:
 
         Raises `RefusedRecords` for an offset after the high watermark.
         """
-        wanted = self.high_watermark if offset == -1 else offset
-        if not 0 <= wanted <= self.high_watermark:
+        start = self.high_watermark if offset == -1 else offset
+        if not 0 <= start <= self.high_watermark:
             raise RefusedRecords(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"offset {offset} is not within [0, {self.high_watermark}]",
             )
-        if wanted > self.start_offset:
-            self.start_offset = wanted
-            count = self._table.reaching(wanted)
+        if start > self.start_offset:
+            self.start_offset = start
+            count = self._table.reaching(start)
             self._table.drop_first(count)
-            self._storage.drop_first(count, wanted)
-            self.epochs.truncate_start(wanted)
-            self._aborted = [one for one in self._aborted if one.last_offset >= wanted]
+            self._storage.drop_first(count, start)
+            self.epochs.truncate_start(start)
+            self._aborted = [transaction for transaction in self._aborted if transaction.last_offset >= start]
             try:
                 self._storage.epochs_changed(self.epochs.encoded())
             except OSError as error:
@@ -383,22 +383,28 @@ class PartitionLog:
         if end <= 0:
             return
         try:
-            old = [one for number in range(end) for one in batches(self._storage.read(number, number + 1))]
+            old = [
+                element
+                for number in range(end)
+                for element in batches(self._storage.read(number, number + 1))
+            ]
             aborted = self._aborted_within(0, old[-1].last_offset + 1)
-            left = compacted(old, aborted, now=now, tombstones_ms=tombstones_ms)
+            remaining = compacted(old, aborted, now=now, tombstones_ms=tombstones_ms)
         except CoordwireError as error:  # damaged since they were checked
             raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
-        self._storage.rewrite(0, left)
+        self._storage.rewrite(0, remaining)
         table = BatchTable()
-        for number, data in enumerate(left):
+        for number, data in enumerate(remaining):
             if data is not None:
                 batch = RecordBatch(memoryview(data))
                 place = self._table[number]
                 table.add(replace(place, size=len(data), max_timestamp=batch.max_timestamp))
         for number in range(end, len(self._table)):
             table.add(self._table[number])
-        gone = {batch.last_offset for batch, data in zip(old, left, strict=True) if data is None}
-        self._aborted = [one for one in self._aborted if one.last_offset not in gone]
+        removed = {batch.last_offset for batch, data in zip(old, remaining, strict=True) if data is None}
+        self._aborted = [
+            transaction for transaction in self._aborted if transaction.last_offset not in removed
+        ]
         self._table = table
         self._changed(0)
 
@@ -417,7 +423,7 @@ class PartitionLog:
         self.end_offset = end
         self.start_offset = min(self.start_offset, end)
         self.epochs.truncate_end(end)
-        self._aborted = [one for one in self._aborted if one.last_offset < end]
+        self._aborted = [transaction for transaction in self._aborted if transaction.last_offset < end]
         self.producers = ProducerStates()
         for batch in self.batches():
             self.producers.add(batch)
@@ -432,6 +438,6 @@ class PartitionLog:
         self._storage.let_go()
 
     def delete(self) -> None:
-        """The partition is gone."""
+        """The partition was deleted."""
         self._storage.delete()
         self._changed(0)

@@ -75,33 +75,34 @@ class ProducerStates:
         if known is None:
             return None  # a producer whose past is not known may go on anywhere
         epoch, first, last = batch.producer_epoch, batch.base_sequence, batch.last_sequence
-        who = f"producer {batch.producer_id}"
+        producer = f"producer {batch.producer_id}"
         if epoch < known.epoch:
             raise RefusedRecords(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"{who} has epoch {known.epoch}, and the batch has epoch {epoch}",
+                f"{producer} has epoch {known.epoch}, and the batch has epoch {epoch}",
             )
         if epoch > known.epoch:
             if first != 0:
                 raise RefusedRecords(
                     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                    f"{who} begins epoch {epoch} with sequence {first} instead of 0",
+                    f"{producer} begins epoch {epoch} with sequence {first} instead of 0",
                 )
             return None
         entry = self.followed.entry(batch.producer_id)
         if entry is not None and entry.current_txn_first_offset >= 0 and not batch.transactional:
             raise RefusedRecords(
-                ErrorCode.INVALID_TXN_STATE, f"{who} has an open transaction, and the batch is not part of it"
+                ErrorCode.INVALID_TXN_STATE,
+                f"{producer} has an open transaction, and the batch is not part of it",
             )
-        for kept in known.batches:
-            if kept.first_sequence == first and kept.last_sequence == last:
-                return kept
+        for sequence in known.batches:
+            if sequence.first_sequence == first and sequence.last_sequence == last:
+                return sequence
         before = known.batches[-1].last_sequence if known.batches else _NONE
         following = 0 if before in (_NONE, _HIGHEST) else before + 1
         if first != following:
             raise RefusedRecords(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"{who} sends sequence {first} after {before}",
+                f"{producer} sends sequence {first} after {before}",
             )
         return None
 

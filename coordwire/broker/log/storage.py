@@ -60,7 +60,7 @@ class Storage(Protocol):
         """Close it as if the process had ended."""
 
     def delete(self) -> None:
-        """The partition is gone: remove what this storage wrote. It is closed afterwards."""
+        """The partition was deleted: remove what this storage wrote. It is closed afterwards."""
 
 
 class MemoryStorage:
@@ -86,7 +86,7 @@ class MemoryStorage:
     can_rewrite = True
 
     def rewrite(self, first: int, batches: list[bytes | None]) -> None:
-        self._batches[first : first + len(batches)] = [one for one in batches if one is not None]
+        self._batches[first : first + len(batches)] = [batch for batch in batches if batch is not None]
 
     def drop_last(self, count: int, end_offset: int) -> None:
         del self._batches[len(self._batches) - count :]

@@ -80,12 +80,12 @@ def one_batch(data: bytes | None, version: int) -> RecordBatch:
     if len(data) > _MAGIC_AT and data[_MAGIC_AT] > _NEWEST_MAGIC:
         raise RefusedRecords(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {data[_MAGIC_AT]}")
     try:
-        found = batches(data)
-        batch = next(found, None)
-        another = next(found, None)
+        record_batches = batches(data)
+        batch = next(record_batches, None)
+        another = next(record_batches, None)
     except DecodeError as error:
         raise RefusedRecords(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    if batch is None or (another is None and len(found.remainder)):
+    if batch is None or (another is None and len(record_batches.remainder)):
         raise RefusedRecords(ErrorCode.INVALID_RECORD, "the bytes end before the record batch does")
     if batch.magic != 2:
         raise RefusedRecords(
@@ -135,14 +135,14 @@ def validated(batch: RecordBatch, rules: AppendRules, now: int) -> ValidBatch:
     data: bytes | memoryview = batch.raw
     missing: str | None = None
     try:
-        latest, kept = _judged(batch, rules, now)
+        latest, records = _judged(batch, rules, now)
     except CodecUnavailable as error:
-        latest, kept, missing = _judged_by_header(batch, rules, now), [], error.reason
+        latest, records, missing = _judged_by_header(batch, rules, now), [], error.reason
     except DecodeError as error:
         raise _invalid(str(error)) from None
-    if kept and rules.codec is not None:
+    if records and rules.codec is not None:
         try:
-            data = _recompressed(batch, kept, rules.codec)
+            data = _recompressed(batch, records, rules.codec)
         except CodecUnavailable as error:
             missing = error.reason
     return ValidBatch(batch, data, now if rules.append_time else latest, missing)
@@ -153,11 +153,11 @@ def _invalid(message: str) -> RefusedRecords:
 
 
 def _judged(batch: RecordBatch, rules: AppendRules, now: int) -> tuple[int, list[Record]]:
-    """The largest timestamp, and the records where they are to be written anew."""
+    """The largest timestamp, and the records where they are to be written again."""
     latest = _NO_TIMESTAMP
     refused: list[tuple[int, str]] = []
     bad_time = False
-    kept: list[Record] = []
+    records: list[Record] = []
     keep = rules.codec is not None and rules.codec != batch.codec
     earliest, last = now - rules.before_max_ms, now + rules.after_max_ms
     wrong_type = batch.timestamp_type == LOG_APPEND_TIME
@@ -181,14 +181,14 @@ def _judged(batch: RecordBatch, rules: AppendRules, now: int) -> tuple[int, list
             bad_time = True
             refused.append((number, "a producer may not set the timestamp type LogAppendTime"))
         if keep:
-            kept.append(record)
+            records.append(record)
     if refused:
         code, reason = ErrorCode.INVALID_RECORD, "one or more records were refused"
         if bad_time:
             code = ErrorCode.INVALID_TIMESTAMP
             reason = "One or more records have been rejected due to invalid timestamp"
         raise RefusedRecords(code, reason, tuple(refused[:_MOST_REFUSED]))
-    return latest, kept
+    return latest, records
 
 
 def _judged_by_header(batch: RecordBatch, rules: AppendRules, now: int) -> int:
@@ -225,11 +225,11 @@ def stamped(
     """A batch's bytes with what a leader writes into them; the checksum is right again."""
     batch = RecordBatch(memoryview(data))
     attributes = batch.attributes & ~APPEND_TIME | (APPEND_TIME if append_time else 0)
-    made = bytearray(data)
-    _OFFSET.pack_into(made, 0, base_offset)
-    _INT.pack_into(made, _EPOCH_AT, epoch)
+    stored = bytearray(data)
+    _OFFSET.pack_into(stored, 0, base_offset)
+    _INT.pack_into(stored, _EPOCH_AT, epoch)
     if attributes != batch.attributes or max_timestamp != batch.max_timestamp:
-        _SHORT.pack_into(made, _ATTRIBUTES_AT, attributes)
-        _OFFSET.pack_into(made, _MAX_TIMESTAMP_AT, max_timestamp)
-        _CRC.pack_into(made, CRC_AT, backend.crc32c(memoryview(made)[CRC_FROM:]))
-    return bytes(made)
+        _SHORT.pack_into(stored, _ATTRIBUTES_AT, attributes)
+        _OFFSET.pack_into(stored, _MAX_TIMESTAMP_AT, max_timestamp)
+        _CRC.pack_into(stored, CRC_AT, backend.crc32c(memoryview(stored)[CRC_FROM:]))
+    return bytes(stored)

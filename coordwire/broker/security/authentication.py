@@ -76,10 +76,10 @@ class SaslMechanisms:
 
     def credential(self, user: str, mechanism: str) -> ScramCredential:
         """What a user's proof is checked against. Raises `AuthenticationFailed`."""
-        found = self.scram.find(user, mechanism)
-        if found is None:
+        known = self.scram.find(user, mechanism)
+        if known is None:
             raise AuthenticationFailed
-        return found
+        return known
 
 
 class _Exchange:
@@ -102,35 +102,35 @@ class _Exchange:
         """The server's token. Raises `AuthenticationFailed`."""
         if self._refused:  # the client has seen why, and says so
             raise AuthenticationFailed
-        said = read_sasl(token, "client", self.mechanism)
-        if isinstance(said, PlainCredentials):
-            if not self._mechanisms.is_password(said.user, said.password):
+        message = read_sasl(token, "client", self.mechanism)
+        if isinstance(message, PlainCredentials):
+            if not self._mechanisms.is_password(message.user, message.password):
                 raise AuthenticationFailed
-            if said.authzid not in ("", said.user):
+            if message.authzid not in ("", message.user):
                 raise AuthenticationFailed
-            self.user = said.user
+            self.user = message.user
             return b""
-        if isinstance(said, OAuthBearerToken):
-            return self._bearer(said)
-        if isinstance(said, ScramClientFirst) and self._challenge is None:
-            if said.binding != "n" or said.authzid not in ("", said.user):
+        if isinstance(message, OAuthBearerToken):
+            return self._bearer(message)
+        if isinstance(message, ScramClientFirst) and self._challenge is None:
+            if message.binding != "n" or message.authzid not in ("", message.user):
                 raise AuthenticationFailed
-            known = self._credential = self._mechanisms.credential(said.user, self.mechanism)
-            self._first = said
-            nonce = said.nonce + secrets.token_urlsafe(18)
+            known = self._credential = self._mechanisms.credential(message.user, self.mechanism)
+            self._first = message
+            nonce = message.nonce + secrets.token_urlsafe(18)
             self._challenge = ScramServerFirst(nonce=nonce, salt=known.salt, iterations=known.iterations)
             return self._challenge.encode()
-        if isinstance(said, ScramClientFinal):
-            return self._prove(said, token)
+        if isinstance(message, ScramClientFinal):
+            return self._prove(message, token)
         raise AuthenticationFailed
 
-    def _bearer(self, said: OAuthBearerToken) -> bytes:
+    def _bearer(self, message: OAuthBearerToken) -> bytes:
         try:
-            token = read_token(said.token, self._mechanisms.clock())
+            token = read_token(message.token, self._mechanisms.clock())
         except BadToken:
             self._refused = True
             return _BAD_TOKEN
-        if said.authzid not in ("", token.user):
+        if message.authzid not in ("", token.user):
             raise AuthenticationFailed
         self.user, self.expires = token.user, token.expires
         return b""
@@ -154,8 +154,8 @@ class _Exchange:
         return ScramServerFinal(signature=hmac.digest(server_key, exchanged, algorithm)).encode()
 
 
-def _xor(one: bytes, other: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+def _xor(left_bytes: bytes, right_bytes: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(left_bytes, right_bytes, strict=True))
 
 
 class SaslSession:
@@ -221,13 +221,15 @@ class SaslSession:
                 error_message="Authentication failed during authentication due to invalid credentials with"
                 f" SASL mechanism {mechanism}",
             )
-        left = 0
+        remaining_ms = 0
         if self._expires is not None and self._exchange is None:
             if version < _KNOWS_LIFETIME:  # such a client does not authenticate again
                 self._expires = None
             else:
-                left = max(0, self._expires - self._mechanisms.clock())
-        return SaslAuthenticateResponse(error_message=None, auth_bytes=answer, session_lifetime_ms=left)
+                remaining_ms = max(0, self._expires - self._mechanisms.clock())
+        return SaslAuthenticateResponse(
+            error_message=None, auth_bytes=answer, session_lifetime_ms=remaining_ms
+        )
 
     def token(self, token: bytes) -> bytes:
         """The answer to a token; after the last, nothing `is_exchanging`. Raises `AuthenticationFailed`."""

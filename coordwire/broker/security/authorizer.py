@@ -102,25 +102,25 @@ class Authorizer:
         """Whether a client may do this to a resource."""
         if principal in self._super_users:
             return True
-        who = [(one, place) for one in (principal, _EVERYBODY) for place in (host, _WILDCARD)]
+        principals = [(element, place) for element in (principal, _EVERYBODY) for place in (host, _WILDCARD)]
         denying = (operation, _ALL)
         allowing = (*denying, *_IMPLIED_BY.get(operation, ()))
         allowed, subject = False, False
         for pattern in self._patterns(resource_type, name):
             entries = self._entries[pattern]
             subject = True
-            for one, place in who:
-                if any((one, place, number, _DENY) in entries for number in denying):
+            for element, place in principals:
+                if any((element, place, number, _DENY) in entries for number in denying):
                     return False
-                allowed = allowed or any((one, place, number, _ALLOW) in entries for number in allowing)
+                allowed = allowed or any((element, place, number, _ALLOW) in entries for number in allowing)
         return allowed or (self._open and not subject)
 
     def allows_some(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
         """Whether there may be a resource of a type to which a client may do this."""
         if self.allows(principal, host, operation, resource_type, "hardcode"):  # Kafka's own probe
             return True
-        who = [(one, place) for one in (principal, _EVERYBODY) for place in (host, _WILDCARD)]
-        keys = [(*one, number) for one in who for number in (operation, _ALL)]
+        principals = [(element, place) for element in (principal, _EVERYBODY) for place in (host, _WILDCARD)]
+        keys = [(*element, number) for element in principals for number in (operation, _ALL)]
         denied: set[tuple[int, str]] = set()
         allowed: list[tuple[int, str]] = []
         for (kind, pattern_type, name), entries in self._entries.items():
@@ -173,33 +173,33 @@ class Authorizer:
             names = self._prefixes[acl.resource_type]
             del names[bisect_left(names, acl.name)]
 
-    def find(self, wanted: AclFilter) -> Iterator[Acl]:
+    def find(self, acl_filter: AclFilter) -> Iterator[Acl]:
         """The ACLs that a filter matches, pattern by pattern."""
-        for pattern in self._patterns_of(wanted):
+        for pattern in self._patterns_of(acl_filter):
             for entry in self._entries[pattern]:
                 acl = Acl._make((*pattern, *entry))
-                if wanted.matches(acl):
+                if acl_filter.matches(acl):
                     yield acl
 
-    def _patterns_of(self, wanted: AclFilter) -> Iterator[_Pattern]:
-        kinds = wanted.pattern_type
-        if wanted.name is None:
+    def _patterns_of(self, acl_filter: AclFilter) -> Iterator[_Pattern]:
+        kinds = acl_filter.pattern_type
+        if acl_filter.name is None:
             for pattern in self._entries:
-                if wanted.resource_type in (_ANY, pattern[0]) and kinds in (_ANY, _MATCH, pattern[1]):
+                if acl_filter.resource_type in (_ANY, pattern[0]) and kinds in (_ANY, _MATCH, pattern[1]):
                     yield pattern
             return
         types = (
-            [one.value for one in AclResourceType if one.value > _ANY]
-            if wanted.resource_type == _ANY
-            else [wanted.resource_type]
+            [kind.value for kind in AclResourceType if kind.value > _ANY]
+            if acl_filter.resource_type == _ANY
+            else [acl_filter.resource_type]
         )
         for resource_type in types:
             if kinds == _MATCH:
-                yield from self._patterns(resource_type, wanted.name)
+                yield from self._patterns(resource_type, acl_filter.name)
                 continue
             for pattern_type in (_LITERAL, _PREFIXED) if kinds == _ANY else (kinds,):
-                if (resource_type, pattern_type, wanted.name) in self._entries:
-                    yield resource_type, pattern_type, wanted.name
+                if (resource_type, pattern_type, acl_filter.name) in self._entries:
+                    yield resource_type, pattern_type, acl_filter.name
 
 
 def _prefixes_of(name: str, prefixes: list[str] | tuple[str, ...]) -> Iterator[str]:
@@ -215,5 +215,5 @@ def _prefixes_of(name: str, prefixes: list[str] | tuple[str, ...]) -> Iterator[s
             bound = nearest[:-1]
         else:  # a shorter prefix of the name sorts before `nearest` only within what both have
             pairs = enumerate(zip(bound, nearest, strict=False))
-            differing = (index for index, (one, other) in pairs if one != other)
+            differing = (index for index, (pair, other) in pairs if pair != other)
             bound = bound[: next(differing, len(bound))]

@@ -53,12 +53,12 @@ def read_token(token: str, now: int) -> UserToken:
 
 def _object(part: str) -> dict[str, Any]:
     try:
-        found = json.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        claims = json.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except (binascii.Error, ValueError, RecursionError):
         raise BadToken("expected JSON in base 64") from None
-    if not isinstance(found, dict):
+    if not isinstance(claims, dict):
         raise BadToken("expected an object")
-    return found
+    return claims
 
 
 def _milliseconds(claims: dict[str, Any], name: str) -> int | None:

@@ -36,12 +36,12 @@ class ScramCredentials:
 
     def find(self, user: str, mechanism: str) -> ScramCredential | None:
         """A user's credential; None where there is no such user."""
-        found = self._known.get((user, mechanism))
-        if found is None and user in self._passwords:
+        credential = self._known.get((user, mechanism))
+        if credential is None and user in self._passwords:
             salt = secrets.token_bytes(18)
-            made = pbkdf2_hmac(HASHES[mechanism], self._passwords[user].encode(), salt, _ITERATIONS)
-            found = self._known[user, mechanism] = ScramCredential(salt, made, _ITERATIONS)
-        return found
+            salted = pbkdf2_hmac(HASHES[mechanism], self._passwords[user].encode(), salt, _ITERATIONS)
+            credential = self._known[user, mechanism] = ScramCredential(salt, salted, _ITERATIONS)
+        return credential
 
     def upserted(self) -> dict[str, list[tuple[str, int]]]:
         """The users that clients have made, with each mechanism and its iterations."""
@@ -55,7 +55,7 @@ class ScramCredentials:
         self._upserted.add((user, mechanism))
 
     def delete(self, user: str, mechanism: str) -> bool:
-        """Whether a client had made such a credential, which is gone now."""
+        """Whether a client had made such a credential, which was deleted."""
         if (user, mechanism) not in self._upserted:
             return False
         self._upserted.discard((user, mechanism))

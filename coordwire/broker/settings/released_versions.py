@@ -108,10 +108,10 @@ def newest_versions(release: str) -> Mapping[int, int]:
     if release not in RELEASES:
         raise ValueError(f"expected a release of {RELEASES[0]} to {RELEASES[-1]}, got {release!r}")
     order = {name: number for number, name in enumerate(RELEASES)}
-    found: dict[int, int] = {}
+    newest: dict[int, int] = {}
     for key, raised in _RAISED.items():
         for step in raised.split():
             since, _, version = step.partition(":")
             if order[since] <= order[release]:
-                found[key] = int(version)
-    return found
+                newest[key] = int(version)
+    return newest

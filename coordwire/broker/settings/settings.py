@@ -53,7 +53,7 @@ class Setting:
 
 
 def _table(*settings: Setting) -> dict[str, Setting]:
-    return {one.name: one for one in settings}
+    return {setting.name: setting for setting in settings}
 
 
 _B, _S, _I, _L, _D, _T = (
@@ -131,23 +131,23 @@ def checked(table: Mapping[str, Setting], name: str, value: str, *, of: str = "t
         raise BadSetting(f"Unknown {of} config name: {name}")
     text = value.strip()
 
-    def bad(reason: str) -> BadSetting:
+    def bad_setting(reason: str) -> BadSetting:
         return BadSetting(f"Invalid value {value} for configuration {name}: {reason}")
 
     if setting.type in (ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE):
         number = _number(setting.type, text)
         if number is None:
-            raise bad(f"Not a number of type {setting.type.name}")
+            raise bad_setting(f"Not a number of type {setting.type.name}")
         if number < setting.least:
-            raise bad(f"Value must be at least {setting.least}")
+            raise bad_setting(f"Value must be at least {setting.least}")
         if number > setting.most:
-            raise bad(f"Value must be no more than {setting.most}")
+            raise bad_setting(f"Value must be no more than {setting.most}")
     elif setting.type is ConfigType.BOOLEAN:
         if text.lower() not in ("true", "false"):
-            raise bad("Expected value to be either true or false")
+            raise bad_setting("Expected value to be either true or false")
         text = text.lower()
     elif setting.type is ConfigType.LIST and text:
-        items = [one.strip() for one in text.split(",")]
+        items = [element.strip() for element in text.split(",")]
         if "" in items:
             raise BadSetting(f"Configuration '{name}' values must not be empty.")
         if name.endswith(_THROTTLED) and not _REPLICAS.fullmatch(text):
@@ -156,9 +156,9 @@ def checked(table: Mapping[str, Setting], name: str, value: str, *, of: str = "t
                 " or a list of replicas in the following format:"
                 " [partitionId]:[brokerId],[partitionId]:[brokerId],..."
             )
-        for one in items:
-            if setting.choices and one not in setting.choices:
-                raise BadSetting(_not_a_choice(setting, one))
+        for item in items:
+            if setting.choices and item not in setting.choices:
+                raise BadSetting(_not_a_choice(setting, item))
     elif setting.type is ConfigType.STRING and setting.choices and text not in setting.choices:
         raise BadSetting(_not_a_choice(setting, text))
     if name == "remote.storage.enable" and text == "true":
@@ -197,14 +197,14 @@ class Settings:
         self.defaults = dict(defaults or {})
 
     def __getitem__(self, name: str) -> str:
-        found = self.own.get(name)
-        if found is None:
-            found = self.defaults.get(name)
-        return self.table[name].default if found is None else found
+        value = self.own.get(name)
+        if value is None:
+            value = self.defaults.get(name)
+        return self.table[name].default if value is None else value
 
     def number(self, name: str) -> int:
         return int(self[name])
 
     def items(self, name: str) -> list[str]:
         """A list's elements."""
-        return [one.strip() for one in self[name].split(",") if one.strip()]
+        return [element.strip() for element in self[name].split(",") if element.strip()]

@@ -2,6 +2,6 @@
 
 secret_fields.py  which fields hold secrets
 open_configs.py   the configs that are none
-withheld.py       what to leave out of an entry
-redact.py         its removal from the JSON form
+entry_secrets.py  what to leave out of an entry
+removal.py        its removal from the JSON form
 """

@@ -20,6 +20,7 @@ from uuid import UUID
 from coordwire.capture.redaction.open_configs import is_open_config
 from coordwire.codec import Message
 from coordwire.codec.message import Buffer
+from coordwire.codec.walk import elements, fields_of
 from coordwire.errors import CoordwireError
 from coordwire.limits import limits
 from coordwire.logs import TOPICS, open_log_record
@@ -170,12 +171,7 @@ def unknown_tags(value: Any, path: str = "", *, least: int = 0) -> Iterator[str]
     for tag, data in (value.tags or {}).items():
         if len(data) >= least:
             yield f"{path}tags[{tag}]"
-    for field in type(value)._layout_.fields:
-        inside = None if field.struct is None else getattr(value, field.name)
-        if inside is None:
-            continue
-        if not field.array:
-            yield from unknown_tags(inside, f"{path}{field.name}.", least=least)
-            continue
-        for index, element in enumerate(inside):
-            yield from unknown_tags(element, f"{path}{field.name}[{index}].", least=least)
+    for field in fields_of(value):
+        if field.struct is not None:
+            for place, element in elements(f"{path}{field.name}", field, getattr(value, field.name)):
+                yield from unknown_tags(element, f"{place}.", least=least)

@@ -11,7 +11,7 @@ __all__ = ["MASK", "HalfStream", "Piece", "distance", "hole_end", "piece_start"]
 from bisect import bisect_left
 from typing import NamedTuple
 
-from coordwire.capture.model import Flow
+from coordwire.capture.flows import Flow
 
 MASK = 0xFFFFFFFF
 

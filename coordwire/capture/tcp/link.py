@@ -33,8 +33,8 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 from typing import NamedTuple, overload
 
+from coordwire.capture.flows import CaptureCounts, Chunk, NetworkAddress
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import CaptureCounts, Chunk, NetworkAddress
 from coordwire.errors import UnreadableRange
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16

@@ -15,9 +15,9 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from coordwire.capture.flows import CaptureCounts, Flow
 from coordwire.capture.formats.source import Packet
 from coordwire.capture.framing import FrameBody
-from coordwire.capture.model import CaptureCounts, Flow
 from coordwire.capture.other_protocols import find_protocol
 from coordwire.capture.tcp.link import (
     COOKED,

@@ -31,7 +31,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
 
-from coordwire.capture.model import (
+from coordwire.capture.flows import (
     CaptureCounts,
     Chunk,
     Closed,

@@ -20,7 +20,7 @@ from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.api import differences
 from coordwire.cli.api.contents import API, PageEntry, entries
-from coordwire.cli.api.fields import about, possible_errors, rows, versions
+from coordwire.cli.api.fields import class_doc, possible_errors, rows, versions
 from coordwire.cli.api.text import describe_text, diff_text, list_text, others_text
 from coordwire.cli.api.wire_layout import layout, layout_text
 from coordwire.cli.inputs import failure
@@ -44,14 +44,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "layout", nargs="?", type=_version, metavar="VERSION", help="show the wire layout of this version"
     )
-    parser.add_argument("--version", type=_version, metavar="N", help="the same, as an option")
+    parser.add_argument("--version", type=_version, metavar="N", help="the same as VERSION")
     parser.add_argument(
         "--all", action="store_true", help="also list records, data types and drafts, which are not APIs"
     )
     parser.add_argument(
         "--diff", nargs=2, type=int, metavar=("V1", "V2"), help="show what changed between two versions"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument("--html", type=Path, metavar="DIR", help="write the whole reference as HTML pages")
 
 
@@ -71,9 +71,9 @@ def run(options: argparse.Namespace) -> int:
         if options.diff or options.version is not None:
             raise Failure(f"api: {'--diff' if options.diff else '--version'} needs the name of an API")
         apis = [_fact(key) for key in sorted(FACTS)]
-        others = [_other(entry) for entry in entries() if entry.group != API] if options.all else []
-        lines: Iterable[str] = chain(list_text(apis, width), others_text(others, width))
-        form: Any = apis + others
+        other_entries = [_other(entry) for entry in entries() if entry.group != API] if options.all else []
+        lines: Iterable[str] = chain(list_text(apis, width), others_text(other_entries, width))
+        form: Any = apis + other_entries
     else:
         entry = _find(options.name)
         version = options.layout if options.version is None else options.version
@@ -113,17 +113,17 @@ def _html(options: argparse.Namespace) -> int:
 def _find(name: str) -> PageEntry:
     """What has this name: an API or a draft with both its messages, or one message."""
     if name.isdecimal() and name.isascii() and len(name) <= LONGEST_KEY:
-        found = [entry for entry in entries() if entry.api_key == int(name)]
-        if found:
-            return found[0]
-    whole = {entry.name.lower(): entry for entry in entries()}
+        matches = [entry for entry in entries() if entry.api_key == int(name)]
+        if matches:
+            return matches[0]
+    by_name = {entry.name.lower(): entry for entry in entries()}
     alone = {word.lower(): (word, entry) for entry in entries() for word in entry.messages}
     if name.lower() in alone:
         word, entry = alone[name.lower()]
         return replace(entry, name=word, messages=(word,))
-    if name.lower() in whole:
-        return whole[name.lower()]
-    names = [*(entry.name for entry in whole.values()), *(word for word, _ in alone.values())]
+    if name.lower() in by_name:
+        return by_name[name.lower()]
+    names = [*(entry.name for entry in by_name.values()), *(word for word, _ in alone.values())]
     raise Failure(f"api: nothing is called {name!r}{suggestion(name, names)}")
 
 
@@ -156,7 +156,7 @@ def _other(entry: PageEntry) -> Form:
     return {
         "name": entry.name, "group": entry.group, "number": entry.number,
         "versions": [cls.versions[0], cls.versions[-1]],
-        "flexible": cls.flexible_versions[0] if cls.flexible_versions else None, "about": about(cls),
+        "flexible": cls.flexible_versions[0] if cls.flexible_versions else None, "about": class_doc(cls),
     }  # fmt: skip
 
 
@@ -223,5 +223,5 @@ def _diff(entry: PageEntry, old: int, new: int) -> Form:
         if (headers := differences.header(cls, old, new)) is not None:
             side["header"] = list(headers)
         sides.append(side)
-    said = differences.changes(facts, old, new) if facts else {}
-    return {"name": entry.name, "from": old, "to": new, "changes": said, "messages": sides}
+    changes = differences.changes(facts, old, new) if facts else {}
+    return {"name": entry.name, "from": old, "to": new, "changes": changes, "messages": sides}

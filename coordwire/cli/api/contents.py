@@ -48,20 +48,22 @@ class PageEntry:
 @cache
 def entries() -> tuple[PageEntry, ...]:
     """All of them, group by group."""
-    found = [*_apis(), *_records(), *_drafts()]
-    listed = {name for entry in found for name in entry.messages}
-    for name in sorted(set(messages.__all__) - listed - {"find_message"}):
+    all_entries = [*_apis(), *_records(), *_drafts()]
+    listed_names = {name for entry in all_entries for name in entry.messages}
+    for name in sorted(set(messages.__all__) - listed_names - {"find_message"}):
         header = find_message(name).direction == "header"
-        found.append(PageEntry(name, HEADERS if header else TYPES, (name,)))
+        all_entries.append(PageEntry(name, HEADERS if header else TYPES, (name,)))
     return tuple(
-        sorted(found, key=lambda entry: _FIRST.index(entry.group) if entry.group in _FIRST else len(_FIRST))
+        sorted(
+            all_entries, key=lambda entry: _FIRST.index(entry.group) if entry.group in _FIRST else len(_FIRST)
+        )
     )
 
 
 def _apis() -> Iterator[PageEntry]:
     for key, facts in sorted(FACTS.items()):
-        both = f"{facts.name}Request", f"{facts.name}Response"
-        yield PageEntry(facts.name, API, both, key, key, f"api key {key}")
+        names = f"{facts.name}Request", f"{facts.name}Response"
+        yield PageEntry(facts.name, API, names, key, key, f"api key {key}")
 
 
 def _records() -> Iterator[PageEntry]:
@@ -76,7 +78,7 @@ def _drafts() -> Iterator[PageEntry]:
     for dialect, calls in CALLS.items():
         for call in calls:
             parts = tuple(name for name in (call.request, call.response) if name is not None)
-            made = " (reconstructed)" if call.reconstructed else ""
-            place = f"type id {call.type_id}{made}, asked by the {call.asker}, dialect {dialect}"
+            suffix = " (reconstructed)" if call.reconstructed else ""
+            place = f"type id {call.type_id}{suffix}, asked by the {call.asker}, dialect {dialect}"
             name = call.request.removesuffix("Request")
             yield PageEntry(name, f"Dialect {dialect}", parts, None, call.type_id, place)

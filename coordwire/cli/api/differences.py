@@ -18,20 +18,20 @@ def differences(cls: type[Message], old: int, new: int) -> list[dict[str, Any]]:
     before = {row.path: row for row in rows(cls, old)}
     after = {row.path: row for row in rows(cls, new)}
     order = [row.path for row in rows(cls) if row.path in before or row.path in after]
-    found: list[dict[str, Any]] = []
+    changes_found: list[dict[str, Any]] = []
     for path in dict.fromkeys(order):
         was, now = before.get(path), after.get(path)
         if was is None or now is None:
             change, row, side = ("added", now, before) if was is None else ("removed", was, after)
             assert row is not None
             if path.rpartition(".")[0] in side or "." not in path:  # else its struct was reported already
-                found.append(_change(change, row, after if was is None else before))
+                changes_found.append(_change(change, row, after if was is None else before))
             continue
         if (was.null is None) != (now.null is None):
-            found.append(_change("nullable" if was.null is None else "not nullable", now, after))
+            changes_found.append(_change("nullable" if was.null is None else "not nullable", now, after))
         if was.field.tag != now.field.tag:
-            found.append(_change("tag", now, after) | {"from": was.field.tag, "to": now.field.tag})
-    return found
+            changes_found.append(_change("tag", now, after) | {"from": was.field.tag, "to": now.field.tag})
+    return changes_found
 
 
 def _change(change: str, row: Row, side: dict[str, Row]) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def _change(change: str, row: Row, side: dict[str, Row]) -> dict[str, Any]:
             entry["ignorable"] = True
     if row.field.tag is not None:
         entry["tag"] = row.field.tag
-    if inside := sum(path.startswith(f"{row.path}.") for path in side):
-        entry["fields"] = inside
+    if field_count := sum(path.startswith(f"{row.path}.") for path in side):
+        entry["fields"] = field_count
     return entry
 
 

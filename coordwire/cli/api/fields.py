@@ -17,6 +17,7 @@ from uuid import UUID
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.class_docs import field_docs, own_doc
 from coordwire.codec.fields import FOREVER
+from coordwire.codec.walk import fields_of
 from coordwire.enums import ErrorCode, OpenEnum, enum_of
 from coordwire.messages.keys import ApiFacts
 
@@ -80,7 +81,7 @@ def rows(cls: type[Message], version: int | None = None) -> list[Row]:
 
 def _rows(cls: Any, prefix: str, depth: int, first: int, last: int) -> Iterator[Row]:
     docs = field_docs(cls)
-    for field in cls._layout_.fields:
+    for field in fields_of(cls):
         since, until = max(field.first, first), min(field.last, last)
         if since > until:
             continue
@@ -117,7 +118,7 @@ def entity_note(name: str, entity: str | None) -> str | None:
     return entity.replace("_", " ")
 
 
-def about(cls: type[Struct]) -> str:
+def class_doc(cls: type[Struct]) -> str:
     """A class's own docs in one line, without the note which record of a log it is."""
     parts = own_doc(cls).split("\n\n")
     return " ".join(" ".join(part for part in parts if not _RECORD_NOTE.match(part)).split())

@@ -115,12 +115,12 @@ def _service(form: Form) -> Iterator[str]:
         yield f"Unstable: version {form['unstable']}."
 
 
-def _headers(headers: list[Form], what: str) -> str:
+def _headers(headers: list[Form], subject: str) -> str:
     """Which header precedes which versions."""
     if len(headers) == 1:
-        return f"{what} header: v{headers[0]['version']}."
+        return f"{subject} header: v{headers[0]['version']}."
     parts = [f"v{header['version']} in {_span(header)}" for header in headers]
-    return f"{what} header: {', '.join(parts)}."
+    return f"{subject} header: {', '.join(parts)}."
 
 
 def _fields(fields: list[Form], width: int) -> Iterator[str]:
@@ -193,12 +193,12 @@ def _change_text(change: Form) -> str:
         notes += filter(None, [default_note(change["default"], change.get("nullable", False))])
     notes += ["ignorable"] if change.get("ignorable") else []
     notes += [f"with {change['fields']} fields"] if "fields" in change else []
-    more = f" ({', '.join(notes)})" if notes else ""
+    suffix = f" ({', '.join(notes)})" if notes else ""
     match change["change"]:
         case "added":
-            return f"+ {path}: {kind}{more}  "
+            return f"+ {path}: {kind}{suffix}  "
         case "removed":
-            return f"- {path}: {kind}{more}  "
+            return f"- {path}: {kind}{suffix}  "
         case "tag":
             return f"~ {path}: tag {change['from']} becomes {change['to']}  "
         case other:

@@ -16,6 +16,7 @@ from typing import Any
 from coordwire.cli.api.fields import rows
 from coordwire.cli.api.text import wrap
 from coordwire.codec import Field, Message, VersionLayout
+from coordwire.codec.walk import layout_of
 from coordwire.messages import find_message
 from coordwire.versions import header_version
 
@@ -41,14 +42,14 @@ _COMPACT = "UVARINT of the {what} + 1, then {then}; {null}"
 _CLASSIC = "{count} of the {what}, then {then}; {null}"
 
 
-def _sized(kind: str, count: str, what: str, then: str) -> Iterator[tuple[str, str]]:
+def _sized(kind: str, count: str, unit: str, content: str) -> Iterator[tuple[str, str]]:
     for null in (False, True):
         name = f"NULLABLE_{kind}" if null else kind
         yield (
             name,
-            _CLASSIC.format(count=count, what=what, then=then, null="-1: null" if null else "not null"),
+            _CLASSIC.format(count=count, what=unit, then=content, null="-1: null" if null else "not null"),
         )
-        layout = _COMPACT.format(what=what, then=then, null="0: null" if null else "not null")
+        layout = _COMPACT.format(what=unit, then=content, null="0: null" if null else "not null")
         yield f"COMPACT_{name}", layout
 
 
@@ -90,7 +91,7 @@ class LayoutLine:
 
 def lines(cls: type[Message], version: int) -> list[LayoutLine]:
     """The layout of a message in one version."""
-    return list(_lines(cls._layout_.at(version), 0, ""))
+    return list(_lines(layout_of(cls, version), 0, ""))
 
 
 def _lines(layout: VersionLayout, depth: int, prefix: str) -> Iterator[LayoutLine]:
@@ -106,7 +107,7 @@ def _field(field: Field, layout: VersionLayout, depth: int, prefix: str) -> Iter
     path = f"{prefix}{field.name}"
     yield LayoutLine(depth, field.name, path, tuple(_words(field, layout)), field.tag, field.embedded)
     if field.struct is not None:
-        yield from _lines(field.struct._layout_.at(layout.version), depth + 1, f"{path}.")
+        yield from _lines(layout_of(field.struct, layout.version), depth + 1, f"{path}.")
 
 
 def _words(field: Field, layout: VersionLayout) -> Iterator[str]:
@@ -131,16 +132,16 @@ def _sized_word(kind: str, compact: bool, null: bool) -> str:
 
 def runs(cls: type[Message]) -> list[range]:
     """A message's versions, those with the same layout together."""
-    found: list[range] = []
+    ranges: list[range] = []
     before: list[LayoutLine] | None = None
     for version in cls.versions:
         now = lines(cls, version)
-        if found and now == before:
-            found[-1] = range(found[-1].start, version + 1)
+        if ranges and now == before:
+            ranges[-1] = range(ranges[-1].start, version + 1)
         else:
-            found.append(range(version, version + 1))
+            ranges.append(range(version, version + 1))
         before = now
-    return found
+    return ranges
 
 
 # --- one version as JSON and as text ---

@@ -1,8 +1,8 @@
 """`coordwire decode`: recorded traffic, frame by frame.
 
 Strategy: `capture.Capture` gives entries, a filter selects, a format writes; each entry is forgotten once it
-is written. Rules: several inputs are read one after the other; one that can't be read costs only itself, and
-the status.
+is written. Rules: several inputs are read one after the other; an unreadable one is left out, and the
+status is 2.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry
+from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.cli import Failure, dialect_options, live_capture
@@ -65,12 +65,12 @@ def run(options: argparse.Namespace) -> int:
         gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
     inputs, status = _expanded(options)
     times.make_absolute(options, _span(options))
-    looking = _Looking(options)
+    search = _Search(options)
     if tables.writes_tables(options):
         with tables.writing(options) as output:
             # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
-            return max(status, _read(tables.chains(options.files), options, output, looking))
-    return max(status, _read(inputs, options, formats.choose_format(options, looking.topics), looking))
+            return max(status, _read(tables.chains(options.files), options, output, search))
+    return max(status, _read(inputs, options, formats.choose_format(options, search.topics), search))
 
 
 def _expanded(options: argparse.Namespace) -> tuple[list[list[str]], int]:
@@ -92,27 +92,27 @@ def _expanded(options: argparse.Namespace) -> tuple[list[list[str]], int]:
 
 
 def _read(
-    inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+    inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat, search: _Search
 ) -> int:
     """A live capture, or all inputs."""
     if options.interface is not None:
-        return _live(options, output, looking)
-    return _all(inputs, options, output, looking)
+        return _live(options, output, search)
+    return _all(inputs, options, output, search)
 
 
 def _all(
-    inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+    inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat, search: _Search
 ) -> int:
     """All inputs, of which each is one file or the files of a rotated capture."""
     status = 0
     for names in inputs:
         try:
             with opened(names[0]) if len(names) == 1 else tables.opened_chain(names) as stream:
-                status = max(status, _decode(names[0], stream, options, output, looking))
+                status = max(status, _decode(names[0], stream, options, output, search))
         except Failure as trouble:
             note(str(trouble))
             status = 2
-    looking.report()
+    search.report()
     return status
 
 
@@ -140,16 +140,16 @@ def _times(name: str, options: argparse.Namespace) -> Iterator[int | None]:
             yield entry.time_ns
 
 
-class _Looking:
-    """What is looked for in all inputs, and what was seen on the way."""
+class _Search:
+    """The filters of a command line over all inputs, and the values that they met."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        again = options.interface is None and all(map(os.path.isfile, options.files))
-        self.names = filters.EntryNames(options, self._entries if again else None)
+        is_lasting = options.interface is None and all(map(os.path.isfile, options.files))
+        self.names = filters.EntryNames(options, self._entries if is_lasting else None)
         self.survey = filters.survey(options)
         self.topics = TopicNames()
-        self.chosen = filters.Selection(options, self.topics)
+        self.selection = filters.Selection(options, self.topics)
         self.digits = 0
         self._ranges = 0
 
@@ -159,19 +159,19 @@ class _Looking:
             with suppress(CoordwireError, OSError, Failure), opened(name) as stream:
                 yield from _capture(name, stream, read_head(stream), self._options).entries()
 
-    def saw(self, entry: Entry, wanted: bool) -> bool:
-        """Take an entry in; gives `wanted`."""
+    def saw(self, entry: Entry, is_shown: bool) -> bool:
+        """Count an entry that was read. Returns `is_shown`, whether the filters let it pass."""
         if isinstance(entry, UnreadableRange):
-            self._ranges += wanted
+            self._ranges += is_shown
         elif self.survey is not None:
-            self.survey.saw(entry, wanted)
-        return wanted
+            self.survey.saw(entry, is_shown)
+        return is_shown
 
     def report(self) -> None:
         files = self._options.files
         if self.survey is not None and not self._ranges and self.survey.total:
-            where = f"{len(files)} inputs" if len(files) > 1 else shown(self._options.interface or files[0])
-            self.survey.report(where, self.digits)
+            place = f"{len(files)} inputs" if len(files) > 1 else shown(self._options.interface or files[0])
+            self.survey.report(place, self.digits)
 
 
 def _port(text: str) -> int:
@@ -181,7 +181,7 @@ def _port(text: str) -> int:
     return port
 
 
-def _live(options: argparse.Namespace, output: DecodeFormat, looking: _Looking) -> int:
+def _live(options: argparse.Namespace, output: DecodeFormat, search: _Search) -> int:
     """A live capture: 1 if something in its output was refused."""
     name = options.interface
     with live_capture.live(name, options.port) as capture:
@@ -190,21 +190,21 @@ def _live(options: argparse.Namespace, output: DecodeFormat, looking: _Looking) 
         head = _head(name, capture.stream)
         if head:  # else the program has said why
             reader = _guarded(name, lambda: _capture(name, capture.stream, head, options))
-            status = _entries_to(name, reader, options, output, looking)
+            status = _entries_to(name, reader, options, output, search)
         capture.conclude(0 if reader is None else reader.tally.packets)
     if reader is None:
         raise Failure(f"{shown(name)}: nothing was captured, not even a file's header")
-    summary, tally = reader.summary, reader.tally
+    summary, counts = reader.summary, reader.tally
     note(
-        f"{shown(name)}: {tally.packets:,} packets, {summary.frames:,} frames; "
+        f"{shown(name)}: {counts.packets:,} packets, {summary.frames:,} frames; "
         f"Kafka in {summary.kafka:,} of {summary.connections:,} connections"
     )
-    looking.report()
+    search.report()
     return status
 
 
 def _decode(
-    name: str, stream: BinaryIO, options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+    name: str, stream: BinaryIO, options: argparse.Namespace, output: DecodeFormat, search: _Search
 ) -> int:
     """One input: 1 if something in its output was refused."""
     head = _head(name, stream)
@@ -215,35 +215,35 @@ def _decode(
 
         return decode(name, stream, head, options)
     capture = _guarded(name, lambda: _capture(name, stream, head, options))
-    return _entries_to(name, capture, options, output, looking)
+    return _entries_to(name, capture, options, output, search)
 
 
 def _entries_to(
-    name: str, capture: Capture, options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+    name: str, capture: Capture, options: argparse.Namespace, output: DecodeFormat, search: _Search
 ) -> int:
-    """Write the entries that are wanted: 1 if one of them was refused."""
+    """Write the selected entries: 1 if one of them was refused."""
     status = 0
     observe = getattr(output, "observe", None)
-    chosen = looking.chosen
-    chosen.check(capture)
-    wanted = filters.Filter(options, looking.names)
-    lone = 0
+    selection = search.selection
+    selection.check(capture)
+    filter_ = filters.Filter(options, search.names)
+    lone_responses = 0
     for entry in _entries(name, capture):
         if observe is not None:
             observe(entry)
-        looking.topics.learn(entry)
+        search.topics.learn(entry)
         digits = capture.tally.digits
-        if looking.saw(entry, wanted(entry) and chosen(entry, digits)):
+        if search.saw(entry, filter_(entry) and selection(entry, digits)):
             output.write(entry, digits)
             if isinstance(entry, UnreadableRange) or entry.error is not None:
                 status = 1
-                lone += capture.format in ("hex", "frames") and is_lone_response(entry)
+                lone_responses += capture.format in ("hex", "frames") and is_lone_response(entry)
     output.finish()
-    looking.digits = max(looking.digits, capture.tally.digits)
-    _notes(name, capture, wanted.passed_over + chosen.passed_over)
-    chosen.passed_over = 0
-    if lone and options.dialect == "kafka":
-        frames = "1 frame" if lone == 1 else f"{lone:,} frames"
+    search.digits = max(search.digits, capture.tally.digits)
+    _notes(name, capture, filter_.passed_over + selection.passed_over)
+    selection.passed_over = 0
+    if lone_responses and options.dialect == "kafka":
+        frames = "1 frame" if lone_responses == 1 else f"{lone_responses:,} frames"
         note(
             f"{shown(name)}: {frames} may be a response whose request is not in the input; "
             "coordwire explain --response-to API --version N HEX reads one"
@@ -262,7 +262,7 @@ def _capture(
         ports=frozenset(options.port),
         head=head,
         lazy=lazy,
-        **dialect_options.chosen(options),
+        **dialect_options.capture_options(options),
     )
 
 
@@ -291,7 +291,7 @@ def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
 
 
 def _entries(name: str, capture: Capture) -> Iterator[Entry]:
-    """The entries; errors of reading are kept apart from errors of writing."""
+    """The entries. Errors of reading become `Failure`, so that they differ from errors of writing."""
     try:
         yield from capture.entries()
     except DecodeError as error:
@@ -301,7 +301,7 @@ def _entries(name: str, capture: Capture) -> Iterator[Entry]:
 
 
 def _notes(name: str, capture: Capture, passed_over: int) -> None:
-    """What the output doesn't show, on standard error."""
+    """Report on standard error what the output does not show."""
     for text in capture_hints(capture):
         note(f"{shown(name)}: {text}")
     if passed_over:

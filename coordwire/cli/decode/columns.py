@@ -14,8 +14,8 @@ from typing import Any
 
 from coordwire.capture.answer_errors import AnswerError
 from coordwire.capture.entries import Entry
+from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode
-from coordwire.capture.model import format_time
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.selection.expressions import FIELD, FilterError, Name
@@ -37,9 +37,9 @@ class ColumnsFormat:
             self._comma.writerow([field.path for field in self._fields])
 
     def write(self, entry: Entry, digits: int) -> None:
-        found = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
+        fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
         cells = [
-            ",".join(_cell(value, field.sort, digits) for value in field.values(found) if value is not None)
+            ",".join(_cell(value, field.sort, digits) for value in field.values(fields) if value is not None)
             for field in self._fields
         ]
         if self._comma is not None:
@@ -48,7 +48,7 @@ class ColumnsFormat:
             sys.stdout.write("\t".join(cells) + "\n")
 
     def finish(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: every entry is written at once."""
 
 
 def _resolved(text: str) -> Iterator[FieldPath]:

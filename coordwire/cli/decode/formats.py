@@ -25,7 +25,7 @@ class DecodeFormat(Protocol):
         """One entry; `digits`: decimals of a second that its time has."""
 
     def finish(self) -> None:
-        """The capture is at its end."""
+        """Write what waits, at the end of a capture."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,16 +83,16 @@ class DecodeJsonFormat:
         sys.stdout.write(self._line(entry, digits, show_secrets=self._show_secrets, opened=self._opened))
 
     def finish(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: every entry is written at once."""
 
 
 def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
-    """What hides in a frame's opaque bytes and in its record sets."""
-    from coordwire.capture.redaction.withheld import withheld
+    """The contents of a frame's opaque bytes and of its record sets."""
+    from coordwire.capture.redaction.entry_secrets import withheld
     from coordwire.cli import embedded_json, record_sets
 
-    found = embedded_json.opened(entry, show_secrets=show_secrets)
+    forms = embedded_json.opened(entry, show_secrets=show_secrets)
     if entry.message is not None:
         hidden = () if show_secrets else withheld(entry).paths
-        found |= record_sets.forms(entry.message, show_secrets=show_secrets, hidden=hidden)
-    return found
+        forms |= record_sets.forms(entry.message, show_secrets=show_secrets, hidden=hidden)
+    return forms

@@ -16,13 +16,13 @@ from itertools import islice
 
 from coordwire.capture.answer_errors import is_routine
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.cli.decode.tree import SLOW_NS
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.topic_names import TopicNames
 from coordwire.cli.terminal import Pieces, line_writer
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import UnreadableRange, counted
 
 TOPICS = 2
@@ -61,7 +61,7 @@ class LineFormat:
         self._write([pieces])
 
     def finish(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: every entry is written at once."""
 
     def _time(self, entry: Entry, digits: int) -> str:
         if entry.time_ns is None:
@@ -81,8 +81,8 @@ class LineFormat:
         source, _, target = entry.flow.partition(" > ")
         flow = f"  {shown(source)} → {shown(target)}" if target else ""
         size = counted(entry.length, "byte", ",")
-        what = f"  ✗ {size} not read, from byte {entry.position:,} on: {entry.reason}"
-        return [(flow, "flow"), (what, "error")]
+        description = f"  ✗ {size} not read, from byte {entry.position:,} on: {entry.reason}"
+        return [(flow, "flow"), (description, "error")]
 
     def _frame(self, entry: FrameEntry, digits: int) -> Pieces:
         fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
@@ -99,14 +99,14 @@ class LineFormat:
         else:
             pieces.append(("→ " if from_client else "← ", entry.direction))
         pieces.append((self._padded("api", _api(entry)), "api"))
-        pieces += [("  ", "plain"), (self._padded("about", self._about(fields)), "text")]
+        pieces += [("  ", "plain"), (self._padded("about", self._subject(fields)), "text")]
         latency = entry.latency_ns
         text = "" if latency is None else f"{latency / 1e6:,.3f} ms"
         style = "slow" if latency is not None and latency > SLOW_NS else "plain"
         pieces += [("  ", "plain"), (self._padded("latency", text, right=True), style)]
         return [*pieces, *_troubles(entry, fields)]
 
-    def _about(self, fields: EntryFields) -> str:
+    def _subject(self, fields: EntryFields) -> str:
         """The group that a frame is about, else the transactional id, else its topics."""
         for name in ("group", "transactionalId"):
             for value in FIELDS[name].values(fields):
@@ -127,18 +127,18 @@ def _api(entry: FrameEntry) -> str:
     if entry.api_key is None:
         return "unknown"
     name = entry.api_name or f"api {entry.api_key}"
-    return f"{name} v{entry.api_version}" if entry.dialect is Dialect.KAFKA else name
+    return f"{name} v{entry.api_version}" if entry.dialect == KAFKA else name
 
 
 def _troubles(entry: FrameEntry, fields: EntryFields) -> Pieces:
     pieces: Pieces = []
-    for one in fields.errors:
-        times = f" ×{one.times}" if one.times > 1 else ""
-        style = "odd" if is_routine(entry, one.code) else "error"
-        pieces += [("  " if not pieces else ", ", "plain"), (one.name + times, style)]
+    for error in fields.errors:
+        times = f" ×{error.times}" if error.times > 1 else ""
+        style = "odd" if is_routine(entry, error.code) else "error"
+        pieces += [("  " if not pieces else ", ", "plain"), (error.name + times, style)]
     if entry.error is not None:
-        where = f", {entry.error.path}" if entry.error.path else ""
-        pieces.append((f"  ✗ refused at byte {entry.error.position}{where}: {entry.error.reason}", "error"))
+        place = f", {entry.error.path}" if entry.error.path else ""
+        pieces.append((f"  ✗ refused at byte {entry.error.position}{place}: {entry.error.reason}", "error"))
     if entry.deviations:
         many = "" if len(entry.deviations) == 1 else f" (and {len(entry.deviations) - 1} more)"
         pieces.append((f"  ! {entry.deviations[0].reason}{many}", "odd"))

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
-from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withheld, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, size_withheld, withheld
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import sasl
 from coordwire.cli.terminal import Pieces, columns, line_writer, packets
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.embedded import open_embedded
 from coordwire.errors import UnreadableRange, counted
 
@@ -69,10 +69,10 @@ class TreeFormat:
 
     def _forget(self, request: FrameEntry) -> FrameEntry | None:
         """A request that waits, and does no longer; its answer may point to a copy without its message."""
-        kept, _ = self._waiting.pop(request.number, (None, 0))
-        if kept is not None:
-            self._waiting_bytes -= kept.size
-        return kept
+        request_waiting, _ = self._waiting.pop(request.number, (None, 0))
+        if request_waiting is not None:
+            self._waiting_bytes -= request_waiting.size
+        return request_waiting
 
     def _give_up(self) -> None:
         """Write the request that has waited longest."""
@@ -99,8 +99,8 @@ class TreeFormat:
                 yield [("  no response shown", "note")]
         if response is not None:
             yield from self._frame(response)
-            if request is None and (asked := response.request) is not None:
-                yield [(f"  answers #{asked.number}{packets(asked)}, shown before", "note")]
+            if request is None and (original := response.request) is not None:
+                yield [(f"  answers #{original.number}{packets(original)}, shown before", "note")]
 
     def _rule(self, entry: Entry, digits: int, number: str) -> Pieces:
         time = format_time(entry.time_ns, digits) if entry.time_ns is not None else ""
@@ -123,21 +123,21 @@ class TreeFormat:
             pieces = message_lines.tags(tags, self._width, set(tags) if hidden.tags else ())
             yield [("  header_tags: ", "name"), *pieces]
         if entry.message is not None and entry.body_version is not None and not hidden.body:
-            inside: dict[str, message_lines.Inside] = {}
+            contents: dict[str, message_lines.Inside] = {}
             if self._deep:
-                inside |= open_embedded(entry.message)
-                shown = self._show_secrets
-                inside |= record_sets.layouts(entry.message, show_secrets=shown, hidden=hidden.paths)
+                contents |= open_embedded(entry.message)
+                secrets = self._show_secrets
+                contents |= record_sets.layouts(entry.message, show_secrets=secrets, hidden=hidden.paths)
             yield from message_lines.MessageLines(
-                entry.message, entry.body_version, set(hidden.paths), self._width, entry.error, inside,
+                entry.message, entry.body_version, set(hidden.paths), self._width, entry.error, contents,
                 self._show_secrets,
             ).lines()  # fmt: skip
         elif entry.error is not None:
             yield message_lines.refusal(entry.error, 1)
         if entry.message is None or hidden.body:
             yield self._raw(entry, hidden)
-        if self._deep and not hidden.body and (said := sasl(entry)) is not None:
-            yield from message_lines.sasl_lines(said, show_secrets=self._show_secrets)
+        if self._deep and not hidden.body and (token := sasl(entry)) is not None:
+            yield from message_lines.sasl_lines(token, show_secrets=self._show_secrets)
         for deviation in entry.deviations[:MOST_DEVIATIONS]:
             place = f", {deviation.path}" if deviation.path else ""
             yield [(f"  ! deviation at byte {deviation.position}{place}: {deviation.reason}", "odd")]
@@ -154,7 +154,7 @@ class TreeFormat:
             pieces.append((f"unknown {entry.direction}", "api"))
         else:
             name = entry.api_name or f"api {entry.api_key}"
-            version = f" v{entry.api_version}" if entry.dialect is Dialect.KAFKA else f" ({entry.dialect})"
+            version = f" v{entry.api_version}" if entry.dialect == KAFKA else f" ({entry.dialect})"
             pieces.append((name + version, "api"))
         if entry.body_version != entry.api_version:
             pieces.append((f" (body v{entry.body_version})", "odd"))
@@ -177,8 +177,10 @@ class TreeFormat:
 
     def _unreadable(self, entry: UnreadableRange, digits: int) -> None:
         lines = [self._rule(entry, digits, "unread")]
-        what = f"✗ {counted(entry.length, 'byte', ',')} from byte {entry.position:,} on: {entry.reason}"
-        lines.append([(what, "error"), (packets(entry), "note")])
+        description = (
+            f"✗ {counted(entry.length, 'byte', ',')} from byte {entry.position:,} on: {entry.reason}"
+        )
+        lines.append([(description, "error"), (packets(entry), "note")])
         if entry.data and self._show_secrets:
             lines.append([("  bytes ", "note"), *message_lines.octets(entry.data, SAMPLE)])
         elif entry.data:
@@ -193,7 +195,7 @@ class TreeFormat:
 
 def _unanswered(entry: FrameEntry) -> bool:
     """Whether no answer is due: Produce with acks=0, and what other dialects don't answer."""
-    if entry.dialect is not Dialect.KAFKA:
+    if entry.dialect != KAFKA:
         return entry.call is not None and entry.call.response is None
     return entry.api_key == PRODUCE and getattr(entry.message, "acks", None) == 0
 

@@ -1,9 +1,9 @@
-"""`coordwire offsets`: what coordinators wrote to their logs.
+"""`coordwire offsets`: the records that coordinators wrote to their logs.
 
 Strategy: `coordwire.timeline` gives the records of each segment and brings transactions and their markers
-together; a filter selects, a format writes. Rules: what can't be read is in the output and on standard error,
-and the status is 1; a record of a type or version that isn't known is shown with its bytes and no error; a
-file that the system refuses costs only itself, and the status is 2.
+together; a filter selects, a format writes. Rules: unreadable parts are in the output and on standard error,
+and the status is 1; a record of an unknown type or version is shown with its bytes and without an error; a
+file that the system refuses is left out, and the status is 2.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from coordwire.errors import CodecUnavailable, UnreadableRange, counted
 from coordwire.logs import TOPICS
 from coordwire.timeline.from_log.compaction import decide, latest
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, Marker
-from coordwire.timeline.from_log.log_files import LogFile, find_files
+from coordwire.timeline.from_log.files import LogFile, find_files
 
 MS = 1_000_000
 
@@ -37,7 +37,7 @@ class OffsetsFormat(Protocol):
         """One item. pending: it holds only once a marker further on commits its transaction."""
 
     def finish(self) -> None:
-        """That was the last."""
+        """Write what is left, after the last item."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,23 +84,23 @@ def run(options: argparse.Namespace) -> int:
         options,
         lambda: times.span_of(_time(item) for item in _Reading(options, quiet=True).items()),
     )
-    wanted = _Wanted(options)
+    selection = _Selection(options)
     if options.latest:
         progress.quietly()
-        kept = latest(_passed_on(wanted.timely(reading.items()), output))
+        latest_items = latest(_passed_on(selection.timely(reading.items()), output))
         progress.end()
-        for record in kept.records:
-            if wanted(record):
+        for record in latest_items.records:
+            if selection(record):
                 output.write(record)
-        for record in kept.pending:
-            if wanted(record):
+        for record in latest_items.pending:
+            if selection(record):
                 output.write(record, pending=True)
     else:
         for item in decide(reading.items()):
-            if wanted(item):
+            if selection(item):
                 output.write(item, pending=isinstance(item, CoordinatorRecord) and item.transactional)
     output.finish()
-    wanted.survey.report(
+    selection.survey.report(
         shown(options.paths[0]) if len(options.paths) == 1 else f"{len(options.paths)} inputs"
     )
     return reading.status
@@ -135,9 +135,9 @@ class _Reading:
         self.status = 0
 
     def items(self) -> Iterator[LogItem]:
-        found = False
+        has_items = False
         for file in self._files():
-            found = True
+            has_items = True
             try:
                 for item in read_log(file, log=self._log):
                     self._judge(item)
@@ -146,7 +146,7 @@ class _Reading:
                 self._tell(2, str(failure(file.path, error)))
             except CodecUnavailable as error:
                 self._tell(2, f"{shown(file.path)}: {error}")
-        if not found and not self.status:
+        if not has_items and not self.status:
             topics = ", ".join(topic for log, topic in TOPICS.items() if self._log in (None, log))
             raise Failure(f"no segments of {topics} there; coordwire timeline reads captures")
 
@@ -154,11 +154,11 @@ class _Reading:
         for path in self._paths:
             try:
                 refuse_capture(Path(path))
-                found = find_files([path])
+                logs = find_files([path])
                 if self._log is not None and Path(path).is_dir():
-                    yield from (file for file in found if file.log in (None, self._log))
+                    yield from (file for file in logs if file.log in (None, self._log))
                 else:
-                    yield from found
+                    yield from logs
             except (OSError, ValueError) as error:
                 self._tell(2, str(failure(path, error)))
             except Failure as trouble:
@@ -166,8 +166,8 @@ class _Reading:
 
     def _judge(self, item: LogItem) -> None:
         if isinstance(item, UnreadableRange):
-            where = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
-            self._tell(1, f"{shown(item.file)}: {where} couldn't be read: {item.reason}")
+            place = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
+            self._tell(1, f"{shown(item.file)}: {place} couldn't be read: {item.reason}")
         elif isinstance(item, CoordinatorRecord) and item.refusal is not None:
             reason = f"record at offset {item.log_offset}: {item.refusal.path}: {item.refusal.reason}"
             self._tell(1, f"{shown(item.file)}: {reason}")
@@ -178,12 +178,12 @@ class _Reading:
             note(text)
 
 
-class _Wanted:
+class _Selection:
     """The filters of one command line. What couldn't be read always passes, as its content is unknown."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         def find(of: Callable[[CoordinatorRecord], str | None]) -> Find:
-            return lambda texts: {of(item) for item in _again(options)} & set(texts)  # type: ignore[return-value]
+            return lambda texts: {of(item) for item in _second_reading(options)} & set(texts)  # type: ignore[return-value]
 
         self._groups = Names(options.group, find(lambda record: record.group))
         self._topics = Names(options.topic, find(lambda record: record.topic))
@@ -193,25 +193,25 @@ class _Wanted:
             "groups": lambda item: (getattr(item, "group", None),),
             "topics": lambda item: (getattr(item, "topic", None),),
         }
-        asked = {
+        names_given = {
             name: texts for name, texts in (("groups", options.group), ("topics", options.topic)) if texts
         }
         self.survey = Survey(
-            "records", {name: kinds[name] for name in asked}, asked, _time if timed else None
+            "records", {name: kinds[name] for name in names_given}, names_given, _time if timed else None
         )
 
     def __call__(self, item: LogItem) -> bool:
         """Whether to show an item."""
         if isinstance(item, UnreadableRange):
             return True
-        return self.survey.saw(item, self._wanted(item))
+        return self.survey.saw(item, self._is_selected(item))
 
-    def _wanted(self, item: CoordinatorRecord | Marker) -> bool:
+    def _is_selected(self, item: CoordinatorRecord | Marker) -> bool:
         if not self._timely(item):
             return False
         if isinstance(item, Marker):
-            return not (self._groups or self._topics) or any(map(self._asked, item.decided))
-        return item.refusal is not None or self._asked(item)
+            return not (self._groups or self._topics) or any(map(self._matches_names, item.decided))
+        return item.refusal is not None or self._matches_names(item)
 
     def timely(self, items: Iterator[LogItem]) -> Iterator[LogItem]:
         """The items inside the time range."""
@@ -224,7 +224,7 @@ class _Wanted:
     def _timely(self, item: CoordinatorRecord | Marker) -> bool:
         return _time(item) in self._times
 
-    def _asked(self, record: CoordinatorRecord) -> bool:
+    def _matches_names(self, record: CoordinatorRecord) -> bool:
         return (not self._groups or self._groups(record.group)) and (
             not self._topics or self._topics(record.topic)
         )
@@ -236,7 +236,7 @@ def _time(item: LogItem) -> int | None:
     return None if timestamp_ms < 0 else timestamp_ms * MS
 
 
-def _again(options: argparse.Namespace) -> Iterator[CoordinatorRecord]:
+def _second_reading(options: argparse.Namespace) -> Iterator[CoordinatorRecord]:
     """The records of all files once more; what can't be read is reported elsewhere."""
     reading = _Reading(options, quiet=True)
     return (item for item in reading.items() if isinstance(item, CoordinatorRecord))

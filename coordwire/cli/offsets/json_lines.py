@@ -1,8 +1,9 @@
 """Coordinators' records as JSON, one object a line.
 
-Strategy: what one asks for most comes flat and first (group, topic, partition, offset, members, …); key and
-value follow whole, in Apache Kafka's own JSON form, and what their opaque bytes hold. Rules: the order of the
-keys is fixed; lines are ASCII; what isn't a message is there as hex, unless it may hold a secret.
+Strategy: the fields that are read most come first and flat (group, topic, partition, offset, members, …); key
+and value follow whole, in Apache Kafka's own JSON form, and the contents of their opaque bytes. Rules: the
+order of the keys is fixed; lines are ASCII; bytes that are not a message are hex, unless they may hold a
+secret.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode, text
-from coordwire.capture.model import format_time
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.redact import redact
+from coordwire.capture.redaction.removal import redact
 from coordwire.cli.embedded_json import embedded
 from coordwire.codec import Message
 from coordwire.embedded import Embedded, open_embedded
@@ -44,7 +45,7 @@ class OffsetsJsonFormat:
         sys.stdout.write(encode(form) + "\n")
 
     def finish(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: every item is written at once."""
 
     def _record(self, record: CoordinatorRecord, pending: bool) -> dict[str, Any]:
         value = record.value
@@ -71,8 +72,8 @@ class OffsetsJsonFormat:
             form["value"] = to_json(value, version=record.version)
             hidden = [] if self._show_secrets else secret_fields.find(value)
             redact(form["value"], hidden)
-            if inside := embedded(value, show_secrets=self._show_secrets):
-                form["embedded"] = inside
+            if contents := embedded(value, show_secrets=self._show_secrets):
+                form["embedded"] = contents
         hidden = [f"value.{path}" for path in hidden]
         for name, part in (("keyRaw", record.key), ("valueRaw", record.value)):
             if isinstance(part, bytes):
@@ -107,23 +108,24 @@ def _group(value: Any) -> dict[str, Any]:
         "stateTime": _time(value.current_state_timestamp),
         "members": [
             {
-                "memberId": one.member_id, "groupInstanceId": one.group_instance_id,
-                "clientId": one.client_id, "clientHost": one.client_host,
-                "topics": _inside(opened.get(f"members[{index}].subscription"), "topics"),
-                "assignment": _inside(opened.get(f"members[{index}].assignment"), "assigned_partitions"),
+                "memberId": member.member_id, "groupInstanceId": member.group_instance_id,
+                "clientId": member.client_id, "clientHost": member.client_host,
+                "topics": _topics(opened.get(f"members[{index}].subscription"), "topics"),
+                "assignment": _topics(opened.get(f"members[{index}].assignment"), "assigned_partitions"),
             }
-            for index, one in enumerate(value.members)
+            for index, member in enumerate(value.members)
         ],
     }  # fmt: skip
 
 
-def _inside(inside: Embedded | None, name: str) -> list[Any] | None:
+def _topics(opened: Embedded | None, name: str) -> list[Any] | None:
     """A consumer's topics, or its partitions by topic."""
-    found = None if inside is None else getattr(inside.message, name, None)
-    if found is None:
+    topics = None if opened is None else getattr(opened.message, name, None)
+    if topics is None:
         return None
     return [
-        one if isinstance(one, str) else {"topic": one.topic, "partitions": one.partitions} for one in found
+        topic if isinstance(topic, str) else {"topic": topic.topic, "partitions": topic.partitions}
+        for topic in topics
     ]
 
 

@@ -1,8 +1,8 @@
-"""`coordwire offsets --lag`: what groups have left to read of the logs on the same disks.
+"""`coordwire offsets --lag`: how far groups are from the ends of the logs on the same disks.
 
 Strategy: commits and ends come from the readers of the table `lag`, which need no Spark. Rules: a partition
-whose log is not among the files has no end and no lag; what of the commits can't be read is reported, and the
-status is 1.
+whose log is not among the files has no end and no lag; unreadable commits are reported, and the status
+is 1.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ def run(options: argparse.Namespace) -> int:
     rows = sorted(
         _rows(options, unread.append), key=lambda row: (row["group_id"], row["topic"], row["partition"])
     )
-    wanted = _Wanted(options, rows)
-    chosen = [row for row in rows if wanted(row)]
+    selection = _RowSelection(options, rows)
+    selected = [row for row in rows if selection(row)]
     if chosen_format(options.format, "table") == "json":
-        for row in chosen:
+        for row in selected:
             sys.stdout.write(json.dumps(_form(row), separators=(",", ":")) + "\n")
-    elif chosen:
-        sys.stdout.writelines(f"{line}\n" for line in _table(chosen))
+    elif selected:
+        sys.stdout.writelines(f"{line}\n" for line in _table(selected))
     for item in unread:
-        where = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
-        note(f"{shown(item.file)}: {where} couldn't be read: {item.reason}")
-    wanted.report(shown(options.paths[0]) if len(options.paths) == 1 else f"{len(options.paths)} inputs")
+        place = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
+        note(f"{shown(item.file)}: {place} couldn't be read: {item.reason}")
+    selection.report(shown(options.paths[0]) if len(options.paths) == 1 else f"{len(options.paths)} inputs")
     return 1 if unread else 0
 
 
@@ -76,28 +76,28 @@ def _rows(options: argparse.Namespace, unread: Callable[[UnreadableRange], None]
         raise failure(str(error.filename), error) from None
 
 
-class _Wanted:
+class _RowSelection:
     """The filters of one command line."""
 
     def __init__(self, options: argparse.Namespace, rows: list[LagRow]) -> None:
         self._groups = Names(options.group, lambda texts: {row["group_id"] for row in rows} & set(texts))
         self._topics = Names(options.topic, lambda texts: {row["topic"] for row in rows} & set(texts))
-        asked = {
+        kinds = {
             name: texts for name, texts in (("groups", options.group), ("topics", options.topic)) if texts
         }
         values: dict[str, Callable[[LagRow], tuple[str, ...]]] = {
             "groups": lambda row: (row["group_id"],), "topics": lambda row: (row["topic"],)
         }  # fmt: skip
-        self._survey = Survey("commits", {name: values[name] for name in asked}, asked)
+        self._survey = Survey("commits", {name: values[name] for name in kinds}, kinds)
 
     def __call__(self, row: LagRow) -> bool:
-        wanted = (not self._groups or self._groups(row["group_id"])) and (
+        is_selected = (not self._groups or self._groups(row["group_id"])) and (
             not self._topics or self._topics(row["topic"])
         )
-        return self._survey.saw(row, wanted)
+        return self._survey.saw(row, is_selected)
 
-    def report(self, where: str) -> None:
-        self._survey.report(where)
+    def report(self, place: str) -> None:
+        self._survey.report(place)
 
 
 def _form(row: LagRow) -> LagRow:

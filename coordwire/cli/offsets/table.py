@@ -1,9 +1,9 @@
 """Coordinators' records for people: a table, in chunks as they come.
 
-Strategy: rich lays a chunk of rows out; a commit and a classic group have words of their own, whatever else
-there is comes as `body` lays messages out. A terminal too narrow for five columns gets lines instead: what
-doesn't fit beside a record follows below it. Rules: what waits is bounded; text from the log reaches the
-terminal with its control characters escaped; secrets are not shown unasked.
+Strategy: rich lays a chunk of rows out; a commit and a classic group have texts of their own, other values
+are laid out by `message_lines`. A terminal too narrow for five columns gets lines instead: a value that does
+not fit beside its record follows below it. Rules: the rows that wait are bounded; text from the log reaches
+the terminal with its control characters escaped; secrets are shown on request only.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.cli import message_lines
 from coordwire.cli.terminal import STYLES, Pieces, rich_console, table_output
 from coordwire.codec import Message
+from coordwire.codec.walk import fields_of
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.errors import UnreadableRange, counted
 from coordwire.messages import ConsumerProtocolAssignment
@@ -60,20 +61,20 @@ class OffsetsTableFormat:
             self._file, self._day = item.file, ""
         match item:
             case CoordinatorRecord():
-                about = self._about(item, pending)
+                lines = self._record_lines(item, pending)
                 kind = _words(item.kind) if item.kind else "" if item.type is None else f"type {item.type}"
-                self._add(item.timestamp_ms, str(item.log_offset), item.group or "", kind, about)
+                self._add(item.timestamp_ms, str(item.log_offset), item.group or "", kind, lines)
             case Marker():
-                about = [_marker(item)]
-                self._add(item.timestamp_ms, str(item.log_offset), "", item.kind, about)
+                lines = [_marker(item)]
+                self._add(item.timestamp_ms, str(item.log_offset), "", item.kind, lines)
             case UnreadableRange():
-                where = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
-                what = f"✗ {where} unread: {shown(item.reason)}"
-                self._add(-1, "", "", "", [[(what, "error")]])
+                place = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
+                description = f"✗ {place} unread: {shown(item.reason)}"
+                self._add(-1, "", "", "", [[(description, "error")]])
 
-    def _add(self, timestamp_ms: int, offset: str, group: str, kind: str, about: list[Pieces]) -> None:
+    def _add(self, timestamp_ms: int, offset: str, group: str, kind: str, lines: list[Pieces]) -> None:
         time = "" if timestamp_ms < 0 else format_time(timestamp_ms * MS, 3).replace("T", " ")[:-1]
-        self._rows.append((time, offset, shown(group), kind, about))
+        self._rows.append((time, offset, shown(group), kind, lines))
         if len(self._rows) >= CHUNK:
             self.finish()
 
@@ -96,8 +97,8 @@ class OffsetsTableFormat:
         table.add_column("group", style="bold", overflow="fold", max_width=MOST_GROUP)
         table.add_column("record", style="cyan", overflow="fold", max_width=22)
         table.add_column("says", overflow="fold")
-        for *cells, about in self._rows:
-            table.add_row(*cells, _text(about))
+        for *cells, lines in self._rows:
+            table.add_row(*cells, _text(lines))
         self._console.print(table)
 
     def _blocks(self) -> None:
@@ -109,7 +110,7 @@ class OffsetsTableFormat:
             self._console.print(Text(shown(self._file), "cyan", overflow="fold"))
         digits = max(len(row[1]) for row in self._rows)
         letters = min(max(len(row[2]) for row in self._rows), MOST_GROUP)
-        for time, offset, group, kind, about in self._rows:
+        for time, offset, group, kind, lines in self._rows:
             day, _, clock = time.partition(" ")
             if day != self._day and day:
                 self._day = day
@@ -118,19 +119,19 @@ class OffsetsTableFormat:
             if letters:
                 head.append((f"  {group:<{letters}}", "api"))
             head.append((f"  {kind}", "name"))
-            line, said = _text([head]), _text(about)
-            said.overflow = "fold"
-            if len(about) == 1 and line.cell_len + 2 + said.cell_len <= self._console.width:
-                self._console.print(Text.assemble(line, "  ", said))
+            line, content = _text([head]), _text(lines)
+            content.overflow = "fold"
+            if len(lines) == 1 and line.cell_len + 2 + content.cell_len <= self._console.width:
+                self._console.print(Text.assemble(line, "  ", content))
                 continue
             if time or kind:
                 self._console.print(line, overflow="fold")
-            if said:
-                self._console.print(Padding(said, (0, 0, 0, BELOW), expand=False))
+            if content:
+                self._console.print(Padding(content, (0, 0, 0, BELOW), expand=False))
 
     # --- what a record says ---
 
-    def _about(self, record: CoordinatorRecord, pending: bool) -> list[Pieces]:
+    def _record_lines(self, record: CoordinatorRecord, pending: bool) -> list[Pieces]:
         lines = self._key(record)
         value = record.value
         if record.refusal is not None:
@@ -153,13 +154,13 @@ class OffsetsTableFormat:
         return _joined(lines)
 
     def _key(self, record: CoordinatorRecord) -> list[Pieces]:
-        """What the key says beside the group."""
+        """The fields of the key beside the group."""
         key: Any = record.key
         if not isinstance(key, Message):
             return []
         if record.topic is not None:
             return [[(f"{shown(record.topic)}-{record.partition}", "plain")]]
-        fields = [field.name for field in type(key)._layout_.fields if field.entity != "group_id"]
+        fields = [field.name for field in fields_of(key) if field.entity != "group_id"]
         return [[(shown(f"{name} {getattr(key, name)}"), "plain")] for name in fields]
 
     def _value(self, record: CoordinatorRecord, value: Any) -> list[Pieces]:
@@ -188,7 +189,7 @@ def _words(name: str) -> str:
 
 
 def _joined(lines: list[Pieces]) -> list[Pieces]:
-    """What has few lines, on one."""
+    """A few lines as one, else the lines."""
     if len(lines) > FEW:
         return lines
     return [[piece for line in lines for piece in [*line, ("  ", "plain")]][:-1]]
@@ -229,8 +230,8 @@ def _members(value: Any) -> list[Pieces]:
     return lines
 
 
-def _assignment(inside: Embedded | None, member: Any) -> Pieces:
-    message = None if inside is None else inside.message
+def _assignment(opened: Embedded | None, member: Any) -> Pieces:
+    message = None if opened is None else opened.message
     if not isinstance(message, ConsumerProtocolAssignment):
         return message_lines.octets(member.assignment, SAMPLE)
     topics = [f"{part.topic}{part.partitions}" for part in message.assigned_partitions]

@@ -1,9 +1,9 @@
-"""`coordwire segment`: a broker's log segments shown, verified, recovered, and indexed anew.
+"""`coordwire segment`: a broker's log segments shown, verified, recovered and indexed.
 
 Strategy: one subcommand a verb; `dump` has a module of its own, the others report each segment in a line of
-JSON, or on a terminal in words. Rules: originals are never written to; `index` writes beside a log only what
-isn't there, unless --replace is given; what is bad makes the status 1, what couldn't be read for want of a
-codec's library 2.
+JSON, or on a terminal in words. Rules: originals are never written to; `index` writes beside a log only
+missing files, unless --replace is given; a fault makes the status 1, a batch whose codec's library is not
+installed 2.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from coordwire.cli.segment import dump
 from coordwire.cli.segment.files import WatchedSegment, partitions, report_position
 from coordwire.cli.terminal import chosen_format
 from coordwire.errors import CodecUnavailable, CoordwireError, counted
+from coordwire.files.staged import Staged, remove_stale
 from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
+from coordwire.segments.index_rebuild import INTERVAL
 from coordwire.segments.names import log_name
 from coordwire.segments.partition import producers_before
-from coordwire.segments.rebuilding import INTERVAL
-from coordwire.segments.staging import Staged, remove_stale
 
 Form = dict[str, Any]
 VERBS = {
@@ -43,8 +43,8 @@ VERBS = {
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     commands = {
-        name: verbs.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        for name, about in VERBS.items()
+        name: verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        for name, summary in VERBS.items()
     }
     dump.configure(commands["dump"])
     for name in ("verify", "recover", "index"):
@@ -82,8 +82,8 @@ def run(options: argparse.Namespace) -> int:
     progress.quietly()
     try:
         with terminable():
-            for one, words, form in verb(options):
-                status = max(status, one)
+            for segment_status, words, form in verb(options):
+                status = max(status, segment_status)
                 progress.clear()
                 sys.stdout.write((words if text else json.dumps(form, separators=(",", ":"))) + "\n")
     except OSError as error:
@@ -107,36 +107,36 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     for folder, paths in partitions(options.paths):
         before: SegmentCounts | None = None
         for path in paths:
-            tally, count = SegmentCounts(), 0
+            counts, count = SegmentCounts(), 0
             with plain_file(path) as plain, WatchedSegment(plain.path) as segment:
-                for fault in _faults(segment, tally, before, options, plain):
+                for fault in _faults(segment, counts, before, options, plain):
                     count += 1
                     place = str(path if fault.file == plain.path.name else folder / fault.file)
-                    where = f"{shown(place)}: {counted(fault.length, 'byte')} at {fault.position}"
-                    words = f"{where}: {shown(fault.reason)}"
+                    place_text = f"{shown(place)}: {counted(fault.length, 'byte')} at {fault.position}"
+                    words = f"{place_text}: {shown(fault.reason)}"
                     yield 1, words, {"file": place, **fault._asdict() | {"file": place}}
-                unread = {} if tally.needs is None else {"unread": tally.unread, "needs": tally.needs}
-                yield 2 if unread else int(count > 0), _result(path, segment, tally, count), {
+                unread = {} if counts.needs is None else {"unread": counts.unread, "needs": counts.needs}
+                yield 2 if unread else int(count > 0), _result(path, segment, counts, count), {
                     "file": str(path), "topic": segment.topic, "partition": segment.partition,
-                    "size": segment.size, "batches": tally.batches, "records": tally.records,
-                    "firstOffset": tally.first_offset, "lastOffset": tally.last_offset,
-                    "badBytes": tally.bad_bytes, "faults": count, **unread,
+                    "size": segment.size, "batches": counts.batches, "records": counts.records,
+                    "firstOffset": counts.first_offset, "lastOffset": counts.last_offset,
+                    "badBytes": counts.bad_bytes, "faults": count, **unread,
                 }  # fmt: skip
-            before = tally
+            before = counts
 
 
 def _faults(
     segment: Segment,
-    tally: SegmentCounts,
+    counts: SegmentCounts,
     before: SegmentCounts | None,
     options: argparse.Namespace,
     plain: PlainFile,
 ) -> Iterator[Fault]:
     with suppress(CodecUnavailable):  # the tally says so
-        yield from segment.verify(check_records=not options.quick, tally=tally)
+        yield from segment.verify(check_records=not options.quick, tally=counts)
     if plain.fault:
         yield Fault(segment.path.name, segment.size, 0, plain.fault)
-    first = tally.first_offset
+    first = counts.first_offset
     if (
         before is not None
         and before.last_offset is not None
@@ -147,14 +147,16 @@ def _faults(
         yield Fault(segment.path.name, 0, 0, reason)
 
 
-def _result(path: Path, segment: Segment, tally: SegmentCounts, count: int) -> str:
-    verdict = f"{counted(count, 'fault')}, {counted(tally.bad_bytes, 'bad byte')}" if count else "valid"
-    if tally.needs is not None:
-        found = "" if not count else f"{verdict}; "
-        verdict = f"{found}the records of {counted(tally.unread, 'batch')} were not read: {tally.needs}"
-    records = "" if tally.records is None else f"{counted(tally.records, 'record')}, "
-    offsets = "" if tally.first_offset is None else f", offsets {tally.first_offset} to {tally.last_offset}"
-    batches, size = counted(tally.batches, "batch"), counted(segment.size, "byte")
+def _result(path: Path, segment: Segment, counts: SegmentCounts, count: int) -> str:
+    verdict = f"{counted(count, 'fault')}, {counted(counts.bad_bytes, 'bad byte')}" if count else "valid"
+    if counts.needs is not None:
+        prefix = "" if not count else f"{verdict}; "
+        verdict = f"{prefix}the records of {counted(counts.unread, 'batch')} were not read: {counts.needs}"
+    records = "" if counts.records is None else f"{counted(counts.records, 'record')}, "
+    offsets = (
+        "" if counts.first_offset is None else f", offsets {counts.first_offset} to {counts.last_offset}"
+    )
+    batches, size = counted(counts.batches, "batch"), counted(segment.size, "byte")
     return f"{shown(str(path))}: {verdict} ({batches}, {records}{size}{offsets})"
 
 
@@ -163,21 +165,24 @@ def _result(path: Path, segment: Segment, tally: SegmentCounts, count: int) -> s
 
 def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     """A line a segment."""
-    found = partitions(options.paths)
-    for folder, paths in found:
+    folders = partitions(options.paths)
+    for folder, paths in folders:
         out = Path(options.out)
-        if len(found) > 1:
+        if len(folders) > 1:
             out = _below(out, folder)
         try:
-            for one, is_whole in _recovered(paths, out, options.index_interval):
-                words = f"{shown(str(one.log))}: {counted(one.batches, 'batch')}, {counted(one.size, 'byte')}"
-                if one.ranges:
-                    bad = f"{counted(one.bad_bytes, 'byte')} in {counted(one.ranges, 'range')}"
-                    words += f"; {bad} copied to {one.log.name}.quarantine"
-                yield int(one.ranges > 0 or not is_whole), words, {
-                    "file": str(one.source), "log": str(one.log), "batches": one.batches, "size": one.size,
-                    "quarantined": one.ranges, "badBytes": one.bad_bytes,
-                    "files": [str(file) for file in one.files],
+            for copy, is_whole in _recovered(paths, out, options.index_interval):
+                words = (
+                    f"{shown(str(copy.log))}: {counted(copy.batches, 'batch')}, {counted(copy.size, 'byte')}"
+                )
+                if copy.ranges:
+                    bad_bytes = f"{counted(copy.bad_bytes, 'byte')} in {counted(copy.ranges, 'range')}"
+                    words += f"; {bad_bytes} copied to {copy.log.name}.quarantine"
+                yield int(copy.ranges > 0 or not is_whole), words, {
+                    "file": str(copy.source), "log": str(copy.log), "batches": copy.batches,
+                    "size": copy.size,
+                    "quarantined": copy.ranges, "badBytes": copy.bad_bytes,
+                    "files": [str(file) for file in copy.files],
                 }  # fmt: skip
         except ValueError as error:
             raise Failure(str(error)) from None
@@ -194,9 +199,9 @@ def _recovered(paths: list[Path], out: Path, interval: int) -> Iterator[tuple[Re
             copies[plain.path] = path, not plain.fault
             if plain.fault:
                 note(f"{shown(str(path))}: {plain.fault}")
-        for one in recover(list(copies), out, interval=interval, progress=report_position):
-            source, is_whole = copies[one.source]
-            yield replace(one, source=source), is_whole
+        for recovered in recover(list(copies), out, interval=interval, progress=report_position):
+            source, is_whole = copies[recovered.source]
+            yield replace(recovered, source=source), is_whole
 
 
 def _below(out: Path, partition: Path) -> Path:
@@ -214,26 +219,28 @@ def _index(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     """A line a segment: what was written, or, with --check, which files differ."""
     if options.check and (options.out or options.replace):
         raise Failure("segment index: --check writes nothing; it cannot be combined with --out or --replace")
-    found = partitions(options.paths)
-    for path in (path for _, paths in found for path in paths):
+    folders = partitions(options.paths)
+    for path in (path for _, paths in folders for path in paths):
         if is_compressed(path):
             raise Failure(
                 f"{shown(str(path))}: compressed; an index is of the log itself: decompress it first"
             )
-    for folder, paths in found:
+    for folder, paths in folders:
         out = folder if options.out is None else Path(options.out)
-        if options.out is not None and len(found) > 1:
+        if options.out is not None and len(folders) > 1:
             out = _below(out, folder)
         if not options.check:
             remove_stale(out)
         before: Indexes | None = None
         for path in paths:
             with WatchedSegment(path) as segment:
-                made = before = _rebuilt(segment, before, options.index_interval)
-                wanted = {log_name(made.base_offset, kind): data for kind, data in made.files().items()}
-                if options.snapshots and made.end_offset > made.base_offset:
-                    wanted[log_name(made.end_offset, "snapshot")] = made.snapshot()
-                yield (_compared if options.check else _written)(path, out, wanted, options.replace)
+                indexes = before = _rebuilt(segment, before, options.index_interval)
+                contents = {
+                    log_name(indexes.base_offset, kind): data for kind, data in indexes.files().items()
+                }
+                if options.snapshots and indexes.end_offset > indexes.base_offset:
+                    contents[log_name(indexes.end_offset, "snapshot")] = indexes.snapshot()
+                yield (_compared if options.check else _written)(path, out, contents, options.replace)
 
 
 def _rebuilt(segment: Segment, before: Indexes | None, interval: int) -> Indexes:
@@ -246,7 +253,7 @@ def _rebuilt(segment: Segment, before: Indexes | None, interval: int) -> Indexes
         producers = producers_before(segment)
     reader = segment.batches()
     try:
-        made = rebuild(reader, segment.base_offset, interval=interval, producers=producers)
+        indexes = rebuild(reader, segment.base_offset, interval=interval, producers=producers)
     except CodecUnavailable as error:
         raise Failure(f"{name}: {error}") from None
     except CoordwireError as error:
@@ -255,13 +262,13 @@ def _rebuilt(segment: Segment, before: Indexes | None, interval: int) -> Indexes
         raise Failure(
             f"{name}: it ends {counted(len(reader.remainder), 'byte')} into a batch; recover it first"
         )
-    return made
+    return indexes
 
 
-def _compared(path: Path, out: Path, wanted: dict[str, bytes], _: bool) -> tuple[int, str, Form]:
-    differs = [name for name, data in wanted.items() if _bytes(out / name) != data]
+def _compared(path: Path, out: Path, contents: dict[str, bytes], _: bool) -> tuple[int, str, Form]:
+    differs = [name for name, data in contents.items() if _bytes(out / name) != data]
     stale = out / f"{path.stem}.txnindex"
-    if stale.name not in wanted and _bytes(stale):
+    if stale.name not in contents and _bytes(stale):
         differs.append(stale.name)
     words = f"{shown(str(path))}: " + (
         f"differs: {', '.join(differs)}" if differs else "its indexes are correct"
@@ -276,15 +283,15 @@ def _bytes(path: Path) -> bytes | None:
         return None
 
 
-def _written(path: Path, out: Path, wanted: dict[str, bytes], replace: bool) -> tuple[int, str, Form]:
-    taken = [name for name in wanted if os.path.lexists(out / name)]
-    if taken and not replace:
-        raise Failure(f"{shown(str(out / taken[0]))}: already exists; --replace replaces it")
+def _written(path: Path, out: Path, contents: dict[str, bytes], replace: bool) -> tuple[int, str, Form]:
+    existing = [name for name in contents if os.path.lexists(out / name)]
+    if existing and not replace:
+        raise Failure(f"{shown(str(out / existing[0]))}: already exists; --replace replaces it")
     with Staged(out) as files:
-        for name, data in wanted.items():
+        for name, data in contents.items():
             with files.new(name) as file:
                 file.write(data)
-        made = files.commit(replace=replace)
-    sizes = ", ".join(f"{file.name} ({counted(len(wanted[file.name]), 'byte')})" for file in made)
+        written = files.commit(replace=replace)
+    sizes = ", ".join(f"{file.name} ({counted(len(contents[file.name]), 'byte')})" for file in written)
     words = f"{shown(str(path))}: {sizes}"
-    return 0, words, {"file": str(path), "files": [str(file) for file in made]}
+    return 0, words, {"file": str(path), "files": [str(file) for file in written]}

@@ -1,7 +1,7 @@
-"""`coordwire segment dump`: what is in segments and the files beside them.
+"""`coordwire segment dump`: the contents of segments and of the files beside them.
 
-Strategy: the kind of a file is known from its name, and what has none is read as a log. A log is walked batch
-by batch and written record by record, so that nothing gathers; from an offset on, the walk begins there.
+Strategy: a file's name determines its kind; a file without such a name is read as a log. A log is read batch
+by batch and written record by record, so that nothing accumulates; with a first offset, reading begins there.
 Rules: a batch that can't be read has a line with its reason, after those of its records that could be, and
 the status says so: 1 where the batch is bad, 2 where its codec's library isn't installed.
 """
@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.coordinator_logs import refuse_capture
@@ -54,17 +54,17 @@ MILLI = 1_000_000
 
 
 class SegmentFormat(Protocol):
-    """Writes what a dump comes by."""
+    """Writes batches, records, unreadable ranges and entries of other files."""
 
     def begin(self, lines: Lines) -> None: ...
     def batch(self, batch: RecordBatch) -> None: ...
     def records(self, batch: RecordBatch, records: Iterator[Record]) -> None: ...
-    def bad(self, bad: UnreadableRange, error: DecodeError | None) -> None: ...
+    def unreadable(self, unreadable: UnreadableRange, error: DecodeError | None) -> None: ...
     def entry(self, form: dict[str, Any]) -> None: ...
 
 
-class Wanted(NamedTuple):
-    """Which records are asked for; times in ms since 1970, all bounds included."""
+class RecordRange(NamedTuple):
+    """The records to show; times in ms since 1970, all bounds included."""
 
     first: int | None = None
     last: int | None = None
@@ -82,7 +82,7 @@ class Wanted(NamedTuple):
         )
 
     @property
-    def everything(self) -> bool:
+    def includes_all(self) -> bool:
         return self.first is self.last is self.since is self.until is None
 
 
@@ -98,7 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--since",
         type=moment,
         metavar="TIME",
-        help="first time (UTC): ISO 8601, epoch seconds; +30s: so long after the first record's time, "
+        help="first time (UTC): ISO 8601, epoch seconds; +30s: that long after the first record's time, "
         "-10min: before the last one's (ms, s, min, h, d)",
     )
     parser.add_argument(
@@ -112,11 +112,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     make_absolute(options, lambda: span_of(_batch_times(expanded(options.paths))))
-    wanted = Wanted(
+    range_ = RecordRange(
         options.from_offset, options.to_offset, _ms(options.since), _ms(options.until), options.limit,
         options.batches,
     )  # fmt: skip
-    dump = Dump(output(options.format), wanted, options)
+    dump = Dump(output(options.format), range_, options)
     status = dump.all(expanded(options.paths))
     paths = options.paths
     dump.report(shown(paths[0]) if len(paths) == 1 else f"{len(paths)} inputs")
@@ -135,8 +135,8 @@ def decode(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace
         raise Failure(f"{shown(name)}: filters for frames do not apply to the records of a segment")
     if options.format not in (None, "tree", "json"):
         raise Failure(f"{shown(name)}: no {options.format} format for segments; --format tree or json")
-    wanted = Wanted(since=_ms(options.since), until=_ms(options.until))
-    dump = Dump(output("json" if options.format == "json" else "table"), wanted, options)
+    range_ = RecordRange(since=_ms(options.since), until=_ms(options.until))
+    dump = Dump(output("json" if options.format == "json" else "table"), range_, options)
     if name != "-" and os.path.isfile(name):
         dump.file(Path(name), name, segment=True)
         dump.report(shown(name))
@@ -165,10 +165,10 @@ def batch_times(path: Path) -> Iterator[int]:
                     yield time_ms * MILLI
 
 
-def _ms(when: Moment | None) -> int | None:
-    if when is not None and when.clock:
+def _ms(limit: Moment | None) -> int | None:
+    if limit is not None and limit.clock:
         raise Failure("--since and --until need a date for segments")
-    return None if when is None else when // MILLI
+    return None if limit is None else limit // MILLI
 
 
 def output(name: str | None) -> SegmentFormat:
@@ -193,8 +193,8 @@ class SegmentJsonFormat:
         for line in self._lines.records(batch, records):
             sys.stdout.write(line)
 
-    def bad(self, bad: UnreadableRange, error: DecodeError | None) -> None:
-        sys.stdout.write(self._lines.bad(bad, error))
+    def unreadable(self, unreadable: UnreadableRange, error: DecodeError | None) -> None:
+        sys.stdout.write(self._lines.unreadable(unreadable, error))
 
     def entry(self, form: dict[str, Any]) -> None:
         sys.stdout.write(self._lines.entry(form))
@@ -221,10 +221,10 @@ def _extent(segment: Segment) -> _Extent:
 class Dump:
     """Writes files until so many records were shown as were asked for. options: text, deep, show_secrets."""
 
-    def __init__(self, output: SegmentFormat, wanted: Wanted, options: argparse.Namespace) -> None:
+    def __init__(self, output: SegmentFormat, record_range: RecordRange, options: argparse.Namespace) -> None:
         self.output = output
-        self.wanted = wanted
-        self.left = wanted.limit
+        self.record_range = record_range
+        self.remaining = record_range.limit
         self.status = 0
         self._matched = False
         self._extents: list[_Extent] = []
@@ -234,7 +234,7 @@ class Dump:
     def all(self, paths: Iterator[Path]) -> int:
         """Dump files, one after the other; one that can't be read costs only itself. The status."""
         for path in paths:
-            if self.left is not None and self.left <= 0:
+            if self.remaining is not None and self.remaining <= 0:
                 break
             try:
                 refuse_capture(path)
@@ -247,20 +247,20 @@ class Dump:
                 self._trouble(trouble)
         return self.status
 
-    def report(self, where: str) -> None:
-        """Say what there was, if nothing of it was asked for."""
+    def report(self, place: str) -> None:
+        """Report the offsets and times of the input, if no record was in the range."""
         if self._matched or not self._extents:
             return
-        extents = [one for one in self._extents if one.batches]
-        batches = sum(one.batches for one in extents)
+        extents = [extent for extent in self._extents if extent.batches]
+        batches = sum(extent.batches for extent in extents)
         if not batches:
-            note(f"{where}: no batches in it")
+            note(f"{place}: no batches in it")
             return
-        first, last = min(one.first for one in extents), max(one.last for one in extents)
-        stamps = [one.latest for one in extents if one.latest >= 0]
+        first, last = min(extent.first for extent in extents), max(extent.last for extent in extents)
+        stamps = [extent.latest for extent in extents if extent.latest >= 0]
         times = f"; the latest time is {format_time(max(stamps) * MILLI, 3)}" if stamps else ""
         counted = "1 batch" if batches == 1 else f"{batches:,} batches"
-        note(f"{where}: no record matched in {counted}; offsets seen: {first} to {last}{times}")
+        note(f"{place}: no record matched in {counted}; offsets seen: {first} to {last}{times}")
 
     def _trouble(self, trouble: Failure) -> None:
         note(str(trouble))
@@ -290,14 +290,14 @@ class Dump:
         self.output.begin(Lines(name, topic, partition, **self._flags))
         try:
             for form in other(path, 0 if kind is None else kind.offset or 0):
-                if self.left is not None:
-                    if self.left <= 0:
+                if self.remaining is not None:
+                    if self.remaining <= 0:
                         break
-                    self.left -= 1
+                    self.remaining -= 1
                 self.output.entry(form)
         except DecodeError as error:
             self.status = max(self.status, 1)
-            self.output.bad(UnreadableRange(0, path.stat().st_size, error.reason), error)
+            self.output.unreadable(UnreadableRange(0, path.stat().st_size, error.reason), error)
 
     def segment(self, segment: Segment, name: str) -> None:
         """A log's batches or records."""
@@ -305,71 +305,73 @@ class Dump:
         snapshot = kind is not None and kind.kind == "checkpoint"
         self.output.begin(Lines(name, segment.topic, segment.partition, snapshot=snapshot, **self._flags))
         self._walk(segment)
-        if not (self._matched or self.wanted.everything):
+        if not (self._matched or self.record_range.includes_all):
             self._extents.append(_extent(segment))
 
     def _walk(self, segment: Segment) -> None:
         reader = segment.batches(on_error="report", check_records=False, start=self._start(segment))
-        for found in reader:
-            if self.left is not None and self.left <= 0:
+        for part in reader:
+            if self.remaining is not None and self.remaining <= 0:
                 return
-            if isinstance(found, UnreadableRange):
-                self._bad(found, None)
-            elif self._past(found):
+            if isinstance(part, UnreadableRange):
+                self._unreadable_range(part, None)
+            elif self._past(part):
                 return
             else:
-                self._batch(found)
-        if (left := len(reader.remainder)) and (self.left is None or self.left > 0):
-            self._bad(
-                UnreadableRange(reader.position, left, f"the file ends {counted(left, 'byte')} into a batch"),
+                self._batch(part)
+        if (unfinished := len(reader.remainder)) and (self.remaining is None or self.remaining > 0):
+            self._unreadable_range(
+                UnreadableRange(
+                    reader.position, unfinished, f"the file ends {counted(unfinished, 'byte')} into a batch"
+                ),
                 None,
             )
 
     def _start(self, segment: Segment) -> int:
-        """Where the first record is that may be asked for."""
-        if self.wanted.first is None:
+        """The position of the first batch that may have a record in the range."""
+        if self.record_range.first is None:
             return 0
-        batch = segment.find(offset=self.wanted.first)
+        batch = segment.find(offset=self.record_range.first)
         return segment.size if batch is None else batch.position
 
     def _past(self, batch: RecordBatch) -> bool:
-        last = self.wanted.last
+        last = self.record_range.last
         return last is not None and batch.magic == 2 and batch.base_offset > last
 
-    def _bad(self, bad: UnreadableRange, error: DecodeError | None) -> None:
+    def _unreadable_range(self, unreadable: UnreadableRange, error: DecodeError | None) -> None:
         self.status = max(self.status, 1)
-        self.output.bad(bad, error)
+        self.output.unreadable(unreadable, error)
 
     def _batch(self, batch: RecordBatch) -> None:
-        wanted = self.wanted
-        if wanted.since is not None and batch.max_timestamp < wanted.since:
+        record_range = self.record_range
+        if record_range.since is not None and batch.max_timestamp < record_range.since:
             return
         try:
-            if wanted.batches:
+            if record_range.batches:
                 self._take(1)
                 self.output.batch(batch)
-            elif wanted.everything and self.left is None:
+            elif record_range.includes_all and self.remaining is None:
                 self.output.records(batch, iter(batch))
             else:
-                self.output.records(batch, self._chosen(batch))
+                self.output.records(batch, self._selected(batch))
         except (CorruptBatch, LimitExceeded) as error:
-            self._bad(UnreadableRange(batch.position, batch.size, error.reason), error)
+            self._unreadable_range(UnreadableRange(batch.position, batch.size, error.reason), error)
         except CodecUnavailable as error:  # nothing is wrong with the batch
-            self._bad(UnreadableRange(batch.position, batch.size, error.reason), None)
+            self._unreadable_range(UnreadableRange(batch.position, batch.size, error.reason), None)
             self.status = 2
 
-    def _chosen(self, batch: RecordBatch) -> Iterator[Record]:
+    def _selected(self, batch: RecordBatch) -> Iterator[Record]:
         for record in batch:
-            if self.left is not None and self.left <= 0:
+            if self.remaining is not None and self.remaining <= 0:
                 return
-            if self.wanted(record):
+            if self.record_range(record):
                 self._take(1)
                 yield record
 
     def _take(self, count: int) -> None:
         self._matched = True
-        if self.left is not None:
-            self.left -= count
+        if self.remaining is not None:
+            self.remaining -= count
 
 
 # --- other files -------------------------------------------------------------------------------------------
@@ -413,8 +415,8 @@ def _metadata(path: Path, base: int) -> Iterator[dict[str, Any]]:
 
 
 def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    first, *words = name.split("_")
+    return first + "".join(word.capitalize() for word in words)
 
 
 _KINDS: dict[str, Callable[[Path, int], Iterator[dict[str, Any]]]] = {

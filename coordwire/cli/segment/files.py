@@ -27,26 +27,26 @@ def expanded(names: Sequence[str]) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        found = False
+        has_logs = False
         try:
             for log in logs(path, suffixes=SUFFIXES):
-                found = True
+                has_logs = True
                 yield log
         except OSError as error:
             raise failure(name, error) from None
-        if not found:
+        if not has_logs:
             raise Failure(f"{shown(name)}: contains no segment")
 
 
 def partitions(names: Sequence[str]) -> list[tuple[Path, list[Path]]]:
     """The logs by folder; of a file beside a log, the log."""
-    found: dict[Path, list[Path]] = {}
+    paths_by_folder: dict[Path, list[Path]] = {}
     for path in expanded(names):
         log = _log(path)
-        paths = found.setdefault(log.parent, [])
+        paths = paths_by_folder.setdefault(log.parent, [])
         if log not in paths:
             paths.append(log)
-    return list(found.items())
+    return list(paths_by_folder.items())
 
 
 class WatchedSegment(Segment):
@@ -67,9 +67,9 @@ class _WatchedBatches:
         return self
 
     def __next__(self) -> Any:
-        found = next(self._reader)
+        batch = next(self._reader)
         report_position(self._segment, self._reader.position)
-        return found
+        return batch
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)

@@ -1,6 +1,6 @@
-"""What is in a segment's files as JSON, one object a line.
+"""The contents of a segment's files as JSON, one object a line.
 
-Strategy: what all records of a batch share is turned into text once, and each record's own beside it. Rules:
+Strategy: the part that all records of a batch share is encoded once. Rules:
 batches, control records and records of brokers' own logs look as in `coordwire decode --deep`; bytes are
 base64, or with `text`, where they are UTF-8, a string, and else {"base64": …}; lines are ASCII; bytes that
 can't be read have a line too.
@@ -76,23 +76,23 @@ class Lines:
                     form["log"] = meaning
             yield f'{self._start},{encode(form)[1:-1]},"batch":{shared},"error":null}}\n'
 
-    def bad(self, bad: UnreadableRange, error: DecodeError | None = None) -> str:
-        """Bytes that hold no batch, or a batch of which something couldn't be read."""
-        said = (
-            {"reason": bad.reason, "position": bad.position, "path": ""}
+    def unreadable(self, unreadable: UnreadableRange, error: DecodeError | None = None) -> str:
+        """Bytes without a batch, or a batch with an unreadable part."""
+        error_fields = (
+            {"reason": unreadable.reason, "position": unreadable.position, "path": ""}
             if error is None
             else error_form(error)
         )
-        form = {"position": bad.position, "length": bad.length, "error": said}
+        form = {"position": unreadable.position, "length": unreadable.length, "error": error_fields}
         return f"{self._start},{encode(form)[1:]}\n"
 
     def entry(self, form: Form) -> str:
-        """What is in another file than the log."""
+        """An entry of another file than the log."""
         return f"{self._start},{encode(form)[1:]}\n"
 
     def opened(self, record: Record) -> tuple[Form | None, bool]:
-        """What a record of a broker's own log means, where that was asked for; and whether its value may not
-        be shown."""
+        """A record of a broker's own log, decoded where `deep` is set; and whether its value must not be
+        shown."""
         if not self._deep and (self._topic != METADATA_TOPIC or self._show_secrets):
             return None, False
         opened = None if self._topic is None else open_log_record(self._topic, record)
@@ -114,5 +114,5 @@ class Lines:
 
 
 def error_form(error: DecodeError) -> Form:
-    """What is said of a refusal."""
+    """The fields of a refusal."""
     return {"reason": error.reason, "position": error.position, "path": error.path}

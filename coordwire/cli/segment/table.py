@@ -1,8 +1,8 @@
-"""What is in segments, for people: a row a record, under a rule that names the file.
+"""The contents of segments for people: a row a record, under a rule that names the file.
 
 Rules: rows are as wide as the terminal, what is longer ends in "…"; keys and values are shown as text where
 they are printable, else in hex, and the meaning of records of brokers' own logs follows whole below them;
-nothing from a file moves the cursor; secrets are not shown unasked. Rows are written as they come.
+nothing from a file moves the cursor; secrets are shown on request only. Rows are written one by one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.cli.record_sets import control_form
 from coordwire.cli.segment.json_lines import Form, Lines
@@ -86,9 +86,9 @@ class SegmentTableFormat:
             for line in () if meaning is None else _meaning(meaning):
                 self._below(line)
 
-    def bad(self, bad: UnreadableRange, error: DecodeError | None) -> None:
-        where = f"{counted(bad.length, 'byte')} at {bad.position} can't be read: "
-        self._print([(where, "bold red"), (shown(bad.reason if error is None else str(error)), "red")])
+    def unreadable(self, unreadable: UnreadableRange, error: DecodeError | None) -> None:
+        place = f"{counted(unreadable.length, 'byte')} at {unreadable.position} can't be read: "
+        self._print([(place, "bold red"), (shown(unreadable.reason if error is None else str(error)), "red")])
 
     def entry(self, form: dict[str, Any]) -> None:
         if list(form) != self._columns:
@@ -97,7 +97,7 @@ class SegmentTableFormat:
         self._print([("  ".join(f"{value!s:>{max(SMALL, len(name))}}" for name, value in form.items()), "")])
 
     def _below(self, pieces: Pieces) -> None:
-        """Something that is shown whole, over several lines if need be."""
+        """Write a text whole, over several lines if necessary."""
         from rich.padding import Padding
 
         text = self._text.assemble(*pieces, overflow="fold")
@@ -115,7 +115,9 @@ def _facts(batch: RecordBatch) -> Pieces:
         facts.append(batch.codec if batch.attributes & 7 < 5 else f"codec {batch.attributes & 7}")
     if batch.producer_id >= 0:
         facts.append(f"producer {batch.producer_id}:{batch.producer_epoch}")
-    facts += [word for word, there in (("txn", batch.transactional), ("control", batch.is_control)) if there]
+    facts += [
+        word for word, applies in (("txn", batch.transactional), ("control", batch.is_control)) if applies
+    ]
     return [("".join(f", {fact}" for fact in facts), "magenta")]
 
 
@@ -129,12 +131,12 @@ def _control(record: Record) -> str:
 def _meaning(log: Form) -> Iterator[Pieces]:
     """What a record of a broker's own log holds: a line for the key, the value, and what else there is."""
     for part, version in (("key", ""), ("value", f" v{log['version']}")):
-        inside = log[part]
-        if isinstance(inside, dict):
-            form = json.dumps(inside["value"], ensure_ascii=False)
-            yield [(f"{inside['type']}{version} ", "cyan"), (shown(form), "")]
-    for path, inside in log.get("embedded", {}).items():
-        yield [(f"{shown(path)} ", "cyan"), (shown(json.dumps(inside, ensure_ascii=False)), "")]
+        content = log[part]
+        if isinstance(content, dict):
+            form = json.dumps(content["value"], ensure_ascii=False)
+            yield [(f"{content['type']}{version} ", "cyan"), (shown(form), "")]
+    for path, content in log.get("embedded", {}).items():
+        yield [(f"{shown(path)} ", "cyan"), (shown(json.dumps(content, ensure_ascii=False)), "")]
     if "unknown" in log:
         yield [(shown(log["unknown"]), "yellow")]
 

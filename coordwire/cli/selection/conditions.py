@@ -1,7 +1,7 @@
 """A filter expression to a condition that an entry meets or not.
 
-Strategy: the syntax tree becomes functions of an entry's fields, once; what can be said of an expression
-without a frame (a field that isn't there, a text compared with a number, a bad pattern) is said then. Rules:
+Strategy: the syntax tree becomes functions of an entry's fields, once; errors that need no frame
+(an unknown field, a text compared with a number, an invalid pattern) are reported then. Rules:
 
 - A comparison is true where any value of the field meets it: `body.topics[].name == "a"` where any topic is
   a, `!=` where any isn't. `not (… == …)` means that none is.
@@ -52,12 +52,12 @@ Test = Callable[[Any], bool]
 """Whether one value meets a comparison."""
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "==": lambda one, other: one == other,
-    "!=": lambda one, other: one != other,
-    "<": lambda one, other: one < other,
-    "<=": lambda one, other: one <= other,
-    ">": lambda one, other: one > other,
-    ">=": lambda one, other: one >= other,
+    "==": lambda entry_value, other: entry_value == other,
+    "!=": lambda entry_value, other: entry_value != other,
+    "<": lambda entry_value, other: entry_value < other,
+    "<=": lambda entry_value, other: entry_value <= other,
+    ">": lambda entry_value, other: entry_value > other,
+    ">=": lambda entry_value, other: entry_value >= other,
 }  # fmt: skip
 
 _NUMBERS: tuple[Sort, ...] = ("number", "duration")
@@ -75,12 +75,12 @@ class _Clock:
     def __init__(self) -> None:
         self._midnight: int | None = None
 
-    def absolute(self, when: Moment, time_ns: int) -> int:
-        if not when.clock:
-            return when
+    def absolute(self, limit: Moment, time_ns: int) -> int:
+        if not limit.clock:
+            return limit
         if self._midnight is None:
             self._midnight = time_ns - time_ns % DAY
-        return when + self._midnight
+        return limit + self._midnight
 
 
 def _condition(node: Node, clock: _Clock) -> Condition:
@@ -90,8 +90,8 @@ def _condition(node: Node, clock: _Clock) -> Condition:
             return lambda fields: all(part(fields) for part in parts)
         return lambda fields: any(part(fields) for part in parts)
     if isinstance(node, Not):
-        inside = _condition(node.inside, clock)
-        return lambda fields: not inside(fields)
+        condition_ = _condition(node.operand, clock)
+        return lambda fields: not condition_(fields)
     field = resolve(node.field)
     if isinstance(node, Present):
         return lambda fields: any(value is not None and value is not False for value in field.values(fields))
@@ -110,7 +110,7 @@ def _comparison(node: Comparison, field: FieldPath, clock: _Clock) -> Condition:
         if node.operator not in ("==", "!="):
             raise FilterError("null is compared with == and != only", value.start, value.end)
         none = node.operator == "=="
-        return lambda fields: none != any(one is not None for one in field.values(fields))
+        return lambda fields: none != any(entry_value is not None for entry_value in field.values(fields))
     return _any(field, _test(field, node.operator, value, clock))
 
 
@@ -151,14 +151,14 @@ def _test(
     value, order = constant.value, _ORDER[operator]
     if isinstance(value, bool):
         _expect(field, constant, "boolean")
-        return lambda fields, one: isinstance(one, bool) and order(one, value)
+        return lambda fields, entry_value: isinstance(entry_value, bool) and order(entry_value, value)
     if isinstance(value, str):
         return _texts(field, operator, constant)
     _check_unit(field, constant)
     _expect(field, constant, *_NUMBERS, "error")
     if field.sort == "error":
-        return lambda fields, one: order(one.code, value)
-    return lambda fields, one: _is_number(one) and order(one, value)
+        return lambda fields, entry_value: order(entry_value.code, value)
+    return lambda fields, entry_value: _is_number(entry_value) and order(entry_value, value)
 
 
 def _is_number(value: Any) -> bool:
@@ -178,12 +178,12 @@ def _expect(field: FieldPath, constant: Constant, *sorts: Sort) -> None:
         return
     if field.steps and known.sorts(field.steps) & set(sorts):
         return
-    wanted = {
+    article = {
         "number": "a number", "duration": "a duration such as 100ms", "text": "a text in quotes",
         "name": "a text in quotes", "boolean": "true or false", "time": "a time in quotes",
         "error": "a number or a name in quotes",
     }.get(field.sort, "another value")  # fmt: skip
-    raise FilterError(f"{field.path} is compared with {wanted}", constant.start, constant.end)
+    raise FilterError(f"{field.path} is compared with {article}", constant.start, constant.end)
 
 
 def _texts(field: FieldPath, operator: Operator, constant: Constant) -> Callable[[EntryFields, Any], bool]:
@@ -191,19 +191,21 @@ def _texts(field: FieldPath, operator: Operator, constant: Constant) -> Callable
     if field.sort == "error":
         _known_error(constant)
         folded = value.upper()
-        return lambda fields, one: order(one.name, folded)
+        return lambda fields, entry_value: order(entry_value.name, folded)
     if field.sort == "name":
         if field.path.rpartition(".")[2] == "api":
             _known_api(constant)
         folded = value.casefold()
-        return lambda fields, one: order(str(one).casefold(), folded)
+        return lambda fields, entry_value: order(str(entry_value).casefold(), folded)
     if field.sort == "number" and field.steps and known.has_names(field.steps):
         if known.holds_errors(field.steps):
             _known_error(constant)
         folded = value.upper()
-        return lambda fields, one: (name := _name(field, fields, one)) is not None and order(name, folded)
+        return lambda fields, entry_value: (
+            (name := _name(field, fields, entry_value)) is not None and order(name, folded)
+        )
     _expect(field, constant, *_TEXTS)
-    return lambda fields, one: isinstance(one, str) and order(one, value)
+    return lambda fields, entry_value: isinstance(entry_value, str) and order(entry_value, value)
 
 
 def _name(field: FieldPath, fields: EntryFields, value: Any) -> str | None:
@@ -253,7 +255,9 @@ def _only_text(field: FieldPath, constant: Constant, operator: str) -> None:
 def _containing(field: FieldPath, constant: Constant) -> Callable[[EntryFields, Any], bool]:
     _only_text(field, constant, "contains")
     value = str(constant.value)
-    return lambda fields, one: (text := _text_of(field, fields, one)) is not None and value in text
+    return lambda fields, entry_value: (
+        (text := _text_of(field, fields, entry_value)) is not None and value in text
+    )
 
 
 def _matching(field: FieldPath, constant: Constant) -> Callable[[EntryFields, Any], bool]:
@@ -263,7 +267,9 @@ def _matching(field: FieldPath, constant: Constant) -> Callable[[EntryFields, An
     except InvalidPattern as error:
         start = constant.start + 1 + error.position
         raise FilterError(f"in the regular expression: {error.reason}", start, start + 1) from None
-    return lambda fields, one: (text := _text_of(field, fields, one)) is not None and pattern.matches(text)
+    return lambda fields, entry_value: (
+        (text := _text_of(field, fields, entry_value)) is not None and pattern.matches(text)
+    )
 
 
 def _timed(
@@ -274,8 +280,8 @@ def _timed(
             f'{field.path} is compared with a time in quotes: "08:17:12"', constant.start, constant.end
         )
     try:
-        when = moment(constant.value)
+        limit = moment(constant.value)
     except ArgumentTypeError as error:
         raise FilterError(str(error), constant.start, constant.end) from None
     order = _ORDER[operator]
-    return lambda fields, one: order(one, clock.absolute(when, one))
+    return lambda fields, entry_value: order(entry_value, clock.absolute(limit, entry_value))

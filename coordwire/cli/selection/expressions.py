@@ -75,10 +75,10 @@ class FilterError(Exception):
         first = max(0, start - WINDOW // 2) if len(text) > WINDOW else 0
         piece = text[first : first + WINDOW]
         before, marked = text[first:start], text[start : min(end, first + WINDOW)]
-        left, right = "…" * (first > 0), "…" * (first + WINDOW < len(text))
+        prefix, suffix = "…" * (first > 0), "…" * (first + WINDOW < len(text))
         carets = "^" * max(_columns(shown(marked)), 1)
-        line = f"  {left}{shown(piece)}{right}"
-        return f"{self.reason}\n{line}\n  {' ' * (len(left) + _columns(shown(before)))}{carets}"
+        line = f"  {prefix}{shown(piece)}{suffix}"
+        return f"{self.reason}\n{line}\n  {' ' * (len(prefix) + _columns(shown(before)))}{carets}"
 
 
 def _columns(text: str) -> int:
@@ -141,7 +141,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    inside: Node
+    operand: Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def parse(text: str) -> Node:
 
 
 def _tokens(text: str) -> list[_Token]:
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     at, end = 0, len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
@@ -192,8 +192,8 @@ def _tokens(text: str) -> list[_Token]:
         start, at = match.start(sort), match.end()
         if sort == "sign" or word in _WORDS:
             sort = _WORDS.get(word, word)
-        found.append(_Token(sort, word, start, at, match["unit"] or ""))
-    return [*found, _Token("end", "", end, end + 1)]
+        tokens.append(_Token(sort, word, start, at, match["unit"] or ""))
+    return [*tokens, _Token("end", "", end, end + 1)]
 
 
 def _what_is_wrong(text: str, at: int) -> str:
@@ -232,19 +232,19 @@ class _Parser:
         return self._joined("or", depth)
 
     def _joined(self, word: Literal["and", "or"], depth: int) -> Node:
-        parts = [self._joined("and", depth) if word == "or" else self._one(depth)]
+        parts = [self._joined("and", depth) if word == "or" else self._operand(depth)]
         while self.token.sort == word:
             self._next()
-            parts.append(self._joined("and", depth) if word == "or" else self._one(depth))
+            parts.append(self._joined("and", depth) if word == "or" else self._operand(depth))
         return parts[0] if len(parts) == 1 else Several(word, tuple(parts))
 
-    def _one(self, depth: int) -> Node:
+    def _operand(self, depth: int) -> Node:
         token = self.token
         if depth > DEEPEST:
             raise FilterError(f"more than {DEEPEST} brackets in each other", token.start, token.end)
         if token.sort == "not":
             self._next()
-            return Not(self._one(depth + 1))
+            return Not(self._operand(depth + 1))
         if token.sort == "(":
             self._next()
             node = self.either(depth + 1)
@@ -280,7 +280,7 @@ class _Parser:
         if closing is None:
             self.refuse('expected a list after \'in\', such as (1, 2) or ("a", "b")')
         self._next()
-        found: list[Constant | ConstantRange] = []
+        members: list[Constant | ConstantRange] = []
         while True:
             low = self._literal()
             if self.token.sort == "..":
@@ -289,12 +289,12 @@ class _Parser:
                 for end in (low, high):
                     if isinstance(end.value, str | bool | None):
                         raise FilterError("a range goes from a number to a number", end.start, end.end)
-                found.append(ConstantRange(low, high))
+                members.append(ConstantRange(low, high))
             else:
-                found.append(low)
+                members.append(low)
             if self.token.sort == closing:
                 self._next()
-                return tuple(found)
+                return tuple(members)
             if self.token.sort != ",":
                 self.refuse(f"expected , or {closing}")
             self._next()

@@ -21,13 +21,14 @@ from typing import Any, Literal, NamedTuple
 from coordwire.capture import jsonlines
 from coordwire.capture.answer_errors import AnswerError, answer_errors
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, withheld
 from coordwire.cli.selection.expressions import FilterError, Name
 from coordwire.cli.selection.names import groups, members
 from coordwire.cli.selection.topic_names import TopicNames
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
+from coordwire.codec.walk import fields_of
 from coordwire.designs.dialects.grammar import CALLS
 from coordwire.enums import enum_of, meaning
 from coordwire.errors import UnreadableRange
@@ -73,28 +74,30 @@ class EntryFields:
         header = getattr(self.entry, "header", None)
         if header is None:
             return None
-        found = {field.json_name: getattr(header, field.name) for field in type(header)._layout_.fields}
-        return found | ({"clientId": None} if self.hidden.client and "clientId" in found else {})
+        values = {field.json_name: getattr(header, field.name) for field in fields_of(header)}
+        return values | ({"clientId": None} if self.hidden.client and "clientId" in values else {})
 
     @cached_property
     def request(self) -> EntryFields | None:
         """Those of the request that it answers."""
-        asked = getattr(self.entry, "request", None)
-        return None if asked is None else EntryFields(asked, self._digits, show_secrets=self._show_secrets)
+        request = getattr(self.entry, "request", None)
+        return (
+            None if request is None else EntryFields(request, self._digits, show_secrets=self._show_secrets)
+        )
 
     @cached_property
     def messages(self) -> list[Message]:
         """Its message and its request's, where they may be shown."""
-        found = [] if self.hidden.body else [getattr(self.entry, "message", None)]
+        messages = [] if self.hidden.body else [getattr(self.entry, "message", None)]
         if self.request is not None and not self.request.hidden.body:
-            found.append(self.request.entry.message)  # type: ignore[union-attr]
-        return [message for message in found if message is not None]
+            messages.append(self.request.entry.message)  # type: ignore[union-attr]
+        return [message for message in messages if message is not None]
 
     @cached_property
     def errors(self) -> list[AnswerError]:
         """The error codes of a response."""
-        shown = isinstance(self.entry, FrameEntry) and not self.hidden.body
-        return answer_errors(self.entry) if shown else []  # type: ignore[arg-type]
+        is_shown = isinstance(self.entry, FrameEntry) and not self.hidden.body
+        return answer_errors(self.entry) if is_shown else []  # type: ignore[arg-type]
 
 
 Values = Callable[[EntryFields], Iterable[Any]]
@@ -104,7 +107,7 @@ class EntryField(NamedTuple):
     """A field of entries. values: finds them; about: what it says, for the help."""
 
     sort: Sort
-    about: str
+    summary: str
     values: Values
 
 
@@ -124,10 +127,10 @@ def _named(of: Callable[[Struct], Iterator[Any]]) -> Values:
     """What `of` finds in the message and in its request, each once."""
 
     def values(fields: EntryFields) -> Iterable[Any]:
-        found: dict[Any, None] = {}
+        values_found: dict[Any, None] = {}
         for message in fields.messages:
-            found.update(dict.fromkeys(of(message)))
-        return [value for value in found if value]
+            values_found.update(dict.fromkeys(of(message)))
+        return [value for value in values_found if value]
 
     return values
 
@@ -223,11 +226,11 @@ class FieldPath:
     sort: Sort
     values: Values
     steps: tuple[str, ...] = ()
-    asked: bool = False
+    may_be_asked: bool = False
 
     def named(self, fields: EntryFields, value: int) -> str | None:
         """Kafka's name for a number that a body's field holds."""
-        owner = fields.request if self.asked else fields
+        owner = fields.request if self.may_be_asked else fields
         message = getattr(owner.entry, "message", None) if owner is not None and self.steps else None
         cls: Any = type(message)
         place = None if message is None else _place(cls, self.steps)
@@ -236,60 +239,60 @@ class FieldPath:
 
 def resolve(name: Name) -> FieldPath:
     """The field of this name. Raises `FilterError` where there is none."""
-    found = _steps(name.path)
-    first = found[0]
-    if first == "request" and len(found) > 1 and isinstance(found[1], str):
+    steps = _steps(name.path)
+    first = steps[0]
+    if first == "request" and len(steps) > 1 and isinstance(steps[1], str):
         length = len("request.")
         inner = resolve(Name(name.path[length:], name.start + length, name.end))
         return FieldPath(
             name.path, inner.sort, lambda fields: inner.values(fields.request) if fields.request else (),
             inner.steps, True,
         )  # fmt: skip
-    if len(found) == 1 and first in FIELDS:
+    if len(steps) == 1 and first in FIELDS:
         field = FIELDS[str(first)]
         return FieldPath(name.path, field.sort, field.values)
     known = {entry.lower(): entry for entry in (*FIELDS, *_LINE)}
     if first in _INSIDE:
-        sort = _inside(name, found)
-        return FieldPath(name.path, sort, _walk(found))
+        sort = _sort_inside(name, steps)
+        return FieldPath(name.path, sort, _walk(steps))
     if first in ("header", "body") or first not in known.values():
-        return _in_message(name, found)
+        return _in_message(name, steps)
     if first in FIELDS:
         raise FilterError(f"{first} has nothing inside", name.start, name.end)
-    return FieldPath(name.path, _LINE[str(first)], _walk(found))  # type: ignore[arg-type]
+    return FieldPath(name.path, _LINE[str(first)], _walk(steps))  # type: ignore[arg-type]
 
 
 def _steps(path: str) -> list[str | int]:
     """A path's names, and for `[]` -1, for `[2]` 2; names in Kafka's spelling."""
     return [
-        _SNAKE.sub(lambda one: one[1].upper(), match[1]) if match[1] else int((match[2] or "-1")[:9])
+        _SNAKE.sub(lambda letter: letter[1].upper(), match[1]) if match[1] else int((match[2] or "-1")[:9])
         for match in _STEP.finditer(path)
     ]
 
 
-def _inside(name: Name, steps: list[str | int]) -> Sort:
+def _sort_inside(name: Name, steps: list[str | int]) -> Sort:
     names = [step for step in steps if isinstance(step, str)]
-    inside = _INSIDE[names[0]]
+    sorts_inside = _INSIDE[names[0]]
     if len(names) == 1:
         return "struct"
-    if len(names) > 2 or names[1] not in inside:
-        raise FilterError(f"{names[0]} has the fields {', '.join(inside)}", name.start, name.end)
-    return inside[names[1]]
+    if len(names) > 2 or names[1] not in sorts_inside:
+        raise FilterError(f"{names[0]} has the fields {', '.join(sorts_inside)}", name.start, name.end)
+    return sorts_inside[names[1]]
 
 
 def _in_message(name: Name, steps: list[str | int]) -> FieldPath:
     """A field of the header or of the body, which needs no `body.` before it."""
     bare = steps[0] not in ("header", "body")
-    whole: list[str | int] = ["body", *steps] if bare else steps
-    names = tuple(step for step in whole[1:] if isinstance(step, str))
+    path: list[str | int] = ["body", *steps] if bare else steps
+    names = tuple(step for step in path[1:] if isinstance(step, str))
     if not names:
-        return FieldPath(name.path, "struct", _walk(whole))
-    classes: Iterable[Any] = (RequestHeader, ResponseHeader) if whole[0] == "header" else _messages()
+        return FieldPath(name.path, "struct", _walk(path))
+    classes: Iterable[Any] = (RequestHeader, ResponseHeader) if path[0] == "header" else _messages()
     first = next((place for cls in classes if (place := _place(cls, names)) is not None), None)
     if first is None:
-        raise _unknown(name, names, bare, str(whole[0]))
-    values = _walk(whole)
-    return FieldPath(name.path, _sort(first[1]), values, names if whole[0] == "body" else ())
+        raise _unknown(name, names, bare, str(path[0]))
+    values = _walk(path)
+    return FieldPath(name.path, _sort(first[1]), values, names if path[0] == "body" else ())
 
 
 def _sort(field: Field) -> Sort:
@@ -323,12 +326,13 @@ def holds_errors(steps: tuple[str, ...]) -> bool:
 @cache
 def _place(cls: Any, steps: tuple[str, ...]) -> tuple[str, Field] | None:
     """The class and the field to which the names lead from a message's class; None if it hasn't them."""
-    name, *rest = steps
-    for field in cls._layout_.fields:
+    name, *deeper = steps
+    for field in fields_of(cls):
         if field.json_name == name:
-            if not rest:
+            if not deeper:
                 return cls.__name__, field
-            return None if field.struct is None else _place(field.struct, tuple(rest))
+            struct: Any = field.struct
+            return None if struct is None else _place(struct, tuple(deeper))
     return None
 
 
@@ -347,19 +351,19 @@ def _messages() -> Iterator[Any]:
 def _unknown(name: Name, names: tuple[str, ...], bare: bool, root: str) -> FilterError:
     """That no message has the field, with the nearest that there is."""
     classes: Iterable[Any] = (RequestHeader, ResponseHeader) if root == "header" else _messages()
-    inside: set[str] = set()
+    names_inside: set[str] = set()
     for cls in classes:
         *way, _ = names
         for length in range(len(way), -1, -1):
             place = _place(cls, tuple(way[:length])) if length else None
             owner = cls if length == 0 else place[1].struct if place is not None else None
             if owner is not None:
-                inside.update(field.json_name for field in owner._layout_.fields)
+                names_inside.update(field.json_name for field in fields_of(owner))
                 break
-    here = [*FIELDS, *_LINE] if bare and len(names) == 1 else []
-    hint = suggestion(names[-1], [*here, *sorted(inside)])
-    what = "no entry and no message has" if bare else f"no {'message' if root == 'body' else root} has"
-    return FilterError(f"{what} a field {name.path!r}{hint}", name.start, name.end)
+    own_names = [*FIELDS, *_LINE] if bare and len(names) == 1 else []
+    hint = suggestion(names[-1], [*own_names, *sorted(names_inside)])
+    subject = "no entry and no message has" if bare else f"no {'message' if root == 'body' else root} has"
+    return FilterError(f"{subject} a field {name.path!r}{hint}", name.start, name.end)
 
 
 def _walk(steps: list[str | int]) -> Values:

@@ -1,8 +1,8 @@
-"""Which entries the user asked for.
+"""The entries that the options of `coordwire decode` select.
 
-Strategy: a filter looks at an entry and, for a response, at its request too, so that an answer is found by
-what was asked. Rules: an unreadable range can't be matched with what is asked for, nor an entry without a
-time placed in one: they are left out and counted, and the count is reported.
+Strategy: a filter looks at an entry and, for a response, at its request too, so that a response matches with
+its request. `--packets` and `--filter` look at the entry itself. Rules: an unreadable range has no names, and
+an entry without a time is in no range of times: they are left out and counted, and the count is reported.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--member",
         action="append",
         metavar="ID",
-        help="frames that name this member id or instance id; as --group, or CLIENT/ID as timelines say it",
+        help="frames that name this member id or instance id; as --group, or CLIENT/ID as timelines show it",
     )
     group.add_argument(
         "--client-id",
@@ -104,7 +104,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 class EntryNames:
-    """The names that the filters of a command line ask for, whatever the capture.
+    """The names that the filters of a command line select, in any capture.
 
     entries: gives the entries of all inputs once more, to look for a value that equals a text; None where
     they can be read only once.
@@ -126,27 +126,27 @@ class EntryNames:
 def _equal(
     texts: Iterable[str], entries: Iterable[Entry], values: Callable[[FrameEntry], Iterable[object]]
 ) -> set[str]:
-    """Those of the texts that some entry's value equals."""
-    left, found = set(texts), set[str]()
+    """The texts that equal some entry's value."""
+    remaining, matches = set(texts), set[str]()
     for entry in entries:
         if isinstance(entry, FrameEntry):
-            equal = {value for value in values(entry) if isinstance(value, str)} & left
-            found |= equal
-            left -= equal
-            if not left:
+            equal = {value for value in values(entry) if isinstance(value, str)} & remaining
+            matches |= equal
+            remaining -= equal
+            if not remaining:
                 break
-    return found
+    return matches
 
 
 def survey(options: argparse.Namespace) -> Survey | None:
-    """What goes by, for where nothing matches; None without a filter."""
-    asked = {
+    """A survey of the entries for the filters of a command line; None without a filter."""
+    texts_by_kind = {
         "groups": options.group, "members": options.member, "client ids": options.client_id
     }  # fmt: skip
     values: dict[str, Callable[[FrameEntry], Iterable[object]]] = {
         "groups": names.entry_groups, "members": names.entry_members, "client ids": names.entry_clients
     }  # fmt: skip
-    kinds = {name: values[name] for name, texts in asked.items() if texts}
+    kinds = {name: values[name] for name, texts in texts_by_kind.items() if texts}
     if options.api or getattr(options, "filter", None):
         kinds["APIs"] = lambda entry: (entry.api_name or "unknown",)
     timed = options.since is not None or options.until is not None
@@ -155,7 +155,7 @@ def survey(options: argparse.Namespace) -> Survey | None:
     return Survey(
         "frames",
         kinds,
-        {name: texts for name, texts in asked.items() if texts},
+        {name: texts for name, texts in texts_by_kind.items() if texts},
         (lambda entry: entry.time_ns) if timed else None,
     )
 
@@ -163,16 +163,16 @@ def survey(options: argparse.Namespace) -> Survey | None:
 class Filter:
     """The filters of one command line, over one capture. `passed_over`: entries that can't be decided."""
 
-    def __init__(self, options: argparse.Namespace, asked: EntryNames | None = None) -> None:
-        asked = asked or EntryNames(options)
+    def __init__(self, options: argparse.Namespace, entry_names: EntryNames | None = None) -> None:
+        entry_names = entry_names or EntryNames(options)
         self.passed_over = 0
         self._keys = set().union(*options.api) if options.api else None
-        self._groups = asked.groups
-        self._members = asked.members
-        self._clients = asked.clients
+        self._groups = entry_names.groups
+        self._members = entry_names.members
+        self._clients = entry_names.clients
         self._errors = options.errors
         self._times = TimeRange(options.since, options.until)
-        self._asks = bool(self._keys is not None or self._groups or self._members or self._clients)
+        self._has_names = bool(self._keys is not None or self._groups or self._members or self._clients)
 
     def __call__(self, entry: Entry) -> bool:
         """Whether to show an entry."""
@@ -180,13 +180,13 @@ class Filter:
             self.passed_over += entry.time_ns is None
             return False
         if isinstance(entry, UnreadableRange):
-            self.passed_over += self._asks
-            return not self._asks
-        if self._asks and not self._asked(entry):
+            self.passed_over += self._has_names
+            return not self._has_names
+        if self._has_names and not self._matches_names(entry):
             return False
         return not self._errors or entry.error is not None or has_error(entry)
 
-    def _asked(self, entry: FrameEntry) -> bool:
+    def _matches_names(self, entry: FrameEntry) -> bool:
         if self._keys is not None and self._keys.isdisjoint((entry.api_key, (entry.api_name or "").lower())):
             return False
         if self._clients and not self._clients(entry.client_id):
@@ -198,17 +198,21 @@ class Filter:
 
 def has_error(entry: FrameEntry) -> bool:
     """Whether a response carries an error code that is not routine."""
-    return any(not is_routine(entry, one.code) for one in answer_errors(entry))
+    return any(not is_routine(entry, error.code) for error in answer_errors(entry))
 
 
 # --- --packets and --filter ---
 
 
 class PacketRanges:
-    """The packets that were asked for: ranges that don't touch, in their order."""
+    """The packets of `--packets 100-200,350,900-`, as Wireshark counts them.
+
+    The ranges do not touch, and are in order. A range includes both ends, and is open where an end is left
+    out. A frame is in it if any of its packets is, from that of its first byte to that of its last.
+    """
 
     def __init__(self, text: str) -> None:
-        found = []
+        ranges = []
         for part in text.split(","):
             match = _PART.fullmatch(part)
             if match is None or not (match[1] or match[2] or match[3]):
@@ -219,9 +223,9 @@ class PacketRanges:
             if low < 1 or high < low:
                 reason = "packets are counted from 1" if low < 1 else "its end is before its beginning"
                 raise argparse.ArgumentTypeError(f"{part.strip()!r}: {reason}")
-            found.append((low, high))
+            ranges.append((low, high))
         self._ranges: list[tuple[int, int]] = []
-        for low, high in sorted(found):
+        for low, high in sorted(ranges):
             if self._ranges and low <= self._ranges[-1][1] + 1:
                 self._ranges[-1] = self._ranges[-1][0], max(high, self._ranges[-1][1])
             else:
@@ -229,13 +233,13 @@ class PacketRanges:
         self._ends = [high for _, high in self._ranges]
 
     def overlap(self, first: int, last: int) -> bool:
-        """Whether any packet from the first to the last was asked for."""
+        """Whether any packet from the first to the last is in a range."""
         index = bisect_left(self._ends, first)
         return index < len(self._ranges) and self._ranges[index][0] <= last
 
 
 def epilog() -> str:
-    """What the help says of expressions."""
+    """The part of the help about expressions."""
     import textwrap
 
     from coordwire.cli.selection.fields import FIELDS
@@ -264,7 +268,7 @@ class Selection:
                 raise Failure(f"--filter: {error.pointed(options.filter)}") from None
 
     def check(self, capture: Capture) -> None:
-        """Refuse what can't be asked of an input."""
+        """Refuse options that do not apply to an input. Raises `Failure`."""
         if self._packets is not None and capture.format not in ("pcap", "pcapng"):
             raise Failure(
                 f"{shown(capture.name)}: --packets selects from pcap and pcapng, which number their packets; "

@@ -1,4 +1,6 @@
-"""The groups, members and clients that a filter asks for: an exact value, the beginning of one, or a glob.
+"""Groups, members, clients and APIs by name: as a filter gives them, and as entries have them.
+
+A filter gives an exact value, the beginning of one, or a glob.
 
 Rules: a text with `*`, `?` or `[` is a glob; a value that equals it matches as well. Any other text means the
 value that equals it; where the input has none, all values that begin with it. A text that ends in `…` or
@@ -38,17 +40,17 @@ from coordwire.designs.dialects.grammar import CALLS
 from coordwire.messages.keys import FACTS
 
 HELP = "an exact value, the beginning of one where none equals it, or a glob as 'pay*'"
-"""How an option's help says it."""
+"""For the help of options."""
 
 _KEY = re.compile(r"-?[0-9]{1,6}")
 ELLIPSES = ("…", "...")
 Find = Callable[[Collection[str]], Iterable[str]]
-"""Which of these texts some value of the input equals."""
+"""Gives those of the texts that equal some value of the input."""
 
 
 class Names:
-    """What an option asks for; false if it asks for nothing. find: see above; None where there is no second
-    reading."""
+    """The names that an option selects; false without any. find: see above; None where the input can be read
+    only once."""
 
     def __init__(self, texts: Iterable[str] | None, find: Find | None = None) -> None:
         self.texts = tuple(dict.fromkeys(texts or ()))
@@ -65,7 +67,7 @@ class Names:
         return bool(self.texts)
 
     def __call__(self, value: object) -> bool:
-        """Whether a value is asked for."""
+        """Whether a value is selected."""
         if not isinstance(value, str):
             return False
         if value in self._exact:
@@ -85,11 +87,11 @@ class Names:
         return True
 
     def any(self, values: Iterable[object]) -> bool:
-        """Whether one of the values is asked for; each is looked at, as a later one may equal a text."""
-        found = False
+        """Whether any of the values is selected. Each is looked at, since a later one may equal a text."""
+        matches = False
         for value in values:
-            found |= self(value)
-        return found
+            matches |= self(value)
+        return matches
 
 
 def _beginning(text: str) -> str:
@@ -101,10 +103,10 @@ def _beginning(text: str) -> str:
 
 def apis(text: str) -> set[int | str]:
     """API names or keys, with commas between them."""
-    return {_wanted(part.strip()) for part in text.split(",") if part.strip()}
+    return {_api_or_call(part.strip()) for part in text.split(",") if part.strip()}
 
 
-def _wanted(text: str) -> int | str:
+def _api_or_call(text: str) -> int | str:
     """A key, or a name in lower case: of an API, or of what another dialect asks."""
     drafts = {call.name.lower() for calls in CALLS.values() for call in calls}
     return text.lower() if text.lower() in drafts else api(text)
@@ -123,12 +125,12 @@ def api(text: str) -> int:
 
 def entry_groups(entry: FrameEntry) -> Iterator[Any]:
     """The groups that an entry or its request names."""
-    return _both(entry, groups)
+    return _of_exchange(entry, groups)
 
 
 def entry_members(entry: FrameEntry, *, shortened: bool = False) -> Iterator[Any]:
     """The members that an entry or its request names; shortened: also as CLIENT/ID."""
-    for value in _both(entry, members):
+    for value in _of_exchange(entry, members):
         yield value
         if shortened and entry.client_id:
             yield f"{entry.client_id}/{value}"
@@ -139,7 +141,7 @@ def entry_clients(entry: FrameEntry) -> Iterator[str | None]:
     yield entry.client_id
 
 
-def _both(entry: FrameEntry, of: Any) -> Iterator[Any]:
+def _of_exchange(entry: FrameEntry, of: Any) -> Iterator[Any]:
     """What `of` finds in an entry's message, and in its request's."""
     yield from of(entry.message)
     if entry.request is not None:

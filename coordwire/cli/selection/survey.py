@@ -1,8 +1,8 @@
-"""What a filter looked at, for where it matches nothing: silence would be taken for an all-clear.
+"""The values that a filter looked at, reported where nothing matches: silence would look like an all-clear.
 
-Strategy: while items go by, the values that the filter asks about are gathered; if nothing matched in the
-end, a line on standard error has the count of items and these values. Rules: what is gathered is bounded, and
-so is the line; nothing is gathered without a filter, or once something has matched.
+Strategy: while items are read, the values that the filter compares are counted; if no item matched in the
+end, a line on standard error has the number of items and the most frequent values. Rules: the values and the
+line are bounded; nothing is counted without a filter, or after an item has matched.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.cli.inputs import note
 from coordwire.codec.names import suggestion
@@ -27,31 +27,31 @@ Values = Callable[[Any], Iterable[object]]
 
 
 class Survey:
-    """What went by.
+    """The items and values that a filter looked at.
 
-    what: the items, in the plural. kinds: by what a value is ("groups"), the values of an item of this kind.
-    asked: by the same, what was asked for, to find what was probably meant. time: an item's, in nanoseconds,
-    where times were asked for.
+    subject: the items, in the plural. kinds: by the kind of a value ("groups"), a function that gives an
+    item's values of that kind. texts_given: by kind, the texts of the filter, to suggest the name that was
+    probably meant. time: an item's time in nanoseconds, where the filter selects times.
     """
 
     def __init__(
         self,
-        what: str,
+        subject: str,
         kinds: Mapping[str, Values],
-        asked: Mapping[str, Iterable[str]] | None = None,
+        texts_given: Mapping[str, Iterable[str]] | None = None,
         time: Callable[[Any], int | None] | None = None,
     ) -> None:
         self.total = self.matched = 0
-        self._what = what
+        self._subject = subject
         self._kinds = [(of, name, Counter[str]()) for name, of in kinds.items()]
-        self._asked = asked or {}
+        self._texts_given = texts_given or {}
         self._time = time
         self._first: int | None = None
         self._last: int | None = None
-        self._more: set[str] = set()
+        self._overflowing: set[str] = set()
 
     def saw(self, item: Any, matched: bool) -> bool:
-        """Take in an item; gives `matched`."""
+        """Count an item. Returns `matched`, whether the filter lets it pass."""
         self.total += 1
         if matched:
             self.matched += 1
@@ -60,22 +60,22 @@ class Survey:
         return matched
 
     def _gather(self, item: Any) -> None:
-        for values_of, name, seen in self._kinds:
-            for value in {one for one in values_of(item) if isinstance(one, str)}:
-                if value in seen or len(seen) < MOST_KEPT:
-                    seen[value] += 1
+        for values_of, name, counts in self._kinds:
+            for value in {candidate for candidate in values_of(item) if isinstance(candidate, str)}:
+                if value in counts or len(counts) < MOST_KEPT:
+                    counts[value] += 1
                 else:
-                    self._more.add(name)
+                    self._overflowing.add(name)
         if self._time is not None and (time_ns := self._time(item)) is not None:
             self._first = time_ns if self._first is None else min(self._first, time_ns)
             self._last = time_ns if self._last is None else max(self._last, time_ns)
 
-    def report(self, where: str, digits: int = 6) -> None:
-        """Write the line, if nothing of anything matched. where: the input, in words."""
+    def report(self, place: str, digits: int = 6) -> None:
+        """Write the line, if no item matched. place: the input, in words."""
         if self.matched or not self.total:
             return
-        parts = [f"0 of {self.total:,} {self._what} matched"]
-        parts += [self._named(name, seen) for _, name, seen in self._kinds]
+        parts = [f"0 of {self.total:,} {self._subject} matched"]
+        parts += [self._named(name, counts) for _, name, counts in self._kinds]
         if self._time is not None:
             if self._first is None or self._last is None:
                 parts.append("none has a time")
@@ -83,17 +83,17 @@ class Survey:
                 parts.append(
                     f"times seen: {format_time(self._first, digits)} to {format_time(self._last, digits)}"
                 )
-        note(f"{where}: {'; '.join(parts)}")
+        note(f"{place}: {'; '.join(parts)}")
 
-    def _named(self, name: str, seen: Counter[str]) -> str:
-        if not seen:
+    def _named(self, name: str, counts: Counter[str]) -> str:
+        if not counts:
             return f"no {name} seen"
-        told = [_short(value) for value, _ in seen.most_common(MOST_NAMED)]
-        rest = len(seen) - len(told)
-        if rest:
-            told.append(f"and {'more than ' if name in self._more else ''}{rest:,} more")
-        hints = [suggestion(text, seen) for text in self._asked.get(name, ())]
-        return f"{name} seen: {', '.join(told)}{shown(next(filter(None, hints), ''))}"
+        texts = [_short(value) for value, _ in counts.most_common(MOST_NAMED)]
+        unnamed = len(counts) - len(texts)
+        if unnamed:
+            texts.append(f"and {'more than ' if name in self._overflowing else ''}{unnamed:,} more")
+        hints = [suggestion(text, counts) for text in self._texts_given.get(name, ())]
+        return f"{name} seen: {', '.join(texts)}{shown(next(filter(None, hints), ''))}"
 
 
 def _short(value: str) -> str:

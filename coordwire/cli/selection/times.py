@@ -32,7 +32,7 @@ def configure(parser: argparse._ActionsContainer) -> None:
         type=moment,
         metavar="TIME",
         help="first time (UTC): ISO 8601, epoch seconds, HH:MM[:SS] of the day on which the input begins; "
-        "+30s: so long after the input's first frame, -10min: before its last (ms, s, min, h, d)",
+        "+30s: that long after the input's first frame, -10min: before its last (ms, s, min, h, d)",
     )
     parser.add_argument(
         "--until", type=moment, metavar="TIME", help="last time, as --since; both ends are included"
@@ -53,17 +53,17 @@ TimeSpan = tuple[int, int]
 
 def moment(text: str) -> Moment:
     """A time as the user writes it."""
-    if found := _CLOCK.fullmatch(text):
-        hours, minutes, seconds = (int(part or 0) for part in found.group(1, 2, 3))
+    if match := _CLOCK.fullmatch(text):
+        hours, minutes, seconds = (int(part or 0) for part in match.group(1, 2, 3))
         if hours > 24 or minutes > 59 or seconds > 60:
             raise argparse.ArgumentTypeError(f"expected a time of day, got {text!r}")
-        result = Moment(((hours * 60 + minutes) * 60 + seconds) * SECOND + _nanoseconds(found[4]))
+        result = Moment(((hours * 60 + minutes) * 60 + seconds) * SECOND + _nanoseconds(match[4]))
         result.clock = True
         return result
-    if found := _RELATIVE.fullmatch(text):
-        ns = int(Decimal(found[2]) * _UNITS[found[3]])
-        result = Moment(ns if found[1] == "+" else -ns)
-        result.relative = "beginning" if found[1] == "+" else "end"
+    if match := _RELATIVE.fullmatch(text):
+        ns = int(Decimal(match[2]) * _UNITS[match[3]])
+        result = Moment(ns if match[1] == "+" else -ns)
+        result.relative = "beginning" if match[1] == "+" else "end"
         return result
     try:
         epoch = Decimal(text)
@@ -72,16 +72,16 @@ def moment(text: str) -> Moment:
     except (ArithmeticError, ValueError):
         pass
     fraction = _FRACTION.fullmatch(text)
-    plain, more = (fraction[1] + fraction[3], fraction[2]) if fraction else (text, "")
+    plain, digits = (fraction[1] + fraction[3], fraction[2]) if fraction else (text, "")
     try:
-        when = datetime.fromisoformat(plain)
-        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+        time = datetime.fromisoformat(plain)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
             f"expected a time (ISO 8601, HH:MM:SS, epoch seconds, +30s or -10min), got {text!r}"
         ) from None
     return Moment(
-        (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000 + _nanoseconds(more)
+        (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000 + _nanoseconds(digits)
     )
 
 
@@ -111,23 +111,25 @@ class TimeRange:
             self._until is None or time_ns <= self._absolute(self._until)
         )
 
-    def _absolute(self, when: Moment) -> int:
-        return when + (self._midnight or 0) if when.clock else when
+    def _absolute(self, limit: Moment) -> int:
+        return limit + (self._midnight or 0) if limit.clock else limit
 
 
 def make_absolute(options: argparse.Namespace, find: Callable[[], TimeSpan | None] | None) -> None:
     """Make --since and --until absolute that are relative to the input. find: gives the input's span, by
     another reading; None where it can be read only once. Raises `Failure`."""
-    asked = [name for name in ("since", "until") if getattr(getattr(options, name), "relative", None)]
-    if not asked:
+    relative_names = [
+        name for name in ("since", "until") if getattr(getattr(options, name), "relative", None)
+    ]
+    if not relative_names:
         return
     if find is None:
         text = "standard input and live captures are read once: name a file, or give a time"
-        raise Failure(f"--{asked[0]} relative to the input needs its first and last time; {text}")
+        raise Failure(f"--{relative_names[0]} relative to the input needs its first and last time; {text}")
     span = find()
-    for name in asked:
-        when: Moment = getattr(options, name)
-        moved = None if span is None else Moment(when + span[when.relative == "end"])
+    for name in relative_names:
+        limit: Moment = getattr(options, name)
+        moved = None if span is None else Moment(limit + span[limit.relative == "end"])
         setattr(options, name, moved)
 
 

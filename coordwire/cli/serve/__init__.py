@@ -1,8 +1,8 @@
 """`coordwire serve`: a broker for tests, until it is interrupted.
 
-Rules: it listens on loopback unless another address is given, with a warning where it lets everybody in. The
-addresses that clients take are the first line of the output; connections that were refused go to standard
-error. Secrets come from files and the environment. SIGINT and SIGTERM end it in order.
+Rules: it listens on loopback unless another address is given, with a warning where it needs no
+authentication. The addresses that clients take are the first line of the output; connections that were
+refused go to standard error. Secrets come from files and the environment. SIGINT and SIGTERM end it in order.
 """
 
 from __future__ import annotations
@@ -36,27 +36,41 @@ _MOST_PARTITIONS = 10_000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--port", type=int, default=9092, help="of the first node, the others follow; 0 for any (9092)"
+        "--port",
+        type=int,
+        default=9092,
+        help="port of the first node; the others follow; 0: any free port (default: 9092)",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument(
         "--advertise",
         metavar="HOST:PORT[,…]",
-        help="the address that clients are given for each node, as where there is a proxy before them",
+        help="address that clients are given for each node, for instance that of a proxy",
     )
-    parser.add_argument("--nodes", type=int, default=1, help="how many brokers the cluster has (1)")
+    parser.add_argument("--nodes", type=int, default=1, help="number of brokers in the cluster (default: 1)")
     parser.add_argument(
-        "--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="make a topic at the start"
+        "--topic",
+        action="append",
+        default=[],
+        metavar="NAME[:PARTITIONS]",
+        help="create a topic at the start",
     )
     parser.add_argument(
-        "--no-auto-create", action="store_true", help="do not make the topics that clients ask for"
+        "--no-auto-create", action="store_true", help="do not create the topics that clients ask for"
     )
     parser.add_argument(
-        "--partitions", type=int, default=1, metavar="N", help="of topics that do not say how many (1)"
+        "--partitions",
+        type=int,
+        default=1,
+        metavar="N",
+        help="partitions of topics that are created without a number (default: 1)",
     )
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="serve TLS, with this chain in PEM")
     parser.add_argument(
-        "--tls-key", type=Path, metavar="FILE", help=f"its key, if elsewhere; {KEY_PASSWORD} has its password"
+        "--tls-key",
+        type=Path,
+        metavar="FILE",
+        help=f"the certificate's key, if in another file; {KEY_PASSWORD} has its password",
     )
     parser.add_argument(
         "--tls-client-ca", type=Path, metavar="FILE", help="clients need a certificate that this one signed"
@@ -71,15 +85,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--sasl",
         metavar="MECHANISM[,…]",
         default="PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-        help="how, out of PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512 (all)",
+        help="mechanisms of authentication: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 (default: all)",
     )
     parser.add_argument(
         "--fault",
         action="append",
         default=[],
         metavar="RULE",
-        help="what becomes of some requests, as 'Heartbeat group=g nth=3 error=REBALANCE_IN_PROGRESS'; repeat"
-        " for several",
+        help="a fault that some requests meet, such as "
+        "'Heartbeat group=g nth=3 error=REBALANCE_IN_PROGRESS'; repeatable",
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep the logs in a folder, not in memory")
     parser.add_argument(
@@ -92,7 +106,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--timeline", action="store_true", help="show what happens to groups, while it happens"
     )
     parser.add_argument(
-        "--kafka-defaults", action="store_true", help="Kafka's own time-outs, delays and retention"
+        "--kafka-defaults", action="store_true", help="use Kafka's own time-outs, delays and retention"
     )
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument(
@@ -122,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _warn(options: argparse.Namespace, is_closed: bool) -> None:
-    """What a user may not have meant, on standard error."""
+    """Warn on standard error of options that a user may not have meant."""
     if not _is_loopback(options.host) and not is_closed:
         print(
             f"coordwire: {options.host} can be reached by others, and this broker lets everybody in",
@@ -197,7 +211,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class _Several:
-    """Traffic that goes to several places."""
+    """Passes traffic on to several receivers."""
 
     def __init__(self, places: Sequence[LiveTraffic]) -> None:
         self._places = places
@@ -212,13 +226,13 @@ class _Several:
 
 
 def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
-    """Where the traffic goes while it happens."""
+    """The receivers of the traffic while the broker runs."""
     from coordwire.broker.harness.live_traffic import LiveTraffic
 
-    found = []
+    traffic = []
     if options.pcap is not None:
         try:
-            found.append(LiveTraffic(options.pcap.open("wb")))
+            traffic.append(LiveTraffic(options.pcap.open("wb")))
         except OSError as error:
             raise Failure(f"serve: --pcap: {error}") from None
     if options.timeline:
@@ -227,8 +241,8 @@ def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
         command += [f"--port={port}" for port in ports]
         story = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
         assert story.stdin is not None
-        found.append(LiveTraffic(cast("BinaryIO", story.stdin), then=story.wait))
-    return found
+        traffic.append(LiveTraffic(cast("BinaryIO", story.stdin), then=story.wait))
+    return traffic
 
 
 async def _serve(
@@ -257,7 +271,7 @@ async def _serve(
         advertised=advertised,
     )
     for rule in faults:
-        broker.faults.add_rule(rule)
+        broker.faults.add(rule)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -279,7 +293,7 @@ async def _serve(
         await ended.wait()
     finally:
         await broker.stop()
-        for one in live:
-            one.close()
-            if one.lost:
-                print(f"coordwire: {one.lost} connections are not whole in the capture", file=sys.stderr)
+        for traffic in live:
+            traffic.close()
+            if traffic.lost:
+                print(f"coordwire: {traffic.lost} connections are not whole in the capture", file=sys.stderr)

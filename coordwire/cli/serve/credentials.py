@@ -1,4 +1,4 @@
-"""What `coordwire serve` authenticates by: users from a file or the environment, and TLS from files."""
+"""The credentials of `coordwire serve`: users from a file or the environment, and TLS from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `coordwire serve` writes to standard error: refused connections and why, in few lines.
+"""The log of `coordwire serve` on standard error: refused connections and their reasons, in few lines.
 
 Rules: a line a message, and no traceback unless it is a fault of the broker; of messages of one kind a few
 are shown at once, and how many were left out with the next one of that kind. A kind is a message with the
@@ -23,7 +23,7 @@ _LEVELS = {-1: logging.ERROR, 0: logging.INFO}
 
 
 class Repeats(logging.Filter):
-    """It passes some messages of each kind. clock: in seconds."""
+    """A filter that passes some messages of each kind. clock: in seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def configure(verbosity: int) -> logging.Handler:
 
 
 def remove(handler: logging.Handler) -> None:
-    """Show them no longer."""
+    """Remove the handler of `configure`."""
     for name in ("coordwire.broker", "asyncio"):
         logger = logging.getLogger(name)
         logger.removeHandler(handler)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.cli import Failure, terminable
+from coordwire.files.staged import Staged
 
 if TYPE_CHECKING:
     from coordwire.designs.simulator import PlannedFault
@@ -63,12 +64,12 @@ def run(options: argparse.Namespace) -> int:
     plan = _plan(options, duration)
     write = line_writer()
     with terminable(), _capture(options.pcap) as file:
-        done = simulate(
+        simulated = simulate(
             options.design, members=options.members, partitions=options.partitions, seed=options.seed,
             plan=plan, duration_ms=duration, pcap=file,
         )  # fmt: skip
-    write(lines(done, options.members, options.partitions, options.seed))
-    if options.pcap is not None and done.run.zookeeper:
+    write(lines(simulated, options.members, options.partitions, options.seed))
+    if options.pcap is not None and simulated.run.zookeeper:
         print("coordwire: the capture leaves out ZooKeeper's messages", file=sys.stderr)
     return 0
 
@@ -84,17 +85,18 @@ def _capture(path: Path | None) -> Iterator[BinaryIO | None]:
     if path is None:
         yield None
         return
-    part = path if path.exists() and not path.is_file() else path.with_name(f".{path.name}.part")
     try:
-        with part.open("wb") as file:
-            yield file
-        if part != path:
-            part.replace(path)
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                yield file
+            return
+        path.parent.stat()  # a folder is not made here
+        with Staged(path.parent) as files:
+            with files.new(path.name) as file:
+                yield file
+            files.commit(replace=True)
     except OSError as error:
         raise Failure(f"simulate: --pcap {path}: {error.strerror or error}") from None
-    finally:
-        if part != path:
-            part.unlink(missing_ok=True)
 
 
 def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:

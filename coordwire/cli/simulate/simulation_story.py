@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from coordwire._display import duration
+from coordwire._quantities import duration
 from coordwire.capture.printable import shown
 from coordwire.cli.terminal import Pieces
 from coordwire.cli.timeline.wording import count, ranges
@@ -58,23 +58,23 @@ _NOTES = {
 """How notes are shown; others with their name and their text."""
 
 
-def lines(done: SimulatedRun, members: int, partitions: int, seed: int) -> Iterator[Pieces]:
+def lines(simulated: SimulatedRun, members: int, partitions: int, seed: int) -> Iterator[Pieces]:
     """The story, and the figures after it."""
-    design, measures = done.run.design, done.measures
+    design, measures = simulated.run.design, simulated.measures
     title = f"── {design} "
     sizes = f"{count(members, 'consumer')}, {count(partitions, 'partition')}, seed {seed}, "
     sizes += f"{_length(measures.duration_ms)} "
     yield [(title, "api"), (sizes, "note"), ("─" * max(80 - len(title) - len(sizes), 2), "rule")]
-    story = sorted(_story(done), key=lambda line: line[0])
+    story = sorted(_story(simulated), key=lambda line: line[0])
     width = max((len(_clock(time)) for time, _ in story), default=0)
     for time, pieces in story[:MOST_LINES]:
         yield [(f"   {_clock(time):>{width}}  ", "note"), *pieces]
     if len(story) > MOST_LINES:
         yield [(f"   … {len(story) - MOST_LINES:,} more lines", "odd")]
     yield []
-    found = list(figures(measures))
-    width = max(len(name) for name, _ in found)
-    for name, text in found:
+    rows = list(figures(measures))
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
         yield [(f"   {name:<{width}}  ", "name"), (text, "plain")]
 
 
@@ -89,55 +89,57 @@ def _length(time: int) -> str:
 # --- the story ---
 
 
-def _story(done: SimulatedRun) -> Iterator[_Line]:
-    world = done.run.world
-    yield from _starts(done)
+def _story(simulated: SimulatedRun) -> Iterator[_Line]:
+    world = simulated.run.world
+    yield from _starts(simulated)
     for time, fault in world.faults:
         text = str(fault).partition(" ")[2]
         hits = any(fnmatchcase(name, fault.targets[0]) for name in world.nodes)
         yield time, [("! ", "error"), (shown(text) + ("" if hits else "  (no such node here)"), "odd")]
-    yield from _noted(done.run.notes())
-    for number, rebalance in enumerate(done.measures.rebalances, 1):
+    yield from _note_lines(simulated.run.notes())
+    for number, rebalance in enumerate(simulated.measures.rebalances, 1):
         yield rebalance.began, [("⟳ ", "slow"), (f"rebalance {number} begins", "slow")]
         yield from _ended(number, rebalance)
-    yield from _spells(done)
+    yield from _spells(simulated)
 
 
-def _starts(done: SimulatedRun) -> Iterator[_Line]:
+def _starts(simulated: SimulatedRun) -> Iterator[_Line]:
     starts = sorted(
-        (time, name, boots) for name, node in done.run.world.nodes.items() if name.startswith("consumer-")
+        (time, name, boots)
+        for name, node in simulated.run.world.nodes.items() if name.startswith("consumer-")
         for boots, time in enumerate(node.started_at, 1)
     )  # fmt: skip
-    first = [one for one in starts if one[2] == 1]
+    first = [start for start in starts if start[2] == 1]
     if len(first) > MOST_MEMBERS:
         yield first[0][0], [("+ ", "text"), (f"{len(first):,} consumers start", "plain"),
                             (f"  the last at {_clock(first[-1][0])}", "note")]  # fmt: skip
         first = []
-    for time, name, boots in [*first, *(one for one in starts if one[2] > 1)]:
+    for time, name, boots in [*first, *(start for start in starts if start[2] > 1)]:
         yield time, [("+ ", "text"), (f"{name} {'starts' if boots == 1 else 'starts again'}", "plain")]
 
 
-def _noted(notes: Iterable[RunNote]) -> Iterator[_Line]:
+def _note_lines(notes: Iterable[RunNote]) -> Iterator[_Line]:
     """Notes; what a process repeats within seconds is one line, as is what many report at one time."""
     rows: list[list[RunNote]] = []
     last: dict[RunNote, list[RunNote]] = {}
     for note in notes:
-        same = note._replace(time=0)
-        row = last.get(same)
+        timeless = note._replace(time=0)
+        row = last.get(timeless)
         if row is None or note.time - row[-1].time > SOON_MS:
-            row = last[same] = []
+            row = last[timeless] = []
             rows.append(row)
         row.append(note)
     together: dict[tuple[int, str], list[list[RunNote]]] = {}
     for row in rows:
         together.setdefault((row[0].time, row[0].name), []).append(row)
-    for (time, _), found in together.items():
-        if len(found) > MOST_MEMBERS:
-            yield time, [("· ", "note"), (f"{len(found):,} times at once: ", "odd"), *_of_note(found[0][0])]
+    for (time, _), alike in together.items():
+        if len(alike) > MOST_MEMBERS:
+            first = alike[0][0]
+            yield time, [("· ", "note"), (f"{len(alike):,} times at once: ", "odd"), *_of_note(first)]
             continue
-        for row in found:
-            more = f"  × {len(row):,} until {_clock(row[-1].time)}" if len(row) > 1 else ""
-            yield time, [*_of_note(row[0]), (more, "note")]
+        for row in alike:
+            suffix = f"  × {len(row):,} until {_clock(row[-1].time)}" if len(row) > 1 else ""
+            yield time, [*_of_note(row[0]), (suffix, "note")]
 
 
 def _of_note(note: RunNote) -> Pieces:
@@ -165,32 +167,39 @@ def _ended(number: int, rebalance: OwnershipRebalance) -> Iterator[_Line]:
             ]  # fmt: skip
 
 
-def _spells(done: SimulatedRun) -> Iterator[_Line]:
+def _spells(simulated: SimulatedRun) -> Iterator[_Line]:
     """Partitions with two owners, and those without one for long, those with the same times together."""
     together: dict[tuple[int, int, tuple[str, ...]], list[OwnershipSpell]] = {}
-    for spell in done.observer.spells:
+    for spell in simulated.observer.spells:
         if spell.owners or spell.ended - spell.began >= LONG_MS:
             together.setdefault((spell.began, spell.ended, spell.owners), []).append(spell)
     longest = sorted(together, key=lambda key: (key[0] - key[1], key))
-    kept = longest[: MOST_GAPS * (len(done.measures.rebalances) + 1)]
-    for began, ended, owners in kept:
+    listed_spells = longest[: MOST_GAPS * (len(simulated.measures.rebalances) + 1)]
+    for began, ended, owners in listed_spells:
         spells = together[began, ended, owners]
-        which = _in_short(one.partition for one in spells)
+        partitions = _in_short(spell.partition for spell in spells)
         lasts = _length(ended - began)
         if owners:
             names = " and ".join(owners)
-            yield began, [("✗ ", "error"), (f"{which}: read by {names} for {lasts}", "error")]
+            yield began, [("✗ ", "error"), (f"{partitions}: read by {names} for {lasts}", "error")]
         else:
-            yield began, [("· ", "odd"), (f"{which}: read by no consumer for {lasts}", "odd")]
-    if len(kept) < len(together):
-        rest = len(together) - len(kept)
-        yield done.measures.duration_ms, [(f"… {rest:,} shorter times with two owners or none", "odd")]
+            yield began, [("· ", "odd"), (f"{partitions}: read by no consumer for {lasts}", "odd")]
+    if len(listed_spells) < len(together):
+        unlisted = len(together) - len(listed_spells)
+        yield (
+            simulated.measures.duration_ms,
+            [(f"… {unlisted:,} shorter times with two owners or none", "odd")],
+        )
 
 
 def _in_short(partitions: Iterable[object]) -> str:
-    found = [TopicPartition(str(one[1]), int(one[2])) for one in partitions if isinstance(one, tuple)]
-    text = ranges(found)
-    return text if len(text) <= 200 else f"{len(found):,} partitions"
+    known = [
+        TopicPartition(str(partition[1]), int(partition[2]))
+        for partition in partitions
+        if isinstance(partition, tuple)
+    ]
+    text = ranges(known)
+    return text if len(text) <= 200 else f"{len(known):,} partitions"
 
 
 # --- the figures ---
@@ -204,7 +213,7 @@ def figures(measures: RunMeasures) -> Iterator[tuple[str, str]]:
     else:
         yield "no owner, after the first assignment", f"{measures.orphaned_ms / 1000:,.3f} partition-seconds"
     lengths = measures.lengths_ms
-    unfinished = sum(one.ended is None for one in measures.rebalances)
+    unfinished = sum(rebalance.ended is None for rebalance in measures.rebalances)
     text = f"{len(measures.rebalances)}"
     if lengths:
         text += f"; after the first assignment {len(lengths)}, {_between(lengths)}"
@@ -230,13 +239,16 @@ def _deaths(measures: RunMeasures) -> Iterator[tuple[str, str]]:
     deaths = measures.deaths
     if deaths:
         yield "deaths of consumers with partitions", str(len(deaths))
-        times = [one.time for one in deaths]
-        yield "  until it was detected", _times([one.detected for one in deaths], times)
-        yield "  until all had an owner again", _times([one.taken_over for one in deaths], times)
-    found = measures.coordinator_deaths
-    if found:
-        yield "deaths of coordinators", str(len(found))
-        yield "  until one was elected", _times([one.replaced for one in found], [one.time for one in found])
+        times = [death.time for death in deaths]
+        yield "  until it was detected", _times([death.detected for death in deaths], times)
+        yield "  until all had an owner again", _times([death.taken_over for death in deaths], times)
+    elections = measures.coordinator_deaths
+    if elections:
+        yield "deaths of coordinators", str(len(elections))
+        yield (
+            "  until one was elected",
+            _times([death.replaced for death in elections], [death.time for death in elections]),
+        )
 
 
 def _times(ends: list[int | None], begins: list[int]) -> str:

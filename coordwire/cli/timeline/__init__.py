@@ -1,8 +1,8 @@
 """`coordwire timeline`: what happened to groups, from captures and from coordinators' logs.
 
-Strategy: `timeline_inputs` gives the events of captures and logs; a filter selects events, a format writes
-them. Rules: what couldn't be read is counted on standard error, and the status is 1 (`coordwire decode` shows
-it); a filter that matches nothing says what it looked at.
+Strategy: `inputs` gives the events of captures and logs; a filter selects events, a format writes
+them. Rules: what could not be read is counted on standard error, and the status is 1 (`coordwire decode`
+shows it); where a filter matches nothing, the values that it looked at are reported.
 """
 
 from __future__ import annotations
@@ -37,17 +37,18 @@ class TimelineFormat(Protocol):
 
     is_quiet: bool
 
-    def write(self, event: GroupEvent, *, listed: bool = True) -> None:
-        """One event. listed: whether it is to be shown; it counts all the same."""
+    def write(self, event: GroupEvent, *, is_listed: bool = True) -> None:
+        """Write one event. is_listed: whether it has a line; it counts in any case."""
 
     def learn(self, event: GroupEvent) -> None:
-        """An event of a wanted group outside the wanted times: it may name a member of later ones."""
+        """Read an event of a selected group outside the selected times: it may name a member of later
+        events."""
 
-    def heading(self, where: str, span: times.TimeSpan | None) -> None:
+    def heading(self, place: str, span: times.TimeSpan | None) -> None:
         """The input, and the times of its first and last frame if it has any; called before `finish`."""
 
     def finish(self) -> None:
-        """That was the last."""
+        """Write what is left, after the last event."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="N",
-        help="a broker's port; repeat for several",
+        help="a broker's port; repeatable",
     )
     parser.add_argument(
         "--dialect",
@@ -81,7 +82,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     group = parser.add_argument_group("filters", "all of them must match")
     group.add_argument("--group", action="append", metavar="ID", help=f"only this group: {names.HELP}")
-    group.add_argument("--errors", action="store_true", help="only what went wrong")
+    group.add_argument(
+        "--errors",
+        action="store_true",
+        help="only what went wrong: errors, requests without an answer, lost members, unfinished rebalances",
+    )
     group.add_argument(
         "--rebalances",
         action="store_true",
@@ -90,9 +95,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--commits", action="store_true", help="list each commit in the story, instead of one line a member"
     )
-    parser.add_argument(
-        "--summary", action="store_true", help="of each group only what its history amounts to"
-    )
+    parser.add_argument("--summary", action="store_true", help="only the summary of each group")
     times.configure(group)
 
 
@@ -102,27 +105,27 @@ def run(options: argparse.Namespace) -> int:
     output = _format(options)
     if output.is_quiet and options.interface is None:
         progress.quietly()
-    again = TimelineInputs(options, quiet=True) if reading.is_lasting else None
-    times.make_absolute(options, None if again is None else again.whole_span)
+    second_reading = TimelineInputs(options, quiet=True) if reading.is_lasting else None
+    times.make_absolute(options, None if second_reading is None else second_reading.whole_span)
     groups = Names(options.group, _find(options))
     time_range = times.TimeRange(options.since, options.until)
     survey = _survey(options)
     for event in reading.events():
         of_group = not groups or groups(event.group)
-        wanted = of_group and event.time_ns in time_range
-        listed = (not options.errors or _went_wrong(event)) and (
+        is_wanted = of_group and event.time_ns in time_range
+        is_listed = (not options.errors or _went_wrong(event)) and (
             not options.rebalances or isinstance(event, RebalanceBegan | RebalanceEnded | RebalanceCost)
         )
-        survey.saw(event, wanted and listed)
-        if wanted:
-            output.write(event, listed=listed)
+        survey.saw(event, is_wanted and is_listed)
+        if is_wanted:
+            output.write(event, is_listed=is_listed)
         elif of_group:
             output.learn(event)
     progress.end()
-    output.heading(reading.where, reading.span)
+    output.heading(reading.place, reading.span)
     output.finish()
     if survey.total:
-        survey.report(reading.where)
+        survey.report(reading.place)
     else:
         reading.report_no_groups()
     return reading.conclude()
@@ -134,8 +137,8 @@ def _find(options: argparse.Namespace) -> Find | None:
         return None
 
     def find(texts: Collection[str]) -> set[str]:
-        again = TimelineInputs(options, quiet=True)
-        return {event.group for event in again.events()} & set(texts)
+        second_reading = TimelineInputs(options, quiet=True)
+        return {event.group for event in second_reading.events()} & set(texts)
 
     return find
 

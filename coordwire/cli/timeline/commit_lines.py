@@ -30,7 +30,7 @@ def is_position(event: GroupEvent) -> bool:
 
 
 class CommitLine:
-    """One line. `events` are those that it is about."""
+    """One line. `events`: its commits and lags."""
 
     def __init__(self, words: EventLines, *, folded: bool) -> None:
         self._words = words
@@ -41,24 +41,24 @@ class CommitLine:
         first, last = self.events[0], self.events[-1]
         offsets: dict[TopicPartition, int | None] = {}
         lags: dict[TopicPartition, int] = {}
-        who = ""
+        member = ""
         for event in self.events:
             if isinstance(event, OffsetCommitted):
-                where = TopicPartition(event.topic, event.partition)
-                offsets[where] = None if event.removed else event.offset
-                who = event.member_id or event.client_id or who
+                partition = TopicPartition(event.topic, event.partition)
+                offsets[partition] = None if event.removed else event.offset
+                member = event.member_id or event.client_id or member
             elif isinstance(event, LagMeasured):
                 lags[TopicPartition(event.topic, event.partition)] = event.lag
-        verb = "lag" if not offsets else f"{self._words.name(who)} commits" if who else "committed"
+        verb = "lag" if not offsets else f"{self._words.name(member)} commits" if member else "committed"
         if any(isinstance(event, OffsetCommitted) and event.transactional_id for event in self.events):
             verb += " in a transaction"
         if isinstance(first, OffsetCommitted) and first.error_code:
-            what = f"{verb} {_listed(offsets, lags)}: {error_name(first.error_code)}"
-            return [("✗ ", "bad"), (f"{what}{self._words.fenced(first)}", "bad")]
+            refusal = f"{verb} {_enumerated(offsets, lags)}: {error_name(first.error_code)}"
+            return [("✗ ", "bad"), (f"{refusal}{self._words.fenced(first)}", "bad")]
         kind = OffsetCommitted if offsets else LagMeasured
         times = len({(event.source, event.number) for event in self.events if isinstance(event, kind)})
         if not self._folded or (times == 1 and len({**offsets, **lags}) <= MOST_LISTED):
-            return [("· ", "note"), (f"{verb} ", "note"), (_listed(offsets, lags), "number")]
+            return [("· ", "note"), (f"{verb} ", "note"), (_enumerated(offsets, lags), "number")]
         until = f" until {self._words.clock(last)}" if times > 1 else ""
         lag = f"{sum(lags.values()):,}{' at last' if times > 1 else ''}"
         if not offsets:
@@ -71,12 +71,12 @@ class CommitLine:
         return [("· ", "note"), (words[0], "note"), (words[1], "number"), (until, "note")]
 
 
-def _listed(offsets: dict[TopicPartition, int | None], lags: dict[TopicPartition, int]) -> str:
+def _enumerated(offsets: dict[TopicPartition, int | None], lags: dict[TopicPartition, int]) -> str:
     parts = []
-    for where in {**offsets, **lags}:
-        path = "" if where not in offsets else f" → {offset_text(offsets[where])}"
-        lag = f" (lag {lags[where]:,})" if where in lags else ""
-        parts.append(f"{where.topic}-{where.partition}{path}{lag}")
+    for partition in {**offsets, **lags}:
+        path = "" if partition not in offsets else f" → {offset_text(offsets[partition])}"
+        lag = f" (lag {lags[partition]:,})" if partition in lags else ""
+        parts.append(f"{partition.topic}-{partition.partition}{path}{lag}")
     return shown(", ".join(parts))
 
 
@@ -94,35 +94,35 @@ class CommitLines:
         """The line that an event begins; None where it is part of one."""
         line = self._folded_line(event) if self._folded else self._pending
         if line is not None and (self._folded or _go_together(line.events[0], event)):
-            begun = None if line.events else line
+            new_line = None if line.events else line
         else:
-            begun = line = self._pending = self._make()
+            new_line = line = self._pending = self._make()
         line.events.append(event)
-        return begun
+        return new_line
 
     def interrupt(self) -> None:
-        """Another event comes between."""
+        """Note that another event comes between."""
         self._pending = None
 
     def end(self) -> None:
-        """A line that matters more comes between."""
+        """Note that a more important line comes between."""
         self._pending = None
         self._lines.clear()
         self._owners.clear()
 
     def _folded_line(self, event: GroupEvent) -> CommitLine:
-        where = _where(event)
+        partition = _partition(event)
         if not isinstance(event, OffsetCommitted):
-            return self._owners.get(where) or self._lines.setdefault("lag", self._make())
+            return self._owners.get(partition) or self._lines.setdefault("lag", self._make())
         refused = (event.error_code, event.source, event.number) if event.error_code else None
         key = event.member_id or event.client_id, event.transactional_id, event.removed, refused
         line = self._lines.setdefault(key, self._make())
         if refused is None:
-            self._owners[where] = line
+            self._owners[partition] = line
         return line
 
 
-def _where(event: GroupEvent) -> TopicPartition:
+def _partition(event: GroupEvent) -> TopicPartition:
     assert isinstance(event, OffsetCommitted | LagMeasured)
     return TopicPartition(event.topic, event.partition)
 

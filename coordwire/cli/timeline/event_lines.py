@@ -85,9 +85,9 @@ class EventLines:
     def pieces(self, event: GroupEvent) -> Pieces:
         match event:
             case GroupConverted():
-                who = f" by {self.name(event.member_id)}" if event.member_id else ""
+                member = f" by {self.name(event.member_id)}" if event.member_id else ""
                 text = f"the group {_presumably(event)}goes on as a {event.kind} group, no longer a "
-                text += f"{event.kind_before} one{who}"
+                text += f"{event.kind_before} one{member}"
                 return [("⇄ ", "busy"), (text, "busy")]
             case RebalanceCost():
                 return self._cost(event)
@@ -98,7 +98,7 @@ class EventLines:
             case MemberJoined():
                 return self._joined(event)
             case MemberLeft():
-                return self._left(event)
+                return self._leaving(event)
             case RebalanceBegan():
                 return [
                     ("⟳ ", "busy"),
@@ -112,13 +112,16 @@ class EventLines:
                 return []  # the commits themselves say so
             case ErrorMet():
                 style = "note" if event.error_code == ErrorCode.REBALANCE_IN_PROGRESS else "bad"
-                who = self.name(event.member_id or event.client_id)
-                more = f" ({quoted(event.message, 200)})" if event.message else self.fenced(event)
-                return [("✗ ", style), (f"{who} {event.api}: {error_name(event.error_code)}{more}", style)]
+                member = self.name(event.member_id or event.client_id)
+                suffix = f" ({quoted(event.message, 200)})" if event.message else self.fenced(event)
+                return [
+                    ("✗ ", style),
+                    (f"{member} {event.api}: {error_name(event.error_code)}{suffix}", style),
+                ]
             case Unanswered():
-                who = self.name(event.member_id or event.client_id)
-                what = "an answer that couldn't be read" if event.unreadable else "no answer seen"
-                return [("? ", "busy"), (f"{who} {event.api}: {what}", "busy")]
+                member = self.name(event.member_id or event.client_id)
+                outcome = "an answer that couldn't be read" if event.unreadable else "no answer seen"
+                return [("? ", "busy"), (f"{member} {event.api}: {outcome}", "busy")]
             case TransactionStep():
                 return _transaction(event)
             case LagMeasured() if event.lag < 0:
@@ -143,7 +146,7 @@ class EventLines:
             pieces.append((f"  {shown(event.member_id)}", "rule"))
         return pieces
 
-    def _left(self, event: MemberLeft) -> Pieces:
+    def _leaving(self, event: MemberLeft) -> Pieces:
         pieces: Pieces = [
             ("- ", "out"), (self.name(event.member_id), "member"),
             (f" {_presumably(event)}{LEAVINGS[event.how]}", "plain" if event.how == "left" else "out"),
@@ -158,7 +161,8 @@ class EventLines:
         return pieces
 
     def fenced(self, event: ErrorMet | OffsetCommitted) -> str:
-        """Of what is refused as another member has the same static name: which one, with a space before."""
+        """The member that has the same static name, with a space before, where that is why a request was
+        refused."""
         heir = self._links.heirs.get(event.member_id or "")
         if event.error_code != ErrorCode.FENCED_INSTANCE_ID or heir is None:
             return ""
@@ -166,20 +170,21 @@ class EventLines:
 
     def _expelled(self, member_id: str | None) -> list[str]:
         """That a member's client was in before, and how that ended."""
-        left = self._links.expelled.get(member_id or "")
-        if left is None:
+        leaving = self._links.expelled.get(member_id or "")
+        if leaving is None:
             return []
-        return [f"the same client as {self.name(left.member_id)}, which {_went(left)} at {self.clock(left)}"]
+        departure = f"{_leaving_words(leaving)} at {self.clock(leaving)}"
+        return [f"the same client as {self.name(leaving.member_id)}, which {departure}"]
 
     def _detail(self, event: RebalanceBegan) -> Pieces:
-        """What speaks for a cause, and what is known of the member that caused it."""
-        who = self._links.causer(event)
-        ending = self._links.endings.get(who or "") if event.cause in GOES else None
+        """The evidence for a cause, and what is known about the member that caused it."""
+        member = self._links.causer(event)
+        ending = self._links.endings.get(member or "") if event.cause in GOES else None
         notes = [] if ending is None else [ending_text(ending, self._clock)]
         detail = event.detail.removesuffix(SILENT).rstrip("; ") if event.cause == "session_timeout" else ""
         detail = detail if event.cause == "session_timeout" else event.detail
         notes += [shown(detail)] if detail else []
-        notes += self._expelled(who) if event.cause in COMES else []
+        notes += self._expelled(member) if event.cause in COMES else []
         return [(f"  {'; '.join(notes)}", "note")] if notes else []
 
     def _ended(self, event: RebalanceEnded) -> Pieces:
@@ -194,8 +199,10 @@ class EventLines:
             case "superseded":
                 pieces = [("↻ ", "busy"), (f"{generation or 'the rebalance '}given up{length}", "busy")]
             case "not_needed":
-                held = event.generation if event.generation is not None else event.generation_before
-                holds = "the generation" if held is None else f"generation {held}"
+                generation_number = (
+                    event.generation if event.generation is not None else event.generation_before
+                )
+                holds = "the generation" if generation_number is None else f"generation {generation_number}"
                 pieces = [("✓ ", "good"), (f"{holds} stays{length}, no rebalance was needed", "good")]
             case "empty":
                 pieces = [("✓ ", "good"), (f"no member is left{length}", "good")]
@@ -203,8 +210,8 @@ class EventLines:
                 pieces = [("? ", "busy"), (f"{generation}not finished{length}, when the input ends", "busy")]
         notes = [f"{event.protocol}"] if event.protocol else []
         notes += [f"leader {self.name(event.leader)}"] if event.leader else []
-        listed = event.members and event.outcome != "not_needed"
-        notes += [count(len(event.members), "member")] if listed else []
+        shows_members = event.members and event.outcome != "not_needed"
+        notes += [count(len(event.members), "member")] if shows_members else []
         notes += [f"last to join {self.name(event.last_to_join)}"] if event.last_to_join else []
         notes += _passed(event)
         if notes:
@@ -217,20 +224,20 @@ class EventLines:
             yield [(pad, "plain"), (f"without a consumer: {shown(_idle(event))}", "busy")]
         if event.outcome != "steady":
             return
-        width = max((len(self.name(one.member_id)) for one in event.assignments), default=0)
-        gains = {one.member_id: 0 for one in event.assignments}
+        width = max((len(self.name(assignment.member_id)) for assignment in event.assignments), default=0)
+        gains = {assignment.member_id: 0 for assignment in event.assignments}
         losses = dict(gains)
         for moved in event.moved:
             if moved.after in gains:
                 gains[moved.after] += 1
             if moved.before in losses:
                 losses[moved.before] += 1
-        for one in event.assignments:
-            counts = ("+", gains[one.member_id]), ("-", losses[one.member_id])
+        for assignment in event.assignments:
+            counts = ("+", gains[assignment.member_id]), ("-", losses[assignment.member_id])
             change = " ".join(f"{sign}{number}" for sign, number in counts if number)
             yield [
-                (pad, "plain"), (self.name(one.member_id).ljust(width), "member"),
-                (f"  {shown(ranges(one.partitions)) or 'nothing'}", "plain"),
+                (pad, "plain"), (self.name(assignment.member_id).ljust(width), "member"),
+                (f"  {shown(ranges(assignment.partitions)) or 'nothing'}", "plain"),
                 (f"  {change}" if change else "", "note"),
             ]  # fmt: skip
 
@@ -238,8 +245,8 @@ class EventLines:
         if not event.lag_before and not event.lag_after:
             return []
         waited = event.lag_after - event.lag_before
-        where = count(event.partitions, "partition")
-        text = f"lag of {where} without a consumer: {event.lag_before:,} → {event.lag_after:,}"
+        partitions = count(event.partitions, "partition")
+        text = f"lag of {partitions} without a consumer: {event.lag_before:,} → {event.lag_after:,}"
         if waited > 0:
             text += f": {count(waited, 'record')} waited"
         return [("· ", "note"), (text, "busy" if waited > 0 else "note")]
@@ -259,7 +266,7 @@ def _presumably(event: GroupConverted | MemberLeft) -> str:
     return "presumably " if event.inferred else ""
 
 
-def _went(event: MemberLeft) -> str:
+def _leaving_words(event: MemberLeft) -> str:
     return LEAVINGS[event.how]
 
 
@@ -276,16 +283,19 @@ def _passed(event: RebalanceEnded) -> list[str]:
 
 
 def _beyond(event: LagMeasured) -> Pieces:
-    """What is committed beyond the end."""
-    where = f"{shown(event.topic)}-{event.partition} → {event.committed:,}"
+    """The line of a commit beyond the end."""
+    position = f"{shown(event.topic)}-{event.partition} → {event.committed:,}"
     end = "its end" if event.reason == "committed_beyond_end" else "the end that was last seen"
-    return [("✗ ", "bad"), (f"committed {where}, {-event.lag:,} beyond {end}, {event.end_offset:,}", "bad")]
+    return [
+        ("✗ ", "bad"),
+        (f"committed {position}, {-event.lag:,} beyond {end}, {event.end_offset:,}", "bad"),
+    ]
 
 
 def _transaction(event: TransactionStep) -> Pieces:
-    what = {"init": "starts", "add_partitions": "adds", "add_offsets": "adds the group's offsets"}
+    verbs = {"init": "starts", "add_partitions": "adds", "add_offsets": "adds the group's offsets"}
     name = f" {shown(event.transactional_id)}" if event.transactional_id else ""
-    text = f"transaction{name} {what.get(event.step, event.step + 's')}"
+    text = f"transaction{name} {verbs.get(event.step, event.step + 's')}"
     if event.partitions:
         text += f" {shown(ranges(event.partitions))}"
     text += f"  producer {event.producer_id} epoch {event.producer_epoch}"
@@ -297,13 +307,13 @@ def _transaction(event: TransactionStep) -> Pieces:
 def _idle(event: RebalanceEnded) -> str:
     """The partitions that had no consumer, those whose gaps read the same together, the longest first."""
     together: dict[str, Counter[TopicPartition]] = {}
-    for one in sorted(event.idle, key=lambda one: one.since_ns - one.until_ns):
-        gaps = together.setdefault(duration(one.until_ns - one.since_ns), Counter())
-        gaps[TopicPartition(one.topic, one.partition)] += 1
+    for gap in sorted(event.idle, key=lambda gap: gap.since_ns - gap.until_ns):
+        gaps = together.setdefault(duration(gap.until_ns - gap.since_ns), Counter())
+        gaps[TopicPartition(gap.topic, gap.partition)] += 1
     texts = []
     for length, gaps in together.items():
         for times in sorted(set(gaps.values()), reverse=True):
             often = "" if times == 1 else "twice " if times == 2 else f"{times:,} times "
-            texts.append(f"{ranges(one for one in gaps if gaps[one] == times)} {often}for {length}")
-    more = len(texts) - MOST_GAPS
-    return ", ".join(texts[:MOST_GAPS]) + (f" and {more:,} shorter gaps" if more > 0 else "")
+            texts.append(f"{ranges(gap for gap in gaps if gaps[gap] == times)} {often}for {length}")
+    hidden = len(texts) - MOST_GAPS
+    return ", ".join(texts[:MOST_GAPS]) + (f" and {hidden:,} shorter gaps" if hidden > 0 else "")

@@ -1,9 +1,9 @@
-"""What a timeline is made from: the entries of captures and the records of coordinators' logs.
+"""The inputs of a timeline: the entries of captures and the records of coordinators' logs.
 
 Strategy: captures are read side by side in the order of time, so that rotated and parallel ones tell one
 story; logs add theirs. In a folder the files of a rotated capture are one stream of bytes. Rules: a capture
-is opened when its time comes; what is in a folder and neither a capture nor a coordinator's log is passed
-over; what couldn't be read is counted, and reported at the end.
+is opened when its first entry is due; other files of a folder are skipped; unreadable parts are counted, and
+reported at the end.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import BinaryIO
 
-from coordwire.capture.detect import HEAD, sniff
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
+from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotated import rejoined
-from coordwire.capture.rotation import RotatedFiles, is_capture_name, rotated
+from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined, rotated
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.cli import Failure
 from coordwire.cli.capture_folders import content_kind, files_below
@@ -34,13 +33,13 @@ from coordwire.cli.coordinator_logs import read_log
 from coordwire.cli.inputs import failure, note, open_file, opened
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem
-from coordwire.timeline.from_log.log_events import log_timeline, topic_names
-from coordwire.timeline.from_log.log_files import LogFile, find_files
-from coordwire.timeline.from_wire.capture_timeline import USED_APIS, timeline
+from coordwire.timeline.from_log.events import log_timeline, topic_names
+from coordwire.timeline.from_log.files import LogFile, find_files
+from coordwire.timeline.from_wire.timeline import USED_APIS, timeline
 
 _Found = Entry | ConnectionEnd
 MOST_APIS = 8
@@ -71,7 +70,7 @@ class TimelineInputs:
                 self._tell(2, str(failure(name, error)))
 
     @property
-    def where(self) -> str:
+    def place(self) -> str:
         """The inputs, in words."""
         names = [self._options.interface] if self._options.interface is not None else self._options.files
         return shown(names[0]) if len(names) == 1 else f"{len(names)} inputs"
@@ -88,7 +87,7 @@ class TimelineInputs:
         return None if first is None or last is None else (first, last)
 
     def whole_span(self) -> TimeSpan | None:
-        """That of all inputs, logs included; reads them."""
+        """The span of all inputs, logs included; reads them."""
         for event in self.events():
             if event.time_ns is not None:
                 self._reach(event.time_ns)
@@ -119,18 +118,18 @@ class TimelineInputs:
         files = find_files([name])
         logs = [file for file in files if file.log is not None or content_kind(file.path) == "segment"]
         known = {file.path for file in logs}
-        found = []
+        captures = []
         count = 0
         for path in files_below(name):
             count += 1
             if path not in known and (is_capture_name(path) or content_kind(path) in ("pcap", "pcapng")):
-                found.append(path)
-        for chain in rotated(found, str):
+                captures.append(path)
+        for chain in rotated(captures, str):
             with opened(chain[0]) as stream:
                 head = stream.read(HEAD)
             self._captures.append((_start(chain[0], head), tuple(chain)))
         self._logs += logs
-        if not logs and not found:
+        if not logs and not captures:
             counted = "1 file" if count == 1 else f"{count:,} files"
             self._tell(2, f"{shown(name)}: no capture and no segment of __consumer_offsets in {counted}")
 
@@ -150,20 +149,20 @@ class TimelineInputs:
         return self._status
 
     def report_no_groups(self) -> None:
-        """Say what was there instead of groups."""
+        """Report what the inputs hold instead of groups."""
         if self._apis:
-            told = ", ".join(
+            texts = ", ".join(
                 f"{shown(name)} ({count:,})" for name, count in self._apis.most_common(MOST_APIS)
             )
             frames = sum(self._apis.values())
-            self._tell(0, f"{self.where}: no group in {frames:,} frames: {told}")
+            self._tell(0, f"{self.place}: no group in {frames:,} frames: {texts}")
 
     def events(self) -> Iterator[GroupEvent]:
-        """Those of the captures and those of the logs, by time."""
+        """The events of the captures and of the logs, by time."""
         sources = [timeline(self._counted(), ends=True)] if self._captures else []
         names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
-        told = [file for file in self._logs if file.log in (None, "consumer_offsets")]
-        by_partition = groupby(told, key=lambda file: (os.path.dirname(file.path), file.partition))
+        group_logs = [file for file in self._logs if file.log in (None, "consumer_offsets")]
+        by_partition = groupby(group_logs, key=lambda file: (os.path.dirname(file.path), file.partition))
         sources += [log_timeline(self._items(list(files)), names) for _, files in by_partition]
         yield from heapq.merge(*sources, key=lambda event: event.time_ns or 0)
 
@@ -280,7 +279,7 @@ def _missed(entry: Entry) -> bool:
     """Whether a group's story may lack what couldn't be read here."""
     if isinstance(entry, UnreadableRange):
         return True
-    drafts = entry.dialect is not Dialect.KAFKA
+    drafts = entry.dialect != KAFKA
     return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in USED_APIS)
 
 

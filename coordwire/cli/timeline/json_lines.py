@@ -13,8 +13,8 @@ from dataclasses import fields
 from functools import cache
 from typing import Any
 
+from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode, text
-from coordwire.capture.model import format_time
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import EVENTS, GroupEvent
@@ -28,9 +28,9 @@ class TimelineJsonFormat:
 
     is_quiet = False
 
-    def write(self, event: GroupEvent, *, listed: bool = True) -> None:
-        """One line; nothing for an event that isn't to be listed."""
-        if not listed:
+    def write(self, event: GroupEvent, *, is_listed: bool = True) -> None:
+        """Write a line, unless the event is not listed."""
+        if not is_listed:
             return
         cls: Any = type(event)
         form: dict[str, Any] = {"event": EVENTS[cls]}
@@ -44,13 +44,13 @@ class TimelineJsonFormat:
         sys.stdout.write(encode(form) + "\n")
 
     def learn(self, event: GroupEvent) -> None:
-        """Ids are written whole."""
+        """Do nothing: ids are written whole."""
 
-    def heading(self, where: str, span: TimeSpan | None) -> None:
-        """Events have their own times."""
+    def heading(self, place: str, span: TimeSpan | None) -> None:
+        """Do nothing: events have their own times."""
 
     def finish(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: every event is written at once."""
 
 
 class SummaryJsonFormat:
@@ -62,14 +62,14 @@ class SummaryJsonFormat:
         self._stories: dict[str, GroupStory] = {}
         self._span: TimeSpan | None = None
 
-    def write(self, event: GroupEvent, *, listed: bool = True) -> None:
-        """One event, whether it is to be listed or not."""
+    def write(self, event: GroupEvent, *, is_listed: bool = True) -> None:
+        """Count one event, listed or not."""
         self._stories.setdefault(event.group, GroupStory(event.group)).add(event)
 
     def learn(self, event: GroupEvent) -> None:
-        """Clients are named by the events that are written."""
+        """Do nothing: the events that are written name the clients."""
 
-    def heading(self, where: str, span: TimeSpan | None) -> None:
+    def heading(self, place: str, span: TimeSpan | None) -> None:
         self._span = span
 
     def finish(self) -> None:
@@ -127,7 +127,7 @@ def _names(cls: Any) -> list[tuple[str, str]]:
 
 def _camel(name: str) -> str:
     plain = "length_ms" if name == "length_ns" else name.removesuffix("_ns")
-    return _UNDERSCORE.sub(lambda found: found[1].upper(), plain)
+    return _UNDERSCORE.sub(lambda letter: letter[1].upper(), plain)
 
 
 def _plain(value: Any, name: str = "") -> Any:
@@ -135,8 +135,8 @@ def _plain(value: Any, name: str = "") -> Any:
     if isinstance(value, tuple):
         names = getattr(value, "_fields", None)
         if names is None:
-            return [_plain(one) for one in value]
-        return {_camel(name): _plain(one, name) for name, one in zip(names, value, strict=True)}
+            return [_plain(element) for element in value]
+        return {_camel(name): _plain(element, name) for name, element in zip(names, value, strict=True)}
     if value is None or not name.endswith("_ns"):
         return value
     return _ms(value) if name == "length_ns" else _time(value)

@@ -3,7 +3,7 @@
 Strategy: events gather by group; at the end each group's block is written: a head with what it amounts to
 and a verdict, then a line an event, with a rebalance's assignment below it; a member's commits between two
 lines that matter more become one line, unless they are to be listed, as do lines that are equal but for their
-times. Rules: what gathers is bounded, and what was dropped is
+times. Rules: the events are bounded, and dropped ones are
 reported; text from outside reaches the terminal with its control characters escaped.
 """
 
@@ -74,28 +74,28 @@ class StoryFormat:
         self._count = 0
         self._heading = ""
 
-    def write(self, event: GroupEvent, *, listed: bool = True) -> None:
-        """One event. listed: whether it is to have a line; it counts in the head all the same."""
+    def write(self, event: GroupEvent, *, is_listed: bool = True) -> None:
+        """Add one event. is_listed: whether it has a line; it counts in the head in any case."""
         group = event.group
         self._stories.setdefault(group, GroupStory(group)).add(event)
         self.learn(event)
-        if listed:
+        if is_listed:
             events = self._events.setdefault(group, [])
             self._count += 1
             if self._count <= MOST_EVENTS:
                 events.append(event)
 
     def learn(self, event: GroupEvent) -> None:
-        """The names of members, by which others mention them."""
+        """Remember a member's name, for events that mention it."""
         if isinstance(event, MemberJoined | MemberLeft):
             members = self._members.setdefault(event.group, [])
             if len(members) < MOST_EVENTS:
                 members.append(event)
 
-    def heading(self, where: str, span: TimeSpan | None) -> None:
+    def heading(self, place: str, span: TimeSpan | None) -> None:
         if span is not None:
             self._heading = (
-                f"   {where}: {stamp(span[0])} to {_until(*span)} UTC, {duration(span[1] - span[0])}"
+                f"   {place}: {stamp(span[0])} to {_until(*span)} UTC, {duration(span[1] - span[0])}"
             )
 
     def finish(self) -> None:
@@ -127,14 +127,14 @@ class StoryFormat:
             self._console.print(text, soft_wrap=True)
 
     def _hang(self, text: Text, margin: int) -> None:
-        """A line; what has no room in it goes on under its words, not under its time."""
+        """Write a line; its continuation is indented to its words, beyond its time."""
         first = text.wrap(self._console, self._console.width)[0]
-        rest = text.plain[len(first.plain) :].lstrip()
+        remaining = text.plain[len(first.plain) :].lstrip()
         first.rstrip()
         self._console.print(first)
-        if rest:
+        if remaining:
             margin = min(margin, self._console.width // 2)
-            for line in text[-len(rest) :].wrap(self._console, max(self._console.width - margin, 1)):
+            for line in text[-len(remaining) :].wrap(self._console, max(self._console.width - margin, 1)):
                 line.rstrip()
                 line.pad_left(margin)
                 self._console.print(line)
@@ -151,7 +151,9 @@ def story_lines(events: Iterable[GroupEvent], width: int = 110) -> Iterator[str]
         story = GroupStory(group)
         for event in of_group:
             story.add(event)
-        members: list[GroupEvent] = [one for one in of_group if isinstance(one, MemberJoined | MemberLeft)]
+        members: list[GroupEvent] = [
+            event for event in of_group if isinstance(event, MemberJoined | MemberLeft)
+        ]
         for line in _Block(story, of_group, members, width, commits=True).lines():
             yield "".join(text for text, _ in line)
 
@@ -183,9 +185,9 @@ class _Block:
         positions = CommitLines(self._of, folded=not self._commits)
         for event in self._events:
             if is_position(event):
-                begun = positions.add(event)
-                if begun is not None:
-                    stretch.append((event, begun))
+                new_line = positions.add(event)
+                if new_line is not None:
+                    stretch.append((event, new_line))
                 continue
             positions.interrupt()
             if not isinstance(event, REPEATED):
@@ -199,9 +201,12 @@ class _Block:
                 yield from self._of.below(event)
         yield from self._collapsed(stretch)
 
-    def _collapsed(self, begun: list[tuple[GroupEvent, Pieces | CommitLine]]) -> Iterator[Pieces]:
+    def _collapsed(self, lines: list[tuple[GroupEvent, Pieces | CommitLine]]) -> Iterator[Pieces]:
         """The lines between two that matter more; many that are equal become one with their number."""
-        stretch = [(event, one.pieces() if isinstance(one, CommitLine) else one) for event, one in begun]
+        stretch = [
+            (event, line_or_commits.pieces() if isinstance(line_or_commits, CommitLine) else line_or_commits)
+            for event, line_or_commits in lines
+        ]
         texts = ["".join(text for text, _ in pieces) for _, pieces in stretch]
         counts = Counter(texts)
         last = dict(zip(texts, (event for event, _ in stretch), strict=True))
@@ -216,7 +221,7 @@ class _Block:
             yield line
 
     def head(self) -> Iterator[Pieces]:
-        """What the group's history amounts to."""
+        """The summary of the group's history."""
         story = self._story
         name = shown(story.group) if story.group else "no group that is known"
         title = f"── {name} "
@@ -241,21 +246,21 @@ class _Block:
             yield shown(verdict(story)), "head"
             yield from self._lengths()
         if story.lag:
-            open_lag = {where: lag for where, lag in story.lag.items() if lag > 0}
-            most = max(open_lag, key=lambda where: open_lag[where], default=None)
+            open_lag = {partition: lag for partition, lag in story.lag.items() if lag > 0}
+            most = max(open_lag, key=lambda partition: open_lag[partition], default=None)
             text = f"lag at the end {sum(open_lag.values()):,}"
             if most is not None:
                 text += f", most in {shown(most.topic)}-{most.partition}: {open_lag[most]:,}"
             yield text, "busy" if open_lag else "good"
-        beyond = {where: -lag for where, lag in story.lag.items() if lag < 0}
+        beyond = {partition: -lag for partition, lag in story.lag.items() if lag < 0}
         if beyond:
-            most = max(beyond, key=lambda where: beyond[where])
+            most = max(beyond, key=lambda partition: beyond[partition])
             text = f"committed beyond the end in {count(len(beyond), 'partition')}"
             yield f"{text}, most in {shown(most.topic)}-{most.partition}: {beyond[most]:,}", "bad"
         errors = set(story.errors) - {ErrorCode.REBALANCE_IN_PROGRESS}
         if errors:
-            found = story.errors.most_common()
-            yield "errors: " + ", ".join(f"{error_name(code)} × {times:,}" for code, times in found), "bad"
+            counts = story.errors.most_common()
+            yield "errors: " + ", ".join(f"{error_name(code)} × {times:,}" for code, times in counts), "bad"
 
     def _lengths(self) -> Iterator[tuple[str, str]]:
         """How long rebalances took, as far as that is known: a log does not show when most of them began."""
@@ -268,8 +273,8 @@ class _Block:
         if story.unmeasured:
             text += f", without {story.unmeasured:,} of unknown length"
         if story.longest is not None and story.longest.length_ns:
-            why = self._of.cause(story.longest)
-            text += f"; the longest {duration(story.longest.length_ns)}: {why}"
+            cause = self._of.cause(story.longest)
+            text += f"; the longest {duration(story.longest.length_ns)}: {cause}"
         yield text, "plain"
 
 

@@ -1,5 +1,5 @@
-"""What one line of a story owes to others: who a rebalance's client was, how a silent member's connections
-ended, that a client which comes was expelled before, and which static member took another's place.
+"""What one line of a story takes from other events: a rebalance's client, how a silent member's connections
+ended, that a new client was expelled before, and which static member took another's place.
 
 Strategy: one pass over a group's events, before any line is written. Rules: a client is the one that was
 expelled if it has the same client id and address; each is linked once.
@@ -52,12 +52,12 @@ class StoryLinks:
             if isinstance(event, RebalanceBegan) and event.member_id is None and event.client_id is not None:
                 nameless.append(event)
             elif isinstance(event, RebalanceEnded):
-                for one in nameless:
-                    if event.member_id is not None and event.began_ns == one.time_ns:
-                        links.causers[one.source, one.number] = event.member_id
+                for rebalance in nameless:
+                    if event.member_id is not None and event.began_ns == rebalance.time_ns:
+                        links.causers[rebalance.source, rebalance.number] = event.member_id
                 nameless.clear()
         hosts: dict[str, str | None] = {}
-        gone: dict[tuple[str | None, str], MemberLeft] = {}
+        departed: dict[tuple[str | None, str], MemberLeft] = {}
         instances: dict[tuple[str, str], str] = {}
         for event in members:
             if isinstance(event, MemberJoined):
@@ -68,14 +68,14 @@ class StoryLinks:
                     if before is not None and before != event.member_id and event.rejoined:
                         links.heirs[before] = event
                         links.forebears[event.member_id] = before
-                left = gone.pop(_client(event.client_id, event.host), None)
-                if left is not None and left.member_id != event.member_id and event.client_id:
-                    links.expelled[event.member_id] = left
+                departure = departed.pop(_client(event.client_id, event.host), None)
+                if departure is not None and departure.member_id != event.member_id and event.client_id:
+                    links.expelled[event.member_id] = departure
             elif isinstance(event, MemberLeft):
                 if event.ending is not None:
                     links.endings[event.member_id] = event.ending
                 if event.how in EXPELLED:
-                    gone[_client(event.client_id, hosts.get(event.member_id))] = event
+                    departed[_client(event.client_id, hosts.get(event.member_id))] = event
         return links
 
     def causer(self, event: RebalanceBegan | RebalanceEnded) -> str | None:
@@ -94,13 +94,13 @@ def ending_text(ending: MemberEnding, clock: Callable[[int], str]) -> str:
         if ending.heard_ns is not None:
             text += f", nothing sent since {clock(ending.heard_ns)}{_packets((ending.heard_packet,))}"
     else:
-        one, many = _ENDED[ending.how]
-        text = many.format(len(ending.packets)) if len(ending.packets) > 1 else one
+        singular, plural = _ENDED[ending.how]
+        text = plural.format(len(ending.packets)) if len(ending.packets) > 1 else singular
         if ending.ended_ns is not None:
             text += f" at {clock(ending.ended_ns)}{_packets(ending.packets)}"
     return f"{text}; no Fetch of it is captured" if ending.fetched is False else text
 
 
 def _packets(packets: Iterable[int | None]) -> str:
-    known = [str(one) for one in packets if one is not None]
+    known = [str(packet) for packet in packets if packet is not None]
     return f" (packet{'s' if len(known) > 1 else ''} {', '.join(known)})" if known else ""

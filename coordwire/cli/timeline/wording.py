@@ -1,11 +1,17 @@
-"""The words of a timeline for people: causes, lengths of time, members' short names, partitions in short."""
+"""The words of a timeline for people: causes, lengths of time, members' short names, partitions in short, and
+the verdict on a group, such as `5 rebalances in 23 s, all from c's restarts; 1.9 s without consumption`.
+
+Rules of the verdict: a client that caused half of the rebalances or more is named, with its deed; "without
+consumption" is the time in which at least one partition that had a consumer had none; the records that waited
+are those by which the group's lag grew meanwhile, where it was measured.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import (
@@ -54,16 +60,16 @@ def short_names(events: Iterable[GroupEvent]) -> dict[str, str]:
         for event in events
         if isinstance(event, MemberJoined | MemberLeft)
     }
-    short = {one: _shortened(one, client) for one, client in clients.items()}
-    seen = Counter(short.values())
-    return {one: name if seen[name] == 1 else shown(one) for one, name in short.items()}
+    short = {member_id: _shortened(member_id, client) for member_id, client in clients.items()}
+    uses = Counter(short.values())
+    return {member_id: name if uses[name] == 1 else shown(member_id) for member_id, name in short.items()}
 
 
 def _shortened(member_id: str, client_id: str) -> str:
     prefix = f"{client_id}-" if client_id and member_id.startswith(f"{client_id}-") else ""
-    rest = member_id[len(prefix) :]
+    suffix = member_id[len(prefix) :]
     named = prefix or (f"{client_id}/" if client_id and client_id != member_id else "")
-    return shown(f"{named}{rest}" if len(rest) <= 2 * SHORT else f"{named}{rest[:SHORT]}…")
+    return shown(f"{named}{suffix}" if len(suffix) <= 2 * SHORT else f"{named}{suffix[:SHORT]}…")
 
 
 def ranges(partitions: Iterable[TopicPartition]) -> str:
@@ -104,9 +110,9 @@ def error_name(code: int) -> str:
     return ErrorCode(code).name
 
 
-def count(number: int, what: str) -> str:
-    """So many of something."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+def count(number: int, noun: str) -> str:
+    """A number with its noun: "1 member", "1,200 members"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def stamp(time_ns: int) -> str:
@@ -135,7 +141,7 @@ DEEDS: dict[Cause, str] = {
 
 
 def verdict(story: GroupStory) -> str:
-    """The line."""
+    """One line about a group's rebalances."""
     parts = [f"{count(story.rebalances, 'rebalance')}{_span(story)}{_blame(story)}"]
     if story.idle_ns:
         parts.append(f"{duration(story.idle_ns)} without consumption")
@@ -151,11 +157,11 @@ def _span(story: GroupStory) -> str:
 
 
 def _blame(story: GroupStory) -> str:
-    """Who caused them, and by what."""
+    """The client that caused the rebalances, and its deed."""
     clients = story.caused
     if not clients:
         return ""
-    most = max(clients, key=lambda one: clients[one].total())
+    most = max(clients, key=lambda client: clients[client].total())
     number = clients[most].total()
     total = story.rebalances
     if 2 * number < total:
@@ -163,21 +169,21 @@ def _blame(story: GroupStory) -> str:
     if most is None:
         deed = "the coordinator's own doing" if "assignment_changed" in clients[most] else "an unknown cause"
     else:
-        what = _deed(clients[most], most in story.restarted)
-        deed = f"{most}'s {what}" if what else most
+        deed_words = _deed(clients[most], most in story.restarted)
+        deed = f"{most}'s {deed_words}" if deed_words else most
     if number >= total:
         return f", {'all ' if total > 1 else ''}from {deed}"
     return f", {number} of them from {deed}"
 
 
 def _deed(causes: Iterable[Cause], restarted: bool) -> str:
-    found = set(causes)
+    kinds = set(causes)
     if restarted:
         return "restarts"
-    if found & COMES and found & GOES:
+    if kinds & COMES and kinds & GOES:
         return "coming and going"
-    if found <= COMES:
+    if kinds <= COMES:
         return "joining"
-    if len(found) == 1:
-        return DEEDS[found.pop()]
-    return "leaving" if found <= GOES else ""
+    if len(kinds) == 1:
+        return DEEDS[kinds.pop()]
+    return "leaving" if kinds <= GOES else ""

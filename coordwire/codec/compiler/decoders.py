@@ -216,7 +216,7 @@ class _Decoder:
 
     def array(self, target: str, field: Field, layout: VersionLayout) -> None:
         compact, null = layout.compact(field), field.nullable(layout.version)
-        self.length("h" if layout.table.draft else "i", compact=compact, null=null)
+        self.length("h" if layout.table.short_counts else "i", compact=compact, null=null)
         is_null = "" if not null else "n == 0" if compact else "n < 0"
         self.one_or_null(target, is_null, lambda: self.elements(target, field, layout))
 

@@ -274,7 +274,7 @@ class _Encoder:
 
 def length_code(field: Field, layout: VersionLayout) -> str:
     """The type of a field's length or count where it isn't compact."""
-    return "h" if (layout.table.draft if field.array else field.type == "string") else "i"
+    return "h" if (layout.table.short_counts if field.array else field.type == "string") else "i"
 
 
 def constant(run: Run) -> str | None:

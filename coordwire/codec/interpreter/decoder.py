@@ -109,7 +109,7 @@ class Reader:
         try:
             self.fill(value, cls._layout_.at(self.version))
             if whole and self.pos < self.end:
-                self.odd(counted(left := self.end - self.pos, "trailing byte"), self.pos, left)
+                self.odd(counted(size := self.end - self.pos, "trailing byte"), self.pos, size)
         except DecodeError as error:
             error.partial = value
             raise
@@ -292,10 +292,10 @@ class Reader:
             setattr(value, field.name, None)
             self.mark(at, None, "value", "array")
             return
-        min_size, left = layout.element_min_size(field), self.end - self.pos
-        if count * min_size > left or (min_size == 0 and count > left):
+        min_size, remaining = layout.element_min_size(field), self.end - self.pos
+        if count * min_size > remaining or (min_size == 0 and count > remaining):
             claimed = f"{counted(count, 'element')} of at least {counted(min_size, 'byte')}"
-            reason = f"{claimed} claimed, {counted(left, 'byte')} left"
+            reason = f"{claimed} claimed, {counted(remaining, 'byte')} left"
             raise self.refuse(Truncated, reason, at)
         self.charge(count, layout.element_memory_cost(field), at)
         self.mark(at, count, "count", "array")
@@ -335,8 +335,8 @@ class Reader:
             self.end = self.pos + size
             self.fill(child, inner)
             if self.pos < self.end:
-                left = self.end - self.pos
-                self.odd(f"{counted(left, 'byte')} too many", self.pos, left)
+                remaining = self.end - self.pos
+                self.odd(f"{counted(remaining, 'byte')} too many", self.pos, remaining)
                 self.pos = self.end
             self.end = end
             self.steps.pop()
@@ -346,10 +346,10 @@ class Reader:
     def tags(self, value: Any, layout: VersionLayout) -> None:
         at = self.pos
         count = self.uvarint("the count of tagged fields")
-        left = self.end - self.pos
-        if count * 2 > left:
+        remaining = self.end - self.pos
+        if count * 2 > remaining:
             raise self.refuse(
-                Truncated, f"{counted(count, 'tagged field')} claimed, {counted(left, 'byte')} left", at
+                Truncated, f"{counted(count, 'tagged field')} claimed, {counted(remaining, 'byte')} left", at
             )
         self.charge(max(count, 0), ELEMENT_COST, at)
         self.mark(at, count, "tags", "uvarint")

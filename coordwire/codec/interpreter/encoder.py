@@ -177,11 +177,11 @@ class Writer:
         sections: list[tuple[int, bytes]] = []
         outer = self.out
         for tag, field in layout.tagged.items():
-            inside = getattr(value, field.name)
-            if field.is_set(inside):
+            content = getattr(value, field.name)
+            if field.is_set(content):
                 self.out = bytearray()
                 self.steps.append(field.name)
-                self.field(inside, field, layout)
+                self.field(content, field, layout)
                 self.steps.pop()
                 sections.append((tag, bytes(self.out)))
         self.out = outer

@@ -8,6 +8,7 @@ conversation.py  a recorded connection
 groups.py        groups in recorded traffic
 """
 
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.dialects.grammar import Dialect, DraftFrame, Grammar
 
-__all__ = ["Dialect", "DraftFrame", "Grammar"]
+__all__ = ["ConnectionDialect", "Dialect", "DraftFrame", "Grammar"]

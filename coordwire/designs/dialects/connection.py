@@ -8,6 +8,7 @@ requests.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 
 from coordwire.codec import Message
@@ -17,6 +18,30 @@ from coordwire.connection.state import ConnectionState
 from coordwire.designs.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, other
 from coordwire.designs.dialects.matching import Matching, PendingRequest
 from coordwire.errors import EncodeError, Malformed, NotInVersion
+
+
+class ConnectionDialect:
+    """A dialect of connections: `Connection(role, dialect=ConnectionDialect("draft-1"))`.
+
+    In the drafts the server is the coordinator, which sends requests over the client's connection. type_ids:
+    by the request's name ("Ping"), where they differ from the reconstructed ones. auto_commit: whether the
+    consumer registered with it, until a registration is seen. Raises `ValueError` for an unknown dialect, for
+    Kafka's own, and for type ids that are invalid.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect | str,
+        *,
+        type_ids: Mapping[str, int] | None = None,
+        auto_commit: bool | None = None,
+    ) -> None:
+        self.grammar = Grammar(dialect, type_ids)
+        self.auto_commit = auto_commit
+
+    def endpoint(self, side: Side, *, strict: bool) -> Endpoint:
+        """A new connection's endpoint."""
+        return DraftConnection(self.grammar, side, self.auto_commit, strict=strict)
 
 
 class DraftConnection(Endpoint):

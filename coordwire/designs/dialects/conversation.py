@@ -9,13 +9,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
-from coordwire.capture.conversation import LATEST, Conversation
-from coordwire.capture.entries import Direction, FrameEntry
+from coordwire.capture.conversation import LATEST
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import TcpConnection
 from coordwire.capture.frame_decoding import unquoted, unquoted_deviations
 from coordwire.capture.framing import Effort, FrameBody, part_of
-from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
+from coordwire.connection.dialect import Direction
 from coordwire.designs.dialects.grammar import Call, Dialect, Grammar, Side
 from coordwire.designs.dialects.matching import Matching, PendingRequest, Reading
 from coordwire.errors import DecodeError
@@ -235,6 +236,3 @@ class DraftConversation:
         except DecodeError:
             return False
         return True
-
-
-AnyConversation = Conversation | DraftConversation

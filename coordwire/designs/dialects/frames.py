@@ -12,13 +12,12 @@ from typing import Generic, Literal
 
 from coordwire.codec import Message
 from coordwire.codec.message import M_co
+from coordwire.connection.dialect import Direction, Side
 from coordwire.errors import Deviation, OutOfRange
 from coordwire.messages import find_message
 
 __all__ = ["Call", "Dialect", "Direction", "DraftFrame", "KnownBy", "Side", "other"]
 
-Side = Literal["client", "server"]
-Direction = Literal["request", "response"]
 KnownBy = Literal["order", "type", "number"]
 
 _SIZE = struct.Struct(">i")

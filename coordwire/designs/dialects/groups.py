@@ -17,8 +17,8 @@ from coordwire.timeline.consumer_data import owned
 from coordwire.timeline.events import ErrorMet, GroupEvent, OffsetCommitted, TopicPartition
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member, Owned
-from coordwire.timeline.places import Seen, remember
 from coordwire.timeline.rebalance import Why
+from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["DraftGroups"]
 

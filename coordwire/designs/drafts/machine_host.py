@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from coordwire.connection import Connection
 from coordwire.designs.dialects import Dialect
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.drafts.actions import (
     AskZooKeeper,
     Connect,
@@ -80,7 +81,7 @@ class MachineHost:
             yield SendBytes(action.connection, data)
 
     def _new(self, role: Literal["client", "server"]) -> Connection:
-        return Connection(role, dialect=self.dialect)
+        return Connection(role, dialect=ConnectionDialect(self.dialect))
 
     def accept(self) -> int:
         """A peer has connected; gives the connection's number, which is negative."""

@@ -1,9 +1,7 @@
 """The compression codecs of record batches, with bounded output.
 
-codecs.py     which library serves which codec, and its limits
-lz4frame.py   the header checksum of LZ4 frames, which Kafka computed wrong before 0.10
-xerial.py     the framing that Java's snappy library puts around blocks
-zstdframe.py  the end and the largest size of a zstd frame, from its block headers
+codecs.py   which library serves which codec, and its limits
+frames.py   the formats around compressed blocks: LZ4's header checksum, xerial's framing, zstd's frames
 """
 
 from coordwire.records.compression.codecs import CODECS, Codec, compress, decompress, missing_codecs

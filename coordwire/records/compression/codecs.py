@@ -2,7 +2,8 @@
 
 Strategy: gzip is the standard library's zlib, and libdeflate, where it is there, to read what Java writes;
 snappy is cramjam, lz4 the lz4 package, zstd zstandard, each imported when a batch first needs it
-(`coordwire[compression]` brings them). Rules: what comes out is bounded
+(`coordwire[compression]` brings them). They are imported by name, from the one table `_MODULES`, since each
+may be missing and importing them takes longer than reading a small batch. Rules: what comes out is bounded
 before it is allocated: by a size that the format declares, by the most that the format can expand, or by
 reading in steps. A library's own error never leaves; bytes after the end of gzip and lz4 data are passed
 over, as Kafka does.
@@ -15,8 +16,6 @@ python-snappy calls too.
 
 from __future__ import annotations
 
-from coordwire.errors import counted
-
 __all__ = ["CODECS", "LEVELS", "Codec", "compress", "decompress", "missing_codecs"]
 
 import threading
@@ -28,11 +27,17 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Literal, cast
 
-from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, OutOfRange
+from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, OutOfRange, counted
 from coordwire.limits import current
 from coordwire.records import backend
-from coordwire.records.compression import lz4frame, xerial
-from coordwire.records.compression.zstdframe import frames
+from coordwire.records.compression.frames import (
+    XERIAL_MAGIC,
+    break_lz4_checksum,
+    mend_lz4_checksum,
+    xerial_blocks,
+    xerial_frame,
+    zstd_frames,
+)
 
 Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODECS: tuple[Codec, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -82,7 +87,7 @@ def decompress(
     library = _library(codec)
     wire = data if isinstance(data, bytes) else bytes(data)
     if codec == "lz4" and magic < 2:
-        wire = lz4frame.mend_checksum(wire)
+        wire = mend_lz4_checksum(wire)
     try:
         out = reader(library, wire, limit)
     except _TooMuch:
@@ -123,12 +128,12 @@ def compress(codec: Codec, data: bytes, level: int | None = None, *, magic: int 
         tail = zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
         return _GZIP_HEADER + body + tail
     if codec == "snappy":
-        return xerial.frame(data, library.snappy.compress_raw)
+        return xerial_frame(data, library.snappy.compress_raw)
     if codec == "lz4":
         framed = cast(
             bytes, library.compress(data, compression_level=level or 0, block_linked=False, store_size=False)
         )
-        return lz4frame.break_checksum(framed) if magic == 0 else framed
+        return break_lz4_checksum(framed) if magic == 0 else framed
     return cast(bytes, _zstd_compressor(library, level).compress(data))
 
 
@@ -217,10 +222,10 @@ def _libdeflate() -> Any:
 
 def _read_snappy(library: Any, data: bytes, limit: int) -> bytes:
     snappy = library.snappy
-    if not data.startswith(xerial.MAGIC):
+    if not data.startswith(XERIAL_MAGIC):
         return bytes(_snappy_block(snappy, data, limit))
     parts = []
-    for block in xerial.unframe(data):
+    for block in xerial_blocks(data):
         part = _snappy_block(snappy, block, limit)
         limit -= len(part)
         parts.append(part)
@@ -277,7 +282,7 @@ def _read_zstd(library: Any, data: bytes, limit: int) -> bytes:
     if context is None:
         context = _kept.zstd = library.ZstdDecompressor()
     parts: list[bytes] = []
-    for start, end, declared, most in frames(data, limit):
+    for start, end, declared, most in zstd_frames(data, limit):
         if most > limit:  # perhaps too much: the rest in steps
             stream = context.stream_reader(data[start:], read_across_frames=True)
             parts.append(_in_steps(lambda: stream.read(STEP), limit))  # noqa: B023 (called at once)

@@ -11,21 +11,18 @@ over, as are lengths below -1 and bytes after the value.
 
 from __future__ import annotations
 
-from coordwire.errors import counted
-
 __all__ = ["LegacyBatch"]
 
 from collections.abc import Iterator
 from struct import Struct
 from zlib import crc32
 
-from coordwire.errors import CorruptBatch
+from coordwire.errors import CorruptBatch, counted
 from coordwire.records.batch import (
     APPEND_TIME,
     CHUNK,
     CODEC_BITS,
     CREATE_TIME,
-    LEGACY,
     LOG_APPEND_TIME,
     NO_TIMESTAMP_TYPE,
     RecordBatch,
@@ -240,6 +237,3 @@ def _field(
 def _ended(pos: int, end: int, place: Origin, path: str) -> None:
     if pos != end:
         raise place.refusal(f"{counted(end - pos, 'byte')} after the message's value", pos, path)
-
-
-LEGACY.append(LegacyBatch)

@@ -1,7 +1,7 @@
 """Audits of logs: DataFrames of batches or records in, DataFrames of findings out.
 
-    from coordwire.spark import audits
-    batches = pipeline.table(spark, "tables", "batches")    # or spark.read.format("kafka-segment-batches")
+    from coordwire.spark import audits, table
+    batches = table(spark, "tables", "batches")    # or spark.read.format("kafka-segment-batches")
     audits.offset_gaps(batches, compacted=["*-changelog"]).show()
     audits.offset_coverage(batches).show()                  # a row a log; its numbers add up
 

@@ -67,7 +67,7 @@ def is_compacted(compacted: Iterable[str]) -> Column:
         f.col("count").cast("bigint") < span,
         *(topic.rlike(f"^{_java(glob)}$") for glob in compacted),
     ]
-    any_sign = reduce(lambda sign, other: sign | f.coalesce(other, f.lit(False)), signs, f.lit(False))
+    any_sign = reduce(lambda sign, next_sign: sign | f.coalesce(next_sign, f.lit(False)), signs, f.lit(False))
     return f.max(any_sign).over(Window.partitionBy(*LOG))
 
 

@@ -146,8 +146,10 @@ def _with_unreadable(rows: DataFrame, quarantine: DataFrame | None) -> DataFrame
         .groupBy("path")
         .agg(f.collect_list(f.struct("start", "end")).alias("bad"))
     )
-    other = ranges.withColumnsRenamed({"path": "before_path", "bad": "bad_before"})
-    return rows.join(f.broadcast(ranges), "path", "left").join(f.broadcast(other), "before_path", "left")
+    ranges_before = ranges.withColumnsRenamed({"path": "before_path", "bad": "bad_before"})
+    return rows.join(f.broadcast(ranges), "path", "left").join(
+        f.broadcast(ranges_before), "before_path", "left"
+    )
 
 
 def _unreadable_before() -> Column:

@@ -38,9 +38,9 @@ def compare_replicas(left: DataFrame, right: DataFrame) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    first_side, other = _side(left, "left"), _side(right, "right")
+    first_side, second_side = _side(left, "left"), _side(right, "right")
     place = ["topic", "partition", "base_offset"]
-    joined = first_side.join(other, place, "full")
+    joined = first_side.join(second_side, place, "full")
     fields = f.array_compact(
         f.array(
             *(
@@ -104,17 +104,17 @@ def _with_surroundings(joined: DataFrame) -> DataFrame:
     return joined.withColumns(surroundings)
 
 
-def _alone(side: str, other: str) -> Column:
+def _alone(side: str, opposite: str) -> Column:
     """The kind of a batch that only one side has."""
     from pyspark.sql import functions as f
 
     last = f.col(f"{side}_last_offset")
-    overlaps = (f.col(f"{other}_before") >= f.col("base_offset")) | (f.col(f"{other}_after") <= last)
+    overlaps = (f.col(f"{opposite}_before") >= f.col("base_offset")) | (f.col(f"{opposite}_after") <= last)
     return (
-        f.when(f.col(f"{other}_first").isNull(), "no log")
+        f.when(f.col(f"{opposite}_first").isNull(), "no log")
         .when(overlaps, "cut differently")
-        .when(f.col("base_offset") > f.col(f"{other}_last"), "shorter")
-        .when(last < f.col(f"{other}_first"), "before")
+        .when(f.col("base_offset") > f.col(f"{opposite}_last"), "shorter")
+        .when(last < f.col(f"{opposite}_first"), "before")
         .otherwise("missing")
     )
 
@@ -219,7 +219,9 @@ def batch_bytes(row: Row) -> DifferingBytes:
         sides.append(b"" if path is None else bytes(open_bytes(path)[position : position + size]))
     left, right = sides
     differ = [
-        at for at, (left_byte, other) in enumerate(zip(left, right, strict=False)) if left_byte != other
+        at
+        for at, (left_byte, right_byte) in enumerate(zip(left, right, strict=False))
+        if left_byte != right_byte
     ]
     shorter, longer = sorted(map(len, sides))
     first = differ[0] if differ else shorter if longer > shorter else None

@@ -104,7 +104,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def open_table(format_name: str, output: Output, table: str, table_id: str) -> VersionedTable:
-    """A table of the folder. table_id: what its commits are known by, from the manifest."""
+    """A table of the folder. table_id: what identifies its commits, from the manifest."""
     check_format(format_name)
     if format_name == "delta":
         from coordwire.tables.formats.delta_table import DeltaTableFiles

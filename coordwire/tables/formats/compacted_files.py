@@ -37,8 +37,8 @@ def without_replaced(
 ) -> tuple[dict[str, int], set[str]]:
     """The files to add, with their sizes, and those to remove.
 
-    there: the files of the table; run: the one that works. Raises `CoordwireError` where rows can't be kept
-    apart.
+    files: those of the table; run: the current one. Raises `CoordwireError` where rows can't be
+    separated.
     """
     named = {name for note in manifest.units.values() for name in note["proofs"]}
     named.update(manifest.files, manifest.log.retired)
@@ -62,7 +62,7 @@ def without_replaced(
 
 
 def _replaced(output: Output, manifest: Manifest, table: str) -> set[str] | None:
-    """The inputs whose rows go; None for all."""
+    """The inputs whose rows are removed; None for all."""
     if table == "files":
         return None
     paths = set(manifest.log.replaced.get(table, ()))

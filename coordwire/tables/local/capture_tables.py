@@ -13,7 +13,7 @@ __all__ = ["TABLES_OF_CAPTURES", "TablesFormat"]
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from coordwire._display import counted
+from coordwire._quantities import counted
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.tables.columns import TABLES
 from coordwire.tables.local.owned_files import OwnedFiles
@@ -22,7 +22,7 @@ from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows, row_size
 from coordwire.tables.readers.group_rows import STORIES, event_row, event_table
 from coordwire.tables.readers.rows import quarantine_row
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_wire.capture_timeline import Timeline
+from coordwire.timeline.from_wire.timeline import Timeline
 
 TABLES_OF_CAPTURES = ("frames", "errors", *STORIES, "quarantine")
 EVENT = 300
@@ -33,14 +33,14 @@ class TableWriter(Protocol):
     """One table's file."""
 
     def add(self, row: Sequence[Any], size: int) -> None:
-        """A row, in the order of the table's columns. size: its bytes, about."""
+        """Add a row, in the order of the table's columns. size: about how many bytes it has."""
 
     def close(self) -> None:
-        """The table is whole."""
+        """Complete the table."""
 
 
 class TablesFormat:
-    """What `coordwire decode` writes entries to."""
+    """Makes rows of all tables from the entries of `coordwire decode`."""
 
     def __init__(self, files: OwnedFiles, format: str, *, show_secrets: bool) -> None:
         self._names = {table: f"{table}.{format}" for table in TABLES_OF_CAPTURES}
@@ -55,7 +55,7 @@ class TablesFormat:
         self._rows = dict.fromkeys(TABLES_OF_CAPTURES, 0)
 
     def observe(self, entry: Entry) -> None:
-        """Any entry of the capture, before filters."""
+        """Take an entry of the capture for the timelines, before filters."""
         capture = entry.capture if isinstance(entry, FrameEntry) else entry.file
         if capture != self._capture:  # reading the one before it may have failed
             self.finish()
@@ -63,7 +63,7 @@ class TablesFormat:
         self._events(self._timeline.feed(entry))
 
     def write(self, entry: Entry, digits: int) -> None:
-        """An entry that the filters chose."""
+        """Write an entry that the filters selected."""
         if isinstance(entry, FrameEntry):
             self._add("frames", self._frames.row(entry), row_size(entry))
             for row in self._errors.rows(entry):
@@ -74,18 +74,18 @@ class TablesFormat:
             self._add("quarantine", row, EVENT + len(bad_range.data or b""))
 
     def finish(self) -> None:
-        """The capture is at its end."""
+        """End the timeline of the current capture."""
         self._events(self._timeline.finish())
         self._timeline = Timeline()
 
     def close(self) -> None:
-        """All captures are at their ends."""
+        """End the last timeline and complete all tables."""
         self.finish()
         for writer in self._writers.values():
             writer.close()
 
     def report(self) -> None:
-        """Say on standard output what was written."""
+        """Print the tables with their counts of rows on standard output."""
         for table, name in self._names.items():
             print(f"{name:<24} {counted(self._rows[table], 'row')}")
 

@@ -1,11 +1,11 @@
-"""The folder that local tables are written into, and which files in it are ours.
+"""The folder that local tables are written into, and which files in it `coordwire decode` wrote.
 
-Strategy: `coordwire-tables.json` has the size and the CRC-32C of each file that we wrote; a name is free if
-nothing has it, and ours if its file still has that size and checksum. New files are written under names that
-nothing else can have (random, created with O_EXCL), and get their own when all are whole: first the list is
-written with what is to come, then each file takes its place. Rules: what isn't ours is refused before
-anything is read or written; a name that is taken meanwhile is refused too; no link below the folder is
-followed (`LocalFolder`); what is left after a kill ends in `.part`.
+Strategy: `coordwire-tables.json` has the size and the CRC-32C of each file that was written; a name is free
+if there is no such file, and owned if its file still has that size and checksum. New files are written under
+names that nothing else can have (random, created with O_EXCL), and get their own when all are complete: first
+the list is written with what is to come, then each file takes its place. Rules: a file that isn't owned is
+refused before anything is read or written; a name that is used meanwhile is refused too; no link below the
+folder is followed (`LocalFolder`); what is left after a kill ends in `.part`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TOLD = 3
 
 
 class OwnedFiles:
-    """A context: new files until `publish`; what isn't published when it ends is removed."""
+    """A context: new files until `publish`; its end removes what is not published."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -70,7 +70,7 @@ class OwnedFiles:
         )
 
     def check(self, names: Iterable[str]) -> None:
-        """Raises `CoordwireError` if one of these names has a file that we can't prove to be ours."""
+        """Raises `CoordwireError` if a file of one of these names is not provably owned."""
         entries = set(self._folder.entries(""))
         foreign = [name for name in names if name in entries and not self._is_ours(name)]
         if foreign:
@@ -89,14 +89,14 @@ class OwnedFiles:
             return False
 
     def open(self, name: str) -> Sink:
-        """A new file to write, which is going to have this name."""
+        """Open a new file, which gets this name when it is published."""
         part = f".{name}.{token_hex(16)}{PART}"
         sink = Sink(self._folder.open_new(part))
         self._parts[name] = part, sink
         return sink
 
     def publish(self) -> None:
-        """Give all files their names. Raises `CoordwireError` where one is taken by now."""
+        """Give all files their names. Raises `CoordwireError` where one is in use by now."""
         new: dict[str, Proof] = {}
         for name, (_, sink) in self._parts.items():
             sink.close()

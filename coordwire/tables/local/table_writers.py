@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode
-from coordwire.capture.model import format_time
 from coordwire.tables.columns import Column, arrow_schema
 from coordwire.tables.options import MEBI
 from coordwire.tables.readers.rows import Builder

@@ -40,11 +40,11 @@ class Engine(Protocol):
         """Run the units, in any order, each to its note. Raises `CoordwireError` where the job fails."""
 
     def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:
-        """The tables of a folder, as far as they are among those that were asked for."""
+        """The rows of a folder's tables; of tables that are not named, none."""
 
 
 def as_tasks(units: Sequence[Unit], workers: int) -> list[list[Unit]]:
-    """Neighbours together: enough tasks for all workers to end at about the same time, none too small."""
+    """Group neighbouring units: enough tasks for workers to end at about the same time, none too small."""
     cost = [unit.part.end - unit.part.start + OPENING for unit in units]
     most = (
         max(TASK, sum(cost) // (1000 * workers))
@@ -65,7 +65,7 @@ def as_tasks(units: Sequence[Unit], workers: int) -> list[list[Unit]]:
 def work_through(
     group: Sequence[Unit], out: str, options: Options, tables: tuple[str, ...], run: str | None
 ) -> int:
-    """One task: its units one after the other; how many there were. Raises `UnitFailed`."""
+    """Run the units of one task in order; returns how many there were. Raises `UnitFailed`."""
     for unit in group:
         run_unit(unit, out, options, tables, run)
     return len(group)

@@ -30,7 +30,7 @@ FILES_UNIT = sha256(b"the table of files").hexdigest()[:24]
 def write_files(
     output: Output, files: dict[str, File], notes: Notes, run: str
 ) -> tuple[dict[str, Proof], dict[str, Proof]]:
-    """The table of files: what each is, and what became of its bytes. Its new files, and those to remove."""
+    """Write the table of files. Returns its new Parquet files, and those to remove."""
     import pyarrow as pa
 
     numbers_of: dict[str, Counter[str]] = {}
@@ -85,7 +85,7 @@ def _file_row(
 
 
 def remove_rows(output: Output, paths: Collection[str], run: str) -> None:
-    """Take files out of the table of files."""
+    """Remove the rows of these inputs from the table of files."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet

@@ -1,4 +1,4 @@
-"""The inputs of a run: which files they are, and the units of work that the files make.
+"""The inputs of a run: their files, and the units of work that the files make.
 
 Rules: no file of the output folder is read, also where an input contains that folder; segments that none of
 the chosen tables needs are left out.
@@ -27,7 +27,7 @@ OF_SEGMENTS = ("files", "batches", "records", "quarantine")
 
 
 def inputs_of(output: Output, inputs: Sequence[str], options: Options) -> list[File]:
-    """The files to read: none of the output folder, where that is inside of an input.
+    """The files to read, without those of the output folder, which may be inside of an input.
 
     Raises `FileNotFoundError` for an input that isn't there, `CoordwireError` for one inside of the output.
     """
@@ -57,7 +57,7 @@ def _is_inside(output: Output, path: str) -> bool:
 
 
 def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> list[Unit]:
-    """The units of these files, without those of segments that no wanted table needs."""
+    """The units of these files, without those of segments that none of the tables needs."""
     from coordwire.tables.readers.group_rows import STORIES
 
     kinds: dict[str, list[File]] = {}

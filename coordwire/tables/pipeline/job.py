@@ -6,7 +6,7 @@
     pipeline.run(LocalEngine(workers=4), ["/backup"], "tables")  # without Spark
 
 Strategy: the driver lists files and plans units; an `Engine` runs them, and the workers write. Units that the
-manifest knows are left out. Rules: a job that was killed goes on where it was; what can't be read is in
+manifest knows are left out. Rules: a job that was killed continues where it stopped; what can't be read is in
 `quarantine`, and no file fails the job; the manifest, the table `files` and the report are the driver's.
 """
 
@@ -104,7 +104,7 @@ def _locked(
     format: str | None,
     pruning: Sequence[str] | None,
 ) -> PipelineSummary:
-    """The run, by whom has the folder."""
+    """Run under the folder's lock."""
     began = time.monotonic()
     check_folder(output)  # who had it until now may have begun it
     check_tables(output, tables)
@@ -166,7 +166,7 @@ def _locked(
 
 
 def _end(output: Output, lock: Lock) -> Notes:
-    """Let no task publish any more, and remove what those left that ended without; the complete units."""
+    """Let no task publish any more, and remove what failed attempts left; returns the complete units."""
     lock.fence()
     notes = complete_units(output)
     clear_attempts(output, notes)
@@ -174,8 +174,8 @@ def _end(output: Output, lock: Lock) -> Notes:
 
 
 def check(inputs: Sequence[str], out: str, format: str | None = None) -> None:
-    """What `run` would refuse before it reads or writes anything. Raises `CoordwireError`, and
-    `FileNotFoundError` for a local input that isn't there."""
+    """Raise what `run` would raise before it reads or writes anything: `CoordwireError`, and
+    `FileNotFoundError` for a missing local input."""
     output = Output(out)
     check_inputs(output, inputs)
     find_files([path for path in inputs if not is_uri(path)], recursive=False)

@@ -112,7 +112,7 @@ class _Worker:
         self._send(group)
 
     def answer(self) -> str | None:
-        """None for a task that is done, else why it failed. Raises `EOFError` where the process has ended."""
+        """Why the task failed; None if it is done. Raises `EOFError` where the process has ended."""
         try:
             answer: str | None = self.pipe.recv()
         except OSError:
@@ -120,13 +120,13 @@ class _Worker:
         return answer
 
     def ended(self) -> str:
-        """How, after its pipe was closed."""
+        """How the process ended, in words; closes its pipe."""
         self.pipe.close()
         code = self.process.wait()
         return f"was ended by {_signal(-code)}" if code < 0 else f"ended with status {code}"
 
     def stop(self) -> None:
-        """End it, whatever it does: what it leaves is removed by the run."""
+        """Kill the process; the run removes what it leaves."""
         self.process.kill()
         self.process.wait()
         self.pipe.close()
@@ -140,7 +140,7 @@ def _signal(number: int) -> str:
 
 
 class _Job:
-    """Tasks on their way through workers."""
+    """Distributes tasks to workers."""
 
     def __init__(self, tasks: list[list[Unit]], work: Work, progress: Progress | None) -> None:
         self._tasks = tasks
@@ -195,14 +195,14 @@ class _Job:
         self._waiting.append(task)
 
     def stop(self) -> None:
-        """End all workers, whatever they do."""
+        """Kill all workers."""
         for worker in self._workers.values():
             worker.stop()
         self._workers.clear()
 
 
 def serve(file: int) -> None:
-    """A worker: tasks from a socket until it closes."""
+    """Work as a worker: run tasks from a socket until it closes."""
     pipe = Connection(file)
     with suppress(EOFError, OSError):
         out, options, tables, run = cast("Work", pipe.recv())
@@ -271,7 +271,7 @@ def _filtered(
 
 
 def _values(column: pyarrow.ChunkedArray) -> list[Any]:
-    """A datetime holds the years 1 to 9999 only, and a capture may say any time."""
+    """A column's values; times as microseconds, since a datetime holds the years 1 to 9999 only."""
     import pyarrow as pa
 
     values: list[Any] = (
@@ -281,7 +281,7 @@ def _values(column: pyarrow.ChunkedArray) -> list[Any]:
 
 
 class _First:
-    """The first rows of all that are added, in the order of these columns."""
+    """Keeps the first of all rows that are added, in the order of these columns."""
 
     def __init__(self, order: Sequence[str], most: int) -> None:
         self._order = order

@@ -1,4 +1,4 @@
-"""What of the tables is complete, and which files are ours.
+"""Which units of the tables are complete, and which files are the pipeline's.
 
 Strategy: a worker leaves a note for each unit that it finished (`_manifest/UNIT.json`); a run that ends takes
 all notes into `manifest.json` and removes them. Both have each file's size, checksum and stamp. Rules: a file
@@ -52,7 +52,7 @@ from coordwire.tables.storage.unit_attempt import clear, is_ours, remove_ours
 
 
 def check_folder(output: Output) -> None:
-    """Raises `CoordwireError` unless the pipeline may write here: there is nothing, or its manifest is."""
+    """Raises `CoordwireError` unless the folder is empty or has the pipeline's manifest."""
     entries = output.folder.entries("")
     if MANIFEST in entries:
         load(output)
@@ -64,7 +64,8 @@ def check_folder(output: Output) -> None:
 
 
 def chosen_format(output: Output, requested: str | None) -> str:
-    """The format of the folder's tables: the one that they have, or the one wanted where there are none.
+    """The format of the folder's tables: the one that they have, or the requested one where there are no
+    tables.
 
     Raises `CoordwireError` for an unknown one, one whose package is missing, and another than they have.
     """
@@ -106,7 +107,7 @@ def _report_proofs(output: Output) -> list[Proof]:
 
 
 def check_report(output: Output) -> None:
-    """Raises `CoordwireError` if there is a report that no run of ours wrote."""
+    """Raises `CoordwireError` if there is a report that no run wrote."""
     if REPORT in output.folder.entries("") and not any(
         is_ours(output, REPORT, proof) for proof in _report_proofs(output)
     ):
@@ -116,7 +117,7 @@ def check_report(output: Output) -> None:
 
 
 def write_report(output: Output, data: bytes) -> None:
-    """Write the report, in the place of ours."""
+    """Write the report, replacing only one of the pipeline's."""
     check_report(output)
     known = [proof for proof in _report_proofs(output) if is_ours(output, REPORT, proof)]
     output.write(REPORTS, json.dumps([*known[-1:], [len(data), crc32c(data)]]).encode())
@@ -171,10 +172,10 @@ def remove_orphans(
     paths: Collection[str],
     stale: Collection[str] = (),
 ) -> Notes:
-    """The notes that still hold; the files of the others are removed.
+    """Remove the files of notes that are no longer valid; returns the valid notes.
 
-    planned: the units of this run; paths: its files; gone: units of files that are no longer there. A unit of
-    other files is none of its business.
+    planned: the units of this run; paths: its files; stale: units of files that no longer exist. Units of
+    other files stay valid.
     """
     valid = {
         name: note
@@ -193,7 +194,7 @@ def remove_orphans(
 
 
 def _doomed(output: Output, notes: Notes, valid: Notes) -> tuple[dict[str, Proof], set[str]]:
-    """The files that are to go, and the units that are no longer complete."""
+    """The files to remove, and the units that are no longer complete."""
     manifest, sizes = load(output) or Manifest(), _file_sizes(output)
     named = {name for note in valid.values() for name in note["proofs"]} | set(manifest.files)
     known = dict(manifest.removing)
@@ -242,7 +243,7 @@ def commit(
 
 
 def write_mounts(output: Output, mounts: Collection[str]) -> None:
-    """Remember the mount points that inputs are below, beside those of runs before."""
+    """Add the mount points of the inputs to those of earlier runs."""
     before = load(output) or Manifest()
     if not set(before.mounts).issuperset(mounts):
         commit(output, before.units, removing=before.removing, mounts={*before.mounts, *mounts})
@@ -259,5 +260,5 @@ def foreign_files(output: Output, notes: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def clear_attempts(output: Output, notes: Notes) -> None:
-    """Remove what attempts left that are over, but for what these units and the table of files name."""
+    """Remove what ended attempts left, except for the files of these units and of the table of files."""
     clear(output, {name for note in notes.values() for name in note["proofs"]} | manifest_files(output))

@@ -4,10 +4,10 @@
 
 Strategy: a segment that has another name now (`.log.deleted`, another folder of the same broker) is read
 under that name, and the rows of its old name go; the rows of files that are gone stay until the user asks to
-prune, with a run or by `prune`, which reads nothing and works under a run's lock. Rules: a unit goes only if
-all of its files are proven gone, each by a look of its own. What an unmounted disk looks like is refused: a
-folder that can't be listed or has nothing in it any more, and a mount point that was one when its files were
-read. The manifest has what is to go before it goes, so that a run after a kill finishes it.
+prune, with a run or by `prune`, which reads nothing and works under a run's lock. Rules: a unit is removed
+only if all of its files are proven gone, each by a look-up of its own. What may be an unmounted disk is
+refused: a folder that can't be listed or has nothing in it any more, and a mount point that was one when its
+files were read. The manifest has what is to go before it goes, so that a run after a kill finishes it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from coordwire._display import counted
+from coordwire._quantities import counted
 from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
 from coordwire.segments.names import live_path
@@ -47,7 +47,7 @@ def paths_of(notes: Notes, units: Iterable[str]) -> list[str]:
 
 
 def pruned_notice(paths: Sequence[str]) -> list[str]:
-    """What to say of the files whose rows were removed; nothing if there are none."""
+    """A notice on the files whose rows were removed; none if there are none."""
     if not paths:
         return []
     first = ", ".join(text(path) for path in paths[:MOST_NAMED])
@@ -111,7 +111,7 @@ def gone_units(
         paths = note["paths"]
         if name in planned or any(path in files for path in paths):
             continue
-        if all(any(place.holds(path) for place in places) for path in paths):
+        if all(any(place.contains(path) for place in places) for path in paths):
             candidates[name] = paths
     missing = {path for paths in candidates.values() for path in paths}
     _check_listing(missing, files.values())
@@ -121,7 +121,7 @@ def gone_units(
 
 
 class _Place:
-    """An input: a file, a folder, a glob, each here or in a store."""
+    """An input: a file, a folder or a glob, local or in a store."""
 
     def __init__(self, path: str) -> None:
         local = local_path(path)
@@ -131,8 +131,8 @@ class _Place:
         wild = glob.has_magic(full) and (self.remote or not os.path.lexists(local))
         self._pattern = re.compile(_translated(full) if wild else re.escape(full), re.DOTALL)
 
-    def holds(self, path: str) -> bool:
-        """Whether a file is what the input names, or below it."""
+    def contains(self, path: str) -> bool:
+        """Whether the input names a file or a folder above it."""
         match = self._pattern.match(path)
         return match is not None and path[match.end() : match.end() + 1] in ("", "/")
 
@@ -178,13 +178,13 @@ def _check_listing(missing: Collection[str], files: Iterable[File]) -> None:
 def _check_places(
     deleted: Collection[str], files: Mapping[str, File], places: Sequence[_Place], mounts: Sequence[str]
 ) -> None:
-    """That the folders are there that files are gone from."""
+    """Raises `CoordwireError` where the folder of a deleted file may be out of reach."""
     entries = cache(_entries)
-    empty = [place for place in places if place.remote and not any(map(place.holds, files))]
+    empty = [place for place in places if place.remote and not any(map(place.contains, files))]
     for path in sorted(deleted):
         if is_uri(path):
             for place in empty:
-                if place.holds(path):
+                if place.contains(path):
                     raise CoordwireError(f"nothing is below {text(place.path)} any more: {ADVICE}")
             continue
         folder = os.path.dirname(local_path(path))
@@ -228,7 +228,7 @@ def mount_points(paths: Iterable[str]) -> set[str]:
 
 
 def prune(inputs: Sequence[str], out: str, *, options: Options | None = None) -> list[str]:
-    """Remove the rows of files that were below these inputs and are gone; the files' paths.
+    """Remove the rows of files that were below these inputs and are gone; returns the files' paths.
 
     Raises `FileNotFoundError` for an input that isn't there, and `CoordwireError` where it isn't certain that
     files are gone: a folder that can't be listed, is empty, or was on a disk that isn't mounted. Nothing is

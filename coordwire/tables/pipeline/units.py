@@ -1,10 +1,10 @@
 """Units of work: a part of a file, or a coordinator's partition, to rows in all tables that it belongs to.
 
-Strategy: a unit is named by what decides its rows: the files' fingerprints (path, size, time), the range, the
-options, the version of this package, and the codecs whose libraries are missing, if any. It writes Parquet
-files of its own and says at last, in a note, that it is complete and what is in it. Rules: run twice, killed
-or not, or twice at once, it leaves the same rows once; without its note it counts for nothing; nothing is
-kept between units.
+Strategy: a unit's name is a hash of all that its rows depend on: the files' fingerprints (path, size, time),
+the range, the options, the version of this package, and the codecs whose libraries are missing, if any. It
+writes Parquet files of its own and then a note that it is complete, with its contents. Rules: run twice,
+killed or not, or twice at once, it leaves the same rows once; without its note it counts for nothing; nothing
+is kept between units.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from coordwire.tables.storage.manifest_file import FORMAT
 from coordwire.tables.storage.names import NOTES
 from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.parquet_files import UnitFiles
-from coordwire.timeline.from_wire.capture_timeline import Timeline
+from coordwire.timeline.from_wire.timeline import Timeline
 from coordwire.versions import api_name
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ def story_units(
 def run_unit(
     unit: Unit, root: str, options: Options, tables: Sequence[str], run: str | None = None
 ) -> dict[str, Any]:
-    """Read the unit, write its rows, note that it is complete; the note that counts.
+    """Read the unit, write its rows and its note; returns the note that counts.
 
-    run: the run that it is done for, which must have the folder's lock still. Raises `UnitFailed`.
+    run: the run that it belongs to, which must still have the folder's lock. Raises `UnitFailed`.
     """
     began = time.monotonic()
     files = None
@@ -141,7 +141,7 @@ def run_unit(
 
 
 def _identity(part: Part) -> list[Any] | None:
-    """What a segment is known by wherever its broker moves it; None for what isn't a broker's segment."""
+    """What identifies a segment wherever its broker moves it; None for anything but a broker's segment."""
     if part.kind != "segment" or part.cluster_id is None or part.topic is None or part.state == "remote":
         return None
     origin = FileOrigin(part.topic, part.partition, part.broker, part.cluster_id, part.state)
@@ -168,7 +168,7 @@ class UnitFailed(CoordwireError):
 
 
 def cause(error: BaseException) -> str:
-    """What an exception says, in one line."""
+    """The message of an exception, in one line."""
     if isinstance(error, CoordwireError):
         sentence = (
             f"{type(error).__name__}: {error.reason}" if isinstance(error, DecodeError) else error.reason
@@ -182,12 +182,12 @@ def cause(error: BaseException) -> str:
 
 
 def printable(sentence: str) -> str:
-    """The same in one line, without control characters."""
+    """A text in one line, without control characters."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in sentence)
 
 
 class _Work:
-    """One unit's rows on their way."""
+    """Reads one unit and writes its rows."""
 
     def __init__(self, unit: Unit, options: Options, tables: Sequence[str], files: UnitFiles) -> None:
         self.unit = unit
@@ -200,7 +200,7 @@ class _Work:
         self._bad_ranges: list[Bad] = []
 
     def note(self) -> dict[str, Any]:
-        """What became of it."""
+        """The unit's note."""
         part = self.unit.part
         return {
             "unit": self.unit.name, "kind": self.unit.kind, "segment": _identity(part),
@@ -213,7 +213,7 @@ class _Work:
         }  # fmt: skip
 
     def run(self) -> None:
-        """All of it."""
+        """Read the unit and write its rows."""
         items = {"story": self._story, "lag": self._lag, "segment": self._segment, "capture": self._capture}
         with _few_collections():
             for table, batch in items[self.unit.kind]():

@@ -4,7 +4,7 @@ Strategy: `coordwire.capture.reader.Capture` gives entries; a frame becomes a ro
 unreadable range goes to quarantine. Frames are made into rows some at a time, which takes the processor
 less than one by one in between. The files of a rotated capture are read as one stream
 (`coordwire.capture.rotation`). Of a large one each unit gives its share of the frames
-(`coordwire.capture.sharing`).
+(`coordwire.capture.share`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles
-from coordwire.capture.sharing import Share
+from coordwire.capture.share import Share
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.tables.columns import ERRORS, FRAMES, arrow_schema
 from coordwire.tables.options import Options
@@ -42,16 +42,16 @@ Failed = Callable[[str, OSError | DecodeError], None]
 def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> BinaryIO:
     """The files of a rotated capture as one stream, opened one at a time: there may be thousands.
 
-    failed: is given those that can't be opened, and those whose compressed content ends early.
+    failed: called with each file that can't be opened, or whose compressed content ends early.
     """
     return cast(BinaryIO, io.BufferedReader(RotatedFiles(paths, opener, failed), 1 << 18))
 
 
 def entries(part: Part, options: Options, failed: Failed, share: Share | None = None) -> Iterator[Entry]:
-    """Everything in the capture, or one share of it, in order; frames are lazy. Raises `OSError` and what
-    `Capture` raises for no capture.
+    """Everything in the capture, or one share of it, in order; frames are lazy. Raises `OSError`, and
+    what `Capture` raises for a file that is not a capture.
 
-    failed: is given those of a rotated capture's files that can't be opened.
+    failed: called with each file of a rotated capture that can't be opened.
     """
     with ExitStack() as stack:
         paths = (part.path, *part.further_paths)
@@ -71,8 +71,8 @@ def read_frames(
     """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
     table, and what couldn't be read.
 
-    see: is shown every frame of the share, some at a time. stories: whether the reader of the first share
-    makes the stories of groups; tell: of that reader, whose share is empty if there are others, is shown
+    see: called with the frames of the share, some at a time. stories: whether the reader of the first share
+    makes the stories of groups; tell: called by that reader, whose share is empty if there are others, with
     every entry of the capture. Raises `OSError` where a file can't be read; in failfast mode `DecodeError`
     for what couldn't be read or was refused.
     """
@@ -91,7 +91,7 @@ def read_frames(
         missing.append(Bad(path, 0, 0, getattr(error, "strerror", None) or str(error)))
 
     def flush() -> Iterator[pyarrow.RecordBatch]:
-        """Make what waits into rows."""
+        """Make rows of the waiting frames."""
         nonlocal waiting_bytes
         frames = waiting[:]
         waiting.clear()
@@ -132,7 +132,7 @@ def read_frames(
 
 
 def _refuse_refused(entries: Sequence[FrameEntry], part: Part) -> None:
-    """Raise for the first frame that was refused, if one was."""
+    """Raise `DecodeError` for the first refused frame, if there is one."""
     for entry in entries:
         if is_refused(entry):
             reason = f"{part.path}: frame {entry.number}: {entry.error}"
@@ -182,7 +182,7 @@ def _bad_range(entry: UnreadableRange, part: Part, options: Options) -> Bad:
 
 
 def in_time_range(entry: FrameEntry, options: Options) -> bool:
-    """Whether its time is in the range asked for; a frame without a time is in none."""
+    """Whether a frame's time is in the range of the options; a frame without a time is in none."""
     start, end = options.starting_timestamp, options.ending_timestamp
     if start is None and end is None:
         return True

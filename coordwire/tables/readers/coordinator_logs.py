@@ -1,9 +1,9 @@
 """A segment of a coordinator's log: its records by name, and what couldn't be read.
 
 Strategy: `coordwire.timeline.from_log` reads and names; here its values become rows. Segments of these logs
-are small and are read whole. Rules: a record that isn't known or was refused is a row with its bytes and the
-reason; a transaction's end is a row with `marker`; key and value are there as `coordwire offsets` shows
-them, secrets included in its rules.
+are small and are read whole. Rules: an unknown or refused record is a row with its bytes and the
+reason; a transaction's end is a row with `marker`; key and value have the form of `coordwire offsets`, which
+withholds secrets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.redact import redact
+from coordwire.capture.redaction.removal import redact
 from coordwire.codec import Message
 from coordwire.errors import CorruptBatch, UnreadableRange
 from coordwire.jsonform import to_json

@@ -24,7 +24,7 @@ from coordwire.errors import CorruptBatch, UnreadableRange
 from coordwire.records import RecordBatch, batches
 from coordwire.segments.indexes import OffsetIndex
 from coordwire.segments.names import file_name
-from coordwire.segments.remote_names import remote_name
+from coordwire.segments.remote_storage import remote_name
 from coordwire.tables.columns import LAG, arrow_schema
 from coordwire.tables.options import Options
 from coordwire.tables.readers.file_origins import Origins
@@ -45,7 +45,7 @@ STATES = ("live", "remote")
 
 
 def lag_inputs(files: Iterable[File], origins: Origins) -> LagInputs | None:
-    """What lag follows from; None without segments of the offsets topic."""
+    """The files that lag follows from; None without segments of the offsets topic."""
     copies: dict[tuple[str | None, str | None, str, int], list[CopiedSegment]] = {}
     for file in files:
         if file.kind() != "segment" or file.trouble:
@@ -71,7 +71,7 @@ def lag_inputs(files: Iterable[File], origins: Origins) -> LagInputs | None:
 
 
 def lag_parts(files: Iterable[File], origins: Origins) -> list[Part]:
-    """The one part that all lag is read by; none if there is nothing to read it from."""
+    """The one part by which all lag is read; none without segments of the offsets topic."""
     inputs = lag_inputs(files, origins)
     if inputs is None:
         return []
@@ -100,7 +100,7 @@ class End(NamedTuple):
 def read_lag(part: Part, options: Options, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The lag of each group in each partition, in batches of these columns of the lag table.
 
-    Raises in failfast mode what reading a file of commits raises.
+    Raises in failfast mode the error of reading a file of commits.
     """
     assert part.lag is not None
     builder = Builder(
@@ -117,9 +117,9 @@ def read_lag(part: Part, options: Options, columns: Sequence[str]) -> Iterator[p
 def lag_rows(
     lag: LagInputs, options: Options, unread: Callable[[UnreadableRange], None] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The rows of the lag table. unread: called with what of the commits can't be read.
+    """The rows of the lag table. unread: called with each unreadable range of the commits.
 
-    Raises in failfast mode what reading a file of commits raises.
+    Raises in failfast mode the error of reading a file of commits.
     """
     copies_of: dict[tuple[str | None, str, int], list[LogCopy]] = {}
     for copy in (*lag.ends, *lag.commits):
@@ -176,7 +176,7 @@ def _row(commit: CoordinatorRecord, end: End | None) -> dict[str, object] | None
 
 
 def log_end(copy: LogCopy) -> End:
-    """Where a copy ends, as far as it can be read: never before the offset that its last file is named by."""
+    """The end of a copy, as far as it is readable; at least the offset in the name of its last file."""
     file = copy.files[-1]
     try:
         data = open_bytes(file.path) if file.size else memoryview(b"")
@@ -189,7 +189,8 @@ def log_end(copy: LogCopy) -> End:
 
 
 def _last(data: memoryview, lead: int) -> RecordBatch | None:
-    """The last batch with a right checksum. lead: where a batch begins; with 0 all of the file is read."""
+    """The last batch with a right checksum. lead: the position of a batch to begin at; 0 reads the whole
+    file."""
     reader = batches(data, on_error="report", check_records=False)
     if lead:
         reader.position = lead

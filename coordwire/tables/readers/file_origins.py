@@ -1,10 +1,10 @@
-"""Where a segment is from: topic, partition, broker, cluster, and what the broker was doing with it.
+"""The origin of a segment: topic, partition, broker, cluster, and state (live, deleted, moved, …).
 
 Strategy: names say topic, partition and state (`coordwire.segments.names`, `remote_names`); broker and
 cluster are in `meta.properties` of the log folder, which is read once a folder. A segment in remote storage
-is named by ids; `__remote_log_metadata`, if it is among the files, says whose it is. Rules: a log folder
+is named by ids; `__remote_log_metadata`, if it is among the files, has their topics. Rules: a log folder
 without `meta.properties` counts as a broker of its own, by its path, so that two brokers' copies are never
-taken for one; what isn't known is null, never guessed.
+confused; what is unknown is null, never guessed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ from typing import Any, NamedTuple
 from coordwire.errors import CoordwireError
 from coordwire.records import batches
 from coordwire.segments.names import file_name, file_state, live_path
-from coordwire.segments.remote_metadata import METADATA_TOPIC, RemoteSegment, remote_segment
-from coordwire.segments.remote_names import remote_name, remote_place
+from coordwire.segments.remote_storage import (
+    METADATA_TOPIC,
+    RemoteSegment,
+    remote_name,
+    remote_place,
+    remote_segment,
+)
 from coordwire.tables.readers.files import File, open_bytes, open_stream
 from coordwire.tables.stores import is_uri
 
@@ -47,7 +52,7 @@ class FileOrigin(NamedTuple):
 
 
 def segment_identity(path: str, size: int, origin: FileOrigin) -> list[Any]:
-    """What a segment is known by wherever its broker moves it."""
+    """What identifies a segment wherever its broker moves it."""
     name = live_path(path).rpartition("/")[2]
     return [origin.cluster_id, origin.broker, origin.topic, origin.partition, name, size]
 
@@ -69,7 +74,7 @@ class Origins:
         self._metadata = [file for file in files if file.topic == METADATA_TOPIC and file.kind() == "segment"]
 
     def of(self, file: File) -> FileOrigin:
-        """A segment's, or another file's as far as it has any."""
+        """The origin of a segment, or of another file as far as its path shows one."""
         if remote_name(file.name) is not None and file_name(file.name) is None:
             return self._remote(file)
         folder = file.path.rpartition("/")[0]
@@ -80,7 +85,7 @@ class Origins:
         return FileOrigin(file.topic, file.partition, name, cluster, file_state(file.path))
 
     def _remote(self, file: File) -> FileOrigin:
-        """Of a segment in remote storage: the log of their metadata counts for more than a folder's name."""
+        """The origin of a segment in remote storage: metadata records count for more than a folder's name."""
         name, place = remote_name(file.name), remote_place(file.path.rpartition("/")[0])
         known = self._segments.get(name.segment_id) if name is not None else None
         if known is not None:

@@ -24,12 +24,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
-from coordwire.capture.detect import HEAD, sniff
 from coordwire.capture.formats.compressed import MAGIC, decompressed, find_compression, is_decompressed
+from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.rotation import is_capture_name
 from coordwire.errors import CodecUnavailable
 from coordwire.segments.names import file_name, topic_partition
-from coordwire.segments.remote_names import remote_name, remote_place
+from coordwire.segments.remote_storage import remote_name, remote_place
 from coordwire.tables.stores import RemoteStream, Store, is_uri, local_path, store_of
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ class File:
 
     @property
     def index(self) -> str | None:
-        """Where its offset index would be; None if it has no segment's name."""
+        """The path that its offset index has; None for a file without a segment's name."""
         stem, suffix, state = self.path.rpartition(".log")
         return f"{stem}.index{state}" if suffix else None
 
     def kind(self) -> Kind:
-        """What it is: by its name, else by its first bytes (of a file that the user named)."""
+        """The kind of the file: by its name, else by its first bytes (of a file that the user named)."""
         parsed = file_name(self.name)
         if parsed is not None:
             return "segment" if parsed.kind in ("log", "checkpoint") else "index"

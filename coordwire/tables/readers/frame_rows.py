@@ -1,6 +1,6 @@
 """Frames and error codes as rows of their tables.
 
-Strategy: most frames are whole Kafka frames without anything to withhold or to remark on, whose body's text
+Strategy: most frames are complete Kafka frames with nothing to withhold and no deviation, whose body's text
 is known (`body_text`). Their rows are made by `plain_frames`, column by column where many of them follow one
 another. All others go through the JSON line's form (`frame_form`), of which each column takes its part.
 Rules: a row says what `coordwire decode --format json` says of the same frame, whichever way it is made.
@@ -18,7 +18,7 @@ from coordwire.capture.answer_errors import ErrorPlace, error_code, error_places
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import encode, frame_form, text
-from coordwire.capture.redaction.withheld import NOTHING, Withheld, is_harmless, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, is_harmless, withheld
 from coordwire.tables.readers.plain_frames import NO_CODE, column_maker, row_maker
 from coordwire.tables.readers.rows import FEW, Builder, microseconds
 
@@ -38,7 +38,7 @@ _NO_FORM: dict[str, Any] = {}
 
 
 class FrameRows:
-    """Frames as rows of the frames table. columns: those that are wanted, by name."""
+    """Frames as rows of the frames table. columns: their names."""
 
     def __init__(self, columns: Sequence[str], *, show_secrets: bool) -> None:
         self._getters = [_COLUMNS[name] for name in columns]
@@ -70,7 +70,7 @@ class FrameRows:
                 yield from self._add_rows(run, builder)
 
     def _any_columns(self, entries: Sequence[FrameEntry]) -> list[list[Any]]:
-        """Of columns that need no form."""
+        """The columns of frames that need no form."""
         return [[get(entry, _NO_FORM) for entry in entries] for get in self._getters]
 
     def _add(
@@ -102,7 +102,7 @@ class FrameRows:
 
 
 class ErrorRows:
-    """The error codes of responses as rows of the errors table. columns: those that are wanted, by name."""
+    """The error codes of responses as rows of the errors table. columns: their names."""
 
     def __init__(self, columns: Sequence[str], *, show_secrets: bool) -> None:
         self._columns = columns

@@ -22,7 +22,7 @@ from coordwire.tables.readers.files import open_bytes
 from coordwire.tables.readers.rows import FEW, Builder, microseconds
 from coordwire.timeline.events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
 from coordwire.timeline.from_log.coordinator_log import LogItem, read_records
-from coordwire.timeline.from_log.log_events import log_timeline
+from coordwire.timeline.from_log.events import log_timeline
 
 if TYPE_CHECKING:
     import pyarrow
@@ -43,7 +43,7 @@ _LISTS = ("members", "topics")
 
 
 class EventRows:
-    """Events as rows of the tables that tell stories."""
+    """Events as rows of the tables `groups`, `offset_commits` and `lag`."""
 
     def __init__(self, tables: Iterable[str], most: int) -> None:
         self._builders = {
@@ -55,7 +55,7 @@ class EventRows:
         self._waiting: dict[str, list[GroupEvent]] = {name: [] for name in self._builders}
 
     def add(self, events: Iterable[GroupEvent]) -> list[tuple[str, pyarrow.RecordBatch]]:
-        """A few more events; a table's name with a batch of rows wherever enough has come together."""
+        """Add a few events; gives each batch that is complete, with its table's name."""
         full: list[tuple[str, pyarrow.RecordBatch]] = []
         for event in events:
             name = _TABLES.get(type(event), "groups")
@@ -67,13 +67,12 @@ class EventRows:
         return full
 
     def add_all(self, events: Iterable[GroupEvent]) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        """Any number of events; the batches that have come together."""
+        """Add any number of events; gives the batches that are complete."""
         for event in events:
             yield from self.add((event,))
 
     def _make(self, name: str) -> Iterator[pyarrow.RecordBatch]:
-        """Make a table's events that wait into rows; the batches that have come together, as if each were
-        added alone."""
+        """Make rows of a table's waiting events; gives the same batches as if each were added alone."""
         events, builder = self._waiting[name], self._builders[name]
         self._waiting[name] = []
         for cls, group in groupby(events, type):
@@ -89,7 +88,7 @@ class EventRows:
             yield from builder.add_all(map(self._rows[cls], run), SIZE)
 
     def finish(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        """What is left."""
+        """The remaining batches."""
         for name, builder in self._builders.items():
             for batch in self._make(name):
                 yield name, batch
@@ -103,7 +102,7 @@ def event_table(event: GroupEvent) -> str:
 
 
 def event_row(event: GroupEvent, columns: Iterable[str]) -> list[Any]:
-    """An event as a row of its table. columns: those that are wanted, by name."""
+    """An event as a row of its table. columns: their names."""
     return [_value(event, column) for column in columns]
 
 
@@ -130,7 +129,7 @@ def _expressions(cls: type[GroupEvent], columns: Iterable[str]) -> list[str]:
 
 
 def _scope(cls: type[GroupEvent]) -> dict[str, Any]:
-    """What the expressions draw on."""
+    """The names that the expressions use."""
     return {"microseconds": microseconds, "text": _Texts().__getitem__, "name": EVENTS[cls]}
 
 

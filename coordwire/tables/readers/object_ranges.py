@@ -66,7 +66,8 @@ def headers_from(
 
 
 def _headers_in(window: bytes, remaining: int, most: int) -> Iterator[int]:
-    """Where headers of batches of at most `most` bytes seem to be. rest: bytes from the window's start on."""
+    """Where headers of batches of at most `most` bytes seem to be. remaining: bytes from the window's start
+    on."""
     magic = _HEAD.size - 1
     at = window.find(2, magic)
     while at >= 0:
@@ -77,7 +78,7 @@ def _headers_in(window: bytes, remaining: int, most: int) -> Iterator[int]:
 
 
 def _batch_length(data: bytes, at: int, remaining: int) -> int:
-    """Bytes of the batch whose header may be there; 0 if it is none."""
+    """Bytes of the batch whose header may be there; 0 if it is not one."""
     offset, length, epoch, magic = _HEAD.unpack_from(data, at)
     length += _LENGTH_FIELDS
     if magic != 2 or offset < 0 or epoch < -1 or not HEADER.size <= length <= remaining:
@@ -108,7 +109,7 @@ SMALL = 16 << 20
 
 
 class Ranges:
-    """The object. listed: its size and time of change in nanoseconds (0 if unknown), as they were listed;
+    """The object. listing: its size and time of change in nanoseconds (0 if unknown), as listed;
     end: where its reader means to stop. reads_bodies: whether bodies are read with the headers."""
 
     def __init__(self, uri: str, listing: tuple[int, int], start: int, end: int) -> None:
@@ -140,7 +141,7 @@ class Ranges:
         return Batches(self.view, "report", check_records, partial(FetchingSearch, self))
 
     def expect(self, places: Sequence[int]) -> None:
-        """Where headers are, in rising order, as far as an index says it."""
+        """Announce the positions of headers, in rising order, as far as an index has them."""
         self._places = places
 
     def confirm(self) -> None:
@@ -151,14 +152,14 @@ class Ranges:
             self._fetched = False
 
     def close(self) -> None:
-        """Let go of the store; the memory goes with its last view."""
+        """Close the object; its memory is freed with the last view."""
         self._file.close()
         self._copy.close()
 
     # --- what is asked for ---
 
     def need(self, start: int, end: int, most: int = MOST) -> None:
-        """Have these bytes, and some that follow. most: of these."""
+        """Fetch these bytes unless they are there, and read ahead. most: bytes that are read ahead."""
         end = min(end, len(self.view))
         first = self._first_missing(start, end)
         if first is None:
@@ -171,11 +172,11 @@ class Ranges:
         self._reached = stop
 
     def have(self, start: int, end: int) -> None:
-        """Have these bytes; what follows as well only where bodies are wanted."""
+        """Fetch these bytes unless they are there; read ahead only where bodies are read."""
         self.need(start, end, MOST if self.reads_bodies else 0)
 
     def touch(self, start: int) -> None:
-        """Have the header at `start`, if one can be there."""
+        """Fetch the header at `start` unless it is there."""
         end = min(start + HEADER.size, len(self.view))
         if start > self._last >= 0:
             self._mean += (start - self._last - self._mean) / 8 if self._mean else start - self._last
@@ -192,7 +193,7 @@ class Ranges:
             self._fetch(start, min(start + HEAD, len(self.view)))
 
     def _sparse(self) -> float:
-        """From which distance on headers are fetched by themselves."""
+        """The distance from which on headers are fetched by themselves."""
         helped = self._store.puts and self._missed <= 16 + self._hit // 4
         return max(SMALLEST, self._span / (AT_ONCE if helped else IN_TURN))
 
@@ -287,7 +288,7 @@ class FetchingSearch(Search):
 
     @property
     def _content_end(self) -> int:
-        """Where the zeros begin that the object ends with: fetched from its end, as far as they go."""
+        """The position of the zeros at the object's end, found by fetching backwards from the end."""
         if self._content is None:
             end, size = len(self.view), LEAST
             while end:

@@ -1,7 +1,7 @@
 """Rows of plain frames: whole Kafka frames whose body's text is known and of which nothing is withheld.
 
 Strategy: each wanted column has an expression by the entry `e`, and perhaps a cheaper one for many entries
-`es`; what makes a row, and what makes columns, is put together of them once. Rule: columns hold what the rows
+`es`; the functions that make a row and columns are built from these once. Rule: columns hold what the rows
 of the same frames hold.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 from coordwire.capture.answer_errors import carries_codes, error_code
 from coordwire.capture.body_text import known_client
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import TcpConnection
 from coordwire.capture.jsonlines import text
-from coordwire.capture.model import TcpConnection
 from coordwire.messages import find_message
 from coordwire.versions import api_name
 
@@ -27,14 +27,14 @@ MOST_ENDS = 10_000
 
 
 def row_maker(columns: Sequence[str]) -> Callable[[FrameEntry], Sequence[Any]]:
-    """What makes the row of a plain frame."""
+    """A function that makes the row of a plain frame."""
     values = "".join(f"{_VALUES[name]}, " for name in columns)
     function: Callable[[FrameEntry], Sequence[Any]] = eval(f"lambda e: ({values})", _scope())
     return function
 
 
 def column_maker(columns: Sequence[str]) -> Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]]:
-    """What makes the columns of plain frames."""
+    """A function that makes the columns of plain frames."""
     values = "".join(f"{_MANY.get(name) or f'[{_VALUES[name]} for e in es]'}, " for name in columns)
     scope = _scope()
     exec(_COLUMNS.format(values=values), scope)
@@ -43,7 +43,7 @@ def column_maker(columns: Sequence[str]) -> Callable[[Sequence[FrameEntry]], Seq
 
 
 def _scope() -> dict[str, Any]:
-    """What the expressions draw on."""
+    """The names that the expressions use."""
     return {
         "names": _Names(), "ends_of": _Ends(), "apis": _Apis(), "no_error": _NoError(),
         "error_code": error_code, "NO_CODE": NO_CODE, "known_client": known_client,

@@ -1,7 +1,7 @@
 """Values to Arrow batches, and Arrow batches to the schema that Spark wants.
 
-Rules: a batch is of about `batchSize` bytes; a column that isn't wanted is never made; what comes out has
-exactly the schema asked for.
+Rules: a batch is of about `batchSize` bytes; a column that is not in the schema is never made; batches have
+exactly the schema that was asked for.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Bad:
 
 
 class Builder:
-    """Gathers rows of `schema`; `add` gives back a batch whenever enough has come together."""
+    """Gathers rows of `schema`; `add` returns a batch whenever it is large enough."""
 
     def __init__(self, schema: pyarrow.Schema, most: int) -> None:
         self.schema = schema
@@ -60,14 +60,14 @@ class Builder:
         self._used = 0
 
     def add(self, values: Sequence[Any], size: int) -> pyarrow.RecordBatch | None:
-        """One row, in the schema's order. size: its bytes, about."""
+        """Add a row, in the schema's order. size: about how many bytes it has."""
         self._rows.append(values)
         self._count += 1
         self._used += size
         return self.take() if self._used >= self.most or self._count >= MOST_ROWS else None
 
     def add_all(self, rows: Iterable[Sequence[Any]], size: int) -> Iterator[pyarrow.RecordBatch]:
-        """Rows of about that many bytes each; the batches that have come together."""
+        """Add rows of about that many bytes each; gives the batches that are complete."""
         for row in rows:
             if (batch := self.add(row, size)) is not None:
                 yield batch
@@ -77,7 +77,7 @@ class Builder:
         return self._used + size < self.most and self._count + count < MOST_ROWS
 
     def add_columns(self, columns: Sequence[Sequence[Any]], count: int, size: int) -> None:
-        """So many rows, for which there is room, by their columns."""
+        """Add rows by their columns; `has_room` must be true for them."""
         if self._rows:
             self._pieces.append(list(zip(*self._rows, strict=True)))
             self._rows = []
@@ -86,7 +86,7 @@ class Builder:
         self._used += size
 
     def take(self) -> pyarrow.RecordBatch | None:
-        """What is there, if anything."""
+        """The remaining rows; None if there are none."""
         import pyarrow as pa
 
         if not self._count:

@@ -32,12 +32,13 @@ from typing import Any
 
 from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange, batches
-from coordwire.records.batch import HEADER, open_batch
+from coordwire.records.batch import HEADER
 from coordwire.records.batch_reader import Batches
 from coordwire.records.batch_sizes import batch_size
+from coordwire.records.formats import open_batch
 from coordwire.segments.indexes import OffsetIndex, OffsetPosition
 from coordwire.segments.names import file_name
-from coordwire.segments.remote_names import remote_name
+from coordwire.segments.remote_storage import remote_name
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import open_bytes
 from coordwire.tables.readers.object_ranges import Ranges, read_small
@@ -61,18 +62,18 @@ class LocalSegment:
         return batches(self.view, on_error="report", check_records=check_records)
 
     def expect(self, places: Sequence[int]) -> None:
-        """Nothing: it costs nothing to look."""
+        """Do nothing: looking at memory is free."""
 
     def need(self, start: int, end: int) -> None:
-        """Nothing: it is there."""
+        """Do nothing: the bytes are mapped."""
 
     have = need
 
     def confirm(self) -> None:
-        """Nothing: a file that is replaced stays what it was for who has it open."""
+        """Do nothing: an open file keeps its content when it is replaced."""
 
     def close(self) -> None:
-        """Nothing: the memory goes with its last view."""
+        """Do nothing: the memory is freed with the last view."""
 
 
 SegmentBytes = LocalSegment | Ranges
@@ -93,7 +94,7 @@ LEAD = 1 << 20
 
 
 class SegmentPlaces:
-    """What is known of a part's file before it is read. file: it, as `open_segment` gave it."""
+    """The positions in a part's file that its index has. file: the result of `open_segment`."""
 
     def __init__(self, part: Part, options: Options, file: SegmentBytes) -> None:
         self.part = part
@@ -117,11 +118,12 @@ class SegmentPlaces:
         return self._index
 
     def known(self) -> list[int]:
-        """Where batches begin by the index; nothing for a local file, where looking costs nothing."""
+        """The positions of batches by the index; none for a local file, where looking is free."""
         return sorted({entry.position for entry in self.index()}) if is_uri(self.part.path) else []
 
     def bounds(self) -> tuple[int, int]:
-        """Between which bytes the offsets asked for are: the whole file, unless the index knows better.
+        """The bytes between which the offsets of the options are: the whole file, unless the index narrows
+        it.
 
         An entry is trusted if the header of a batch is there, and another one where it ends, and its offset
         shows that nothing is missed. That depends on the file alone, so that any split gives the same rows.
@@ -187,7 +189,7 @@ def has_offsets(options: Options) -> bool:
 
 
 def resume_position(part: Part, read: int) -> int:
-    """Where the first batch begins that wasn't all there when the file had `read` bytes. Raises `OSError`."""
+    """Where the first batch begins that was incomplete when the file had `read` bytes. Raises `OSError`."""
     local = not is_uri(part.path)
     tail = replace(part, start=read, size=read if local else part.size)  # an object is read at its own size
     with closing(open_segment(tail)) as file:
@@ -226,7 +228,7 @@ class SegmentReader:
     def items(self) -> Iterator[RecordBatch | Bad]:
         """The part's batches with right checksums, unread, and its bad ranges.
 
-        Where offsets or times are asked for, batches that their headers exclude may be left out unseen.
+        With ranges of offsets or times, batches that their headers exclude may be left out unread.
         """
         if _is_ranged(self.options):
             yield from self._items_in_ranges()
@@ -252,7 +254,7 @@ class SegmentReader:
             yield self._cut_short(reader)
 
     def _items_in_ranges(self) -> Iterator[RecordBatch | Bad]:
-        """As `items`, but of batches that aren't wanted only headers are looked at."""
+        """As `items`, but of batches outside of the ranges only headers are looked at."""
         reader, start, end = self._begin(reads_bodies=False)
         if reader is None or reader.position < start:
             return

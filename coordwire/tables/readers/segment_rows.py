@@ -58,7 +58,7 @@ class BatchRows:
         self._getters = [_getter(name, constant_rows) for name in columns]
 
     def add(self, batch: RecordBatch) -> pyarrow.RecordBatch | None:
-        """One more; a batch of rows whenever enough has come together."""
+        """Add a batch's header; returns a batch of rows whenever it is large enough."""
         return self.builder.add([get(batch) for get in self._getters], 200)
 
 
@@ -115,8 +115,8 @@ def read_records(
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The part's records in batches of these columns of the records table, and its bad ranges.
 
-    see: is shown every batch whose records could be read. Raises `OSError` where the file can't be read, in
-    failfast mode `CorruptBatch` for the first bad range.
+    see: called with every batch whose records could be read. Raises `OSError` where the file can't be read,
+    in failfast mode `CorruptBatch` for the first bad range.
     """
     schema = arrow_schema([column for name in columns for column in RECORDS if column.name == name])
     finish = _Finisher(part, options, schema)
@@ -174,7 +174,7 @@ def _run(
 def _counted(
     reader: SegmentReader, finish: _Finisher, see: Callable[[RecordBatch], None] | None
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """As many rows as there are records, without making any: their batches are checked, and say how many."""
+    """As many rows as there are records, counted by the headers of batches that were checked."""
     rows = 0
     for item in reader.items():
         if isinstance(item, Bad):
@@ -197,7 +197,7 @@ def _counted(
 
 
 class _Finisher:
-    """Makes of `iter_batches`' tables those that were asked for."""
+    """Converts the tables of `iter_batches` to the schema that was asked for."""
 
     def __init__(self, part: Part, options: Options, schema: pyarrow.Schema) -> None:
         self.schema = schema
@@ -235,7 +235,7 @@ class _Finisher:
         return conform(pa.RecordBatch.from_arrays(arrays, names=self.schema.names), self.schema)
 
     def constant_rows(self, rows: int) -> pyarrow.RecordBatch:
-        """So many rows of columns that are the same in all."""
+        """A batch of rows that all have the part's constants."""
         import pyarrow as pa
 
         arrays = [self._constant_column(field, rows) for field in self.schema]

@@ -78,14 +78,14 @@ SOURCES = {
 
 
 def plan(source: SourceDefinition, options: Options) -> list[tuple[Part, ...]]:
-    """What each task reads. Raises `FileNotFoundError` for a path that isn't there."""
+    """The parts that each task reads. Raises `FileNotFoundError` for a path that isn't there."""
     if not options.paths:
         raise CoordwireError(f"{source.name} needs a path: load(path) or load([path, …])")
     return plan_files(source, find_files(options.paths, recursive=options.recursive), options)
 
 
 def plan_files(source: SourceDefinition, files: Iterable[File], options: Options) -> list[tuple[Part, ...]]:
-    """The same for files that were listed already."""
+    """As `plan`, for files that were listed before."""
     files = list(files)
     kinds: dict[str, list[File]] = {"segment": [], "capture": []}
     for file in files:
@@ -120,10 +120,10 @@ def guarded_call(
     options: Options,
     *arguments: Any,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast.
+    """The rows and bad ranges that a reader gives. A file that can't be read is a bad range, unless failfast.
 
-    So is one that a reader fails over in an unforeseen way: one file must not end a job of a million. A store
-    that can't be reached raises `StoreError` in any mode, a lack of memory `MemoryError`: neither says
+    So is a file on which the reader fails in an unforeseen way: one file must not end a job of a million. A
+    store that can't be reached raises `StoreError` in any mode, a lack of memory `MemoryError`: neither says
     anything about the file, and the task may be tried again.
     """
     reason = None

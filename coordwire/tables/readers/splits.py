@@ -1,9 +1,9 @@
-"""Files to parts: what one task reads.
+"""Files to parts, each of which one task reads.
 
 Strategy: a local segment larger than `splitSize` is cut into ranges of bytes; a part owns the batches that
-begin in its range, and its worker finds the first of them (see `segment_positions`). Small files go together
+begin in its range, and its worker finds the first of them (see `segment_reader`). Small files go together
 until they make up a part. A capture, or all files of a rotated one, as connections run across them, is one
-part or has a share for about each `splitSize` bytes (`coordwire.capture.sharing`). Rules: a plan is a
+part or has a share for about each `splitSize` bytes (`coordwire.capture.share`). Rules: a plan is a
 function of the listing and the options alone; ranges of one file join without a gap, so that every batch has
 one owner, whatever the size.
 """

@@ -1,4 +1,4 @@
-"""The report's troubles: error codes by API, what was refused and why, and what is in quarantine.
+"""The report's errors: error codes by API, refused frames by reason, quarantine by reason.
 
 Strategy: frames and error codes are counted by the workers and come with the summary; refusals and quarantine
 are read from their tables and put together by their reasons, with the first place of each. Rules: an error
@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from coordwire._display import clock, counted, day, size
+from coordwire._quantities import clock, counted, day, size
 from coordwire.enums import ErrorCode
 from coordwire.tables.report import plots
 from coordwire.tables.report.summary import PipelineSummary

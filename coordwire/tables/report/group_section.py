@@ -1,9 +1,9 @@
-"""The report's groups: who was in when, each rebalance with its time and cause, lag by topic.
+"""The report's groups: members over time, each rebalance with its time and cause, lag by topic.
 
 Strategy: events are put together by group and source, so that captures of two clusters, or of both ends, are
 not taken for one history; those with most events are shown. Rules: members come in the order of joining,
-rebalances in that of time; a line that is thinned keeps its highest and lowest points; what was left out is
-said.
+rebalances in that of time; a line that is thinned keeps its highest and lowest points; notes
+say what was left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from coordwire._display import clock, counted, day, duration
+from coordwire._quantities import clock, counted, day, duration
 from coordwire.tables.report import plots
 from coordwire.tables.report.html import escaped
 from coordwire.tables.report.plots import TimeBar
@@ -126,7 +126,7 @@ def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any]) -> list[str
 
 
 def _summed_up(rows: Sequence[Any]) -> str:
-    """What happened, in one line."""
+    """The group's members and rebalances, counted in one line."""
     members = {row.member_id for row in rows if row.event in ("memberJoined", "memberLeft")}
     ended = [row for row in rows if row.event == "rebalanceEnded"]
     lengths = [row.length_ms / 1e3 for row in ended if row.length_ms is not None]
@@ -154,8 +154,8 @@ def _short_names(rows: Iterable[Any]) -> dict[str, str]:
 
 
 def _members(rows: Sequence[Any], names: dict[str, str]) -> tuple[dict[str, list[TimeBar]], int]:
-    """From when to when each member was in, in the order of joining, below the group's rebalances; and how
-    many members were left out."""
+    """The bars of each member's times in the group, in the order of joining, after those of the group's
+    rebalances; and how many members were left out."""
     first, last = rows[0].time / MICROSECONDS, rows[-1].time / MICROSECONDS
     rebalances: list[TimeBar] = []
     bars: dict[str, list[TimeBar]] = {}

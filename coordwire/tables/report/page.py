@@ -1,8 +1,8 @@
-"""The report: one HTML file with everything in it, for people who want to know what happened.
+"""The report: one HTML file with everything in it, with pictures and tables.
 
 Strategy: the numbers are the run's summary; the plots and lists read a bounded part of the tables through
 `TableRows`: groups (`group_section`), errors, refusals and quarantine (`error_section`). Rules: nothing is
-fetched from anywhere; what untrusted bytes say is escaped; what was left out for room is said.
+fetched from anywhere; untrusted texts are escaped; notes say what was left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["page"]
 from datetime import UTC, datetime
 
 from coordwire import __version__
-from coordwire._display import counted, duration, size
+from coordwire._quantities import counted, duration, size
 from coordwire.tables.report import error_section, group_section
 from coordwire.tables.report.html import escaped, style_sheet
 from coordwire.tables.report.summary import PipelineSummary, TableRows

@@ -1,6 +1,6 @@
 """Plots in HTML and SVG: bars, rows of bars over time, lines over time.
 
-Strategy: what is drawn is SVG, stretched to the room that there is; what is read (names, ticks, values) is
+Strategy: shapes are SVG, stretched to the available width; texts (names, ticks, values) are
 HTML, placed in percent, so that text has one size on every width. Colours come from the page's style sheet by
 class (s0 to s7), so that the report has no asset outside of itself. Rules: every text from outside is
 escaped; a plot of nothing says so; ticks are at round times and numbers; the caller bounds the number of
@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from coordwire._display import clock, day, duration_range
+from coordwire._quantities import clock, day, duration_range
 from coordwire.tables.report.html import escaped
 
 WIDTH, HEIGHT, BAR = 1000, 180, 14
@@ -41,7 +41,7 @@ _EDGES = (
 
 
 class TimeBar(NamedTuple):
-    """A bar from one time to another, in seconds since 1970; label: what a pointer sees; style: its class."""
+    """A bar from one time to another, in seconds since 1970; label: its tooltip; style: its class."""
 
     start: float
     end: float
@@ -50,7 +50,7 @@ class TimeBar(NamedTuple):
 
 
 def empty_plot(title: str) -> str:
-    """Where there is nothing to show."""
+    """A note in place of a plot that would be empty."""
     return f'<p class="none">{escaped(title)}: nothing seen.</p>'
 
 
@@ -62,7 +62,7 @@ def table(
     long: Iterable[int] = (),
 ) -> str:
     """A table of texts. numbers: the columns that are set to the right; long: those whose texts take several
-    lines. Of any other cell a pointer sees the whole text."""
+    lines. Any other cell has its whole text as a tooltip."""
     kinds = dict.fromkeys(numbers, "number") | dict.fromkeys(long, "long")
 
     def cells(tag: str, row: Sequence[str]) -> str:

@@ -1,5 +1,4 @@
-"""What the report is made of: what became of a run's inputs, by the notes of their units, and bounded parts
-of the tables."""
+"""The contents of the report: the summary of a run, by the notes of its units, and rows of the tables."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from coordwire.tables.storage.manifest_file import Notes
 
 @dataclass(slots=True)
 class PipelineSummary:
-    """What is in the tables of this run's inputs.
+    """The results of a run over its inputs.
 
     bytes: of the input files; read_bytes: in rows; quarantined_bytes, bad_ranges: in quarantine; refused:
     frames that were not decoded whole; units, reused: of work, and those that were complete before. pruned:
@@ -44,7 +43,7 @@ class PipelineSummary:
 
     @property
     def unread(self) -> int:
-        """What could not be read: frames that were refused, and ranges of bytes."""
+        """How many refused frames and unreadable ranges there are."""
         return self.refused + self.bad_ranges
 
 
@@ -91,6 +90,6 @@ class TableRows(Protocol):
     ) -> list[Any]:
         """The first rows: an attribute for each column, times in microseconds since 1970.
 
-        Nothing where the table isn't written. columns, order: names with spaces between them, null first.
+        None where the table isn't written. columns, order: names with spaces between them, null first.
         known: columns that are not null; among: the values that a column has one of.
         """

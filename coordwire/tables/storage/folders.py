@@ -2,9 +2,9 @@
 
 Strategy: `LocalFolder` opens every folder on the way by its descriptor and with O_NOFOLLOW, so that whatever
 another process puts there meanwhile, no operation leaves the root; `StoreFolder` does the same operations
-in a store (`readers.stores`), which has no links. Both take names below the root only.
+in a store (`coordwire.tables.stores`), which has no links. Both take names below the root only.
 Rules: a root that is a symbolic link itself is the user's choice; one below it is refused (`LinkError`); a
-small file appears under its name when it is whole; `create` and `move` overwrite nothing.
+small file appears under its name when it is complete; `create` and `move` overwrite nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 class LinkError(CoordwireError):
-    """A folder or file below the root is a symbolic link, or not what its name says."""
+    """A folder or file below the root is a symbolic link, or of another kind than its name says."""
 
 
 class Stat(NamedTuple):
@@ -74,7 +74,7 @@ class Folder(Protocol):
         """The names in a folder, whatever they are; none if it is not there."""
 
     def check(self, folder: str) -> None:
-        """Raises `LinkError` if it can't be entered without following a link."""
+        """Raises `LinkError` if a folder can't be entered without following a link."""
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -350,7 +350,7 @@ class StoreFolder:
         return [posixpath.basename(info.path.rstrip("/")) for info in entries]
 
     def check(self, folder: str) -> None:
-        """Nothing: there are no links."""
+        """Do nothing: a store has no links."""
 
     def delete(self, name: str) -> None:
         with suppress(FileNotFoundError):

@@ -1,8 +1,9 @@
 """The notes of complete units and the manifest, as they are read: untrusted.
 
-Strategy: a note says what became of a unit, and by what its files are known: size, checksum and stamp. The
+Strategy: a note has the result of a unit, and what identifies its files: size, checksum and stamp. The
 manifest holds notes, the table of files, and what is to be removed. Rules: anyone who can write into the
-folder can write a manifest, so that each value is checked, and names that no pipeline writes are refused.
+folder can write a manifest, so that each value is checked, and names that a pipeline never writes are
+refused.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FORMAT = 4
 MADE_BY = "coordwire pipeline"
 
 Proof = list[int]
-"""What a file is known by: its size, its CRC-32C, and the stamp that it had when it was put into its place
+"""What identifies a file: its size, its CRC-32C, and the stamp that it had when it was put into its place
 (see `folders.Stat`; left out where there was none yet)."""
 
 Notes = dict[str, dict[str, Any]]
@@ -42,7 +43,7 @@ _COUNTS = ("units_rows", "read_bytes", "quarantined_bytes", "bad_ranges", "refus
 class TableLog:
     """What the tables' own logs are to have, in Delta and Iceberg; in Parquet it has the format only.
 
-    table_id: what the folder's commits are known by; commit: the number of the last one, which the tables
+    table_id: what identifies the folder's commits; commit: the number of the last one, which the tables
     have or are about to get; files_commit: the one with the table of files; retired: the files that go with
     that commit; replaced: the inputs whose rows they have, by table. A unit's note has the number of its
     commit, once it belongs to one.
@@ -79,7 +80,7 @@ class Manifest:
 
 
 def as_proofs(form: object) -> dict[str, Proof]:
-    """Files and what they are known by. Raises `CoordwireError` for what no pipeline writes."""
+    """Files and their proofs. Raises `CoordwireError` for what a pipeline never writes."""
     if not isinstance(form, dict):
         raise CoordwireError("expected an object of files")
     for name, proof in form.items():
@@ -119,7 +120,7 @@ def _all_of(form: object, types: list[type]) -> bool:
 
 
 def _as_log(form: object) -> TableLog:
-    """Raises `CoordwireError` for what no pipeline writes."""
+    """The log of tables. Raises `CoordwireError` for what a pipeline never writes."""
     if form is None:
         return TableLog()
     if not isinstance(form, dict) or set(form) != set(TableLog.__slots__):
@@ -140,7 +141,7 @@ def _as_log(form: object) -> TableLog:
 
 
 def load(output: Output) -> Manifest | None:
-    """The manifest; None if there is none. Raises `CoordwireError` for what is not one of ours."""
+    """The manifest; None if there is none. Raises `CoordwireError` for what the pipeline did not write."""
     data = output.read(MANIFEST)
     if data is None:
         return None
@@ -176,7 +177,7 @@ def load(output: Output) -> Manifest | None:
 
 
 def read_note(output: Output, name: str) -> dict[str, Any] | None:
-    """A note; None if it is not there. Raises `CoordwireError` for what is not one of ours."""
+    """A note; None if it is not there. Raises `CoordwireError` for what the pipeline did not write."""
     data = output.read(name)
     if data is None:
         return None
@@ -198,7 +199,7 @@ def _without_commits(notes: Iterable[dict[str, Any]]) -> None:
 
 
 def all_notes(output: Output) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The notes that no manifest has taken in, by their files' names."""
+    """The notes that are not in the manifest yet, by their files' names."""
     for entry in sorted(output.folder.entries(NOTES)):
         name = f"{NOTES}/{entry}"
         if note_unit(name) is not None and (note := read_note(output, name)) is not None:

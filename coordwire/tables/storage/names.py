@@ -1,13 +1,13 @@
-"""The names of the pipeline's files and folders, and which names can be the pipeline's at all.
+"""The names of the pipeline's files and folders, and which other names it never gives.
 
     manifest.json                               what is complete
     report.html
     TABLE/date=D/topic-T/UNIT-TOKEN-NNNN.parquet
     _manifest/UNIT.json                         notes of units that are complete
-    _manifest/reports                           what our report.html is known by
-    _manifest/writing/                          small files until they are whole
+    _manifest/reports                           what identifies the report.html of a run
+    _manifest/writing/                          small files until they are complete
     _manifest/lock, _manifest/commit            empty; only locked (flock)
-    _manifest/runs/RUN.lock                     who writes here at present
+    _manifest/runs/RUN.lock                     the run that writes here at present
     _manifest/attempts/RUN-UNIT-TOKEN/          what one attempt at one unit has not published yet
 
 Strategy: dates are partitions in Hive's form; a topic's folder only keeps files apart, and the topic itself

@@ -85,7 +85,7 @@ class UnitFiles:
         self.names.append(name)
 
     def close(self) -> None:
-        """Make all files whole."""
+        """Complete all files."""
         for key in list(self._open):
             self._close(key)
 
@@ -94,7 +94,7 @@ class UnitFiles:
         return self.attempt.publish(note)
 
     def discard(self) -> None:
-        """Remove all of it."""
+        """Remove all files of the attempt."""
         self.attempt.discard()
         for writer, _ in self._open.values():
             with suppress(Exception):  # its file is gone
@@ -129,7 +129,7 @@ def _by_folder(table: str, batch: pyarrow.RecordBatch) -> Iterator[tuple[str, py
 
 
 def _is_constant(keys: list[Any]) -> bool:
-    """Whether all rows have the same."""
+    """Whether all rows have the same keys."""
     import pyarrow.compute as pc
 
     return all(len(pc.unique(key)) == 1 for key in keys)

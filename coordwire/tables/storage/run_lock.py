@@ -1,7 +1,7 @@
 """One run at a time in one output folder.
 
-Strategy: a run writes down who it is in `_manifest/runs/RUN.lock`, then looks for others: of two that begin
-together at least one sees the other, whatever the store, and gives up. On local disks it also holds
+Strategy: a run describes itself in `_manifest/runs/RUN.lock`, then looks for others: of two that begin
+together at least one sees the other, in any store, and gives up. On local disks it also holds
 `_manifest/lock` by flock, which the kernel takes away from a process that dies. Another run's file is
 removed if its process is proven dead: the same kernel, and the flock is free, or no process has that number
 and start; or its machine was started again. Any other one is refused with a sentence. Rules: attempts
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 __all__ = ["InUse", "Lock", "published"]
 
-import errno
 import fcntl
 import getpass
 import json
@@ -27,6 +26,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
+from coordwire.files.lock import lock
 from coordwire.tables.storage.folders import LocalFolder
 from coordwire.tables.storage.names import COMMIT, LOCK, RUNS, is_own_name
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from coordwire.tables.storage.output import Output
 
 WORKING, ENDING = "working", "ending"
-_NO_FLOCK = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 class InUse(CoordwireError):
@@ -42,7 +41,7 @@ class InUse(CoordwireError):
 
 
 class Lock:
-    """A run's hold on its output folder. run: its name. notices: what became of runs before it."""
+    """A run's lock on its output folder. run: its name. notices: sentences on runs before it."""
 
     def __init__(self, output: Output) -> None:
         self.output = output
@@ -99,7 +98,7 @@ class Lock:
         self.output.write(self._name, json.dumps(self._stated).encode())
 
     def fence(self) -> None:
-        """From now on no attempt of this run publishes anything; returns when none is about to."""
+        """Let no attempt of this run publish any more; returns when none is publishing."""
         with _all_published(self.output):
             self._stated["phase"] = ENDING
             try:
@@ -108,7 +107,7 @@ class Lock:
                 self.output.delete(self._name)
 
     def release(self) -> None:
-        """Let others in."""
+        """Let other runs use the folder."""
         try:
             with suppress(OSError):  # a lock that stays is known to be dead
                 if self._stated:
@@ -123,7 +122,7 @@ class Lock:
 
 @contextmanager
 def published(output: Output, run: str | None) -> Iterator[bool]:
-    """While an attempt publishes. Gives whether its run is still working; no run: always."""
+    """A context for publishing: gives whether the attempt's run is still working; true without a run."""
     with _locked(output, fcntl.LOCK_SH):
         if run is None:
             yield True
@@ -134,7 +133,7 @@ def published(output: Output, run: str | None) -> Iterator[bool]:
 
 @contextmanager
 def _all_published(output: Output) -> Iterator[None]:
-    """When no attempt is publishing, and while none begins to."""
+    """A context in which no attempt publishes."""
     with _locked(output, fcntl.LOCK_EX):
         yield
 
@@ -157,15 +156,13 @@ def _flock(output: Output, name: str, operation: int) -> tuple[int | None, bool 
     with folder.at(name, create=True) as (place, last):
         file = os.open(last, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=place)
     try:
-        fcntl.flock(file, operation)
-    except BlockingIOError:
+        locked = lock(file, operation)
+    except OSError:
         os.close(file)
-        return None, False
-    except OSError as error:
-        os.close(file)
-        if error.errno in _NO_FLOCK:
-            return None, None
         raise
+    if not locked:
+        os.close(file)
+        return None, locked
     return file, True
 
 
@@ -183,7 +180,7 @@ def this_process() -> dict[str, Any]:
 
 
 def why_dead(stated: dict[str, Any], process: dict[str, Any], locked: bool) -> str | None:
-    """How it is known that a process is dead; None if it may live. locked: its flock was free for us."""
+    """The proof that a process is dead; None if it may live. locked: whether its flock was free."""
     if stated.get("boot") and stated["boot"] == process["boot"]:
         if stated.get("namespace") == process["namespace"] and isinstance(stated.get("pid"), int):
             started = process_start(stated["pid"])

@@ -1,4 +1,4 @@
-"""One attempt at one unit of work: its files, until they are published whole or thrown away.
+"""One attempt at one unit of work: its files, until they are published together or removed.
 
 Strategy: an attempt has a random token, a folder of its own below `_manifest/attempts` for what isn't
 published, and the token in the names of its files, so that attempts never meet in one file: retries and
@@ -7,7 +7,7 @@ speculation may run side by side, here or on other machines. Each file is read b
 claims the unit by a note, of which there can be one. An attempt that finds its unit claimed takes its own
 files back. Rules: a file is written down before it appears in a table's folder; a note names only files that
 were read back; an attempt of a run that is over publishes nothing; what is left after a kill is removed by
-the next run (`clear`), which goes by `commit.json` and by names that only an attempt's folder can have.
+the next run (`clear`), which uses `commit.json` and by names that only an attempt's folder can have.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ class Attempt:
         return -1 if status is None else status.size
 
     def publish(self, note: dict[str, Any]) -> dict[str, Any]:
-        """Put the files into their places, and leave the note; the note that counts, which is another's if
-        that one was first. Raises `RunOver`."""
+        """Put the files into their places and write the note; returns the note that counts, which is another
+        attempt's if that one was first. Raises `RunOver`."""
         files = {name: [size, crc] for name, (_, size, crc) in sorted(self._parts.items())}
         if files:
             form = {"unit": self.unit, "run": self.run, "files": files}
@@ -165,7 +165,7 @@ class Attempt:
         return winner
 
     def place_files(self) -> dict[str, Proof]:
-        """Put the files into their places without a note: for who writes them down elsewhere."""
+        """Put the files into their places without a note: the caller records them elsewhere."""
         files = {name: [size, crc] for name, (_, size, crc) in sorted(self._parts.items())}
         form = {"unit": self.unit, "run": self.run, "files": files}
         self.output.write(f"{self.place}/commit.json", json.dumps(form).encode())
@@ -194,7 +194,7 @@ class Attempt:
         return note
 
     def _claimed(self, own: str | None = None) -> dict[str, Any] | None:
-        """The note of another attempt that was first. own: the token of a note that doesn't count."""
+        """The note of an earlier attempt, if there is one. own: the token of a note to ignore."""
         winner = read_note(self.output, f"{NOTES}/{self.unit}.json")
         if winner is not None and own is not None and winner.get("token") == own:
             return None
@@ -249,9 +249,9 @@ def _mapped_digest(stream: BinaryIO) -> Proof:
 
 
 def is_ours(output: Output, name: str, proof: Proof) -> bool:
-    """Whether the file of this name is the one that the proof was written down for.
+    """Whether the file of this name is the one that the proof is about.
 
-    It is where its stamp is the same; where that changed (a copy, a backup put back), where its content is.
+    It is the same by its stamp, or where that changed (a copy, a restored backup) by its content.
     """
     status = output.folder.stat(name)
     if status is None or status.size != proof[0]:
@@ -267,7 +267,7 @@ def is_ours(output: Output, name: str, proof: Proof) -> bool:
 
 
 def remove_ours(output: Output, name: str, proof: Proof) -> bool:
-    """Remove a table's file if it is what was written down; whether nothing of that name is left."""
+    """Remove a table's file if the proof is about it; whether no file of that name is left."""
     if not is_data_name(name):
         return False
     if is_ours(output, name, proof):
@@ -277,7 +277,7 @@ def remove_ours(output: Output, name: str, proof: Proof) -> bool:
 
 
 def clear(output: Output, keep: Collection[str]) -> None:
-    """Remove what attempts left that are over: all of them, for whom has the lock and no task running.
+    """Remove what ended attempts left. The caller has the lock, and no task of it is running.
 
     keep: the files that complete units name.
     """

@@ -1,7 +1,7 @@
 """Events of groups from what coordinators wrote into their logs.
 
-log_files.py        a broker's directories to the coordinators' segments in them, and which log each is of
+files.py            a broker's directories to the coordinators' segments in them, and which log each is of
 coordinator_log.py  one segment to coordinator records, transaction markers and what couldn't be read
 compaction.py       what still holds of the records of many segments: transactions decided, keys compacted
-log_events.py       a log's records to events
+events.py           a log's records to events
 """

@@ -23,7 +23,7 @@ from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import ControlType, Record, RecordBatch, UnreadableRange, batches, read_control
 from coordwire.records.batch_reader import Buffer
 from coordwire.segments import Segment
-from coordwire.timeline.from_log.log_files import LogFile
+from coordwire.timeline.from_log.files import LogFile
 
 __all__ = [
     "CoordinatorRecord",

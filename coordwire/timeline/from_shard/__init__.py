@@ -1,12 +1,12 @@
 """Events of a shard's groups, once they are durable: `ShardTimeline` is a shard's listener.
 
-shard_timeline.py   holds reports back until the log has what they rest on, and drops those that are reverted
+timeline.py         holds reports until their records are in the log, and drops those that are reverted
 classic_groups.py   what operations report of classic groups, to events
 consumer_groups.py  durable records of consumer groups, to events
 commits.py          durable records of commits, and the ends of transactions, to events
 rebalances.py       the rebalances that are under way
 """
 
-from coordwire.timeline.from_shard.shard_timeline import ShardTimeline
+from coordwire.timeline.from_shard.timeline import ShardTimeline
 
 __all__ = ["ShardTimeline"]

@@ -1,11 +1,11 @@
 """Events of groups from captured traffic: what members and coordinators were seen to do.
 
-capture_timeline.py captures' entries to events
-group_frames.py     what one frame says of a group; other_answers.py: coordinators, topics, settings
+timeline.py         captures' entries to events
+group_frames.py     what one frame says of a group; cluster_answers.py: coordinators, topics, settings
 steady_beats.py     heartbeats that repeat the last one, known by their bytes
 group_table.py      all groups in some captures, by the protocol that each speaks at the time
-classic_group.py    a classic group; classic_requests.py: what its members' requests contain; joining.py: the
-                    JoinGroups that wait; classic_timers.py: the coordinator's timers, replayed
+classic_group.py    a classic group; classic_requests.py: its members' requests, and JoinGroups
+                    without an answer; classic_timers.py: the coordinator's timers, replayed
 modern_group.py     a group whose coordinator assigns; reconciliation.py: how far the members are
 migrating_group.py  a consumer group that may have classic members too
 member_death.py     which members are out without a word; connection_ends.py: how their connections ended

@@ -35,16 +35,15 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.timeline.consumer_data import assignment_of, has_pattern, wanted_topics
 from coordwire.timeline.events import Cause, Leaving
-from coordwire.timeline.from_wire.classic_requests import joining_member, leavers
+from coordwire.timeline.from_wire.classic_requests import PendingJoins, joining_member, leavers
 from coordwire.timeline.from_wire.classic_timers import Awaited, Departures, Replayed, replayed
 from coordwire.timeline.from_wire.group_frames import place_of
-from coordwire.timeline.from_wire.joining import Joining
 from coordwire.timeline.from_wire.member_death import Sessions
 from coordwire.timeline.group import MOVED, UNAVAILABLE, Group
 from coordwire.timeline.members import Member, Owned
-from coordwire.timeline.places import Seen, is_before, remember
 from coordwire.timeline.rebalance import Rebalance, Why
 from coordwire.timeline.rebalance_cause import of_generation, of_join, of_rejoin_demand
+from coordwire.timeline.sightings import Seen, is_before, remember
 
 __all__ = ["ClassicGroup"]
 
@@ -85,7 +84,7 @@ class ClassicGroup(Group):
 
     def __init__(self, group: str) -> None:
         super().__init__(group, "classic")
-        self.waiting = Joining(MOST_WAITING)
+        self.waiting = PendingJoins(MOST_WAITING)
         self._causes: OrderedDict[Seen, Why] = OrderedDict()  # JoinGroups that may begin a rebalance
         self._asked: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
         self._leaving: dict[str, tuple[Seen, str | None]] = {}  # whose LeaveGroup waits, with their reasons
@@ -123,7 +122,7 @@ class ClassicGroup(Group):
         if self.leader == static.member_id:
             self.leader = heir.member_id
 
-    def awaits(self, waiting: Joining) -> None:
+    def awaits(self, waiting: PendingJoins) -> None:
         """The JoinGroups of the consumer group that this one was, which are not answered yet."""
         self.waiting = waiting
 

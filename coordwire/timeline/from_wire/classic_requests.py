@@ -1,15 +1,80 @@
-"""What the requests of classic members say: who joins as what, and whom a LeaveGroup takes out."""
+"""The requests of classic members: who joins as what, whom a LeaveGroup removes, unanswered JoinGroups.
+
+Strategy: `PendingJoins` is a dict in the order of arrival, with heaps by time for the questions about all
+requests; a heap may name requests that are answered, which are dropped when they come up. Rules: a question
+costs a logarithm; a missing time counts as 0; the oldest are forgotten.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import subscribe_by_offer
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
+from coordwire.timeline.sightings import Seen, remember
 
-__all__ = ["joining_member", "leavers"]
+__all__ = ["PendingJoins", "joining_member", "leavers"]
+
+SPARE = 64
+
+"""So many may be in a heap that wait no longer, on top of as many as wait."""
+
+
+class PendingJoins:
+    """All of one group. most: so many are remembered."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._all: OrderedDict[Seen, Member] = OrderedDict()
+        self._first: list[tuple[int, str, int, Seen]] = []
+        self._nameless: list[tuple[int, str, int, Seen]] = []  # those without a member id, the latest first
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def members(self) -> Iterable[Member]:
+        """All that wait, the first first."""
+        return self._all.values()
+
+    def items(self) -> Iterable[tuple[Seen, Member]]:
+        """The same, and where each was seen."""
+        return self._all.items()
+
+    def get(self, place: Seen) -> Member | None:
+        """The one that was seen there."""
+        return self._all.get(place)
+
+    def add(self, place: Seen, member: Member) -> None:
+        remember(self._all, place, member, self.most)
+        time_ns = place.time_ns or 0
+        heappush(self._first, (time_ns, place.source, place.number, place))
+        if not member.member_id:
+            heappush(self._nameless, (-time_ns, place.source, place.number, place))
+        for heap in (self._first, self._nameless):
+            if len(heap) > 2 * len(self._all) + SPARE:
+                heap[:] = [one for one in heap if one[3] in self._all]
+                heapify(heap)
+
+    def pop(self, place: Seen) -> Member | None:
+        """The one that was seen there, which waits no longer."""
+        return self._all.pop(place, None)
+
+    def forget_before(self, time_ns: int) -> None:
+        """The members that asked before a generation was formed, and isn't in it, waits no more."""
+        while self._first and self._first[0][0] < time_ns:
+            self.pop(heappop(self._first)[3])
+
+    def has_nameless(self, since_ns: int) -> bool:
+        """Whether one without a member id has asked since then."""
+        heap = self._nameless
+        while heap and heap[0][3] not in self._all:
+            heappop(heap)
+        return bool(heap) and -heap[0][0] >= since_ns
 
 
 def joining_member(entry: FrameEntry, message: Any, host: str | None) -> Member:

@@ -18,7 +18,7 @@ from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
 from coordwire.timeline.from_wire.rebalance_cost import Costs
 from coordwire.timeline.lag import Lag
-from coordwire.timeline.places import Seen, remember
+from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["Commits"]
 

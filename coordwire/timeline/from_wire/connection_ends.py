@@ -21,7 +21,7 @@ from coordwire.timeline.events import (
     MemberLeft,
     RebalanceEnded,
 )
-from coordwire.timeline.places import Seen, remember
+from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["ENDED", "ConnectionEnds"]
 

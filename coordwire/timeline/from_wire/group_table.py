@@ -24,7 +24,7 @@ from coordwire.timeline.from_wire.migrating_group import (
 )
 from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.group import UNAVAILABLE
-from coordwire.timeline.places import Seen, remember
+from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["AnyGroup", "GroupTable", "TopicsById", "kept_as"]
 

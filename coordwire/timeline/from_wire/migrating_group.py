@@ -18,15 +18,14 @@ from coordwire.enums import ErrorCode
 from coordwire.timeline.consumer_data import assignment_of, changed
 from coordwire.timeline.events import GroupConverted, TopicPartition
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
-from coordwire.timeline.from_wire.classic_requests import joining_member, leavers
-from coordwire.timeline.from_wire.joining import Joining
+from coordwire.timeline.from_wire.classic_requests import PendingJoins, joining_member, leavers
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions
 from coordwire.timeline.from_wire.modern_group import FAR_NS, ModernGroup, give_up_by_ns
 from coordwire.timeline.group import MOVED, Group
 from coordwire.timeline.members import Member, Owned
-from coordwire.timeline.places import Seen
 from coordwire.timeline.rebalance import Why
 from coordwire.timeline.rebalance_cause import of_first_heartbeat
+from coordwire.timeline.sightings import Seen
 
 __all__ = ["ConsumerGroup", "to_classic", "to_classic_unseen", "to_consumer"]
 
@@ -42,7 +41,7 @@ class ConsumerGroup(ModernGroup):
     ) -> None:
         super().__init__(group, "consumer", name_of, known)
         self.id_of = id_of
-        self.waiting = Joining(MOST_WAITING)
+        self.waiting = PendingJoins(MOST_WAITING)
         self._own_sessions = Sessions(self.members, self.quiet_until_ns)
         self._awaited = Sessions(self.members, self._awaited_until_ns)
         self._native: set[str] = set()

@@ -34,9 +34,9 @@ from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, S
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
 from coordwire.timeline.group import MOVED, UNAVAILABLE, Group
 from coordwire.timeline.members import Member, Members, Owned
-from coordwire.timeline.places import Seen
 from coordwire.timeline.rebalance import Rebalance, Why
 from coordwire.timeline.rebalance_cause import of_death, of_epoch, of_first_heartbeat
+from coordwire.timeline.sightings import Seen
 
 __all__ = ["FAR_NS", "ModernGroup", "give_up_by_ns"]
 

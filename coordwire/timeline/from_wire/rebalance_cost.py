@@ -20,7 +20,7 @@ from coordwire.timeline.events import (
     TopicPartition,
 )
 from coordwire.timeline.lag import Lag
-from coordwire.timeline.places import Seen, remember
+from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["COSTLY", "Costs"]
 

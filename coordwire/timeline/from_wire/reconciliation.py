@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from coordwire.timeline.events import TopicPartition
 from coordwire.timeline.members import Member, Owned
-from coordwire.timeline.places import Seen
+from coordwire.timeline.sightings import Seen
 
 __all__ = ["Reconciliation"]
 

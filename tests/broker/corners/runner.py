@@ -120,7 +120,7 @@ class _Run:
             if isinstance(answer, str) or time.monotonic() > deadline:
                 break
             ready = step.until is None or bool(_part(answer, step.until))
-            if ready and not any(code in step.again for _, _, code in entity_places(answer, "error_code")):
+            if ready and not any(code in step.again for _, _, _, code in entity_places(answer, "error_code")):
                 break
             time.sleep(0.02)
         if not step.counts and isinstance(answer, str):

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from coordwire.capture.entries import Direction, Entry, FrameEntry
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.codec import Message
+from coordwire.connection.dialect import Direction
 from coordwire.coordinator import (
     Answer,
     Append,

@@ -9,6 +9,7 @@ import pytest
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import ResponseReceived
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.drafts.draft_1_broker import FirstDraftBroker
 from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
 from coordwire.designs.drafts.draft_3_broker import NewConsumerBroker
@@ -104,7 +105,7 @@ def test_a_broker_answers_before_its_session_is_there(draft: int) -> None:
     settings = BrokerSettings(broker_id=1, address=world.known[1])
     kinds: dict[int, Any] = {1: FirstDraftBroker, 2: DetailedDesignBroker, 3: NewConsumerBroker}
     host = MachineHost(kinds[draft](settings), DIALECTS[draft])
-    number, client = host.accept(), Connection("client", dialect=DIALECTS[draft])
+    number, client = host.accept(), Connection("client", dialect=ConnectionDialect(DIALECTS[draft]))
     requests: dict[int, Message] = {
         1: Draft1ConsultRequest(), 2: Draft2ClusterMetadataRequest(),
         3: Draft3MetadataRequest(client_id="a", topics=["t"], group_ids=["g"]),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from coordwire.connection import Connection
 from coordwire.connection.events import RequestReceived
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.dialects.frames import Side
 from coordwire.designs.dialects.grammar import CALLS, Dialect
 from coordwire.designs.drafts.actions import AskZooKeeper, Connect, Disconnect
@@ -70,7 +71,7 @@ def test_a_broker_takes_anything(draft: int, data: st.DataObject) -> None:
     peers: dict[int, tuple[Connection, list[RequestReceived]]] = {}
     for _ in range(data.draw(st.integers(1, 8))):
         if not peers or data.draw(st.booleans()):
-            peers[host.accept()] = Connection("client", dialect=dialect), []
+            peers[host.accept()] = Connection("client", dialect=ConnectionDialect(dialect)), []
         number = data.draw(st.sampled_from(sorted(peers)))
         connection, asked = peers[number]
         what = data.draw(st.sampled_from(["message", "message", "message", "answer", "bytes", "close"]))
@@ -124,7 +125,7 @@ def test_a_consumer_takes_anything(draft: int, data: st.DataObject) -> None:
         for action in host.actions():
             match action:
                 case Connect(connection=number):
-                    servers[number] = Connection("server", dialect=dialect), []
+                    servers[number] = Connection("server", dialect=ConnectionDialect(dialect)), []
                     host.opened(number)
                 case SendBytes(connection=number, data=sent):
                     connection, asked = servers[number]

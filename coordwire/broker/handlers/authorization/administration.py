@@ -99,9 +99,9 @@ def quota_change_refusal(call: ApiCall, error: ErrorCode) -> Message:
                 error_message=TEXTS[error],
                 entity=[
                     AlterClientQuotasResponseEntityData(
-                        entity_type=one.entity_type, entity_name=one.entity_name
+                        entity_type=part.entity_type, entity_name=part.entity_name
                     )
-                    for one in entry.entity
+                    for part in entry.entity
                 ],
             )
             for entry in call.request.entries
@@ -114,6 +114,6 @@ def user_refusal(call: ApiCall, error: ErrorCode) -> Message:
     return AlterUserScramCredentialsResponse(
         results=[
             AlterUserScramCredentialsResult(user=name, error_code=int(error), error_message=TEXTS[error])
-            for name in dict.fromkeys(one.name for one in (*request.deletions, *request.upsertions))
+            for name in dict.fromkeys(element.name for element in (*request.deletions, *request.upsertions))
         ]
     )

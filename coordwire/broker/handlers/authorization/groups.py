@@ -56,18 +56,19 @@ __all__ = [
 def _each_partition(response: Any, topic_type: Any, partition_type: Any) -> Any:
     """For requests with topics of partitions: an answer in which each has an error, and one topic's."""
 
-    def topic(asked: Any, code: int) -> Any:
-        named = {"topic_id": asked.topic_id} if hasattr(asked, "topic_id") else {}
+    def topic(element: Any, code: int) -> Any:
+        named = {"topic_id": element.topic_id} if hasattr(element, "topic_id") else {}
         parts = [
-            partition_type(partition_index=one.partition_index, error_code=code) for one in asked.partitions
+            partition_type(partition_index=partition.partition_index, error_code=code)
+            for partition in element.partitions
         ]
-        return topic_type(name=asked.name, partitions=parts, **named)
+        return topic_type(name=element.name, partitions=parts, **named)
 
-    def whole(call: ApiCall, error: ErrorCode) -> Message:
-        made: Message = response(topics=[topic(one, int(error)) for one in call.request.topics])
-        return made
+    def refusal(call: ApiCall, error: ErrorCode) -> Message:
+        answer: Message = response(topics=[topic(element, int(error)) for element in call.request.topics])
+        return answer
 
-    return whole, topic
+    return refusal, topic
 
 
 commit_refusal, commit_topic_refusal = _each_partition(
@@ -105,7 +106,9 @@ def list_groups_guard(call: ApiCall, handler: Handler) -> Message | None:
 
     def limit(response: Any) -> None:
         response.groups = [
-            one for one in response.groups if call.allows(Operation.DESCRIBE, Resource.GROUP, one.group_id)
+            group
+            for group in response.groups
+            if call.allows(Operation.DESCRIBE, Resource.GROUP, group.group_id)
         ]
 
     return change_answer(call, handler, limit)
@@ -130,8 +133,8 @@ def _hide_topics(call: ApiCall, group: Any) -> None:
         for member in group.members
         for name in (
             *member.subscribed_topic_names,
-            *(one.topic_name for one in member.assignment.topic_partitions),
-            *(one.topic_name for one in member.target_assignment.topic_partitions),
+            *(topic.topic_name for topic in member.assignment.topic_partitions),
+            *(topic.topic_name for topic in member.target_assignment.topic_partitions),
         )
     }
     if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in names):
@@ -203,11 +206,13 @@ def _no_offsets(call: ApiCall, request: Any) -> Message:
     )
 
 
-def _allowed_offsets(call: ApiCall, asked: Any, describes: Callable[[str], bool]) -> Any:
+def _allowed_offsets(call: ApiCall, request: Any, describes: Callable[[str], bool]) -> Any:
     """A request, or a group of one, without the topics that are refused."""
-    if asked.topics is None:
-        return asked
-    return replaced(asked, {"topics": [one for one in asked.topics if _is_described(call, one, describes)]})
+    if request.topics is None:
+        return request
+    return replaced(
+        request, {"topics": [topic for topic in request.topics if _is_described(call, topic, describes)]}
+    )
 
 
 def _is_described(call: ApiCall, topic: Any, describes: Callable[[str], bool]) -> bool:
@@ -215,7 +220,7 @@ def _is_described(call: ApiCall, topic: Any, describes: Callable[[str], bool]) -
     return name is None or describes(name)
 
 
-def _refused_offsets(call: ApiCall, asked: Any, describes: Callable[[str], bool]) -> list[Any]:
+def _refused_offsets(call: ApiCall, request: Any, describes: Callable[[str], bool]) -> list[Any]:
     """What is answered for the topics that are refused."""
     named = call.version >= _MANY_GROUPS
     topic_type: Any = (
@@ -238,16 +243,16 @@ def _refused_offsets(call: ApiCall, asked: Any, describes: Callable[[str], bool]
                 for index in topic.partition_indexes
             ],
         )
-        for topic in asked.topics or ()
+        for topic in request.topics or ()
         if not _is_described(call, topic, describes)
     ]
 
 
-def _limit_offsets(asked: Any, answer: Any, refused: list[Any], describes: Callable[[str], bool]) -> None:
+def _limit_offsets(request: Any, answer: Any, refused: list[Any], describes: Callable[[str], bool]) -> None:
     if answer.error_code:
         return
-    if asked.topics is None:
-        answer.topics = [one for one in answer.topics if describes(one.name)]
+    if request.topics is None:
+        answer.topics = [topic for topic in answer.topics if describes(topic.name)]
     else:
         answer.topics = [*answer.topics, *refused]
 

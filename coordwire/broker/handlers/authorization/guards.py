@@ -6,6 +6,7 @@ with their error, or takes out of the answer what the client may not see.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -107,7 +108,7 @@ def require(*needs: Need, refused: Callable[[ApiCall, ErrorCode], Message] = err
 
 
 def both_guards(outer: Guard, inner: Guard) -> Guard:
-    return lambda call, handler: outer(call, lambda inside: inner(inside, handler))
+    return lambda call, handler: outer(call, lambda inner_call: inner(inner_call, handler))
 
 
 def split_elements(
@@ -125,12 +126,12 @@ def split_elements(
     if all(decisions):
         return handler(call)
     allowed = [element for element, fine in zip(elements, decisions, strict=True) if fine]
-    others = [refused(element) for element, fine in zip(elements, decisions, strict=True) if not fine]
+    refusals = [refused(element) for element, fine in zip(elements, decisions, strict=True) if not fine]
 
     def add(response: Any) -> None:
         if getattr(response, "error_code", 0):  # the request is refused as a whole
             return
-        setattr(response, answers, [*(getattr(response, answers) or ()), *others])
+        setattr(response, answers, [*(getattr(response, answers) or ()), *refusals])
 
     if not allowed:
         response = type(call.request).response_class()
@@ -141,8 +142,7 @@ def split_elements(
 
 
 def replaced(message: Any, changes: dict[str, Any]) -> Any:
-    fields = {field.name: getattr(message, field.name) for field in type(message)._layout_.fields}
-    return type(message)(**fields | changes)
+    return dataclasses.replace(message, **changes)
 
 
 def element_guard(

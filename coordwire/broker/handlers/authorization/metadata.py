@@ -26,33 +26,33 @@ __all__ = ["describe_cluster_guard", "describe_topic_partitions_guard", "metadat
 def metadata_guard(call: ApiCall, handler: Handler) -> Message | None:
     request = call.request
     describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
-    everything = request.topics is None or (call.version == 0 and not request.topics)
+    is_for_all = request.topics is None or (call.version == 0 and not request.topics)
     refused: list[MetadataResponseTopic] = []
-    if not everything and not any(one.name is None and not one.topic_id.int for one in request.topics):
+    if not is_for_all and not any(topic.name is None and not topic.topic_id.int for topic in request.topics):
         allowed = []
-        for asked in {(one.name, one.topic_id): one for one in request.topics}.values():
-            name = topic_name(call, asked)
-            if name is None or (describes(name) and not _may_not_create(call, asked)):
-                allowed.append(asked)
+        for element in {(topic.name, topic.topic_id): topic for topic in request.topics}.values():
+            name = topic_name(call, element)
+            if name is None or (describes(name) and not _may_not_create(call, element)):
+                allowed.append(element)
             else:
-                by_id = bool(asked.topic_id.int)
+                by_id = bool(element.topic_id.int)
                 refused.append(
                     MetadataResponseTopic(
                         error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
                         name=_null_name(call) if by_id else name,
-                        topic_id=asked.topic_id,
+                        topic_id=element.topic_id,
                     )
                 )
         call.request = replaced(request, {"topics": allowed})
 
     def limit(response: Any) -> None:
-        if everything:
-            response.topics = [one for one in response.topics if describes(one.name)]
+        if is_for_all:
+            response.topics = [topic for topic in response.topics if describes(topic.name)]
         elif not call.request.topics:  # version 0 takes none for all
             response.topics = []
-        for one in response.topics:
-            if one.topic_authorized_operations != NOT_REQUESTED:
-                one.topic_authorized_operations = operation_bits(call, Resource.TOPIC, one.name)
+        for topic in response.topics:
+            if topic.topic_authorized_operations != NOT_REQUESTED:
+                topic.topic_authorized_operations = operation_bits(call, Resource.TOPIC, topic.name)
         response.topics.extend(refused)
         _limit_cluster(call, response)
 
@@ -67,15 +67,15 @@ def _null_name(call: ApiCall) -> str | None:
     return None if call.version >= _NULLABLE_NAME else ""
 
 
-def _may_not_create(call: ApiCall, asked: Any) -> bool:
+def _may_not_create(call: ApiCall, element: Any) -> bool:
     """Whether Metadata asks for a topic that would be made, and the client may not make it."""
     return (
-        not asked.topic_id.int
-        and asked.name not in call.cluster.topics
+        not element.topic_id.int
+        and element.name not in call.cluster.topics
         and call.cluster.config.auto_create_topics
         and (call.version < _ALLOWS_CREATION or call.request.allow_auto_topic_creation)
         and not call.allows(Operation.CREATE, Resource.CLUSTER)
-        and not call.allows(Operation.CREATE, Resource.TOPIC, asked.name)
+        and not call.allows(Operation.CREATE, Resource.TOPIC, element.name)
     )
 
 
@@ -94,21 +94,21 @@ def describe_topic_partitions_guard(call: ApiCall, handler: Handler) -> Message 
     request = call.request
     refused = []
     if request.topics:
-        names = dict.fromkeys(one.name for one in request.topics)
+        names = dict.fromkeys(topic.name for topic in request.topics)
         refused = [name for name in names if name and not describes(name)]
         if refused and len(refused) == len(names):
             call.request = replaced(request, {"topics": [], "cursor": None, "response_partition_limit": 1})
         elif refused:
-            kept = [one for one in request.topics if not one.name or describes(one.name)]
-            call.request = replaced(request, {"topics": kept})
+            described = [topic for topic in request.topics if not topic.name or describes(topic.name)]
+            call.request = replaced(request, {"topics": described})
 
     def limit(response: Any) -> None:
         if request.topics and not call.request.topics:
             response.topics, response.next_cursor = [], None
-        response.topics = [one for one in response.topics if describes(one.name)]
-        for one in response.topics:
-            if one.topic_authorized_operations != NOT_REQUESTED:
-                one.topic_authorized_operations = operation_bits(call, Resource.TOPIC, one.name)
+        response.topics = [topic for topic in response.topics if describes(topic.name)]
+        for topic in response.topics:
+            if topic.topic_authorized_operations != NOT_REQUESTED:
+                topic.topic_authorized_operations = operation_bits(call, Resource.TOPIC, topic.name)
         response.topics.extend(
             DescribeTopicPartitionsResponseTopic(
                 error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED), name=name

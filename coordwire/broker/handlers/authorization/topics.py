@@ -40,12 +40,12 @@ def create_topics_guard(call: ApiCall, handler: Handler) -> Message | None:
     code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return split_elements(
         call,
-        lambda inside: change_answer(inside, handler, limit),
+        lambda inner_call: change_answer(inner_call, handler, limit),
         "topics",
-        lambda wanted: every or creates(wanted.name),
+        lambda topic: every or creates(topic.name),
         "topics",
-        lambda wanted: CreatableTopicResult(
-            name=wanted.name, error_code=code, error_message="Authorization failed."
+        lambda topic: CreatableTopicResult(
+            name=topic.name, error_code=code, error_message="Authorization failed."
         ),
     )
 
@@ -103,7 +103,7 @@ def settings_guard(
             return decided(known, *(() if known is Resource.CLUSTER else (resource.resource_name,)))
 
         return split_elements(
-            call, handler, field, allows, answers, lambda one: refused(one, ERRORS[kind(one)])
+            call, handler, field, allows, answers, lambda resource: refused(resource, ERRORS[kind(resource)])
         )
 
     return guard

@@ -97,9 +97,11 @@ def add_partitions_guard(call: ApiCall, handler: Handler) -> Message | None:
 
 def describe_transactions_guard(call: ApiCall, handler: Handler) -> Message | None:
     def limit(response: Any) -> None:
-        for one in response.transaction_states:
-            one.topics = [
-                topic for topic in one.topics if call.allows(Operation.DESCRIBE, Resource.TOPIC, topic.topic)
+        for state in response.transaction_states:
+            state.topics = [
+                topic
+                for topic in state.topics
+                if call.allows(Operation.DESCRIBE, Resource.TOPIC, topic.topic)
             ]
 
     return change_answer(call, handler, limit)
@@ -108,9 +110,9 @@ def describe_transactions_guard(call: ApiCall, handler: Handler) -> Message | No
 def list_transactions_guard(call: ApiCall, handler: Handler) -> Message | None:
     def limit(response: Any) -> None:
         response.transaction_states = [
-            one
-            for one in response.transaction_states
-            if call.allows(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, one.transactional_id)
+            state
+            for state in response.transaction_states
+            if call.allows(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, state.transactional_id)
         ]
 
     return change_answer(call, handler, limit)

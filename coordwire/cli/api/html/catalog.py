@@ -57,10 +57,10 @@ class Catalog:
 
     @property
     def groups(self) -> dict[str, list[PageEntry]]:
-        found: dict[str, list[PageEntry]] = {}
+        groups: dict[str, list[PageEntry]] = {}
         for page in self.pages:
-            found.setdefault(page.group, []).append(page)
-        return found
+            groups.setdefault(page.group, []).append(page)
+        return groups
 
     def link(self, name: str) -> Html:
         """A name with a link to its place, if it has one."""
@@ -79,9 +79,9 @@ class Catalog:
         """A text with links and code in it."""
         parts: list[str] = []
         at = 0
-        for found in _LINKABLE.finditer(text):
-            parts.append(text[at : found.start()])
-            code, name = found.groups()
+        for match in _LINKABLE.finditer(text):
+            parts.append(text[at : match.start()])
+            code, name = match.groups()
             parts.append(tag("code", self.link(code)) if code else self.link(name))
-            at = found.end()
+            at = match.end()
         return join([*parts, text[at:]])

@@ -13,6 +13,7 @@ from coordwire.cli.api.fields import Row, default_note, entity_note, rows
 from coordwire.cli.api.html.catalog import Catalog, anchor
 from coordwire.cli.api.html.markup import Html, join, table, tag
 from coordwire.codec import Message
+from coordwire.codec.walk import layout_of
 from coordwire.versions import header_version
 
 __all__ = ["field_table", "layouts", "span"]
@@ -30,8 +31,8 @@ def span(versions: range) -> str:
 
 def field_table(cls: type[Message], catalog: Catalog) -> Html:
     """A row a field, a column each run of versions."""
-    found = rows(cls)
-    if not found:
+    fields = rows(cls)
+    if not fields:
         return tag("p", "No fields.", class_="soft")
     columns = wire_layout.runs(cls)
     heads = [tag("th", span(run), scope="col", class_="v") for run in columns]
@@ -39,7 +40,7 @@ def field_table(cls: type[Message], catalog: Catalog) -> Html:
         [
             table(
                 ["field", "type", *heads, "what it is"],
-                (_row(cls, row, columns, catalog) for row in found),
+                (_row(cls, row, columns, catalog) for row in fields),
                 class_="fields",
             ),
             tag("p", f"{PRESENT} {SEEN}; {NULLABLE} {SEEN_NULL}. {UNSET}.", class_="soft"),
@@ -50,11 +51,11 @@ def field_table(cls: type[Message], catalog: Catalog) -> Html:
 def _row(cls: type[Message], row: Row, columns: list[range], catalog: Catalog) -> Html:
     name = tag("code", "  " * row.depth + row.name)
     kind = catalog.struct(row.field.struct) if row.field.struct else row.field.type
-    shown = join(["[]" if row.field.array else "", kind])
+    type_words = join(["[]" if row.field.array else "", kind])
     return tag(
         "tr",
         tag("th", name, scope="row"),
-        tag("td", tag("code", shown)),
+        tag("td", tag("code", type_words)),
         *(_cell(row, run) for run in columns),
         tag("td", join([*_notes(row, catalog), catalog.prose(row.doc)], " "), class_="doc"),
         id=anchor(cls, row.path),
@@ -90,10 +91,10 @@ def _notes(row: Row, catalog: Catalog) -> Iterator[Html]:
     if field.secret:
         yield tag("span", "secret", title="not shown unless asked for", class_="note")
     if field.embedded:
-        yield tag("span", "holds ", _held(field.embedded, catalog), class_="note")
+        yield tag("span", "holds ", _embedded_types(field.embedded, catalog), class_="note")
 
 
-def _held(embedded: tuple[tuple[str, str], ...], catalog: Catalog) -> Html:
+def _embedded_types(embedded: tuple[tuple[str, str], ...], catalog: Catalog) -> Html:
     """What bytes may hold, each with the protocol for which they do."""
     return join((join([catalog.link(name), f" ({kind})" if kind else ""]) for kind, name in embedded), " or ")
 
@@ -105,7 +106,7 @@ def layouts(cls: type[Message], catalog: Catalog) -> Html:
 
 
 def _layout(cls: type[Message], run: range, newest: bool, catalog: Catalog) -> Html:
-    min_size = cls._layout_.at(run[0]).min_size
+    min_size = layout_of(cls, run[0]).min_size
     title = f"{span(run)}: {min_size} bytes or more" if min_size else f"{span(run)}: no bytes"
     text = join(
         [*_header(cls, run, catalog), *(_line(cls, line, catalog) for line in wire_layout.lines(cls, run[0]))]
@@ -127,5 +128,5 @@ def _line(cls: type[Message], line: wire_layout.LayoutLine, catalog: Catalog) ->
     start = "  " * line.depth + (f"tag {line.tag}: " if line.tag is not None else "")
     name = tag("a", line.name, href=f"#{anchor(cls, line.path)}") if line.path else line.name
     words = join((catalog.word(word) for word in line.words), " of ")
-    holds = join([" holding ", _held(line.embedded, catalog)]) if line.embedded else ""
+    holds = join([" holding ", _embedded_types(line.embedded, catalog)]) if line.embedded else ""
     return join([start, name, ": ", words, holds, "\n"])

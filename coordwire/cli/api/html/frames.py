@@ -18,6 +18,7 @@ from uuid import UUID
 from coordwire.cli.api.contents import PageEntry
 from coordwire.cli.api.html.markup import Html, join, table, tag
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.walk import fields_of
 from coordwire.designs.dialects.grammar import CALLS, Call
 from coordwire.frames import PREFIX, encode_request, encode_response
 from coordwire.logs import LogRecord, encode_log_record
@@ -65,18 +66,18 @@ def samples(page: PageEntry) -> list[Sample]:
 @cache
 def captured() -> dict[str, tuple[int, str, str, bytes, bytes]]:
     """Real exchanges by API: version, client, broker, request and response after their size prefixes."""
-    found = {}
+    exchanges = {}
     for line in (files(__package__) / "frames.txt").read_text("utf-8").splitlines():
         if not line.startswith("#"):
             name, version, client, broker, request, response = line.split("\t")
-            found[name] = int(version), client, broker, bytes.fromhex(request), bytes.fromhex(response)
-    return found
+            exchanges[name] = int(version), client, broker, bytes.fromhex(request), bytes.fromhex(response)
+    return exchanges
 
 
 def _exchange(page: PageEntry, key: int) -> list[Sample]:
     request, response = page.classes
     if page.name in captured():
-        version, client, broker, asked, answered = captured()[page.name]
+        version, client, broker, request_body, response_body = captured()[page.name]
         origins = f"captured: written by {client}", f"captured: written by {broker}"
     else:
         version = request.versions[-1]
@@ -84,11 +85,16 @@ def _exchange(page: PageEntry, key: int) -> list[Sample]:
             example(request, version), version=version, correlation_id=CORRELATION_ID, client_id="client-id"
         )
         reply = encode_response(example(response, version), version=version, correlation_id=CORRELATION_ID)
-        asked, answered = wire[PREFIX:], reply[PREFIX:]
+        request_body, response_body = wire[PREFIX:], reply[PREFIX:]
         origins = MADE, MADE
     return [
-        _frame(f"{request.__name__} v{version}", origins[0], asked, body_spans(asked)),
-        _frame(f"{response.__name__} v{version}", origins[1], answered, body_spans(answered, key, version)),
+        _frame(f"{request.__name__} v{version}", origins[0], request_body, body_spans(request_body)),
+        _frame(
+            f"{response.__name__} v{version}",
+            origins[1],
+            response_body,
+            body_spans(response_body, key, version),
+        ),
     ]
 
 
@@ -127,8 +133,8 @@ def _record(page: PageEntry) -> list[Sample] | None:
     key, data = encode_log_record(record)
     assert data is not None
     heads = ("frame_version", "type", "version") if log == "metadata" else ("version",)
-    found = [] if key is None else [_prefixed(page.classes[0], 0, key, ("type",))]
-    return [*found, _prefixed(value, version, data, heads)]
+    samples_of_record = [] if key is None else [_prefixed(page.classes[0], 0, key, ("type",))]
+    return [*samples_of_record, _prefixed(value, version, data, heads)]
 
 
 def _prefixed(cls: type[Message], version: int, data: bytes, heads: tuple[str, ...]) -> Sample:
@@ -162,10 +168,10 @@ def example(cls: type[Message], version: int) -> Message:
 
 def _struct(cls: type[Struct], version: int) -> Any:
     value = cls()
-    for field in cls._layout_.fields:
+    for field in fields_of(cls):
         if field.exists(version):
-            one = _struct(field.struct, version) if field.struct else _leaf(field)
-            setattr(value, field.name, [one] if field.array else one)
+            element = _struct(field.struct, version) if field.struct else _leaf(field)
+            setattr(value, field.name, [element] if field.array else element)
     return value
 
 
@@ -199,11 +205,11 @@ def annotated_frame(sample: Sample) -> Html:
 def _row(sample: Sample, span: Span) -> Html:
     at = sample.start + span.position
     data = sample.data[at : at + span.length]
-    shown = "\n".join(data[row : row + _WIDTH].hex(" ") for row in range(0, len(data), _WIDTH))
+    hex_digits = "\n".join(data[row : row + _WIDTH].hex(" ") for row in range(0, len(data), _WIDTH))
     return tag(
         "tr",
         tag("td", str(span.position), class_="at"),
-        tag("td", shown, class_="hex"),
+        tag("td", hex_digits, class_="hex"),
         tag("td", span.kind, class_="soft"),
         tag("td", describe(span) if span.sort != "size" else f"{span.path} = {span.value}", class_="says"),
         class_=span.sort,

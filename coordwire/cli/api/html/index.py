@@ -11,7 +11,7 @@ from collections import defaultdict
 from importlib.resources import files
 
 from coordwire.cli.api.contents import API, PageEntry
-from coordwire.cli.api.fields import about, rows
+from coordwire.cli.api.fields import class_doc, rows
 from coordwire.cli.api.html.catalog import ENUMS, Catalog, anchor, file_of
 from coordwire.cli.api.html.markup import Html, document, join, table, tag
 from coordwire.cli.api.html.pages import FOOTER, trail
@@ -53,8 +53,10 @@ def _entry(page: PageEntry) -> Html:
     cls = page.classes[-1]
     first, last = cls.versions[0], cls.versions[-1]
     text = purpose(page)
-    fields = {row.name for one in page.classes for row in rows(one)}
-    find = " ".join([page.name, *(one.__name__ for one in page.classes), text, page.place, *sorted(fields)])
+    fields = {row.name for message in page.classes for row in rows(message)}
+    find = " ".join(
+        [page.name, *(message.__name__ for message in page.classes), text, page.place, *sorted(fields)]
+    )
     return tag(
         "tr",
         "" if page.number is None else tag("td", str(page.number), class_="number"),
@@ -70,7 +72,7 @@ def purpose(page: PageEntry) -> str:
     """What a page is about, in a sentence or two."""
     if page.api_key is not None:
         return FACTS[page.api_key].about
-    return about(page.classes[-1])
+    return class_doc(page.classes[-1])
 
 
 def type_page(catalog: Catalog) -> str:
@@ -122,31 +124,35 @@ def enum_page(catalog: Catalog) -> str:
 
 def _enum(enum: type[OpenEnum], catalog: Catalog) -> Html:
     entries = (
-        tag("tr", tag("td", str(one.value), class_="number"), tag("th", tag("code", one.name), scope="row"))
-        for one in sorted(enum)
+        tag(
+            "tr",
+            tag("td", str(member.value), class_="number"),
+            tag("th", tag("code", member.name), scope="row"),
+        )
+        for member in sorted(enum)
     )
-    about = catalog.prose(" ".join((enum.__doc__ or "").split()))
+    class_doc = catalog.prose(" ".join((enum.__doc__ or "").split()))
     return tag(
         "section",
         tag("h2", enum.__name__, id=enum.__name__),
-        tag("p", about),
+        tag("p", class_doc),
         table(["number", "name"], entries),
     )
 
 
 def kip_page(catalog: Catalog) -> str:
     """Every KIP that a text names, with where it does."""
-    found: dict[str, dict[Html, None]] = defaultdict(dict)
+    mentions: dict[str, dict[Html, None]] = defaultdict(dict)
     texts = [(f"errors.html#{code.name}", code.name, code.about) for code in ErrorCode]
     texts += [(f"enums.html#{enum.__name__}", enum.__name__, enum.__doc__ or "") for enum in ENUMS]
     for page in catalog.pages:
         texts += _texts(page)
-    for href, text, said in texts:
-        for kip in re.findall(r"KIP-\d+", said):
-            found[kip][tag("a", text, href=href)] = None
+    for href, text, doc in texts:
+        for kip in re.findall(r"KIP-\d+", doc):
+            mentions[kip][tag("a", text, href=href)] = None
     entries = (
         tag("tr", tag("th", kip, scope="row"), tag("td", join(places, ", "), class_="doc"), id=kip)
-        for kip, places in sorted(found.items(), key=lambda item: int(item[0].removeprefix("KIP-")))
+        for kip, places in sorted(mentions.items(), key=lambda item: int(item[0].removeprefix("KIP-")))
     )
     return document(
         "KIPs – Kafka protocol", tag("h1", "KIPs"),
@@ -157,16 +163,16 @@ def kip_page(catalog: Catalog) -> str:
 
 def _texts(page: PageEntry) -> list[tuple[str, str, str]]:
     """The texts of a page: address, name, text."""
-    found = [(file_of(page), page.name, purpose(page))]
+    texts = [(file_of(page), page.name, purpose(page))]
     if page.api_key is not None:
         changes = sorted(FACTS[page.api_key].changes.items())
-        found += [
+        texts += [
             (f"{file_of(page)}#v{version}", f"{page.name} v{version}", text) for version, text in changes
         ]
     for cls in page.classes:
-        found.append((f"{file_of(page)}#{anchor(cls)}", cls.__name__, about(cls)))
-        found += [
+        texts.append((f"{file_of(page)}#{anchor(cls)}", cls.__name__, class_doc(cls)))
+        texts += [
             (f"{file_of(page)}#{anchor(cls, row.path)}", f"{cls.__name__}.{row.path}", row.doc)
             for row in rows(cls)
         ]
-    return found
+    return texts

@@ -53,8 +53,8 @@ def table(head: Sequence[str], rows: Iterable[Html], /, **attributes: str | None
         cell if isinstance(cell, Html) and cell.startswith("<th") else tag("th", cell, scope="col")
         for cell in head
     )
-    whole = tag("table", tag("thead", tag("tr", columns)), tag("tbody", join(rows)), **attributes)
-    return tag("div", whole, class_="wide", tabindex="0")
+    element = tag("table", tag("thead", tag("tr", columns)), tag("tbody", join(rows)), **attributes)
+    return tag("div", element, class_="wide", tabindex="0")
 
 
 def document(title: str, *main: str, trail: str = "", script: str = "", footer: str = "") -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from coordwire import __version__
 from coordwire.cli.api import differences
 from coordwire.cli.api.contents import PageEntry
-from coordwire.cli.api.fields import about, possible_errors
+from coordwire.cli.api.fields import class_doc, possible_errors
 from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
 from coordwire.cli.api.html.fields import field_table, layouts
 from coordwire.cli.api.html.frames import annotated_frame, samples
@@ -86,18 +86,18 @@ def _facts(page: PageEntry) -> Iterator[str]:
 def _changes(page: PageEntry, catalog: Catalog) -> Iterator[Html]:
     """What each version brought: in words, and field by field."""
     versions = page.classes[-1].versions
-    said = FACTS[page.api_key].changes if page.api_key is not None else {}
-    if len(versions) == 1 and not said:
+    changes = FACTS[page.api_key].changes if page.api_key is not None else {}
+    if len(versions) == 1 and not changes:
         return
     rows = []
     for version in versions:
-        words = catalog.prose(said[version]) if version in said else ""
+        words = catalog.prose(changes[version]) if version in changes else ""
         if version == versions[0]:
-            changes: Html | str = words or "The first version."
+            cell: Html | str = words or "The first version."
         else:
-            changes = join([words, *(_differences(cls, version, catalog) for cls in page.classes)])
+            cell = join([words, *(_differences(cls, version, catalog) for cls in page.classes)])
         head = tag("th", f"v{version}", *_marks(page, version), scope="row")
-        rows.append(tag("tr", head, tag("td", changes), id=f"v{version}"))
+        rows.append(tag("tr", head, tag("td", cell), id=f"v{version}"))
     yield tag("h2", "Versions", id="versions")
     yield table(["version", "what changed"], rows)
 
@@ -137,7 +137,7 @@ def _difference(cls: type[Message], change: dict[str, Any]) -> Html:
 
 
 def _message(cls: type[Message], summary: str, catalog: Catalog) -> Html:
-    text = about(cls)
+    text = class_doc(cls)
     module = cls.__module__
     return tag(
         "section",
@@ -168,7 +168,7 @@ def _errors(page: PageEntry, facts: ApiFacts, catalog: Catalog) -> Iterator[Html
 
 
 def _frames(page: PageEntry) -> Iterator[Html]:
-    found = samples(page)
+    frames = samples(page)
     yield tag("h2", "Annotated bytes", id="bytes")
-    for sample in found:
+    for sample in frames:
         yield tag("section", tag("h3", sample.title), annotated_frame(sample))

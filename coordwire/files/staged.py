@@ -26,6 +26,8 @@ from stat import S_ISREG
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from coordwire.files.lock import lock
+
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _UNNAMED: int = getattr(os, "O_TMPFILE", 0)
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -107,7 +109,7 @@ class Staged:
         last: the name of the one that is written last, after all others. replace: whether they
         may take the place of others; else `FileExistsError`.
         """
-        made: list[Path] = []
+        finals: list[Path] = []
         self._parts.sort(key=lambda part: part.final.name == last)
         try:
             for part in self._parts:
@@ -116,19 +118,19 @@ class Staged:
                         _replace(part)
                     else:
                         _link(part)
-                made.append(part.final)
+                finals.append(part.final)
             _sync(self.folder)
         except BaseException:
             if not replace:
-                self._take_back(made)
+                self._take_back(finals)
             raise
         self._drop()
-        return made
+        return finals
 
-    def _take_back(self, made: list[Path]) -> None:
+    def _take_back(self, finals: list[Path]) -> None:
         """Take the names away again, also one that was just given."""
         for part in self._parts:
-            if part.final in made or _is_at(part.descriptor, part.final):
+            if part.final in finals or _is_at(part.descriptor, part.final):
                 if _WINDOWS:
                     part.close_file()
                 part.final.unlink(missing_ok=True)
@@ -144,8 +146,8 @@ def remove_stale(folder: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     for name in names:
-        found = _PART.fullmatch(name)
-        if found is None or found["proof"] != _proof(found["name"], found["run"]):
+        match = _PART.fullmatch(name)
+        if match is None or match["proof"] != _proof(match["name"], match["run"]):
             continue
         with suppress(OSError):  # it isn't ours to remove, or is in use
             if _WINDOWS:
@@ -153,8 +155,11 @@ def remove_stale(folder: Path) -> None:
                 continue
             descriptor = os.open(folder / name, os.O_RDONLY | _NO_LINK)
             try:
-                _lock(descriptor)
-                if S_ISREG(os.fstat(descriptor).st_mode) and _is_at(descriptor, folder / name):
+                if (
+                    lock(descriptor)
+                    and S_ISREG(os.fstat(descriptor).st_mode)
+                    and _is_at(descriptor, folder / name)
+                ):
                     os.unlink(folder / name)
             finally:
                 os.close(descriptor)
@@ -179,20 +184,10 @@ def _named(final: Path) -> _Part:
         run = secrets.token_hex(8)
         path = final.with_name(f".{name}.{run}{_proof(name, run)}.part")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        with suppress(OSError):  # a file system without locks
-            _lock(descriptor)
+        lock(descriptor)  # a file system without locks has none to give
         if _is_at(descriptor, path):
             return _Part(descriptor, final, path)
         os.close(descriptor)  # it was removed before it was locked
-
-
-def _lock(descriptor: int) -> None:
-    """Lock an open file until it is closed. Raises `OSError` where another process has."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _proof(name: str, run: str) -> str:

@@ -23,7 +23,7 @@ from typing import Any, Literal, overload
 from zlib import crc32
 
 from coordwire.errors import CorruptBatch, NotInVersion, OutOfRange, WrongType
-from coordwire.records.batch import CHUNK, CODEC_BITS, NO_TIMESTAMP_TYPE, RecordBatch, again
+from coordwire.records.batch import CHUNK, CODEC_BITS, NO_TIMESTAMP_TYPE, RecordBatch, restored
 from coordwire.records.batch_reader import Batches, Buffer, OnError, UnreadableRange
 from coordwire.records.compression.codecs import CODECS, Codec, compress, decompress
 from coordwire.records.record import Record
@@ -79,7 +79,7 @@ class Kafka07Batch(RecordBatch):
         return (0, length, _NONE, magic, crc, bits, 0, _NONE, _NONE, _NONE, _NONE, _NONE, 1)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return again, (type(self), bytes(self._view), self.position, self._head[0] - self.position)
+        return restored, (type(self), bytes(self._view), self.position, self._head[0] - self.position)
 
     @property
     def next_offset(self) -> int:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire._display import clock, counted, day, duration, duration_range, size
+from coordwire._quantities import clock, counted, day, duration, duration_range, size
 
 
 @pytest.mark.parametrize(

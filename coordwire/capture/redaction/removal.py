@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from coordwire.capture import partial
+from coordwire.capture import partial_messages
 
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
@@ -29,7 +29,7 @@ def redact(body: Any, paths: Iterable[str]) -> None:
 def _json_steps(path: str) -> list[Any]:
     """A path's steps in the JSON form, where unknown tagged fields have their numbers as text."""
     found: list[Any] = []
-    for step in partial.steps(path):
+    for step in partial_messages.steps(path):
         if step == "tags":
             found.append("_tags")
         elif isinstance(step, int):

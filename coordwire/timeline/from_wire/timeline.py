@@ -1,6 +1,6 @@
 """Recorded traffic to the timelines of groups: `timeline` reads entries and yields what happened.
 
-Strategy: each frame goes where it belongs: to its group's state (`group_table`, `draft_groups`), to commits
+Strategy: each frame goes where it belongs: to its group's state (`group_table`), to commits
 and lag (`commits`), or to what else is known (`other_answers`: coordinators, topics, session timeouts); error
 codes and requests without an answer are found here. Rules: only messages that were decoded whole count, and
 an answer only with its request; nothing raises, whatever their order; memory is bounded by the limits that
@@ -17,11 +17,12 @@ from typing import Any
 from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
-from coordwire.capture.redaction.withheld import is_accounted_for
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.capture.redaction.entry_secrets import is_accounted_for
+from coordwire.connection.dialect import KAFKA
 from coordwire.designs.dialects.groups import DraftGroups
 from coordwire.timeline.events import ErrorMet, GroupEvent
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
+from coordwire.timeline.from_wire.cluster_answers import OTHER_APIS, OtherAnswers
 from coordwire.timeline.from_wire.commits import Commits
 from coordwire.timeline.from_wire.connection_ends import ENDED, ConnectionEnds
 from coordwire.timeline.from_wire.group_frames import (
@@ -41,17 +42,15 @@ from coordwire.timeline.from_wire.group_table import AnyGroup, GroupTable, Topic
 from coordwire.timeline.from_wire.member_death import KnownTimeouts
 from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
 from coordwire.timeline.from_wire.modern_group import ModernGroup
-from coordwire.timeline.from_wire.other_answers import OTHER_APIS, OtherAnswers
 from coordwire.timeline.from_wire.rebalance_cost import COSTLY
 from coordwire.timeline.from_wire.steady_beats import Beat, SteadyBeats
-from coordwire.timeline.places import Seen, remember
+from coordwire.timeline.sightings import Seen, remember
 from coordwire.versions import ApiKey
 
 __all__ = ["USED_APIS", "Timeline", "timeline"]
 
 MOST_UNANSWERED = 10_000
 
-_KAFKA = Dialect.KAFKA
 _HEARTBEAT, _FETCH = int(ApiKey.HEARTBEAT), int(ApiKey.FETCH)
 _JOIN, _SYNC, _LEAVE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.LEAVE_GROUP)
 _GROUPS: dict[int, type[AnyGroup]] = {
@@ -108,7 +107,7 @@ class Timeline:
         key = entry.api_key
         events: Iterable[GroupEvent] | None = None
         if key in BEATS:
-            events = self._steady(entry) if entry.dialect is _KAFKA else None
+            events = self._steady(entry) if entry.dialect == KAFKA else None
         elif key in COMMITS:
             events = self._stored(entry)
         elif key not in ABOUT_A_GROUP:
@@ -117,7 +116,7 @@ class Timeline:
             return events
         if isinstance(entry, LazyEntry):
             entry.decode()
-        if entry.dialect is not _KAFKA or entry.error is not None:
+        if entry.dialect != KAFKA or entry.error is not None:
             return self._events(self._read(entry))
         if not is_accounted_for(entry):  # its names may be a secret
             return self._events(self._unreadable(entry))
@@ -191,7 +190,7 @@ class Timeline:
         """The events of a frame that is about no group, where few of its kind need be decoded for them; None
         where it must be read."""
         key, asked = entry.api_key, entry.request
-        if entry.dialect is not _KAFKA:
+        if entry.dialect != KAFKA:
             return None
         if entry.direction == "request":
             if key == _FETCH and self._ends is not None:
@@ -251,7 +250,7 @@ class Timeline:
         if entry.error is not None or message is None:
             return self._unreadable(entry)
         place = self._last = place_of(entry)
-        if entry.dialect is not _KAFKA:
+        if entry.dialect != KAFKA:
             return self._drafts.feed(entry, place)
         if entry.direction == "request":
             return self._request(entry, message, place)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from coordwire.codec import Field, Message
+from coordwire.codec.walk import layout_of
 from coordwire.errors import EncodeError
 from coordwire.jsonform import Json, to_json
 
@@ -48,25 +49,26 @@ def _missing(value: Any, version: int, path: list[Step], place: list[Step]) -> I
     """The fields that weren't decoded: their struct, themselves, and where the struct is in the form."""
     if not path:
         return  # refused after the last of them
-    layout = type(value)._layout_.at(version)
+    layout = layout_of(value, version)
     name, *rest = path
     late = False
     for field in layout.inline:
         if late:
             yield value, field, place
         late = late or field.name == name
-    field = next((field for field in (*layout.inline, *layout.tagged.values()) if field.name == name), None)
-    if field is None:
+    fields = (*layout.inline, *layout.tagged.values())
+    refused = next((field for field in fields if field.name == name), None)
+    if refused is None:
         return
-    inside = getattr(value, field.name)
-    if field.array and rest:
+    inside = getattr(value, refused.name)
+    if refused.array and rest:
         index = rest[0]
-        if field.struct and inside and index == len(inside) - 1:
-            yield from _missing(inside[index], version, rest[1:], [*place, field.json_name, index])
-    elif field.struct and not field.array and inside is not None:
-        yield from _missing(inside, version, rest, [*place, field.json_name])
+        if refused.struct and inside and index == len(inside) - 1:
+            yield from _missing(inside[index], version, rest[1:], [*place, refused.json_name, index])
+    elif refused.struct and not refused.array and inside is not None:
+        yield from _missing(inside, version, rest, [*place, refused.json_name])
     else:
-        yield value, field, place
+        yield value, refused, place
 
 
 def decoded(fields: list[Field], path: list[Step] | None) -> tuple[list[Field], Field | None]:

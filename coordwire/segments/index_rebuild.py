@@ -77,7 +77,7 @@ def rebuild(
     move on with the batches. Raises `CorruptBatch` for a batch that Kafka's recovery would stop at: with a
     wrong checksum, or with an offset that no index of this segment can hold, or that isn't after the last.
     """
-    made = Indexes(base_offset, producers or Producers(), base_offset)
+    indexes = Indexes(base_offset, producers or Producers(), base_offset)
     latest = TimestampOffset(-1, base_offset)
     indexed, last = 0, base_offset - 1
     for batch in batches:
@@ -92,14 +92,14 @@ def rebuild(
         if batch.max_timestamp > latest.timestamp:
             latest = TimestampOffset(batch.max_timestamp, offset)
         if position - indexed > interval:
-            made.offsets.append(OffsetPosition(offset, position))
-            _stamp(made.times, latest)
+            indexes.offsets.append(OffsetPosition(offset, position))
+            _stamp(indexes.times, latest)
             indexed = position
-        if batch.magic >= 2 and (aborted := made.producers.add(batch)):
-            made.aborted.append(aborted)
-        made.end_offset = offset + 1
-    _stamp(made.times, latest)
-    return made
+        if batch.magic >= 2 and (aborted := indexes.producers.add(batch)):
+            indexes.aborted.append(aborted)
+        indexes.end_offset = offset + 1
+    _stamp(indexes.times, latest)
+    return indexes
 
 
 def _stamp(times: list[TimestampOffset], latest: TimestampOffset) -> None:

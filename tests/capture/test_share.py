@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.capture import conversation, frame_decoding, pending_requests, sharing
+from coordwire.capture import conversation, frame_decoding, pending_requests
+from coordwire.capture import share as share_module
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.sharing import Share
+from coordwire.capture.share import Share
 from coordwire.errors import UnreadableRange
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
@@ -26,7 +27,7 @@ from coordwire.messages import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from coordwire.testing.made_capture import as_pcap
+from coordwire.testing.pcap import as_pcap
 from tests.capture.test_walks import damaged
 
 HIDDEN = ("error", "request", "text")
@@ -37,7 +38,7 @@ CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.pcap
 
 @pytest.fixture(autouse=True)
 def small_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "STRIPE", 300)
+    monkeypatch.setattr(share_module, "STRIPE", 300)
 
 
 def read(data: bytes, share: Share | None = None) -> list[Entry]:
@@ -132,7 +133,7 @@ def test_tokens_mechanisms_and_requests_that_nobody_answers(monkeypatch: pytest.
 
 
 def test_what_is_not_of_the_share_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "STRIPE", 20_000)
+    monkeypatch.setattr(share_module, "STRIPE", 20_000)
     data, decoded = traffic(900), [0]
     for module, name in (
         (conversation, "read_request"), (frame_decoding, "read_request"), (frame_decoding, "read_response"),
@@ -166,11 +167,11 @@ def test_hex_and_frames_have_shares_too() -> None:
 def test_the_first_share_is_empty_where_stories_are_made() -> None:
     for count, expected in ((1, 100), (2, 0), (3, 0)):
         share = Share(0, count, stories=True)
-        assert sum(share.takes(sharing.STRIPE - sharing.FRAME) for _ in range(100)) == expected
+        assert sum(share.takes(share_module.STRIPE - share_module.FRAME) for _ in range(100)) == expected
 
 
 def test_frames_are_dealt_out_in_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "STRIPE", 1_000)
+    monkeypatch.setattr(share_module, "STRIPE", 1_000)
     rng = random.Random(5)
     for count in (1, 2, 3, 7):
         sizes = [rng.choice((0, 1, 744, 1_744, 5_000, rng.randrange(3_000))) for _ in range(300)]
@@ -180,7 +181,7 @@ def test_frames_are_dealt_out_in_stripes(monkeypatch: pytest.MonkeyPatch) -> Non
                 expected = dealt // 1_000 % count == index
                 assert share.is_next == expected
                 assert share.takes(size) == expected
-                dealt += sharing.FRAME + size
+                dealt += share_module.FRAME + size
 
 
 @pytest.mark.parametrize(("index", "count"), [(-1, 2), (2, 2), (0, 0)])

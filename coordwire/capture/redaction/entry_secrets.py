@@ -26,8 +26,8 @@ from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import LEAST
-from coordwire.codec import Field
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.codec.walk import FieldSelection, fields_of
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.frames import PREFIX, is_unsupported_version, read_request, read_response
 from coordwire.messages.keys import FACTS
@@ -157,9 +157,13 @@ def _is_itself(message: Any) -> bool:
     return all(map(_is_acl, [message] if acls is None else acls))
 
 
+_TEXTS = FieldSelection(lambda field: field.type == "string" and field.name not in _ANY_TEXT)
+"""Names and other texts of Kafka's."""
+
+
 def _is_acl(acl: Any) -> bool:
     """Whether Kafka takes an ACL or a filter of ACLs: known numbers, a principal with its type."""
-    for field in type(acl)._layout_.fields:
+    for field in fields_of(acl):
         name, value = field.name.removesuffix("_filter"), getattr(acl, field.name)
         if name == "principal" and value and ":" not in value:
             return False
@@ -172,7 +176,7 @@ def _is_acl(acl: Any) -> bool:
 def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
     """What a refused frame deviates in, if it is one that only a strict reading refuses."""
     key, version = entry.api_key, entry.api_version
-    if entry.dialect is not Dialect.KAFKA or key is None or version is None:
+    if entry.dialect != KAFKA or key is None or version is None:
         return None
     try:
         if entry.direction == "request":
@@ -183,30 +187,13 @@ def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
 
 
 def _has_zero(value: Any) -> bool:
-    """Whether a text in a struct has a zero."""
-    kind: Any = type(value)
-    for field in _texts(kind):
-        inside = getattr(value, field.name)
-        if inside is not None:
-            elements = inside if field.array else (inside,)
-            if any(_has_zero(element) if field.struct else "\0" in (element or "") for element in elements):
-                return True
-    return False
-
-
-@cache
-def _texts(cls: Any) -> tuple[Field, ...]:
-    """The fields that are names or other texts of Kafka's, and those that lead to some."""
-    return tuple(
-        field
-        for field in cls._layout_.fields
-        if (_texts(field.struct) if field.struct else field.type == "string" and field.name not in _ANY_TEXT)
-    )
+    """Whether a text in a message has a zero."""
+    return any("\0" in (text or "") for text in _TEXTS.values(value))
 
 
 def _has_secrets(entry: FrameEntry) -> bool:
     """Whether its API has secrets."""
-    return entry.dialect is Dialect.KAFKA and entry.api_key in _keys()
+    return entry.dialect == KAFKA and entry.api_key in _keys()
 
 
 def _is_short(entry: FrameEntry) -> bool:

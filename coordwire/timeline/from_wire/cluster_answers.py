@@ -16,7 +16,7 @@ from coordwire.timeline.events import CoordinatorFound, ErrorMet, GroupEvent
 from coordwire.timeline.from_wire.commits import Commits
 from coordwire.timeline.from_wire.group_table import GroupTable, TopicsById
 from coordwire.timeline.from_wire.member_death import KnownTimeouts
-from coordwire.timeline.places import Seen, remember
+from coordwire.timeline.sightings import Seen, remember
 from coordwire.versions import ApiKey
 
 __all__ = ["OTHER_APIS", "OtherAnswers"]

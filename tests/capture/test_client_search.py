@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from coordwire.capture import framing, undecided
+from coordwire.capture import client_search, framing
+from coordwire.capture.client_search import PIECE, PIECES, WINDOW, Finder, Held
+from coordwire.capture.flows import Chunk, Flow, Gap, NetworkAddress
 from coordwire.capture.framing import SPARE, TRIES
-from coordwire.capture.model import Chunk, Flow, Gap, NetworkAddress
-from coordwire.capture.undecided import PIECE, PIECES, WINDOW, Finder, Held
 
 CLIENT, BROKER = NetworkAddress("10.0.0.1", 53412), NetworkAddress("10.0.0.2", 9092)
 FLOW = Flow(CLIENT, BROKER)
@@ -105,7 +105,7 @@ def test_lost_bytes_end_what_was_begun() -> None:
 
 
 def test_so_many_beginnings_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(undecided, "PLACES", 2)
+    monkeypatch.setattr(client_search, "PLACES", 2)
     search, talk = finder()
     feed(search, b"a020b020c020d004")
     assert talk.tried == [(12, 16)]

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.segments import recover, staging
-from coordwire.segments.staging import Staged, remove_stale
-
-from .build import log, write
+from coordwire.files import staged
+from coordwire.files.staged import Staged, remove_stale
+from coordwire.segments import recover
+from tests.segments.build import log, write
 
 DATA = b"".join(log(4)) + b"junk"
 
 BLOCKED = """
 import os, sys, time
 from coordwire.cli.__main__ import main
-from coordwire.segments import staging
+from coordwire.files import staged
 
 call, after, named = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 whole = getattr(os, call)
@@ -36,7 +36,7 @@ def blocked(*arguments, **options):
 
 setattr(os, call, blocked)
 if named == "named":
-    staging._UNNAMED = 0
+    staged._UNNAMED = 0
 sys.exit(main(sys.argv[4:]))
 """
 
@@ -92,17 +92,17 @@ def test_an_ended_indexing_leaves_nothing_for_ever(tmp_path: Path) -> None:
 
 
 def unnamed_files(folder: Path) -> bool:
-    return staging._unnamed(folder / "x") is not None
+    return staged._unnamed(folder / "x") is not None
 
 
 def part(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What an ended process leaves."""
-    monkeypatch.setattr(staging, "_UNNAMED", 0)
-    staged = Staged(folder)
-    with staged.new("a.log") as file:
+    monkeypatch.setattr(staged, "_UNNAMED", 0)
+    files = Staged(folder)
+    with files.new("a.log") as file:
         file.write(b"x")
-    path = staged.path("a.log")
-    os.close(staged._parts.pop().descriptor)
+    path = files.path("a.log")
+    os.close(files._parts.pop().descriptor)
     assert path.read_bytes() == b"x"
     return path
 
@@ -135,7 +135,7 @@ def test_what_is_no_file_is_left_alone(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_what_is_being_written_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "_UNNAMED", 0)
+    monkeypatch.setattr(staged, "_UNNAMED", 0)
     with Staged(tmp_path) as files:
         with files.new("a.log") as file:
             file.write(b"x")
@@ -148,7 +148,7 @@ def test_what_is_being_written_is_left_alone(tmp_path: Path, monkeypatch: pytest
 def test_a_part_that_is_removed_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staging, "_UNNAMED", 0)
+    monkeypatch.setattr(staged, "_UNNAMED", 0)
     fcntl = pytest.importorskip("fcntl")
     lock, calls = fcntl.flock, []
 
@@ -170,7 +170,7 @@ def test_a_part_that_is_removed_before_it_is_locked_is_made_again(
 @pytest.mark.parametrize("unnamed", [True, False])
 def test_replacing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unnamed: bool) -> None:
     if not unnamed:
-        monkeypatch.setattr(staging, "_UNNAMED", 0)
+        monkeypatch.setattr(staged, "_UNNAMED", 0)
     (tmp_path / "a").write_bytes(b"before")
     with Staged(tmp_path) as files:
         for name in ("a", "b"):
@@ -189,7 +189,7 @@ def test_no_folder_has_nothing_stale(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "_UNNAMED", 0)
+    monkeypatch.setattr(staged, "_UNNAMED", 0)
     name = "ü" * 127
     with Staged(tmp_path) as files:
         with files.new(name) as file:
@@ -198,8 +198,8 @@ def test_a_name_that_is_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_as_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "_UNNAMED", 0)
-    monkeypatch.setattr(staging, "_WINDOWS", True)
+    monkeypatch.setattr(staged, "_UNNAMED", 0)
+    monkeypatch.setattr(staged, "_WINDOWS", True)
     monkeypatch.setitem(sys.modules, "fcntl", None)
     for replace, content in ((False, b"first"), (True, b"second")):
         with Staged(tmp_path) as files:

@@ -29,9 +29,9 @@ from coordwire.timeline.from_log.compaction import decide
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import MOST_MEMBERS, Member, Owned
-from coordwire.timeline.places import Seen, remember
 from coordwire.timeline.rebalance import Why
 from coordwire.timeline.rebalance_cause import between_records
+from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["log_timeline", "topic_names"]
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+from coordwire.capture.conversation import AnyConversation
+from coordwire.capture.flows import Chunk, Gap, NetworkAddress
 from coordwire.capture.framing import TRIES, Effort
-from coordwire.capture.model import Chunk, Gap, NetworkAddress
-from coordwire.designs.dialects.conversation import AnyConversation
-from coordwire.designs.dialects.grammar import Side
+from coordwire.connection.dialect import Side
 
 WINDOW = 256 << 10
 """Bytes of an undecided connection that are held back; more without a request, and it isn't Kafka."""

@@ -123,10 +123,10 @@ def _in_epochs(line: list[int], epochs: Sequence[int], fates: bytearray) -> list
     known = [number for number in line if epochs[number] > NO_EPOCH]
     own = [epochs[number] for number in known]
     # As ranges of which one begins above the other's end if its epoch isn't lower.
-    kept = _longest(range(len(own)), [2 * epoch + 1 for epoch in own], [2 * epoch for epoch in own])
+    in_order = _longest(range(len(own)), [2 * epoch + 1 for epoch in own], [2 * epoch for epoch in own])
     for number in line:
         fates[number] = OUT if epochs[number] == NO_EPOCH else EPOCH
-    for place in kept:
+    for place in in_order:
         fates[known[place]] = OUT
     return [number for number in line if fates[number] != EPOCH]
 
@@ -135,7 +135,7 @@ def _with_inner(line: list[int], found: Found, start: int, fates: bytearray) -> 
     """The line with those inner batches that fit between two of it."""
     inner = [number for number, is_inner in enumerate(found.inner) if is_inner]
     nexts = _next_epochs(line, found.epochs)
-    made: list[int] = []
+    result: list[int] = []
     at = 0
     before = after = (
         start,
@@ -146,20 +146,20 @@ def _with_inner(line: list[int], found: Found, start: int, fates: bytearray) -> 
         numbers, at = inner[at:end], end
         above = found.firsts[stop] if place < len(line) else None, nexts[place]
         fits = _between(numbers, found, after, above, fates)
-        if len(numbers) > len(fits) + 1 and made and found.firsts[made[-1]] > before[0] + 1:
-            others = _between(numbers, found, before, above, fates)
-            if len(others) > len(fits) + 1:
-                made.pop()
-                fits, after = others, before
+        if len(numbers) > len(fits) + 1 and result and found.firsts[result[-1]] > before[0] + 1:
+            alternatives = _between(numbers, found, before, above, fates)
+            if len(alternatives) > len(fits) + 1:
+                result.pop()
+                fits, after = alternatives, before
             else:
                 _between(numbers, found, after, above, fates)
-        made += fits
+        result += fits
         for number in fits:
             after = _passed(number, found, after)
         if place < len(line):
-            made.append(stop)
+            result.append(stop)
             before, after = after, _passed(stop, found, after)
-    return made
+    return result
 
 
 def _between(

@@ -1,0 +1,48 @@
+"""What a connection needs of a protocol other than Kafka's.
+
+Strategy: `Connection` takes such a protocol as an object, and asks it for the endpoint of its side, so that
+this package knows none of them. `coordwire.designs.dialects` has those that there are.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from coordwire.codec import Message
+from coordwire.connection.endpoint import Endpoint
+
+__all__ = ["KAFKA", "AnyDialect", "DialectCall", "Direction", "Side"]
+
+KAFKA = "kafka"
+"""The name of Kafka's own protocol, where others have theirs."""
+
+Direction = Literal["request", "response"]
+Side = Literal["client", "server"]
+
+
+class AnyDialect(Protocol):
+    """A protocol that a connection uses instead of Kafka's."""
+
+    def endpoint(self, side: Side, *, strict: bool) -> Endpoint:
+        """A new connection's endpoint."""
+
+
+class DialectCall(Protocol):
+    """A request of a dialect, and its answer. type_id: what the wire calls it; response: the name of the
+    answer's class, None without an answer."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type_id(self) -> int: ...
+    @property
+    def response(self) -> str | None: ...
+    @property
+    def answer_typed(self) -> bool:
+        """Whether the answer begins with the request's type id."""
+
+    def message(self, direction: Direction) -> type[Message]:
+        """The class of the request or of the response. Raises `KeyError` without a response."""
+
+    def encode(self, message: Message, direction: Direction, *, version: int = 0) -> bytes:
+        """The frame of its request or response, size prefix included. Raises `EncodeError`."""
