@@ -33,7 +33,7 @@ The most that a reader holds of one capture; what doesn't fit is given up and re
     conversation.LATEST   10,000  requests that wait, of a connection
     client_search.WINDOW  256 KB  of a connection that may be Kafka's; PIECES: 16,384 chunks
     client_search.UNDECIDED 64 MB   of all such connections
-    connections.BEGUN     256 MB  of frames that aren't whole, or one frame's budget (100 MB) if that is more
+    connections.OPEN_FRAMES 256 MB  of frames that aren't whole; one frame's budget, 100 MB, if that is more
     connections.EARLY     64 MB   of responses whose request may come late; EARLY_BYTES: 8 MB of a connection
     reassembly.HELD       64 MB   of segments after gaps; WINDOW: 8 MB, SEGMENTS: 4,096 of a flow
     reassembly.FLOWS      32,768  connections, and as many without data

@@ -123,7 +123,7 @@ class Closed:
 
     flow: Flow
     time_ns: int
-    how: Ending
+    ending: Ending
     packet: int = field(default=0, compare=False)
 
 
@@ -145,7 +145,7 @@ class CaptureCounts:
     segments: int = 0
     passed_over: int = 0
     repeated: int = 0
-    others: Counter[str] = field(default_factory=Counter)
+    other_protocols: Counter[str] = field(default_factory=Counter)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -42,11 +42,11 @@ def is_tls(data: bytes | bytearray) -> bool:
     """Whether TLS records are in the bytes: one at their start, or two in a row."""
     if _length(data, 0) > 0:
         return True
-    for count, found in enumerate(_RECORDS.finditer(data)):
+    for count, record in enumerate(_RECORDS.finditer(data)):
         if count >= MOST_TRIED:
             break
-        length = _length(data, found.start())
-        if length > 0 and _length(data, found.start() + _RECORD + length) > 0:
+        length = _length(data, record.start())
+        if length > 0 and _length(data, record.start() + _RECORD + length) > 0:
             return True
     return False
 

@@ -41,17 +41,19 @@ class Consumption:
         before = self._of.get(member_id, frozenset())
         if partitions is before:
             return
-        for one in sorted(before - partitions):  # the limits below must not choose by the order of a set
-            self._consumers[one] -= 1
-            if not self._consumers[one]:
-                del self._consumers[one]
+        for partition in sorted(
+            before - partitions
+        ):  # the limits below must not choose by the order of a set
+            self._consumers[partition] -= 1
+            if not self._consumers[partition]:
+                del self._consumers[partition]
                 if time_ns is not None and len(self._idle) < MOST_GAPS:
-                    self._idle[one] = time_ns
-        for one in sorted(partitions - before):
-            self._consumers[one] = self._consumers.get(one, 0) + 1
-            since_ns = self._idle.pop(one, None)
+                    self._idle[partition] = time_ns
+        for partition in sorted(partitions - before):
+            self._consumers[partition] = self._consumers.get(partition, 0) + 1
+            since_ns = self._idle.pop(partition, None)
             if since_ns is not None and time_ns is not None and len(self._gaps) < MOST_GAPS:
-                self._gaps.append(_Gap(one, since_ns, max(time_ns, since_ns)))
+                self._gaps.append(_Gap(partition, since_ns, max(time_ns, since_ns)))
         if partitions:
             self._of[member_id] = partitions
         else:
@@ -83,20 +85,20 @@ class Consumption:
     def take_gaps(self) -> tuple[Idle, ...]:
         """The gaps that closed since this was last asked, by partition."""
         gaps, self._gaps = self._gaps, []
-        return tuple(Idle(*one.partition, one.since_ns, one.until_ns) for one in sorted(gaps))
+        return tuple(Idle(*gap.partition, gap.since_ns, gap.until_ns) for gap in sorted(gaps))
 
     def renamed(self, topic: Callable[[str], str]) -> Consumption:
         """The same under other names of topics; several may have one name now."""
 
-        def name(one: TopicPartition) -> TopicPartition:
-            return TopicPartition(topic(one.topic), one.partition)
+        def name(partition: TopicPartition) -> TopicPartition:
+            return TopicPartition(topic(partition.topic), partition.partition)
 
         new = Consumption()
         new._of = {member: frozenset(map(name, partitions)) for member, partitions in self._of.items()}
-        new._consumers = Counter(one for partitions in new._of.values() for one in partitions)
-        for one, since_ns in self._idle.items():
-            where = name(one)
-            if where not in new._consumers:
-                new._idle[where] = max(since_ns, new._idle.get(where, since_ns))
-        new._gaps = [one._replace(partition=name(one.partition)) for one in self._gaps]
+        new._consumers = Counter(partition for partitions in new._of.values() for partition in partitions)
+        for partition, since_ns in self._idle.items():
+            name_now = name(partition)
+            if name_now not in new._consumers:
+                new._idle[name_now] = max(since_ns, new._idle.get(name_now, since_ns))
+        new._gaps = [gap._replace(partition=name(gap.partition)) for gap in self._gaps]
         return new

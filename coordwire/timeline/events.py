@@ -63,7 +63,7 @@ Cause = Literal[
     "coordinator_moved",
     "unknown",
 ]
-"""Why a group rebalances.
+"""Trigger a group rebalances.
 
 first_member: the group was empty. static_member_returned: with a new member id. member_removed: the
 coordinator no longer knows it; member_fenced: another took its place or its epoch. partitions_revoked: a
@@ -80,7 +80,7 @@ Leaving = Literal["left", "left_for_now", "session_timeout", "removed", "fenced"
 
 
 LagReason = Literal["committed_beyond_end", "end_seen_earlier"]
-"""Why a lag is below 0: the end was seen after the commit; or before it, and may have moved since."""
+"""Trigger a lag is below 0: the end was seen after the commit; or before it, and may have moved since."""
 
 HowEnded = Literal["closed", "closed_by_broker", "reset", "open"]
 """How a member's connections ended: the client's FIN came first; the broker's; an RST of either; not."""
@@ -249,7 +249,7 @@ class RebalanceEnded(GroupEvent):
     def idle_ns(self) -> int:
         """For how long at least one partition had no consumer, in nanoseconds."""
         total, end = 0, None
-        for since, until in sorted((one.since_ns, one.until_ns) for one in self.idle):
+        for since, until in sorted((interval.since_ns, interval.until_ns) for interval in self.idle):
             total += max(until - (since if end is None else max(since, end)), 0)
             end = until if end is None else max(until, end)
         return total
@@ -355,9 +355,13 @@ def partitions_moved(
 ) -> Iterator[Moved]:
     """What changed hands between two assignments, by members' ids; sorted."""
     owners, heirs = _owners(before), _owners(after)
-    for one in sorted(one for one in owners.keys() | heirs.keys() if owners.get(one) != heirs.get(one)):
-        yield Moved(one.topic, one.partition, owners.get(one), heirs.get(one))
+    for partition in sorted(
+        partition
+        for partition in owners.keys() | heirs.keys()
+        if owners.get(partition) != heirs.get(partition)
+    ):
+        yield Moved(partition.topic, partition.partition, owners.get(partition), heirs.get(partition))
 
 
 def _owners(assigned: Mapping[str, frozenset[TopicPartition]]) -> dict[TopicPartition, str]:
-    return {one: member for member, partitions in assigned.items() for one in partitions}
+    return {partition: member for member, partitions in assigned.items() for partition in partitions}

@@ -79,8 +79,8 @@ class InputWindow:
         begin = self.base + start
         at = start + 1
         while True:
-            found = pattern.search(self.buffer, at)
-            if found is None:
+            match = pattern.search(self.buffer, at)
+            if match is None:
                 if self.ended:
                     self.grow(len(self.buffer), 0)
                     return self.base - begin
@@ -88,7 +88,7 @@ class InputWindow:
                 self.grow(keep, len(self.buffer) - keep + 1)
                 at = 0
                 continue
-            at = found.start()
+            at = match.start()
             while not self.ended and at + (need := reach(self.buffer, at)) > len(self.buffer):
                 # Half as much again as is kept, so that keeping it costs no more than reading.
                 self.grow(at, max(need, (len(self.buffer) - at) * 3 // 2))

@@ -19,21 +19,21 @@ def redact(body: Any, paths: Iterable[str]) -> None:
     """Make null what is at these paths."""
     for path in paths:
         *place, last = _json_steps(path)
-        inside = body
+        value = body
         for step in place:
-            inside = inside[step]
-        if last in inside:
-            inside[last] = None
+            value = value[step]
+        if last in value:
+            value[last] = None
 
 
 def _json_steps(path: str) -> list[Any]:
     """A path's steps in the JSON form, where unknown tagged fields have their numbers as text."""
-    found: list[Any] = []
+    steps: list[Any] = []
     for step in partial_messages.steps(path):
         if step == "tags":
-            found.append("_tags")
+            steps.append("_tags")
         elif isinstance(step, int):
-            found.append(str(step) if found[-1:] == ["_tags"] else step)
+            steps.append(str(step) if steps[-1:] == ["_tags"] else step)
         else:
-            found.append(_UNDERSCORE.sub(lambda match: match[1].upper(), step))
-    return found
+            steps.append(_UNDERSCORE.sub(lambda match: match[1].upper(), step))
+    return steps

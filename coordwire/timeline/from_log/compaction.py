@@ -79,7 +79,7 @@ def latest(items: Iterable[LogItem]) -> Latest:
                     standing.pop(record.identity, None)
                     standing[record.identity] = number, record
     records = [record for _, record in sorted(standing.values(), key=lambda pair: pair[0])]
-    return Latest(records, pending.rest(), removed, no_ops)
+    return Latest(records, pending.remaining(), removed, no_ops)
 
 
 class _Pending:
@@ -116,16 +116,16 @@ class _Pending:
             if not commits:
                 del self._open[producer]
 
-    def rest(self) -> list[CoordinatorRecord]:
+    def remaining(self) -> list[CoordinatorRecord]:
         return [record for commits in self._open.values() for record in commits.values()]
 
     def _forget(self, producer: Hashable) -> dict[Hashable, CoordinatorRecord]:
         commits = self._open.pop(producer, {})
         self._count -= len(commits)
         for key in commits:
-            others = self._producers[key]
-            others.discard(producer)
-            if not others:
+            positions = self._producers[key]
+            positions.discard(producer)
+            if not positions:
                 del self._producers[key]
         return commits
 

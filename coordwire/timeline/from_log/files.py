@@ -46,18 +46,18 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[LogFile]:
 
 
 def _below(top: Path) -> Iterator[LogFile]:
-    here = _segments(top)
-    if here and _PARTITION.fullmatch(top.resolve().name):
-        yield from here
+    segments = _segments(top)
+    if segments and _PARTITION.fullmatch(top.resolve().name):
+        yield from segments
         return
-    found = []
+    files = []
     for folder in _folders(top):
         if match := _PARTITION.fullmatch(folder.name):
-            found.append((match[1], int(match[2]), folder))
-    for _, _, folder in sorted(found):
+            files.append((match[1], int(match[2]), folder))
+    for _, _, folder in sorted(files):
         yield from _segments(folder)
-    if not found:
-        yield from here
+    if not files:
+        yield from segments
 
 
 def _folders(top: Path) -> Iterator[Path]:

@@ -138,10 +138,14 @@ class KnownTimeouts:
 
     def altered(self, request: Any, message: Any) -> None:
         """IncrementalAlterConfigs, answered."""
-        refused = {(one.resource_type, one.resource_name) for one in message.responses if one.error_code}
-        for one in request.resources:
-            if (one.resource_type, one.resource_name) not in refused and not request.validate_only:
-                self._learn(one.resource_type, one.resource_name, one.configs)
+        refused = {
+            (response.resource_type, response.resource_name)
+            for response in message.responses
+            if response.error_code
+        }
+        for response in request.resources:
+            if (response.resource_type, response.resource_name) not in refused and not request.validate_only:
+                self._learn(response.resource_type, response.resource_name, response.configs)
 
     def _learn(self, resource_type: int, name: str, configs: Any) -> None:
         for config in configs or ():

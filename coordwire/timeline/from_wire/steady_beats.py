@@ -38,7 +38,7 @@ class Beat:
     """
 
     group_id: str
-    kept: tuple[str, Kind]
+    group_key: tuple[str, Kind]
     key: int
     member_id: str
     client_id: str | None
@@ -89,9 +89,9 @@ class SteadyBeats:
             epoch,
         )
 
-    def learn_answer(self, asked: FrameEntry, entry: FrameEntry, message: Any) -> None:
+    def learn_answer(self, request_entry: FrameEntry, entry: FrameEntry, message: Any) -> None:
         """The answer to a heartbeat, read whole, and without an error."""
-        beat = self.find(asked)
+        beat = self.find(request_entry)
         if beat is None or not SHORTEST <= len(entry.body) <= LONGEST or entry.deviations:
             return
         if beat.key != _HEARTBEAT:
@@ -109,10 +109,10 @@ def _reports(request: Any) -> bool:
 
 def _gives(message: Any) -> bool:
     """Whether a member is given an assignment."""
-    given = message.active_tasks if hasattr(message, "active_tasks") else _partitions(message)
-    return given is not None
+    assigned = message.active_tasks if hasattr(message, "active_tasks") else _partitions(message)
+    return assigned is not None
 
 
 def _partitions(message: Any) -> Any:
-    inside = getattr(message, "assignment", message)
-    return None if inside is None else getattr(inside, "topic_partitions", None)
+    assignment = getattr(message, "assignment", message)
+    return None if assignment is None else getattr(assignment, "topic_partitions", None)
