@@ -23,8 +23,8 @@
     redaction/              what must not be shown
 
 Strategy: a chain of generators, each of which draws on the one before it. Rules: the input is read once,
-forwards, and may be a pipe. Nothing is left out silently: what can't be read is an `UnreadableRange` with its
-position in the file, what is missing from a stream a `Gap` with its position. Only a file that is not a
+forwards, and may be a pipe. Nothing is left out silently: unreadable bytes are an `UnreadableRange` with
+its position in the file, bytes that a stream lacks are a `Gap` with its position. Only a file that is not a
 capture at all raises, and only `coordwire.errors.DecodeError`.
 
 The most that a reader holds of one capture; what doesn't fit is given up and reported:

@@ -3,8 +3,8 @@
 Strategy: a response may carry a code for each topic, partition or member. `error_places` gives each with what
 it is about; `answer_errors` reports each code once, with the place where it is first and how often it is
 there. Rules: a code of 0 is none; a code that Kafka doesn't name is "UNKNOWN_" and its number; the codes of
-other dialects, whose meaning no document gives, too. What a code is about is said by its own struct, or by
-the nearest around it; its group by the request, where the response names none.
+other dialects, whose meaning no document gives, too. A code's own struct, or the nearest struct around it,
+names its subject; the request names the group, where the response doesn't.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _About(NamedTuple):
 
 
 def _places(value: Any, version: int, path: str, subject: _About) -> Iterator[ErrorPlace]:
-    """Those of a struct and of the structs in it. subject: what those around it say."""
+    """The places in a struct and in the structs inside it. subject: as the structs around it name it."""
     cls: Any = type(value)
     own: list[Any] = [
         before if name is None or (own_value := getattr(value, name)) is None else own_value

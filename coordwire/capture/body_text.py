@@ -95,8 +95,8 @@ def _client_of(entry: FrameEntry, is_named: bool) -> str | None:
 
 
 def _remember_transcribers(key: _Key) -> _Known:
-    """What writes the text of an API in a version. There are as many as the schemas have, and the versions of
-    ApiVersions that clients may ask for."""
+    """Make and remember what writes the text of an API in a version. There are as many as the schemas have,
+    and the versions of ApiVersions that clients may send."""
     known = _KNOWN[key] = _build_transcribers(*key)
     return known
 
@@ -122,7 +122,7 @@ def _build_transcribers(
 
 
 def _no_text(body: bytes, header: _native.Transcriber | None) -> BodyText | None:
-    """Where none is made."""
+    """No text."""
     return None
 
 

@@ -1,9 +1,9 @@
-"""A connection of which it is not known yet whether it is Kafka's, and who the client is.
+"""Undecided connections: the search for Kafka's frames in them, and for the client.
 
-Strategy: what it sends is held back, and each direction is searched for a whole frame that shows who sent it.
-Rules: each byte is looked at once, however it is cut into packets: a place where a frame may begin whose end
-hasn't come waits until it has. Decoding on trial is bounded by the bytes searched (`Effort`). What is held is
-bounded here for one connection, and by `UNDECIDED` for all of a capture.
+Strategy: a connection's bytes are held back, and each direction is searched for a whole frame that shows its
+sender. Rules: each byte is looked at once, however it is cut into packets: a place where a frame may begin
+whose end hasn't come waits until it has. Decoding on trial is bounded by the bytes searched (`Effort`). What
+is held is bounded here for one connection, and by `UNDECIDED` for all of a capture.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Finder:
         self._effort = Effort()
 
     def lose(self) -> None:
-        """Bytes are missing: whatever was begun doesn't count."""
+        """Bytes are missing: drop the frames that have begun."""
         self.buffer.clear()
         self._open_frames.clear()
         self._at = 0
 
     def search(self) -> Side | None:
-        """Who sends here, by the bytes that came since the last call and the frames that they complete."""
+        """The sender's side, by the bytes that came since the last call and the frames that they complete."""
         buffer, conversation, effort = self.buffer, self._conversation, self._effort
         have = len(buffer)
         frames = []
@@ -80,7 +80,7 @@ class Finder:
 
 @dataclass(slots=True)
 class Backlog:
-    """What is held back of one connection. size: its bytes; cost: the memory that they count."""
+    """The events of one connection that are held back. size: its bytes; cost: the memory that they count."""
 
     conversation: AnyConversation
     events: list[Chunk | Gap] = field(default_factory=list)

@@ -4,7 +4,7 @@ Strategy: where a SYN was seen, its sender is the client and its stream begins w
 direction in which a whole request can be found is the client's. A connection that shows none within a window
 isn't Kafka and is left alone, unless its port was named (`undecided`). Rules: a connection is decided once;
 what was held back until then is read in the order in which it came; what is held is bounded for each
-connection and for all of a capture, and what is given up for that is reported.
+connection and for all of a capture, and bytes that are given up for that are reported.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class _Link:
 
 class Connections:
     """Reads the events of one capture. `conversation`: makes that of a new connection; `ports`: those of
-    brokers, whatever is said on them; `share`: of the frames that are given out; `lazy`: whether entries are
-    lazy where they can be; `ended`: called with each FIN and RST of connections that are read."""
+    brokers, whatever their connections carry; `share`: of the frames that are given out; `lazy`: whether
+    entries are lazy where they can be; `ended`: called with each FIN and RST of connections that are read."""
 
     def __init__(
         self,
@@ -302,7 +302,7 @@ class Connections:
         self.summary.other_protocols[protocol or "", port] += 1
 
     def _let_go(self, link: _Link, number: int) -> list[Chunk | Gap]:
-        """Hold nothing back any longer."""
+        """Return the events that were held back, and hold none from now on."""
         backlog, link.backlog = link.backlog, Backlog(link.conversation)
         if self._undecided.pop(number, None) is not None:
             self._undecided_cost -= backlog.cost
@@ -326,7 +326,7 @@ class Connections:
             )  # fmt: skip
 
     def _release(self, link: _Link, number: int) -> Iterator[Entry]:
-        """Read what was held back."""
+        """Read the events that were held back."""
         self.summary.kafka += 1
         events = self._let_go(link, number)
         flow, conversation = events[0].flow, link.conversation

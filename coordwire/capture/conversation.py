@@ -52,7 +52,7 @@ MAX_KEY = 10_000
 
 class AnyConversation(Protocol):
     """What a reader of connections needs of a conversation in any protocol. `Conversation` is Kafka's,
-    whose methods say what each is for."""
+    whose methods describe each."""
 
     connection: TcpConnection | None
     number: Callable[[], int]
@@ -261,7 +261,7 @@ class Conversation:
     # --- the server's side ---
 
     def expects(self, body: bytes) -> bool:
-        """Whether somebody waits for this frame from the server."""
+        """Whether a request waits for this frame from the server."""
         return self._owed_tokens > 0 or (len(body) >= 4 and _ID(body)[0] in self._waiting)
 
     def response(self, body: FrameBody, flow: str) -> FrameEntry:
@@ -384,7 +384,8 @@ class Conversation:
         return may_be_request(buffer, at)
 
     def fits_response(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
-        """A size, and a correlation id that somebody waits for; what is after it must decode."""
+        """Whether a response begins here: a size, the correlation id of a request that waits, and a body that
+        decodes as its answer."""
         if len(buffer) - at < 8:
             return False
         size, correlation_id = _SIZE_ID(buffer, at)

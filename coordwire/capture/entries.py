@@ -1,4 +1,4 @@
-"""What a reader of recorded traffic gets: one entry a frame, and one for whatever couldn't be read.
+"""The entries of recorded traffic: one for each frame, and one for each range that couldn't be read.
 
 Rules: entries come in the order of each frame's last byte; every byte of a Kafka flow is in exactly one of
 them; positions in a frame count from after its size prefix, those of an `UnreadableRange` from the start of
@@ -66,7 +66,7 @@ class FrameEntry(RichDisplay):
     text: tuple[str | None, int] | None = field(default=None, compare=False, repr=False)
 
     def __repr__(self) -> str:
-        """What the frame is, without its content, in which a secret may be."""
+        """The frame without its content, in which a secret may be."""
         title = "SASL token" if self.token else f"{self.api_name or self.api_key} v{self.api_version}"
         error = self.error
         refusal = "" if error is None else f", refused at byte {error.position}: {error.reason}"
@@ -76,7 +76,7 @@ class FrameEntry(RichDisplay):
         )
 
     def reduced(self) -> FrameEntry:
-        """A copy with what its answer needs: neither body, header nor message. The client id of a frame that
+        """A copy for the sake of its answer, without body, header and message. The client id of a frame that
         isn't as it should be may be something else, and goes too."""
         is_sound = self.error is None and not self.deviations
         return replace(

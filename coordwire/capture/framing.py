@@ -1,8 +1,8 @@
 """From one direction's bytes to whole frames, and back into step after a loss or a start in mid-stream.
 
 Strategy: while in step, cut by the size prefix. Out of step, `FrameSplitter` looks for the next place where a
-frame may begin: its owner says what may (`fits`: a plausible request; a correlation id that somebody waits
-for). Rules: what is passed over is reported once, with position and length; a claimed size is believed only
+frame may begin: its owner says what may (`fits`: a plausible request; a correlation id that a request has).
+Rules: bytes that are passed over are reported once, with position and length; a claimed size is believed only
 where the frame's first bytes are plausible too; never more is held than one frame of the budget's size; each
 byte is searched once, and decoding on trial is bounded by the bytes passed over (`Effort`).
 """
@@ -78,7 +78,7 @@ class Effort:
         return True
 
     def succeeded(self, size: int) -> None:
-        """They were a frame, which is cut and not searched."""
+        """Give back the effort for bytes that were a frame, which is cut and not searched."""
         self.remaining += size
 
 
@@ -124,7 +124,7 @@ class FrameSplitter:
     def feed(
         self, data: bytes, time_ns: int | None, packet: int | None = None
     ) -> list[FrameBody | UnreadableRange]:
-        """Take the next bytes, which that packet holds; what they completed."""
+        """Take the next bytes, which that packet holds; return the frames and ranges that they completed."""
         if packet:
             self._arrives(packet)
         self.buffer += data
@@ -184,7 +184,7 @@ class FrameSplitter:
         return parts
 
     def finish(self, time_ns: int | None) -> list[FrameBody | UnreadableRange]:
-        """The stream ends: what is left was never whole."""
+        """The stream ends: report the bytes of a frame that was never whole."""
         parts: list[FrameBody | UnreadableRange] = []
         remaining = len(self.buffer)
         if self.in_step and remaining:

@@ -1,9 +1,9 @@
 """Entries as JSON, one object a line.
 
-Strategy: the body is `coordwire.to_json`'s, everything around it says where it comes from and what was wrong
-with it. Rules: the order of the keys is fixed; lines are ASCII, so that no terminal or locale changes them;
-a frame of which anything was refused or odd, or that we would write otherwise, carries its bytes in `raw`, so
-that nothing is lost.
+Strategy: the body is `coordwire.to_json`'s, the keys around it give its place and its faults. Rules: the
+order of the keys is fixed; lines are ASCII, so that no terminal or locale changes them; a frame of which
+anything was refused or odd, or that we would write otherwise, carries its bytes in `raw`, so that nothing is
+lost.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OpenBytes = Callable[[FrameEntry, bool], dict[str, Any]]
 
 
 def line(entry: Entry, digits: int, *, show_secrets: bool, opened: OpenBytes | None = None) -> str:
-    """One entry as a line. digits: decimals of a second that the capture's times have; opened: what hides in
+    """One entry as a line. digits: decimals of a second that the capture's times have; opened: decodes
     a frame's opaque bytes, if that is wanted."""
     if isinstance(entry, UnreadableRange):
         return encode(_unreadable(entry, digits, show_secrets)) + "\n"

@@ -1,7 +1,7 @@
 """A message that was refused half-way: which of its fields were decoded, and their JSON.
 
 Strategy: a refusal's path gives how far the decoder came; what follows it on the wire was never
-read, and its default is not a decoded value. Rules: what was decoded is shown, and no more.
+read, and its default is not a decoded value. Rules: only fields that were decoded are shown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def steps(path: str) -> list[Step]:
 
 
 def body(message: Message, version: int, path: str) -> dict[str, Json] | None:
-    """The JSON form of what was decoded before the refusal at `path`; None if it has none."""
+    """The JSON form of the fields that were decoded before the refusal at `path`; None if it has none."""
     missing = list(_missing(message, version, steps(path), []))
     for value, field, _ in missing:
         if getattr(value, field.name) is None and not field.nullable(version):  # a null that to_json refuses

@@ -7,8 +7,8 @@ needs (`FrameEntry.reduced`); if that isn't enough, those that have waited longe
 
 Rules: an operation takes constant time, and within the budget it is one of a dict; beyond it, a logarithm of
 those that wait. An entry that was given out is never changed: the answer of a
-reduced request gets a copy. A request without an answer (Produce with acks=0) is reduced at once. What was
-reduced and forgotten is counted.
+reduced request gets a copy. A request without an answer (Produce with acks=0) is reduced at once. Requests
+that are reduced or forgotten are counted.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class PendingRequests:
 
     @property
     def place_count(self) -> int:
-        """How many places are kept for what waits, or did."""
+        """The number of places in memory for requests that wait or waited."""
         return len(self._all) + len(self._by_cost or ()) + len(self._oldest)
 
     def get(self, serial: int) -> AwaitedRequest | None:
@@ -114,12 +114,12 @@ class PendingRequests:
             self._make_room()
 
     def remove(self, request: AwaitedRequest) -> None:
-        """It waits no longer."""
+        """Take out a request that waits no longer."""
         if self._all.pop(request.serial, None) is not None:
             self.cost -= request.cost
 
     def forget(self, request: AwaitedRequest) -> None:
-        """Let it wait no longer, and its owner know."""
+        """Take out a request, also of its owner's index, and count it as forgotten."""
         self.remove(request)
         self.forgotten += not request.one_way
         request.forget(request)
@@ -163,7 +163,7 @@ class PendingRequests:
 
 
 def _estimated(value: object) -> int:
-    """What CPython says of an object, about: PyPy can't say."""
+    """About the size that CPython reports of an object: PyPy reports none."""
     if isinstance(value, str | bytes):
         return 49 + len(value)
     if isinstance(value, list):

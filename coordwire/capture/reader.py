@@ -44,7 +44,7 @@ _SIZE = struct.Struct(">i").unpack_from
 
 
 class Capture:
-    """One recorded input. Draw `entries()` once; `summary` and `tally` count meanwhile.
+    """One recorded input. Draw `entries()` once; `summary` and `counts` count meanwhile.
 
     name: what entries call it. input: its format, found by content if None. strict: refuse frames that
     deviate from the protocol though Apache Kafka's own decoder accepts them. ports: of brokers; None finds
@@ -136,7 +136,7 @@ class Capture:
         return self._hex(conversation) if self.format == "hex" else self._frames(conversation)
 
     def _conversation(self) -> AnyConversation:
-        """That of a new connection."""
+        """The conversation of a new connection."""
         number = self.summary.next_frame
         if self.dialect is Dialect.KAFKA:
             if self._type_ids is not None or self._auto_commit is not None:
@@ -200,7 +200,7 @@ class Capture:
 
 
 def _finished(cutter: FrameSplitter) -> Iterator[FrameBody | UnreadableRange]:
-    """What is left at the end of the input; asked only then."""
+    """The cutter's last parts, once the input is at its end."""
     yield from cutter.finish(None)
 
 

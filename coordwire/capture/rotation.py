@@ -126,7 +126,7 @@ class RotatedFiles(io.RawIOBase):
         return False
 
     def _head(self, stream: BinaryIO) -> bytes:
-        """What is at a new file's start, without a header that says nothing new."""
+        """The first bytes of a new file, without a header that repeats the first file's."""
         head = stream.read(PCAP_HEADER)
         if not self._header:
             self._header = head

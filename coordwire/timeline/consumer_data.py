@@ -1,7 +1,7 @@
-"""What members' messages hold: subscriptions, assignments, topics' ids.
+"""Subscriptions, assignments and topics' ids in members' messages.
 
-Strategy: the same bytes come again and again (the leader sends what each member is given, and all members
-subscribe alike), so that what short ones say is remembered, within bounds.
+Strategy: the same bytes come again and again (the leader sends each member's assignment, and all members
+subscribe alike), so the decoded values of short messages are remembered, within bounds.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def partitions_of(topics: Iterable[Any]) -> Owned:
 
 
 def assigned_partitions(content: Embedded | None) -> Owned | None:
-    """The partitions of a consumer's assignment; None for what is not a consumer's, or not read whole."""
+    """The partitions of a consumer's assignment; None for another, or one not read whole."""
     message = None if content is None else content.message
     if (
         content is None
@@ -70,7 +70,7 @@ def assigned_partitions(content: Embedded | None) -> Owned | None:
 
 
 def assignment_of(value: Any, kind: str | None) -> Owned | None:
-    """`assigned_partitions` of a struct's field `assignment`, where this protocol type is said."""
+    """`assigned_partitions` of a struct's field `assignment`, for this protocol type."""
     key = type(value), value.assignment, kind or None
     partitions = _ASSIGNMENTS.get(key)
     if partitions is None:
@@ -80,12 +80,12 @@ def assignment_of(value: Any, kind: str | None) -> Owned | None:
 
 
 def subscribe(member: Member, content: Embedded | None) -> None:
-    """Take over what a consumer's subscription says."""
+    """Set a member's topics and owned partitions to those of a consumer's subscription."""
     _take_over(member, _subscription_in(content))
 
 
 def subscribe_by_offer(member: Member, offer: Any, kind: str | None) -> None:
-    """`subscribe` to what the metadata of a JoinGroup's protocol says, where this protocol type is said."""
+    """`subscribe` by the metadata of a JoinGroup's protocol, for this protocol type."""
     key = type(offer), offer.metadata, kind or None
     subscription = _SUBSCRIPTIONS.get(key)
     if subscription is None:
@@ -102,7 +102,7 @@ _SUBSCRIPTIONS: dict[_Key, _Subscription] = {}
 
 
 def _keep(known: dict[_Key, T], key: _Key, value: T | None) -> T | None:
-    """Remember what was found, within bounds; all is forgotten at the bound."""
+    """Remember a value, within bounds; at the bound all values are dropped."""
     if value is not None and len(key[1]) <= LONGEST:
         if len(known) >= REMEMBERED:
             known.clear()
@@ -123,8 +123,8 @@ def _take_over(member: Member, subscription: _Subscription | None) -> None:
 
 
 def wanted_topics(request: Any, before: tuple[str, ...] = ()) -> tuple[str, ...] | None:
-    """The topics that a heartbeat subscribes to, patterns in slashes; None for no change. before: what its
-    member, or whom that replaces, subscribed to: names and pattern change apart."""
+    """The topics that a heartbeat subscribes to, patterns in slashes; None for no change. before: the topics
+    of its member, or of the member that it replaces: names and pattern change separately."""
     if hasattr(request, "topology"):
         topology = request.topology
         if topology is None:
@@ -139,12 +139,12 @@ def wanted_topics(request: Any, before: tuple[str, ...] = ()) -> tuple[str, ...]
 
 
 def has_pattern(topics: tuple[str, ...]) -> bool:
-    """Whether one of them is a pattern, which its coordinator resolves later."""
+    """Whether one of the topics is a pattern, which the coordinator resolves later."""
     return bool(topics) and topics[-1].startswith("/")
 
 
 def changed(before: tuple[str, ...], after: tuple[str, ...]) -> str:
-    """How a subscription changed, in words."""
+    """A subscription's change, in words."""
     return f"{_topics_text(before)} → {_topics_text(after)}"
 
 

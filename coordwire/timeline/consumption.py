@@ -1,9 +1,9 @@
-"""For how long partitions had no consumer.
+"""How long partitions had no consumer.
 
-Strategy: each member's partitions from the moment that it has them until it gives them up, leaves, or was
+Strategy: a member has its partitions from the moment that it has them until it gives them up, leaves, or was
 last seen alive; a partition without any member is idle until the next one has it. Rules: a change costs as
 much as what it changes; partitions that never had a consumer are not idle; a gap without times has no length;
-what is kept is bounded.
+memory is bounded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Gap(NamedTuple):
 
 
 class Consumption:
-    """Who consumes what in one group."""
+    """The partitions that each member of one group consumes."""
 
     def __init__(self) -> None:
         self._of: dict[str, Owned] = {}
@@ -37,7 +37,7 @@ class Consumption:
         self._gaps: list[_Gap] = []
 
     def has(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
-        """A member consumes just these from now on."""
+        """Set the partitions that a member consumes from now on."""
         before = self._of.get(member_id, frozenset())
         if partitions is before:
             return
@@ -60,13 +60,13 @@ class Consumption:
             self._of.pop(member_id, None)
 
     def keeps(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
-        """A member has given up what isn't among these."""
+        """Take the partitions away from a member that aren't among these."""
         before = self._of.get(member_id)
         if before is not None and not before <= partitions:
             self.has(member_id, before & partitions, time_ns)
 
     def ends(self, member_id: str, time_ns: int | None) -> None:
-        """A member consumes nothing any more."""
+        """Take all partitions away from a member."""
         if member_id in self._of:
             self.has(member_id, frozenset(), time_ns)
 
@@ -83,12 +83,12 @@ class Consumption:
             self._of[heir] = self._of.pop(member_id)
 
     def take_gaps(self) -> tuple[Idle, ...]:
-        """The gaps that closed since this was last asked, by partition."""
+        """The gaps that closed since the last call, by partition."""
         gaps, self._gaps = self._gaps, []
         return tuple(Idle(*gap.partition, gap.since_ns, gap.until_ns) for gap in sorted(gaps))
 
     def renamed(self, topic: Callable[[str], str]) -> Consumption:
-        """The same under other names of topics; several may have one name now."""
+        """A copy with other names of topics; several topics may get the same name."""
 
         def name(partition: TopicPartition) -> TopicPartition:
             return TopicPartition(topic(partition.topic), partition.partition)

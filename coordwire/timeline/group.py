@@ -1,8 +1,9 @@
 """One group as a timeline knows it: its members, what they have, and the rebalance that is under way.
 
-Strategy: what is common to all kinds of groups; `classic` and `modern` feed it. Events gather in `pending`
-until they are drained. Rules: what is remembered is bounded, the oldest is forgotten first. A superseded
-rebalance of a group whose coordinator assigns lists nothing: its assignments are those of the next.
+Strategy: the state that all kinds of groups have; `classic_group` and `modern_group` change it. Events gather
+in `pending` until they are drained. Rules: what is remembered is bounded, the oldest is forgotten first. A
+superseded rebalance of a group whose coordinator assigns lists nothing: its assignments are those of the
+next.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Group:
         )
 
     def drain(self) -> list[GroupEvent]:
-        """The events that are pending, which are no longer."""
+        """Remove and return the pending events."""
         events, self.pending = self.pending, []
         return events
 

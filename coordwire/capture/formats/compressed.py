@@ -1,7 +1,7 @@
 """Compressed input: files of gzip, xz and zstd, read as what is inside them.
 
 Strategy: the first bytes tell the format; a raw stream then gives the content piece by piece, so that memory
-stays flat whatever the size. gzip and xz are the standard library's, zstd is `zstandard`
+does not depend on the size. gzip and xz are the standard library's, zstd is `zstandard`
 (`coordwire[compression]`), imported when it is needed.
 
 Rules: the content is bounded by the bytes that were read so far: `coordwire.limits`' `decompressed`, and
@@ -136,7 +136,7 @@ class Decompressed(io.RawIOBase):
         return len(data)
 
     def _end(self, error: DecodeError) -> int:
-        """Give no more. The error's position is in the content."""
+        """End the content. The error's position is in the content."""
         self._ended = True
         self.fault = type(error)(error.reason, self.content_bytes)
         return 0
@@ -247,7 +247,7 @@ def _after(remainder: bytes, source: _Input, magic: bytes, compression: str) -> 
 
 
 class _Zstd:
-    """Frames, one after the other; that none is cut short is checked beside the library, which doesn't."""
+    """Frames, one after the other; `_ZstdFrames` checks that none is cut short, as the library doesn't."""
 
     def __init__(self, source: _Input) -> None:
         try:

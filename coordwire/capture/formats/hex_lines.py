@@ -43,7 +43,7 @@ class HexLine(NamedTuple):
 
 
 class NotHex(Exception):
-    """Where a text isn't hex; never leaves the two modules."""
+    """A place where a text isn't hex; never leaves the two modules."""
 
     def __init__(self, line: HexLine, column: int, reason: str) -> None:
         self.line = line

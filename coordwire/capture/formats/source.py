@@ -17,7 +17,7 @@ BLOCK = 256 << 10
 
 
 class Readable(Protocol):
-    """What the input must be able to do; every binary file is one."""
+    """An input that can be read; every binary file is one."""
 
     def read(self, size: int, /) -> bytes | None: ...
 

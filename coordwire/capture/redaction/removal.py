@@ -1,4 +1,4 @@
-"""Removal of what must not be shown from a message's JSON form.
+"""Removal of secrets from a message's JSON form.
 
 Rule: a value that is removed becomes null; its path is listed in `redacted` by the caller, so that `encode`
 refuses the line.
@@ -16,7 +16,7 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 
 def redact(body: Any, paths: Iterable[str]) -> None:
-    """Make null what is at these paths."""
+    """Set the values at these paths to null."""
     for path in paths:
         *place, last = _json_steps(path)
         value = body

@@ -30,12 +30,12 @@ class HalfStream:
     """One direction.
 
     next: the next sequence number, or -1 while not started or when closed; edge: the same, kept when closed.
-    offset: of that in the stream; waiting: pieces or a FIN are held after a hole.
-    acknowledged: the highest that this side has acknowledged, or -1; acknowledged_ns: when it did first.
-    fin: the FIN's offset, or -1; last_packet: the number of the packet with the FIN or RST.
-    held: pieces in their order, that don't overlap; joined: where a piece ends and the next begins, mapped to
-    where that one ends, or the run of them. weight: what they count. patience: packets for which an
-    acknowledged hole has been waiting; middle: the beginning wasn't seen.
+    offset: of that in the stream; waiting: pieces or a FIN are held after a hole. acknowledged: the highest
+    that this side has acknowledged, or -1; acknowledged_ns: when it did first. fin: the FIN's offset, or -1;
+    last_packet: the number of the packet with the FIN or RST. pieces: what is held, in its order, that don't
+    overlap; joined: where a piece ends and the next begins, mapped to where that one ends, or the run of
+    them. weight: what they count. patience: packets for which an acknowledged hole has been waiting; middle:
+    the beginning wasn't seen.
     """
 
     __slots__ = (

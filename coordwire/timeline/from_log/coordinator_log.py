@@ -1,4 +1,4 @@
-"""What a coordinator wrote: one segment of its log, record by record.
+"""The records of one segment of a coordinator's log.
 
 Strategy: batches lead to records, records to `coordwire.logs`; each becomes one frozen value with its place.
 A transaction's records are marked as such; the marker that decides them is a value of its own
@@ -106,7 +106,7 @@ class CoordinatorRecord:
         return self._entity("member_id")
 
     def _entity(self, entity: str) -> str | None:
-        """What the key's field of this entity says."""
+        """The value of the key's field of this entity."""
         if not isinstance(self.key, Message):
             return None
         cls: Any = type(self.key)
@@ -124,7 +124,7 @@ class CoordinatorRecord:
 
     @property
     def tombstone(self) -> bool:
-        """Whether it takes back what its key said before."""
+        """Whether it deletes the value of its key."""
         return self.value is None and self.log != "metadata"
 
     @property

@@ -47,7 +47,7 @@ _KINDS: dict[str, Kind] = {"Consumer": "consumer", "Share": "share", "Streams": 
 def log_timeline(
     items: Iterable[LogItem], names: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[GroupEvent]:
-    """What the records of `__consumer_offsets` say of groups. Those of a partition come in their order.
+    """The events of groups in the records of `__consumer_offsets`. Those of a partition come in their order.
 
     names: of topics by their ids, which groups of the newer protocols go by; see `topic_names`.
     """
@@ -135,7 +135,7 @@ class _Story:
             yield from group.drain()
 
     def finish(self) -> Iterator[GroupEvent]:
-        """What there is to say when the log is at its end."""
+        """The events that only the end of the log shows."""
         yield from self._settle()
         for group in self._groups.values():
             if group.rebalance is not None:
@@ -199,7 +199,7 @@ class _LogGroup(Group):
             self._ready.setdefault(member.generation, set()).add(member.member_id)
 
     def moves(self, member: Member) -> None:
-        """A member will have."""
+        """A member will have other partitions."""
         ready = self._ready.get(member.generation)
         if ready is not None:
             ready.discard(member.member_id)

@@ -1,4 +1,4 @@
-"""Which segments hold what coordinators wrote, in a broker's directories.
+"""The segments of coordinators' logs in a broker's directories.
 
 Strategy: a partition's directory bears the topic's name ("__consumer_offsets-12"), its segments their base
 offset; a file elsewhere is recognised by its own name, else by its first records. Rules: a directory gives
@@ -77,7 +77,7 @@ def _segments(folder: Path) -> list[LogFile]:
 
 
 def _named(path: Path) -> LogFile:
-    """What the directory's name says of a segment, else its own."""
+    """Log and partition by the directory's name, else by the segment's own."""
     match = _PARTITION.fullmatch(path.absolute().parent.name)
     if match is None:
         match = _PARTITION.search(path.name)

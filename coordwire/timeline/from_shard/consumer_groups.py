@@ -330,7 +330,7 @@ def _owns(group: _Group, change: _Change, member_id: str, value: Any) -> None:
 
 
 def _heir(member: _Member, change: _Change) -> _Member | None:
-    """Who takes a static member's place."""
+    """The member that takes a static member's place."""
     instance_id = member.metadata.instance_id
     if instance_id is None:
         return None
@@ -352,7 +352,7 @@ def _predecessor(member: _Member, change: _Change) -> _Member | None:
 
 
 def _trigger_of(group: _Group, change: _Change, because: AppendCause) -> tuple[Cause, str | None] | None:
-    """Whose doing an append is, if a member's."""
+    """The cause of an append and the member that caused it, if a member did."""
     for member in change.joined.values():
         if _predecessor(member, change) is not None:
             return "static_member_returned", member.member_id

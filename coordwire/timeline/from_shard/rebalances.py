@@ -65,7 +65,7 @@ class Rebalances:
         return self._of.get(group_id)
 
     def place(self, group_id: str, now: int) -> dict[str, Any]:
-        """What all events say of where they are from."""
+        """The fields of all events that say where they are from."""
         return {"group": group_id, "time_ns": now * NS, "source": SOURCE, "number": self._number()}
 
     def begin(

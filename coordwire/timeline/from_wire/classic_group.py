@@ -182,7 +182,7 @@ class ClassicGroup(Group):
     # --- silent members ---
 
     def _departures(self, until_ns: int | None) -> Departures:
-        """Who is out by then because nothing was heard, when and how."""
+        """The members that are out by then because of their silence, each with the time and the way."""
         return self._replayed(until_ns).departures
 
     def _departures_formed(self, request_place: Seen, place: Seen) -> Departures:
@@ -198,7 +198,7 @@ class ClassicGroup(Group):
         }
 
     def _replayed(self, until_ns: int | None, waited: tuple[int, int] = (0, 0)) -> Replayed:
-        """What the coordinator's timers did until then. waited: see `classic_timers.replayed`."""
+        """The effects of the coordinator's timers until then. waited: see `classic_timers.replayed`."""
         if until_ns is None:
             return Replayed({}, None)
         rebalance, formed = self.rebalance, self._formed
@@ -272,7 +272,7 @@ class ClassicGroup(Group):
         )
 
     def _remove_all(self, place: Seen) -> None:
-        """All members are out."""
+        """Remove all members."""
         departures = self._departures(place.time_ns)
         for member in sorted(self.members.values(), key=lambda member: member.serial):
             over_ns = self.quiet_until_ns(member) or 0
@@ -280,7 +280,7 @@ class ClassicGroup(Group):
             self.remove(member.member_id, place.at(when_ns), departure, inferred=True)
 
     def _departure_of(self, member: Member, rebalance: Rebalance, place: Seen) -> tuple[Leaving, Seen]:
-        """How a member went that isn't in the new generation, and when."""
+        """How and when a member left that isn't in the new generation."""
         if member.member_id in self._gone_by:
             when_ns, departure = self._gone_by[member.member_id]
             return departure, place.at(when_ns)
@@ -294,7 +294,7 @@ class ClassicGroup(Group):
     def _departure_by_session(
         self, member: Member, otherwise: Leaving, place: Seen, over_ns: int | None = None
     ) -> tuple[Leaving, Seen]:
-        """How a member must have gone, and when. While its JoinGroup or SyncGroup waits its session doesn't
+        """How and when a member must have left. While its JoinGroup or SyncGroup waits its session doesn't
         run; if it wasn't seen to be answered, it runs from the next generation on. over_ns: when its session
         ends, if unanswered requests count."""
         over_ns = over_ns or self.over_ns(member)
@@ -306,7 +306,7 @@ class ClassicGroup(Group):
         return otherwise, place
 
     def _departure_of_unknown(self, member: Member, place: Seen) -> tuple[Leaving, Seen]:
-        """How a member went that the coordinator doesn't know any more, and when."""
+        """How and when a member left that the coordinator doesn't know any more."""
         if len(self.members) <= MOST_REPLAYED and not member.parked:
             known_departure = self._departures(place.time_ns).get(member.member_id)
             if known_departure is not None:
@@ -320,8 +320,8 @@ class ClassicGroup(Group):
         return departure, moment
 
     def _drop_unlisted(self, place: Seen) -> None:
-        """A generation is over whose members nothing has listed: its leader was gone before it was answered.
-        Whom it can't have had is out."""
+        """A generation without a list of its members is over, as its leader left before its answer. Remove
+        the members that can't have been in the generation."""
         rebalance = self._formed
         if rebalance is None or rebalance.named:
             return
@@ -334,7 +334,7 @@ class ClassicGroup(Group):
     # --- signs of a rebalance ---
 
     def _begin_with_joins(self) -> Rebalance | None:
-        """The JoinGroups that wait are why the group rebalances: begin that with the first of them."""
+        """Begin a rebalance whose cause is the first of the JoinGroups that wait."""
         if not self._causes:
             return None
         self._sync_phase_over(next(iter(self._causes)), near_ns=0)  # it may have been over before
@@ -485,7 +485,7 @@ class ClassicGroup(Group):
         return moment, reason
 
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:
-        """What an error code says of the group."""
+        """Apply an error code's meaning to the group."""
         member = self.members.get(member_id)
         if error_code in UNAVAILABLE:
             if error_code in MOVED:
@@ -587,7 +587,8 @@ class ClassicGroup(Group):
             self._alive_until_ns = self.quiet_until_ns(alive) or 0
 
     def over_by(self, place: Seen) -> None:
-        """It becomes a consumer group: who must be out is, and a rebalance without a generation ends."""
+        """The group becomes a consumer group: remove the members that must be out, and end a rebalance that
+        has no generation."""
         self.expire_all(place)
         few = len(self.members) <= MOST_REPLAYED
         for name, (when_ns, departure) in self._departures(place.time_ns).items() if few else ():
@@ -719,7 +720,8 @@ class ClassicGroup(Group):
         )
 
     def let_in_waiting(self, place: Seen) -> None:
-        """Who waits to be let in is a member for its coordinator, with what it subscribes to now."""
+        """Add the members that wait for an answer: the coordinator counts them, with their new
+        subscriptions."""
         for join_place, member in list(self.waiting.items()):
             name = member.member_id
             if name in self.members:
@@ -814,7 +816,7 @@ class ClassicGroup(Group):
                 self._leaves(name)
 
     def _forms(self, rebalance: Rebalance, departures: Departures | None, place: Seen) -> None:
-        """All who are in the new generation are answered now, those included that are dead.
+        """All members of the new generation are answered now, including those that are dead.
         departures: None if that is not to be looked at for each of many members."""
         self._formed, self._formed_ns, self._gone_by = rebalance, place.time_ns, departures or {}
         if departures is not None:
@@ -901,8 +903,8 @@ class ClassicGroup(Group):
             self._listed_members[name] = member, place
 
     def _drop_missing(self, rebalance: Rebalance, before: frozenset[str], place: Seen) -> None:
-        """Members that the new generation has no more. before: those that it was said to have already; all
-        others of the members have joined since."""
+        """Remove the members that aren't in the new generation. before: the members that an earlier answer
+        listed; all other members have joined since."""
         named, members = rebalance.named, self.members
         if not before:
             rebalance.patience_ns = rebalance.patience_ns or self._patience_ns()
@@ -1065,7 +1067,7 @@ class ClassicGroup(Group):
             self.end("steady", place)
 
     def finish(self, place: Seen) -> None:
-        """The input is at its end; who must have timed out by then is out."""
+        """The input is at its end: remove the members that must have timed out by then."""
         self.let_in_listed(at_end=True)
         self._begin_with_joins()
         self._drop_unlisted(place)

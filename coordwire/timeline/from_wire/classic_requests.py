@@ -91,7 +91,8 @@ def joining_member(entry: FrameEntry, message: Any, host: str | None) -> Member:
 
 
 def leavers(group: Group, request: Any, message: Any = None) -> list[tuple[str, str | None]]:
-    """Whom a LeaveGroup takes out, by its answer, with their reasons. message: None before it is answered."""
+    """The members that a LeaveGroup takes out, by its answer, with their reasons. message: None before the
+    answer."""
     answered = () if message is None else message.members
     refused = {(answer.member_id, answer.group_instance_id) for answer in answered if answer.error_code}
     departing = []

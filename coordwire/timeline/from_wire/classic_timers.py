@@ -1,4 +1,4 @@
-"""When members of a classic group are out that fell silent: the timers of its coordinator, replayed.
+"""The timers of a classic group's coordinator, replayed: when its silent members are out.
 
 Strategy: no frame shows that a timer ended, but the length of each timer is known. A session that ends, or a
 sync phase that is over with members that never asked for their assignment, begins a join phase. That ends
@@ -26,7 +26,7 @@ Departures = dict[str, tuple[int, Leaving]]
 
 
 class Replayed(NamedTuple):
-    """What the timers did."""
+    """The departures that the timers caused, and the last generation that they formed."""
 
     departures: Departures
     formed_ns: int | None
@@ -49,7 +49,7 @@ def replayed(
     members: Mapping[str, Awaited], unsynced: Iterable[str], formed_ns: int | None,
     joins: Iterable[tuple[int, str]], until_ns: int, *, waited: tuple[int, int] = (0, 0),
 ) -> Replayed:  # fmt: skip
-    """Who is out by then, and when the last generation was formed that nothing shows.
+    """The members that are out by then, and when the last generation was formed that no frame shows.
 
     formed_ns: when the last known one was; unsynced: who didn't ask for its assignment in that; joins:
     JoinGroups since then, and when each was seen; without a name, another reason to join again. waited: from

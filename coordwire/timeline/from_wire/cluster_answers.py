@@ -32,7 +32,7 @@ OTHER_APIS = frozenset(map(int, (
 
 
 class OtherAnswers:
-    """What answers of these APIs add to a timeline."""
+    """The events of answers of these APIs."""
 
     def __init__(
         self, names: TopicsById, timeouts: KnownTimeouts, groups: GroupTable, commits: Commits
@@ -44,7 +44,7 @@ class OtherAnswers:
         self._coordinators: OrderedDict[str, int] = OrderedDict()
 
     def feed(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
-        """What an answer, whose request is known, adds."""
+        """The events of an answer whose request is known."""
         match entry.api_key:
             case ApiKey.FETCH:
                 yield from self._commits.ends(message, place)

@@ -1,4 +1,4 @@
-"""What groups' commits, and the transactions that some of them are part of, say on the wire.
+"""Groups' commits on the wire, and the transactions that some of them are part of.
 
 Strategy: one function an answer, each a generator of the events that it makes. Rules: an answer's positions
 are matched with the request's by topic and partition, not by their order; what was refused is reported with
@@ -31,7 +31,7 @@ _new = tuple.__new__  # a named tuple's own goes through a function
 
 
 class Commits:
-    """What was committed, and in which transaction. name_of: a topic's name by its id."""
+    """The commits of groups, and their transactions. name_of: a topic's name by its id."""
 
     def __init__(self, name_of: Callable[[str], str]) -> None:
         self.lag = Lag()
@@ -77,7 +77,7 @@ class Commits:
         return events
 
     def fetched(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
-        """OffsetFetch, answered: what the coordinator has of the groups."""
+        """OffsetFetch, answered: the offsets that the coordinator has of the groups."""
         groups = [(group_answer.group_id, group_answer.topics) for group_answer in message.groups] or [
             (request.group_id, message.topics)
         ]

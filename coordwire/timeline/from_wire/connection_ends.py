@@ -1,8 +1,8 @@
-"""How the connections of members ended that were gone without a word.
+"""The ends of the connections of members that left without a request.
 
-Strategy: a member speaks on the connection of its last request about its group; other connections are its
-own too if they come from the same address with the same client id, and no other member does. Once it is
-taken to be out, what the capture shows of these is said: they were closed or reset by then, by whom and in
+Strategy: a member's own connection is that of its last request about its group; other connections are its own
+too if they come from the same address with the same client id, and no other member does. Once it is taken to
+be out, its event reports these connections: whether they were closed or reset by then, by which side and in
 which packets, or stayed open; and whether a Fetch came on one of them since the member was in. Rules: only
 what happened by the time at which the member must have been out counts; what is remembered is bounded.
 """
@@ -130,7 +130,7 @@ class ConnectionEnds:
         return None if own is None or own.end is None else own.end.time_ns
 
     def see(self, event: GroupEvent) -> GroupEvent:
-        """An event; with how its member's connections ended, if it is of one that went without a word."""
+        """The event, with the ends of its member's connections, if that member left without a request."""
         if isinstance(event, MemberJoined):
             self._joins(event)
         elif isinstance(event, RebalanceEnded):

@@ -1,6 +1,6 @@
 """A frame of captured traffic as a timeline sees it: is it about a group, where was it, what does it refuse.
 
-Rules: only facts of one frame, or of an answer and its request; what they mean for a group is said elsewhere.
+Rules: only facts of one frame, or of an answer and its request; other modules apply them to groups.
 """
 
 from __future__ import annotations

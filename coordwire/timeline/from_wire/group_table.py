@@ -1,9 +1,9 @@
 """All groups in some captures, each under the protocol that it speaks at the time.
 
-Rules: a classic group and a consumer group of the same id are one, which converts (`mixed`); a share or
-streams group is one of its own. A classic request about a consumer group is one of its classic members',
-unless it has no members: then JoinGroup makes it a classic group. A heartbeat that the coordinator refuses
-converts nothing. The oldest group is forgotten beyond a limit.
+Rules: a classic group and a consumer group of the same id are one, which converts (`migrating_group`); a
+share or streams group is one of its own. A classic request about a consumer group is one of its classic
+members', unless it has no members: then JoinGroup makes it a classic group. A heartbeat that the coordinator
+refuses converts nothing. The oldest group is forgotten beyond a limit.
 """
 
 from __future__ import annotations

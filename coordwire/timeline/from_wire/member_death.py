@@ -1,4 +1,4 @@
-"""Which members are gone without a word, and since when: inferred, since nothing on the wire says it.
+"""The members that left without a request, and when: inferred, since no frame shows it.
 
 A member whose coordinator receives nothing from it for the session timeout is removed. A classic member says
 its timeout in JoinGroup. In groups whose coordinator assigns (KIP-848, share, streams) the timeout is a
@@ -111,7 +111,7 @@ class _Bounds:
 
 @dataclass(slots=True)
 class KnownTimeouts:
-    """What is known of all groups in some captures."""
+    """The session timeouts of all groups in some captures, as far as they are known."""
 
     _common: dict[Kind, _Bounds] = field(default_factory=dict)
     _of_brokers: dict[str, int] = field(default_factory=dict)

@@ -145,7 +145,7 @@ class ModernGroup(Group):
     def disturbed(self, trigger: Trigger, place: Seen, *, is_repeated: bool = False) -> Rebalance:
         """Something raises the epoch: another rebalance, if a member has the epoch of this one already.
 
-        is_repeated: whether it was seen before, and only now is known to be one of its own.
+        is_repeated: whether the sign was seen before, and only now proves to raise the epoch by itself.
         """
         if trigger.cause not in KEEPS_EPOCH or self.progress.is_complete:
             self._close_even()
@@ -281,7 +281,7 @@ class ModernGroup(Group):
     # --- silent members ---
 
     def alive_at(self, member: Member, request_place: Seen, place: Seen) -> None:
-        """A member was heard, and is in."""
+        """A member's request was accepted: it is in."""
         silence_ns = self.silence(member, request_place)
         if self.timeout.refutes_absence(silence_ns):
             self.unavailable(request_place)  # else it would be out
@@ -388,14 +388,14 @@ class ModernGroup(Group):
             self.unavailable(request_place.at(since_ns))
 
     def _doubtful(self) -> Member | None:
-        """Of the silent members that were still in, the one that was heard first."""
+        """Of the silent members that were still in, the one whose last request is the oldest."""
         doubted = [self.members[name] for name in self._doubted if name in self.members]
         return min(doubted, key=lambda member: (member.last_seen_ns or 0, member.serial), default=None)
 
     def died(
         self, member: Member, place: Seen, sign: str, sign_place: Seen | None = None, *, refused: bool = False
     ) -> None:
-        """A member is gone without a word. sign: what shows it; sign_place: where, if not its silence alone;
+        """A member left without a request. sign: what shows it; sign_place: where, if not its silence alone;
         refused: whether that is the answer to a request of its own."""
         rebalance = self.rebalance
         if rebalance is not None and rebalance.trigger.cause == "unknown" and sign_place is not None:
@@ -425,7 +425,7 @@ class ModernGroup(Group):
         return self._raised_ns - ASSIGNMENT_INTERVAL_NS <= moment.time_ns <= self._raised_ns + NEAR_NS
 
     def _replaced(self, member: Member, partitions: Owned, place: Seen) -> None:
-        """A member is given what others had: those that were silent meanwhile are gone."""
+        """A member gets partitions of others: remove those that were silent meanwhile."""
         names = self.progress.former_owners(member.member_id, partitions)
         owners = [self.members[name] for name in names if name in self.members]
         for former in sorted(owners, key=lambda owner: self.quiet_ns(owner) or 0):

@@ -1,9 +1,9 @@
-"""What waited while partitions had no consumer: a group's lag there before a rebalance ended, and after.
+"""The lag of partitions without a consumer, before the end of a rebalance and after it.
 
 Strategy: when a rebalance ends, the lag of each partition that it left idle is noted as it was measured last;
 the first end of the partition that is seen afterwards (its new owner fetches) gives the lag after. The cost
 is reported once all have one, or another rebalance begins, or the input ends. Rules: partitions without both
-don't count; what is kept is bounded.
+don't count; memory is bounded.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Costs:
         self._waiting: dict[TopicPartition, dict[str, None]] = {}
 
     def see(self, event: GroupEvent) -> Iterator[GroupEvent]:
-        """An event of a group, and what it costs as far as that is known by then."""
+        """An event of a group, and the costs that are known by then."""
         if isinstance(event, RebalanceBegan):
             yield from self._report(event.group)
         yield event

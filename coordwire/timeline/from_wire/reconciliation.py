@@ -1,4 +1,4 @@
-"""How far the members of a group are that its coordinator assigns: who is in which epoch and has what.
+"""The members' progress in a group whose coordinator assigns: each one's epoch and partitions.
 
 Strategy: counters that each change keeps up to date, so that no question looks at all members. The group is
 even when all members are in one epoch and have reported to own what they were given. It is also complete when
@@ -97,7 +97,7 @@ class Reconciliation:
 
     @property
     def lost(self) -> frozenset[TopicPartition]:
-        """What has no owner any more."""
+        """The partitions that lost their owner."""
         return frozenset(self._lost)
 
     @property
@@ -110,7 +110,7 @@ class Reconciliation:
         return not self._shared and bool(self._partitions.get(member_id))
 
     def former_owners(self, member_id: str, partitions: Owned) -> Iterator[str]:
-        """Who had what a member is given, and wasn't seen to give it up."""
+        """The owners of partitions that a member gets, which weren't seen to give them up."""
         if not self._shared:
             before = self._partitions.get(member_id, frozenset())
             owners = (self._holder.get(partition) for partition in sorted(partitions - before))
@@ -138,7 +138,7 @@ class Reconciliation:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether all members were heard since the group is even."""
+        """Whether all members have sent a heartbeat since the group is even."""
         return self.even_since is not None and self._heard_now >= len(self._epoch_of)
 
     def begin(self) -> None:

@@ -1,9 +1,9 @@
-"""Heartbeats that say what they said before: most of a group's traffic, known again by their bytes.
+"""Heartbeats that repeat the last one, most of a group's traffic: recognised by their bytes.
 
 Strategy: the frames of a member whose group is steady differ in nothing but their correlation ids. A
 heartbeat that asked for nothing new and an answer to it that gave nothing new are remembered by their bytes
-without those; the same bytes say the same again, and nothing is decoded. What they mean to the group is the
-group's to judge, each time. Rules: only whole frames without deviations are remembered; memory is bounded,
+without those; the same bytes have the same meaning, and nothing is decoded. The group judges each time what
+they mean for it. Rules: only whole frames without deviations are remembered; memory is bounded,
 and everything is forgotten at the bound.
 """
 
@@ -30,8 +30,8 @@ SHORTEST, LONGEST = 9, 1024
 
 @dataclass(slots=True)
 class Beat:
-    """A member's heartbeat. kept: as what its group is kept; key: of its API; epoch: the generation or member
-    epoch that it says.
+    """A member's heartbeat. group_key: of its group in the `GroupTable`; key: of its API; epoch: the
+    generation or member epoch that it says.
 
     answer: the bytes after the correlation id of an answer that gave nothing new, None where none was seen;
     answered_epoch, interval_ms: what that says, of groups whose coordinator assigns.
@@ -60,7 +60,7 @@ class SteadyBeats:
         self.known: dict[bytes, Beat] = {}
 
     def find(self, entry: FrameEntry) -> Beat | None:
-        """What a request is known to say."""
+        """The heartbeat that a request is, if its bytes are known."""
         body = entry.body
         return self.known.get(body[:4] + body[8:])
 

@@ -68,7 +68,7 @@ USED_APIS: frozenset[int] = ABOUT_A_GROUP | OTHER_APIS - {ApiKey.API_VERSIONS}
 
 
 def timeline(entries: Iterable[Entry | ConnectionEnd], *, ends: bool = False) -> Iterator[GroupEvent]:
-    """What the entries of one or several captures say of groups, in their order.
+    """The events of groups in the entries of one or several captures, in their order.
 
     Entries come in the order of time; those of several captures may be mixed. ends: whether they have the
     ends of connections among them (`Capture.entries_and_ends`), for `MemberLeft.ending`.
@@ -96,7 +96,7 @@ class Timeline:
         self._beats = SteadyBeats()
 
     def feed(self, entry: Entry | ConnectionEnd) -> Iterable[GroupEvent]:
-        """What one entry adds. It must be drawn before the next entry is fed.
+        """The events of one entry. They must be drawn before the next entry is fed.
 
         Most frames are heartbeats of groups that nothing happens to, and requests; they take the short way.
         """
@@ -228,7 +228,7 @@ class Timeline:
         return ()
 
     def _opens(self, request_entry: FrameEntry) -> None:
-        """A request that was answered shows whose its connection is."""
+        """Note the connection of a request that was answered."""
         if self._ends is not None and request_entry.flow:
             self._ends.opens(request_entry)
 
@@ -277,7 +277,7 @@ class Timeline:
         return ()
 
     def finish(self) -> Iterator[GroupEvent]:
-        """What there is to say when the input is at its end."""
+        """The events that only the end of the input shows."""
         for place, request in self._waiting.items():
             yield unanswered(place, request)
         self._waiting.clear()
