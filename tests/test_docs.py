@@ -225,7 +225,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "requests that wait, of one connection": f"{conversation.LATEST:,}",
         "bytes of a connection that may be Kafka's": size(client_search.WINDOW),
         "of all such connections": size(client_search.UNDECIDED),
-        "frames that are not whole yet": f"{size(connections.BEGUN)}, or one frame's budget",
+        "frames that are not whole yet": f"{size(connections.OPEN_FRAMES)}, or one frame's budget",
         "answers whose request may come late": f"{size(connections.EARLY_BYTES)}, {connections.EARLY_FRAMES} "
         f"answers and {connections.EARLY_NS // 10**9} s a connection; {size(connections.EARLY)} in all",
         "TCP segments after a hole": f"{size(reassembly.WINDOW)} and {reassembly.SEGMENTS:,} segments a "

@@ -38,9 +38,9 @@ WORDS = {
 
 NAMES_LEFT: dict[str, int] = {
     "coordwire": 45,
-    "coordwire/_speedups": 106,
+    "coordwire/_speedups": 104,
     "coordwire/broker": 398,
-    "coordwire/capture": 233,
+    "coordwire/capture": 3,
     "coordwire/cli": 412,
     "coordwire/codec": 37,
     "coordwire/connection": 5,
@@ -54,7 +54,7 @@ NAMES_LEFT: dict[str, int] = {
     "coordwire/segments": 72,
     "coordwire/spark": 4,
     "coordwire/testing": 59,
-    "coordwire/timeline": 459,
+    "coordwire/timeline": 2,
     "schemas": 24,
     "schemas/_generate": 20,
 }

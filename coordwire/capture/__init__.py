@@ -23,8 +23,8 @@
     redaction/              what must not be shown
 
 Strategy: a chain of generators, each of which draws on the one before it. Rules: the input is read once,
-forwards, and may be a pipe. Nothing is left out silently: what can't be read is an `UnreadableRange` with its
-position in the file, what is missing from a stream a `Gap` with its position. Only a file that is not a
+forwards, and may be a pipe. Nothing is left out silently: unreadable bytes are an `UnreadableRange` with
+its position in the file, bytes that a stream lacks are a `Gap` with its position. Only a file that is not a
 capture at all raises, and only `coordwire.errors.DecodeError`.
 
 The most that a reader holds of one capture; what doesn't fit is given up and reported:
@@ -33,7 +33,7 @@ The most that a reader holds of one capture; what doesn't fit is given up and re
     conversation.LATEST   10,000  requests that wait, of a connection
     client_search.WINDOW  256 KB  of a connection that may be Kafka's; PIECES: 16,384 chunks
     client_search.UNDECIDED 64 MB   of all such connections
-    connections.BEGUN     256 MB  of frames that aren't whole, or one frame's budget (100 MB) if that is more
+    connections.OPEN_FRAMES 256 MB  of frames that aren't whole; one frame's budget, 100 MB, if that is more
     connections.EARLY     64 MB   of responses whose request may come late; EARLY_BYTES: 8 MB of a connection
     reassembly.HELD       64 MB   of segments after gaps; WINDOW: 8 MB, SEGMENTS: 4,096 of a flow
     reassembly.FLOWS      32,768  connections, and as many without data

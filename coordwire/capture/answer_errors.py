@@ -3,8 +3,8 @@
 Strategy: a response may carry a code for each topic, partition or member. `error_places` gives each with what
 it is about; `answer_errors` reports each code once, with the place where it is first and how often it is
 there. Rules: a code of 0 is none; a code that Kafka doesn't name is "UNKNOWN_" and its number; the codes of
-other dialects, whose meaning no document gives, too. What a code is about is said by its own struct, or by
-the nearest around it; its group by the request, where the response names none.
+other dialects, whose meaning no document gives, too. A code's own struct, or the nearest struct around it,
+names its subject; the request names the group, where the response doesn't.
 """
 
 from __future__ import annotations
@@ -76,16 +76,16 @@ def answer_errors(entry: FrameEntry) -> list[AnswerError]:
     message = entry.message
     if not _has_codes(entry):
         return []
-    found: dict[int, AnswerError] = {}
+    errors: dict[int, AnswerError] = {}
     for path, owner, _, code in entity_places(message, _CODE):
         if not code:
             continue
-        before = found.get(code)
+        before = errors.get(code)
         if before is not None:
-            found[code] = before._replace(times=before.times + 1)
+            errors[code] = before._replace(times=before.times + 1)
         else:
-            found[code] = AnswerError(code, _name_of(owner, path, code), path, 1)
-    return list(found.values())
+            errors[code] = AnswerError(code, _name_of(owner, path, code), path, 1)
+    return list(errors.values())
 
 
 def error_places(entry: FrameEntry) -> Iterator[ErrorPlace]:
@@ -108,25 +108,32 @@ class _About(NamedTuple):
     group: str | None
 
 
-def _places(value: Any, version: int, path: str, about: _About) -> Iterator[ErrorPlace]:
-    """Those of a struct and of the structs in it. about: what those around it say."""
+def _places(value: Any, version: int, path: str, subject: _About) -> Iterator[ErrorPlace]:
+    """The places in a struct and in the structs inside it. subject: as the structs around it name it."""
     cls: Any = type(value)
     own: list[Any] = [
-        before if name is None or (found := getattr(value, name)) is None else found
-        for name, before in zip(_names(cls, version), about, strict=True)
+        before if name is None or (own_value := getattr(value, name)) is None else own_value
+        for name, before in zip(_names(cls, version), subject, strict=True)
     ]
-    about = _About(*own)
+    subject = _About(*own)
     for field in _CODES.fields(cls, version):
-        inside = getattr(value, field.name)
-        here = f"{path}.{field.name}" if path else field.name
-        for place, element in elements(here, field, inside):
+        content = getattr(value, field.name)
+        field_path = f"{path}.{field.name}" if path else field.name
+        for place, element in elements(field_path, field, content):
             if field.struct is not None:
-                yield from _places(element, version, place, about)
+                yield from _places(element, version, place, subject)
             elif element:
-                beside = field.name.replace(_CODE, "error_message")
-                said = None if field.array else getattr(value, beside, None)
+                message_name = field.name.replace(_CODE, "error_message")
+                message_text = None if field.array else getattr(value, message_name, None)
                 name = _name_of(value, place, element)
-                yield ErrorPlace(element, name, place, f"{path}.{beside}" if path else beside, said, *about)
+                yield ErrorPlace(
+                    element,
+                    name,
+                    place,
+                    f"{path}.{message_name}" if path else message_name,
+                    message_text,
+                    *subject,
+                )
 
 
 @cache
@@ -140,12 +147,17 @@ def _names(cls: Any, version: int) -> tuple[str | None, str | None, str | None]:
 
 def _asked_group(entry: FrameEntry) -> str | None:
     """The group that the request names, where it was read and is about one."""
-    asked = entry.request
-    if asked is None or asked.error is not None or asked.message is None or asked.body_version is None:
+    request = entry.request
+    if (
+        request is None
+        or request.error is not None
+        or request.message is None
+        or request.body_version is None
+    ):
         return None
-    cls: Any = type(asked.message)
-    name = _names(cls, asked.body_version)[2]
-    return None if name is None else getattr(asked.message, name)
+    cls: Any = type(request.message)
+    name = _names(cls, request.body_version)[2]
+    return None if name is None else getattr(request.message, name)
 
 
 def _name_of(owner: Struct, path: str, code: int) -> str:

@@ -54,9 +54,9 @@ def body_text(entry: FrameEntry) -> BodyText:
 
     A lazy entry isn't decoded for it: bytes that have a text are those of a whole message.
     """
-    found = entry.text
-    if found is None:
-        found = NO_TEXT
+    text = entry.text
+    if text is None:
+        text = NO_TEXT
         lazy = isinstance(entry, LazyEntry)
         if lazy or (
             entry.error is None
@@ -65,12 +65,12 @@ def body_text(entry: FrameEntry) -> BodyText:
             and entry.dialect == KAFKA
         ):
             key = entry.direction, entry.api_key, entry.api_version, entry.body_version
-            transcribe, header, is_named = _KNOWN.get(key) or _find(key)
-            found = transcribe(entry.body, header) or NO_TEXT
-            if lazy and found is not NO_TEXT:
+            transcribe, header, is_named = _KNOWN.get(key) or _remember_transcribers(key)
+            text = transcribe(entry.body, header) or NO_TEXT
+            if lazy and text is not NO_TEXT:
                 _set_client(entry, _client_of(entry, is_named))
-        entry.text = found
-    return found
+        entry.text = text
+    return text
 
 
 def is_refused(entry: FrameEntry) -> bool:
@@ -94,14 +94,16 @@ def _client_of(entry: FrameEntry, is_named: bool) -> str | None:
     return None if size < 0 else body[_CLIENT + 2 : _CLIENT + 2 + size].decode()
 
 
-def _find(key: _Key) -> _Known:
-    """What writes the text of an API in a version. There are as many as the schemas have, and the versions of
-    ApiVersions that clients may ask for."""
-    made = _KNOWN[key] = _made(*key)
-    return made
+def _remember_transcribers(key: _Key) -> _Known:
+    """Make and remember what writes the text of an API in a version. There are as many as the schemas have,
+    and the versions of ApiVersions that clients may send."""
+    known = _KNOWN[key] = _build_transcribers(*key)
+    return known
 
 
-def _made(direction: str, api_key: int | None, version: int | None, body_version: int | None) -> _Known:
+def _build_transcribers(
+    direction: str, api_key: int | None, version: int | None, body_version: int | None
+) -> _Known:
     if native is None or api_key is None or version is None or body_version is None:
         return _no_text, None, False
     try:
@@ -120,11 +122,11 @@ def _made(direction: str, api_key: int | None, version: int | None, body_version
 
 
 def _no_text(body: bytes, header: _native.Transcriber | None) -> BodyText | None:
-    """Where none is made."""
+    """No text."""
     return None
 
 
 def has_no_codes(entry: FrameEntry) -> bool:
     """Whether it is known, without its message, that no error code in it is other than 0."""
-    text, found = body_text(entry)
-    return text is not None and not found & HAS_CODES
+    text, flags = body_text(entry)
+    return text is not None and not flags & HAS_CODES

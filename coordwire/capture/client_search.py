@@ -1,9 +1,9 @@
-"""A connection of which it is not known yet whether it is Kafka's, and who the client is.
+"""Undecided connections: the search for Kafka's frames in them, and for the client.
 
-Strategy: what it sends is held back, and each direction is searched for a whole frame that shows who sent it.
-Rules: each byte is looked at once, however it is cut into packets: a place where a frame may begin whose end
-hasn't come waits until it has. Decoding on trial is bounded by the bytes searched (`Effort`). What is held is
-bounded here for one connection, and by `UNDECIDED` for all of a capture.
+Strategy: a connection's bytes are held back, and each direction is searched for a whole frame that shows its
+sender. Rules: each byte is looked at once, however it is cut into packets: a place where a frame may begin
+whose end hasn't come waits until it has. Decoding on trial is bounded by the bytes searched (`Effort`). What
+is held is bounded here for one connection, and by `UNDECIDED` for all of a capture.
 """
 
 from __future__ import annotations
@@ -36,53 +36,53 @@ PLACES = 1024
 class Finder:
     """One direction: its bytes since the last loss, and where in them a frame may have begun."""
 
-    def __init__(self, talk: AnyConversation) -> None:
+    def __init__(self, conversation: AnyConversation) -> None:
         self.buffer = bytearray()
-        self._talk = talk
+        self._conversation = conversation
         self._at = 0
-        self._begun: list[tuple[int, int]] = []  # a heap: where it ends, where it begins
+        self._open_frames: list[tuple[int, int]] = []  # a heap: where it ends, where it begins
         self._effort = Effort()
 
     def lose(self) -> None:
-        """Bytes are missing: whatever was begun doesn't count."""
+        """Bytes are missing: drop the frames that have begun."""
         self.buffer.clear()
-        self._begun.clear()
+        self._open_frames.clear()
         self._at = 0
 
     def search(self) -> Side | None:
-        """Who sends here, by the bytes that came since the last call and the frames that they complete."""
-        buffer, talk, effort = self.buffer, self._talk, self._effort
+        """The sender's side, by the bytes that came since the last call and the frames that they complete."""
+        buffer, conversation, effort = self.buffer, self._conversation, self._effort
         have = len(buffer)
-        whole = []
-        while self._begun and self._begun[0][0] <= have:
-            end, at = heappop(self._begun)
-            whole.append((at, end))
-        for at, end in sorted(whole):
+        frames = []
+        while self._open_frames and self._open_frames[0][0] <= have:
+            end, at = heappop(self._open_frames)
+            frames.append((at, end))
+        for at, end in sorted(frames):
             if (side := self._try(at, end)) is not None:
                 return side
-        stop = have - talk.head + 1
+        stop = have - conversation.head + 1
         for at in range(self._at, stop):
-            effort.left += TRIES
-            end = talk.claims(buffer, at)
+            effort.remaining += TRIES
+            end = conversation.claims(buffer, at)
             if end < 0:
                 continue
             if end > have:
-                if len(self._begun) < PLACES:
-                    heappush(self._begun, (end, at))
+                if len(self._open_frames) < PLACES:
+                    heappush(self._open_frames, (end, at))
             elif (side := self._try(at, end)) is not None:
                 return side
         self._at = max(self._at, stop)
         return None
 
     def _try(self, at: int, end: int) -> Side | None:
-        return self._talk.sender(self.buffer, at, end) if self._effort.spend(end - at) else None
+        return self._conversation.sender(self.buffer, at, end) if self._effort.spend(end - at) else None
 
 
 @dataclass(slots=True)
-class Held:
-    """What is held back of one connection. size: its bytes; cost: the memory that they count."""
+class Backlog:
+    """The events of one connection that are held back. size: its bytes; cost: the memory that they count."""
 
-    talk: AnyConversation
+    conversation: AnyConversation
     events: list[Chunk | Gap] = field(default_factory=list)
     finders: dict[NetworkAddress, Finder] = field(default_factory=dict)
     size: int = 0
@@ -94,7 +94,7 @@ class Held:
         source = event.flow.source
         finder = self.finders.get(source)
         if finder is None:
-            finder = self.finders[source] = Finder(self.talk)
+            finder = self.finders[source] = Finder(self.conversation)
         self.cost += PIECE
         if isinstance(event, Chunk):
             finder.buffer += event.data
@@ -107,7 +107,7 @@ class Held:
     def head(self, source: NetworkAddress) -> bytes:
         """The first bytes of a direction, as many as a conversation wants to see."""
         finder = self.finders.get(source)
-        return bytes(finder.buffer[: self.talk.head]) if finder is not None else b""
+        return bytes(finder.buffer[: self.conversation.head]) if finder is not None else b""
 
     @property
     def is_full(self) -> bool:

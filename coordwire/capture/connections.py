@@ -4,7 +4,7 @@ Strategy: where a SYN was seen, its sender is the client and its stream begins w
 direction in which a whole request can be found is the client's. A connection that shows none within a window
 isn't Kafka and is left alone, unless its port was named (`undecided`). Rules: a connection is decided once;
 what was held back until then is read in the order in which it came; what is held is bounded for each
-connection and for all of a capture, and what is given up for that is reported.
+connection and for all of a capture, and bytes that are given up for that are reported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
-from coordwire.capture.client_search import UNDECIDED, Finder, Held
+from coordwire.capture.client_search import UNDECIDED, Backlog, Finder
 from coordwire.capture.conversation import AnyConversation
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.flows import (
@@ -42,7 +42,7 @@ EARLY_FRAMES, EARLY_BYTES, EARLY_NS = 64, 8 << 20, 5_000_000_000
 EARLY = 64 << 20
 """Bytes of such answers, of all connections of a capture."""
 
-BEGUN = 256 << 20
+OPEN_FRAMES = 256 << 20
 """Bytes of frames that have begun and aren't whole, of all connections of a capture, or the budget of one
 frame where that is more. Beyond them, the one that began first is given up, and its bytes are reported."""
 
@@ -58,15 +58,15 @@ class Summary:
     """Counts over a capture, kept while its entries are drawn.
 
     connections: TCP connections with data; kafka: those of them that were read; frames: whole frames.
-    others: of the connections that were not read, how many by what they spoke ("TLS", "HTTP", … or "") and
-    the port of their server, or the lower of both where their beginning was not seen. tls: connections that
-    were read since their port was named, and spoke TLS, by that port.
+    other_protocols: connections that were not read, by protocol ("TLS", "HTTP", … or "") and the port of
+    their server, or the lower of both ports where their beginning was not seen. tls: connections that were
+    read because their port was named, and that spoke TLS, by that port.
     """
 
     connections: int = 0
     kafka: int = 0
     frames: int = 0
-    others: Counter[tuple[str, int]] = field(default_factory=Counter)
+    other_protocols: Counter[tuple[str, int]] = field(default_factory=Counter)
     tls: Counter[int] = field(default_factory=Counter)
 
     def next_frame(self) -> int:
@@ -75,9 +75,11 @@ class Summary:
 
 
 class _Route(NamedTuple):
-    """One direction of a connection that has been decided. flow: kept so that its id stays its own; cutter:
-    None where the connection isn't read; early: the link's; talk: its conversation, None where frames aren't
-    counted in the summary's `frames`. As the native walk reads them."""
+    """One direction of a connection that has been decided; the native walk reads its members by their order.
+
+    flow: kept so that its id stays its own; cutter: None where the connection isn't read; early: the link's;
+    conversation: the link's, None where its frames aren't counted in the summary's `frames`.
+    """
 
     flow: Flow
     link: _Link
@@ -85,7 +87,7 @@ class _Route(NamedTuple):
     is_client: bool
     name: str
     early: deque[FrameBody]
-    talk: AnyConversation | None
+    conversation: AnyConversation | None
 
 
 @dataclass(slots=True)
@@ -93,7 +95,7 @@ class _Link:
     """One TCP connection. `cutters` is there once it is decided; `ignored` where it isn't Kafka."""
 
     conversation: AnyConversation
-    held: Held
+    backlog: Backlog
     client: NetworkAddress | None = None
     opened: bool = False
     ignored: bool = False
@@ -106,16 +108,16 @@ class _Link:
 
     def name(self, flow: Flow) -> str:
         """The flow in words."""
-        found = self.names.get(flow.source)
-        if found is None:
-            found = self.names[flow.source] = str(flow)
-        return found
+        name = self.names.get(flow.source)
+        if name is None:
+            name = self.names[flow.source] = str(flow)
+        return name
 
 
 class Connections:
     """Reads the events of one capture. `conversation`: makes that of a new connection; `ports`: those of
-    brokers, whatever is said on them; `share`: of the frames that are given out; `lazy`: whether entries are
-    lazy where they can be; `ended`: called with each FIN and RST of connections that are read."""
+    brokers, whatever their connections carry; `share`: of the frames that are given out; `lazy`: whether
+    entries are lazy where they can be; `ended`: called with each FIN and RST of connections that are read."""
 
     def __init__(
         self,
@@ -138,77 +140,83 @@ class Connections:
         self._links: dict[int, _Link] = {}
         self._undecided: OrderedDict[int, _Link] = OrderedDict()
         self._undecided_cost = 0
-        self._begun: OrderedDict[FrameSplitter, tuple[_Link, Flow]] = OrderedDict()
-        self._begun_size = 0
+        self._open_frames: OrderedDict[FrameSplitter, tuple[_Link, Flow]] = OrderedDict()
+        self._open_frames_size = 0
         self._early_size = 0
         self._routes: dict[int, _Route] = {}
         self._walk = frame_walk(_Route, self._routes, summary, share) if lazy else None
 
     def entries(self, events: Iterable[Event]) -> Iterator[Entry]:
         """The entries of all events, in their order."""
-        find, share, lazy = self._routes.get, self.share, self.lazy
+        find = self._routes.get
         take = None if self._walk is None else self._walk.take
         for event in events:
-            if type(event) is Chunk:
-                if take is not None and (taken := take(event, current().frame)) is not None:
-                    if taken is not True:
-                        yield taken
-                    continue
-                flow, time_ns, _, data, packet = event
-                route = find(id(flow))
-                if route is None:
-                    yield from self._data(event)
-                    self._decided(flow)
-                    continue
-                _, link, cutter, is_client, name, _, _ = route
-                if cutter is None:
-                    continue
-                size = len(data) - PREFIX
-                whole = size >= 0 and packet and cutter.in_step and not cutter.buffer
-                if not whole or _SIZE(data)[0] != size or size > current().frame:
-                    yield from self._read(link, event)
-                    continue
-                # One segment with one frame, as most are: what `_read` would do with it.
-                position = cutter.position
-                cutter.position = position + PREFIX + size
-                talk, inside = link.conversation, data[PREFIX:]
-                if not link.early and (lazy or (share is not None and not share.is_next)):
-                    entry = None
-                    if is_client:
-                        entry = talk.lazy_request(inside, time_ns, packet, name)
-                    elif lazy:
-                        entry = talk.lazy_response(inside, time_ns, packet, name)
-                    elif share and size >= PREFIX and (asked := talk.asked(_ID(data)[0])) is not None:
-                        share.takes(size)  # of another share: noted without being made
-                        talk.pass_answer(asked)
-                        continue
-                    if entry is not None:
-                        if share is None or share.takes(size):
-                            yield entry
-                        continue
-                body = FrameBody(inside, position, time_ns, packet, packet)
-                if link.early or not (is_client or talk.expects(inside)):
-                    yield from self._parts(link, flow, (body,))
-                elif share is None or share.takes(size):
-                    yield talk.request(body, name) if is_client else talk.response(body, name)
-                elif is_client:
-                    talk.pass_request(body, name)
-                else:
-                    talk.pass_response(body, name)
+            if type(event) is not Chunk:
+                yield from self._of_event(event)
                 continue
-            match event:
-                case Gap():
-                    yield from self._data(event)
-                case Opened():
-                    link = self._link(event.flow)
-                    link.opened = True
-                    if not link.cutters:
-                        source, target = event.flow.source, event.flow.destination
-                        link.client = target if event.server == source else source
-                case Closed():
-                    yield from self._close(event)
-                case UnreadableRange():
-                    yield event._replace(file=self.capture)
+            if take is not None and (walked := take(event, current().frame)) is not None:
+                if walked is not True:
+                    yield walked
+                continue
+            route = find(id(event.flow))
+            if route is None:
+                yield from self._data(event)
+                self._decided(event.flow)
+            elif route.cutter is not None:
+                whole_frame = event.packet and _is_one_frame(route.cutter, event.data)
+                yield from (
+                    self._frame(route, route.cutter, event) if whole_frame else self._read(route.link, event)
+                )
+
+    def _of_event(self, event: Event) -> Iterable[Entry]:
+        """The entries of an event without bytes."""
+        match event:
+            case Opened():
+                link = self._link(event.flow)
+                link.opened = True
+                if not link.cutters:
+                    source, target = event.flow.source, event.flow.destination
+                    link.client = target if event.server == source else source
+                return ()
+            case Closed():
+                return self._close(event)
+            case UnreadableRange():
+                return (event._replace(file=self.capture),)
+            case _:
+                return self._data(event)
+
+    def _frame(self, route: _Route, cutter: FrameSplitter, chunk: Chunk) -> Iterable[Entry]:
+        """The entries of a chunk that is one frame, as most are: as `_read`, without its buffer."""
+        link, share, position = route.link, self.share, cutter.position
+        conversation, data, size = link.conversation, chunk.data[PREFIX:], len(chunk.data) - PREFIX
+        cutter.position = position + PREFIX + size
+        if not link.early and (self.lazy or (share is not None and not share.is_next)):
+            undecoded = self._undecoded_frame(route, chunk, data)
+            if undecoded is not None:
+                return undecoded
+        body = FrameBody(data, position, chunk.time_ns, chunk.packet, chunk.packet)
+        if link.early or not (route.is_client or conversation.expects(data)):
+            return self._parts(link, route.flow, (body,))
+        read = self._request if route.is_client else self._response
+        entry = read(conversation, body, route.name)
+        return () if entry is None else (entry,)
+
+    def _undecoded_frame(self, route: _Route, chunk: Chunk, data: bytes) -> Iterable[Entry] | None:
+        """The lazy entry of a frame, or nothing if the frame is in another share; None if the frame must be
+        decoded now."""
+        conversation, share = route.link.conversation, self.share
+        if route.is_client or self.lazy:
+            lazy = conversation.lazy_request if route.is_client else conversation.lazy_response
+            entry = lazy(data, chunk.time_ns, chunk.packet, route.name)
+            if entry is None:
+                return None
+            return (entry,) if share is None or share.takes(len(data)) else ()
+        request = conversation.request_of(_ID(chunk.data)[0]) if len(data) >= PREFIX else None
+        if share is None or request is None:
+            return None
+        share.takes(len(data))  # its answer is counted, though no entry is made of it
+        conversation.pass_answer(request)
+        return ()
 
     def _decided(self, flow: Flow) -> None:
         """Note where a direction's bytes go from now on, if that is known."""
@@ -216,8 +224,8 @@ class Connections:
         if link.cutters or link.ignored:
             cutter = link.cutters.get(flow.source)
             is_client = flow.source == link.client
-            talk = link.conversation
-            counted = talk if talk.number == self.summary.next_frame else None
+            conversation = link.conversation
+            counted = conversation if conversation.number == self.summary.next_frame else None
             self._routes[id(flow)] = _Route(
                 flow, link, cutter, is_client, link.name(flow), link.early, counted
             )
@@ -225,8 +233,8 @@ class Connections:
     def _link(self, flow: Flow) -> _Link:
         link = self._links.get(flow.connection)
         if link is None:
-            talk = self.conversation()
-            link = self._links[flow.connection] = _Link(talk, Held(talk))
+            conversation = self.conversation()
+            link = self._links[flow.connection] = _Link(conversation, Backlog(conversation))
         link.open_flows.add(flow.source)
         return link
 
@@ -237,16 +245,16 @@ class Connections:
         if link.cutters:
             yield from self._read(link, event)
             return
-        held, number = link.held, event.flow.connection
-        if not held.events:
+        backlog, number = link.backlog, event.flow.connection
+        if not backlog.events:
             self.summary.connections += 1
             self._undecided[number] = link
-        before = held.cost
-        finder = held.add(event)
-        self._undecided_cost += held.cost - before
+        before = backlog.cost
+        finder = backlog.add(event)
+        self._undecided_cost += backlog.cost - before
         if self._decide(link, event.flow, finder):
             yield from self._release(link, number)
-        elif link.ignored or held.is_full:
+        elif link.ignored or backlog.is_full:
             self._ignore(link, number)
         while self._undecided_cost > UNDECIDED:
             yield from self._give_up(*next(iter(self._undecided.items())), event.time_ns)
@@ -257,12 +265,12 @@ class Connections:
         """Find the client; True if the connection can be read from here on. Ignores what isn't Kafka's."""
         if self.ports:
             return self._decide_by_port(link, flow)
-        talk = link.conversation
+        conversation = link.conversation
         if link.opened and link.client:
-            head = link.held.head(link.client)
-            if len(head) < talk.head:
+            head = link.backlog.head(link.client)
+            if len(head) < conversation.head:
                 return False
-            link.ignored = not talk.opens(head)
+            link.ignored = not conversation.opens(head)
             return not link.ignored
         sender = finder.search()
         if sender is None:
@@ -285,20 +293,20 @@ class Connections:
 
     def _count_other(self, link: _Link) -> None:
         """Note what a connection speaks that isn't read, by what is held of it."""
-        flow = link.held.events[0].flow
+        flow = link.backlog.events[0].flow
         ends = flow.source, flow.destination
         port = min(end.port for end in ends)
         if link.opened and link.client in ends:
             port = next((end.port for end in ends if end != link.client), port)
-        spoken = find_protocol(finder.buffer for finder in link.held.finders.values())
-        self.summary.others[spoken or "", port] += 1
+        protocol = find_protocol(finder.buffer for finder in link.backlog.finders.values())
+        self.summary.other_protocols[protocol or "", port] += 1
 
     def _let_go(self, link: _Link, number: int) -> list[Chunk | Gap]:
-        """Hold nothing back any longer."""
-        held, link.held = link.held, Held(link.conversation)
+        """Return the events that were held back, and hold none from now on."""
+        backlog, link.backlog = link.backlog, Backlog(link.conversation)
         if self._undecided.pop(number, None) is not None:
-            self._undecided_cost -= held.cost
-        return held.events
+            self._undecided_cost -= backlog.cost
+        return backlog.events
 
     def _give_up(self, number: int, link: _Link, time_ns: int) -> Iterator[Entry]:
         """Give up a connection that is not decided yet, for lack of memory; report what was held."""
@@ -318,16 +326,16 @@ class Connections:
             )  # fmt: skip
 
     def _release(self, link: _Link, number: int) -> Iterator[Entry]:
-        """Read what was held back."""
+        """Read the events that were held back."""
         self.summary.kafka += 1
         events = self._let_go(link, number)
-        flow, talk = events[0].flow, link.conversation
+        flow, conversation = events[0].flow, link.conversation
         assert link.client is not None
         broker = flow.destination if flow.source == link.client else flow.source
-        talk.connection = TcpConnection(flow.stream, link.client, broker)
+        conversation.connection = TcpConnection(flow.stream, link.client, broker)
         for source in (flow.source, flow.destination):
-            fits = talk.fits_request if source == link.client else talk.fits_response
-            link.cutters[source] = FrameSplitter(fits, in_step=link.opened, head=talk.head)
+            fits = conversation.fits_request if source == link.client else conversation.fits_response
+            link.cutters[source] = FrameSplitter(fits, in_step=link.opened, head=conversation.head)
         if self.ports and any(is_tls(event.data) for event in events if isinstance(event, Chunk)):
             link.encrypted = True
             self.summary.tls[next((end.port for end in link.cutters if end != link.client), 0)] += 1
@@ -339,15 +347,15 @@ class Connections:
     def _read(self, link: _Link, event: Chunk | Gap) -> Iterator[Entry]:
         cutter = link.cutters[event.flow.source]
         if isinstance(event, Chunk):
-            found = cutter.feed(event.data, event.time_ns, event.packet)
+            completed = cutter.feed(event.data, event.time_ns, event.packet)
         else:
-            found = cutter.lose(event.length, event.time_ns, event.reason)
+            completed = cutter.lose(event.length, event.time_ns, event.reason)
         if len(cutter.buffer) != cutter.counted:
-            self._count(cutter, link, event.flow, begins=bool(found))
-        if found:
-            yield from self._parts(link, event.flow, found)
-        while self._begun_size > BEGUN and self._begun_size > current().frame + PREFIX:
-            cutter, (link, flow) = next(iter(self._begun.items()))
+            self._count(cutter, link, event.flow, begins=bool(completed))
+        if completed:
+            yield from self._parts(link, event.flow, completed)
+        while self._open_frames_size > OPEN_FRAMES and self._open_frames_size > current().frame + PREFIX:
+            cutter, (link, flow) = next(iter(self._open_frames.items()))
             parts = cutter.give_up(event.time_ns, "abandoned: too many incomplete frames at once")
             self._count(cutter, link, flow)
             yield from self._parts(link, flow, parts)
@@ -355,20 +363,20 @@ class Connections:
     def _count(self, cutter: FrameSplitter, link: _Link, flow: Flow, *, begins: bool = False) -> None:
         """Note what a cutter holds now."""
         size = len(cutter.buffer)
-        self._begun_size += size - cutter.counted
+        self._open_frames_size += size - cutter.counted
         cutter.counted = size
         if not size:
-            self._begun.pop(cutter, None)
+            self._open_frames.pop(cutter, None)
             return
-        self._begun[cutter] = link, flow
+        self._open_frames[cutter] = link, flow
         if begins:
-            self._begun.move_to_end(cutter)
+            self._open_frames.move_to_end(cutter)
 
     def _parts(
-        self, link: _Link, flow: Flow, found: Iterable[FrameBody | UnreadableRange]
+        self, link: _Link, flow: Flow, parts: Iterable[FrameBody | UnreadableRange]
     ) -> Iterator[Entry]:
-        talk, name = link.conversation, link.name(flow)
-        for part in found:
+        conversation, name = link.conversation, link.name(flow)
+        for part in parts:
             if isinstance(part, UnreadableRange):
                 while link.early and flow.source != link.client:
                     yield from self._early(link, flow)
@@ -376,30 +384,30 @@ class Connections:
                     part = part._replace(reason=f"{ENCRYPTED}: {part.reason}")
                 yield part._replace(file=self.capture, flow=name, tcp_stream=flow.stream)
             elif flow.source == link.client:
-                if (entry := self._request(talk, part, name)) is not None:
+                if (entry := self._request(conversation, part, name)) is not None:
                     yield entry
-                while link.early and talk.expects(link.early[0].data):
+                while link.early and conversation.expects(link.early[0].data):
                     yield from self._early(link, flow.reverse)
-            elif link.early or not talk.expects(part.data):
+            elif link.early or not conversation.expects(part.data):
                 # A hole in the client's direction holds its requests back a little: let the answer wait too.
                 link.early.append(part)
                 link.early_size += len(part.data)
                 self._early_size += len(part.data)
                 while link.early and self._is_due(link, part.time_ns or 0):
                     yield from self._early(link, flow)
-            elif (entry := self._response(talk, part, name)) is not None:
+            elif (entry := self._response(conversation, part, name)) is not None:
                 yield entry
 
-    def _request(self, talk: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
+    def _request(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
         if self.share is None or self.share.takes(len(body.data)):
-            return talk.request(body, name)
-        talk.pass_request(body, name)
+            return conversation.request(body, name)
+        conversation.pass_request(body, name)
         return None
 
-    def _response(self, talk: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
+    def _response(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
         if self.share is None or self.share.takes(len(body.data)):
-            return talk.response(body, name)
-        talk.pass_response(body, name)
+            return conversation.response(body, name)
+        conversation.pass_response(body, name)
         return None
 
     def _is_due(self, link: _Link, now: int) -> bool:
@@ -424,7 +432,7 @@ class Connections:
         return ConnectionEnd(
             capture=self.capture, flow=link.name(event.flow if by_client else event.flow.reverse),
             time_ns=event.time_ns, sender="client" if by_client else "broker",
-            how="rst" if event.how == "rst" else "fin", packet=event.packet or None,
+            kind="rst" if event.ending == "rst" else "fin", packet=event.packet or None,
         )  # fmt: skip
 
     def _close(self, event: Closed) -> Iterator[Entry]:
@@ -437,7 +445,7 @@ class Connections:
             parts = cutter.finish(event.time_ns)
             self._count(cutter, link, event.flow)
             yield from self._parts(link, event.flow, parts)
-            if self._ended is not None and event.how in ("fin", "rst"):
+            if self._ended is not None and event.ending in ("fin", "rst"):
                 self._ended(self._end(link, event))
         link.open_flows.discard(event.flow.source)
         if not link.open_flows:
@@ -449,3 +457,15 @@ class Connections:
             self._let_go(link, event.flow.connection)
             link.conversation.close()
             del self._links[event.flow.connection]
+
+
+def _is_one_frame(cutter: FrameSplitter, data: bytes) -> bool:
+    """Whether a direction's next bytes are exactly one frame."""
+    size = len(data) - PREFIX
+    return (
+        size >= 0
+        and cutter.in_step
+        and not cutter.buffer
+        and _SIZE(data)[0] == size
+        and size <= current().frame
+    )

@@ -52,7 +52,7 @@ MAX_KEY = 10_000
 
 class AnyConversation(Protocol):
     """What a reader of connections needs of a conversation in any protocol. `Conversation` is Kafka's,
-    whose methods say what each is for."""
+    whose methods describe each."""
 
     connection: TcpConnection | None
     number: Callable[[], int]
@@ -70,8 +70,8 @@ class AnyConversation(Protocol):
     def lazy_response(
         self, body: bytes, time_ns: int | None, packet: int | None, flow: str
     ) -> FrameEntry | None: ...
-    def asked(self, correlation_id: int) -> AwaitedRequest | None: ...
-    def pass_answer(self, asked: AwaitedRequest) -> None: ...
+    def request_of(self, correlation_id: int) -> AwaitedRequest | None: ...
+    def pass_answer(self, pending_request: AwaitedRequest) -> None: ...
     def expects(self, body: bytes) -> bool: ...
     def opens(self, head: bytes) -> bool: ...
     def claims(self, buffer: bytearray, at: int) -> int: ...
@@ -90,11 +90,11 @@ class Conversation:
     """
 
     __slots__ = (
-        "_again",
         "_count",
         "_mechanism",
         "_oldest",
         "_owed_tokens",
+        "_repeats",
         "_tokens",
         "_waiting",
         "capture",
@@ -118,7 +118,7 @@ class Conversation:
         self.strict = strict
         self.waiting = PendingRequests() if waiting is None else waiting
         self._waiting: dict[int, AwaitedRequest] = {}
-        self._again: dict[int, deque[AwaitedRequest]] = {}  # those that wait after them under the same id
+        self._repeats: dict[int, deque[AwaitedRequest]] = {}  # those that wait after them under the same id
         self._count = 0
         self._oldest: list[int] = []  # serials, the first at the end
         self._tokens = False
@@ -203,34 +203,34 @@ class Conversation:
         elif entry.api_key == SASL_AUTHENTICATE:
             entry.mechanism = self._mechanism
 
-    def _wait(self, correlation_id: int, asked: AwaitedRequest) -> None:
+    def _wait(self, correlation_id: int, pending_request: AwaitedRequest) -> None:
         if correlation_id not in self._waiting:
-            self._waiting[correlation_id] = asked
+            self._waiting[correlation_id] = pending_request
         else:
-            self._again.setdefault(correlation_id, deque()).append(asked)
+            self._repeats.setdefault(correlation_id, deque()).append(pending_request)
         self._count += 1
-        self.waiting.add(asked)
+        self.waiting.add(pending_request)
         if self._count > LATEST:
             self._forget_oldest()
 
     def _take(self, correlation_id: int) -> AwaitedRequest | None:
-        asked = self._waiting.get(correlation_id)
-        if asked is not None:
-            self._forget(asked)
-            self.waiting.remove(asked)
-        return asked
+        pending_request = self._waiting.get(correlation_id)
+        if pending_request is not None:
+            self._forget(pending_request)
+            self.waiting.remove(pending_request)
+        return pending_request
 
-    def _forget(self, asked: AwaitedRequest) -> None:
+    def _forget(self, pending_request: AwaitedRequest) -> None:
         """Take a request out of the index. It is the first under its correlation id: either its answer came,
         or it is the oldest of all."""
-        correlation_id = asked.correlation_id
+        correlation_id = pending_request.correlation_id
         assert correlation_id is not None
         self._count -= 1
-        if self._again and correlation_id in self._again:
-            later = self._again[correlation_id]
+        if self._repeats and correlation_id in self._repeats:
+            later = self._repeats[correlation_id]
             self._waiting[correlation_id] = later.popleft()
             if not later:
-                del self._again[correlation_id]
+                del self._repeats[correlation_id]
         else:
             del self._waiting[correlation_id]
 
@@ -240,28 +240,28 @@ class Conversation:
         oldest = None
         while oldest is None:
             if not self._oldest:
-                self._oldest = sorted((one.serial for one in self._all_waiting()), reverse=True)
+                self._oldest = sorted((request.serial for request in self._all_waiting()), reverse=True)
             oldest = self.waiting.get(self._oldest.pop())
         self.waiting.forget(oldest)
 
     def _all_waiting(self) -> Iterator[AwaitedRequest]:
         yield from self._waiting.values()
-        for later in self._again.values():
+        for later in self._repeats.values():
             yield from later
 
     def close(self) -> None:
         """The connection is over: nothing waits any longer."""
-        for asked in self._all_waiting():
-            self.waiting.remove(asked)
+        for pending_request in self._all_waiting():
+            self.waiting.remove(pending_request)
         self._waiting.clear()
-        self._again.clear()
+        self._repeats.clear()
         self._oldest.clear()
         self._count = 0
 
     # --- the server's side ---
 
     def expects(self, body: bytes) -> bool:
-        """Whether somebody waits for this frame from the server."""
+        """Whether a request waits for this frame from the server."""
         return self._owed_tokens > 0 or (len(body) >= 4 and _ID(body)[0] in self._waiting)
 
     def response(self, body: FrameBody, flow: str) -> FrameEntry:
@@ -274,14 +274,14 @@ class Conversation:
         if self._owed_tokens or len(data) < PREFIX:
             self._response(body, flow, number)
             return
-        asked = self._waiting.get(_ID(data)[0])
-        if asked is None:
+        pending_request = self._waiting.get(_ID(data)[0])
+        if pending_request is None:
             return
-        if asked.api_key == SASL_HANDSHAKE:
+        if pending_request.api_key == SASL_HANDSHAKE:
             self._response(body, flow, number)
         else:
-            self._forget(asked)
-            self.waiting.remove(asked)
+            self._forget(pending_request)
+            self.waiting.remove(pending_request)
 
     def lazy_response(
         self, body: bytes, time_ns: int | None, packet: int | None, flow: str
@@ -289,30 +289,32 @@ class Conversation:
         """The lazy entry of a frame from the server; None, and nothing is done, if it can't be lazy."""
         if self._owed_tokens or len(body) < PREFIX:
             return None
-        asked = self._waiting.get(_ID(body)[0])
-        if asked is None or asked.api_key in EAGER_ANSWERS:
+        pending_request = self._waiting.get(_ID(body)[0])
+        if pending_request is None or pending_request.api_key in EAGER_ANSWERS:
             return None
-        request = asked.entry
+        request = pending_request.entry
         if request.api_version is None:
             return None
-        self._forget(asked)
-        self.waiting.remove(asked)
-        head = request.api_key, request.api_version, asked.correlation_id
+        self._forget(pending_request)
+        self.waiting.remove(pending_request)
+        head = request.api_key, request.api_version, pending_request.correlation_id
         return lazy_entry(
             self.capture, self.number(), flow, time_ns, "response", body, head, request, packet,
             self.connection, self.strict,
         )  # fmt: skip
 
-    def pass_answer(self, asked: AwaitedRequest) -> None:
+    def pass_answer(self, pending_request: AwaitedRequest) -> None:
         """`pass_response` of the answer to a request that waits, other than a SaslHandshake."""
         self.number()
-        self._forget(asked)
-        self.waiting.remove(asked)
+        self._forget(pending_request)
+        self.waiting.remove(pending_request)
 
-    def asked(self, correlation_id: int) -> AwaitedRequest | None:
+    def request_of(self, correlation_id: int) -> AwaitedRequest | None:
         """The request that a frame from the server answers, if its answer says nothing of other frames."""
-        asked = None if self._owed_tokens else self._waiting.get(correlation_id)
-        return None if asked is None or asked.api_key == SASL_HANDSHAKE else asked
+        pending_request = None if self._owed_tokens else self._waiting.get(correlation_id)
+        return (
+            None if pending_request is None or pending_request.api_key == SASL_HANDSHAKE else pending_request
+        )
 
     def _response(self, body: FrameBody, flow: str, number: int) -> FrameEntry:
         entry = self._entry(body, flow, "response", number)
@@ -326,8 +328,8 @@ class Conversation:
             entry.error = Malformed(reason, len(body.data), "correlation_id")
             return entry
         (entry.correlation_id,) = _ID(body.data)
-        asked = self._take(entry.correlation_id)
-        request = None if asked is None else asked.entry
+        pending_request = self._take(entry.correlation_id)
+        request = None if pending_request is None else pending_request.entry
         if request is None or request.api_key is None or request.api_version is None:
             entry.error = Malformed(self._unseen(), 0, "correlation_id")
             return entry
@@ -382,14 +384,15 @@ class Conversation:
         return may_be_request(buffer, at)
 
     def fits_response(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
-        """A size, and a correlation id that somebody waits for; what is after it must decode."""
+        """Whether a response begins here: a size, the correlation id of a request that waits, and a body that
+        decodes as its answer."""
         if len(buffer) - at < 8:
             return False
         size, correlation_id = _SIZE_ID(buffer, at)
-        asked = self._waiting.get(correlation_id)
-        if asked is None or not 4 <= size <= current().frame:
+        pending_request = self._waiting.get(correlation_id)
+        if pending_request is None or not 4 <= size <= current().frame:
             return False
-        request = asked.entry
+        request = pending_request.entry
         if len(buffer) - at < PREFIX + size or request.api_key is None or request.api_version is None:
             return True
         if effort is not None and not effort.spend(size):

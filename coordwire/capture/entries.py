@@ -1,4 +1,4 @@
-"""What a reader of recorded traffic gets: one entry a frame, and one for whatever couldn't be read.
+"""The entries of recorded traffic: one for each frame, and one for each range that couldn't be read.
 
 Rules: entries come in the order of each frame's last byte; every byte of a Kafka flow is in exactly one of
 them; positions in a frame count from after its size prefix, those of an `UnreadableRange` from the start of
@@ -66,22 +66,22 @@ class FrameEntry(RichDisplay):
     text: tuple[str | None, int] | None = field(default=None, compare=False, repr=False)
 
     def __repr__(self) -> str:
-        """What the frame is, without its content, in which a secret may be."""
-        what = "SASL token" if self.token else f"{self.api_name or self.api_key} v{self.api_version}"
+        """The frame without its content, in which a secret may be."""
+        title = "SASL token" if self.token else f"{self.api_name or self.api_key} v{self.api_version}"
         error = self.error
         refusal = "" if error is None else f", refused at byte {error.position}: {error.reason}"
         return (
-            f"<{type(self).__name__} #{self.number} of {self.capture!r}: {what} {self.direction}, "
+            f"<{type(self).__name__} #{self.number} of {self.capture!r}: {title} {self.direction}, "
             f"{counted(self.size, 'byte')}{refusal}>"
         )
 
     def reduced(self) -> FrameEntry:
-        """A copy with what its answer needs: neither body, header nor message. The client id of a frame that
+        """A copy for the sake of its answer, without body, header and message. The client id of a frame that
         isn't as it should be may be something else, and goes too."""
-        sound = self.error is None and not self.deviations
+        is_sound = self.error is None and not self.deviations
         return replace(
             self, body=b"", header=None, message=None, error=None, deviations=[], request=None,
-            released=self.size, text=None, client_id=self.client_id if sound else None,
+            released=self.size, text=None, client_id=self.client_id if is_sound else None,
         )  # fmt: skip
 
     @property
@@ -116,7 +116,7 @@ class ConnectionEnd:
     flow: str
     time_ns: int
     sender: Literal["client", "broker"]
-    how: Literal["fin", "rst"]
+    kind: Literal["fin", "rst"]
     packet: int | None = None
 
 

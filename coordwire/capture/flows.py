@@ -1,4 +1,4 @@
-"""What a capture yields: flows, their bytes, what is missing from them, and what couldn't be read.
+"""The events of a capture: flows, their bytes, gaps in them, and ranges that couldn't be read.
 
 Strategy: small frozen values; one `Flow` object is made for each direction of each connection and shared by
 all its events.
@@ -73,7 +73,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class TcpConnection:
-    """Who talks on a connection. stream: its number in the capture, as Wireshark's tcp.stream."""
+    """The two ends of a connection. stream: its number in the capture, as Wireshark's tcp.stream."""
 
     stream: int
     client: NetworkAddress
@@ -123,7 +123,7 @@ class Closed:
 
     flow: Flow
     time_ns: int
-    how: Ending
+    ending: Ending
     packet: int = field(default=0, compare=False)
 
 
@@ -136,7 +136,7 @@ class CaptureCounts:
 
     digits: decimals of a second in the capture's time stamps; the finest of its interfaces so far.
     packets: packets read, and blocks of a pcapng that Wireshark counts with them; segments: TCP segments
-    among them; passed_over: packets of other protocols, and others: how many of which.
+    among them; passed_over: packets of other protocols; other_protocols: the number of each.
     repeated: segments whose bytes had all been seen before.
     """
 
@@ -145,7 +145,7 @@ class CaptureCounts:
     segments: int = 0
     passed_over: int = 0
     repeated: int = 0
-    others: Counter[str] = field(default_factory=Counter)
+    other_protocols: Counter[str] = field(default_factory=Counter)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,8 +1,8 @@
 """The native walk over frames, as the reader of a capture starts it.
 
 Strategy: where entries are lazy and the native half runs, it takes the chunks that are one frame each of a
-conversation in order (`FrameWalk`), and changes the conversation just as Python would. Rules: the reader asks
-it at each chunk; what it declines the reader reads itself.
+conversation in order (`FrameWalk`), and changes the conversation just as Python would. Rules: the reader
+calls it for each chunk, and reads the chunks itself that it declines.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From one direction's bytes to whole frames, and back into step after a loss or a start in mid-stream.
 
 Strategy: while in step, cut by the size prefix. Out of step, `FrameSplitter` looks for the next place where a
-frame may begin: its owner says what may (`fits`: a plausible request; a correlation id that somebody waits
-for). Rules: what is passed over is reported once, with position and length; a claimed size is believed only
+frame may begin: its owner says what may (`fits`: a plausible request; a correlation id that a request has).
+Rules: bytes that are passed over are reported once, with position and length; a claimed size is believed only
 where the frame's first bytes are plausible too; never more is held than one frame of the budget's size; each
 byte is searched once, and decoding on trial is bounded by the bytes passed over (`Effort`).
 """
@@ -60,26 +60,26 @@ class Effort:
     """What a search for frames may spend on decoding on trial: `SPARE` bytes, and `TRIES` for each byte that
     it passes over. So it takes time in proportion to the bytes, whatever sizes they claim.
 
-    left: bytes that may be decoded now; refused: places that were not tried for want of them.
+    remaining: bytes that may be decoded now; refused: places that were not tried for want of them.
     """
 
-    __slots__ = ("left", "refused")
+    __slots__ = ("refused", "remaining")
 
     def __init__(self) -> None:
-        self.left = SPARE
+        self.remaining = SPARE
         self.refused = 0
 
     def spend(self, size: int) -> bool:
         """Whether so many bytes may be decoded on trial."""
-        if size > self.left:
+        if size > self.remaining:
             self.refused += 1
             return False
-        self.left -= size
+        self.remaining -= size
         return True
 
     def succeeded(self, size: int) -> None:
-        """They were a frame, which is cut and not searched."""
-        self.left += size
+        """Give back the effort for bytes that were a frame, which is cut and not searched."""
+        self.remaining += size
 
 
 Fits = Callable[[bytearray, int, Effort], bool]
@@ -124,34 +124,34 @@ class FrameSplitter:
     def feed(
         self, data: bytes, time_ns: int | None, packet: int | None = None
     ) -> list[FrameBody | UnreadableRange]:
-        """Take the next bytes, which that packet holds; what they completed."""
+        """Take the next bytes, which that packet holds; return the frames and ranges that they completed."""
         if packet:
             self._arrives(packet)
         self.buffer += data
-        found: list[FrameBody | UnreadableRange] = []
+        parts: list[FrameBody | UnreadableRange] = []
         while True:
-            if not self.in_step and not self._search(time_ns, found):
+            if not self.in_step and not self._search(time_ns, parts):
                 break
             body = self._cut(time_ns)
             if body is not None:
-                found.append(body)
+                parts.append(body)
             elif self.in_step:
                 break
         if self.at:
             del self.buffer[: self.at]
             self.at = 0
-        return found
+        return parts
 
     def _arrives(self, packet: int) -> None:
         """Note where a packet's bytes begin. Of a frame in step nothing between its first and its last packet
         is kept, so that what is kept is bounded."""
-        held = len(self.buffer)
+        size = len(self.buffer)
         packets = self._packets
-        if not held:
+        if not size:
             packets.clear()
-        elif self.in_step and held >= PREFIX:
+        elif self.in_step and size >= PREFIX:
             packets[:] = [(self.position, self._packet_of(self.position) or packet)]
-        packets.append((self.position + held, packet))
+        packets.append((self.position + size, packet))
 
     def _packet_of(self, position: int) -> int | None:
         """The packet of a byte that is held, none before which is asked for again."""
@@ -162,36 +162,36 @@ class FrameSplitter:
 
     def lose(self, length: int, time_ns: int | None, reason: str) -> list[FrameBody | UnreadableRange]:
         """The capture lacks the next bytes: drop what was begun, and look for a frame after them."""
-        found: list[FrameBody | UnreadableRange] = []
+        parts: list[FrameBody | UnreadableRange] = []
         self._pass(len(self.buffer))
         self._passed += length
         self.position += length
         if self.in_step or not self._sample:
             self.reason = reason
-        self._report(time_ns, found)
+        self._report(time_ns, parts)
         self.in_step = False
         self.reason = "no frame boundary known after lost bytes"
-        return found
+        return parts
 
     def give_up(self, time_ns: int | None, reason: str) -> list[FrameBody | UnreadableRange]:
         """Pass over what is held, and look for a frame in what follows."""
-        found: list[FrameBody | UnreadableRange] = []
+        parts: list[FrameBody | UnreadableRange] = []
         self.reason = reason
         self._pass(len(self.buffer))
-        self._report(time_ns, found)
+        self._report(time_ns, parts)
         self.in_step = False
         self.reason = "no frame boundary known after abandoned bytes"
-        return found
+        return parts
 
     def finish(self, time_ns: int | None) -> list[FrameBody | UnreadableRange]:
-        """The stream ends: what is left was never whole."""
-        found: list[FrameBody | UnreadableRange] = []
-        left = len(self.buffer)
-        if self.in_step and left:
+        """The stream ends: report the bytes of a frame that was never whole."""
+        parts: list[FrameBody | UnreadableRange] = []
+        remaining = len(self.buffer)
+        if self.in_step and remaining:
             self.reason = f"the stream ends inside a frame: {self._missing()}"
-        self._pass(left)
-        self._report(time_ns, found)
-        return found
+        self._pass(remaining)
+        self._report(time_ns, parts)
+        return parts
 
     def _missing(self) -> str:
         if len(self.buffer) < PREFIX:
@@ -219,16 +219,16 @@ class FrameSplitter:
         self._step(PREFIX + size)
         return body
 
-    def _search(self, time_ns: int | None, found: list[FrameBody | UnreadableRange]) -> bool:
+    def _search(self, time_ns: int | None, parts: list[FrameBody | UnreadableRange]) -> bool:
         """Pass over bytes until a frame may begin; False if more bytes are needed."""
         end = len(self.buffer)
         index = self.at
         effort = self._effort
         while index + self.head <= end:
-            effort.left += TRIES
+            effort.remaining += TRIES
             if self.fits(self.buffer, index, effort):
                 self._pass(index - self.at)
-                self._report(time_ns, found)
+                self._report(time_ns, parts)
                 self.in_step = True
                 return True
             index += 1
@@ -251,7 +251,7 @@ class FrameSplitter:
             self.buffer.clear()
             self.at = 0
 
-    def _report(self, time_ns: int | None, found: list[FrameBody | UnreadableRange]) -> None:
+    def _report(self, time_ns: int | None, parts: list[FrameBody | UnreadableRange]) -> None:
         if self._passed:
             start = self.position - self._passed
             reason = self.reason
@@ -262,8 +262,8 @@ class FrameSplitter:
                 self._effort.refused = 0
             data = bytes(self._sample)
             first, last = self._passed_packets or (None, None)
-            gone = UnreadableRange(start, self._passed, reason, data, time_ns=time_ns)
-            found.append(gone._replace(packet=last, first_packet=first))
+            unreadable = UnreadableRange(start, self._passed, reason, data, time_ns=time_ns)
+            parts.append(unreadable._replace(packet=last, first_packet=first))
         self._passed = 0
         self._passed_packets = None
         self._sample.clear()

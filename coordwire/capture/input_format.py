@@ -41,12 +41,12 @@ def sniff(head: bytes) -> InputFormat | None:
         return "pcapng" if head[:4] == SECTION else "pcap"
     if looks_like_hexdump(head):
         return "hex"
-    whole = _whole_frames(head)
-    if whole > 0:
+    frame_count = _whole_frames(head)
+    if frame_count > 0:
         return "frames"
     if _is_batch(head):
         return "segment"
-    if whole == 0:
+    if frame_count == 0:
         return "frames"
     return "segment" if _is_old_message(head) else None
 
@@ -62,8 +62,8 @@ def _is_batch(head: bytes) -> bool:
     if len(head) < BATCH or head[16] != 2:
         return False
     offset, length, _, _, _, flags, last, first_ms, _, producer, epoch, sequence, count = _BATCH(head)
-    sound: bool = min(first_ms, producer, epoch, sequence) >= -1 and 0 <= count <= last + 1
-    return sound and offset >= 0 and length >= BATCH - 12 and not flags & 0xFF80
+    is_sound: bool = min(first_ms, producer, epoch, sequence) >= -1 and 0 <= count <= last + 1
+    return is_sound and offset >= 0 and length >= BATCH - 12 and not flags & 0xFF80
 
 
 def _is_old_message(head: bytes) -> bool:
@@ -81,22 +81,22 @@ def _is_old_message(head: bytes) -> bool:
         if size < -1:
             return False
         at += 4 + max(size, 0)
-    whole: bool = at == 12 + length
-    return whole if at <= len(head) else bool(at <= 12 + length <= current().frame)
+    is_exact: bool = at == 12 + length
+    return is_exact if at <= len(head) else bool(at <= 12 + length <= current().frame)
 
 
 def _whole_frames(head: bytes) -> int:
     """How many whole frames follow one another up to the head's end; -1 if anything else does."""
     most = current().frame
-    at = whole = 0
+    at = count = 0
     while at + 4 <= len(head):
         size = _SIZE(head, at)[0]
         if not 4 <= size <= most:
             return -1
         at += 4 + size
-        whole += at <= len(head)
+        count += at <= len(head)
     # A request has a header to judge by. A response has its correlation id alone: it must be whole, at least.
-    return whole if _is_request(head) or (whole and _SIZE(head, 4)[0] >= 0) else -1
+    return count if _is_request(head) or (count and _SIZE(head, 4)[0] >= 0) else -1
 
 
 def _is_request(head: bytes) -> bool:
@@ -104,5 +104,5 @@ def _is_request(head: bytes) -> bool:
         return False
     size = _SIZE(head)[0]
     key, version, _, client = _REQUEST(head, 4)
-    sound: bool = 0 <= key < KEYS and 0 <= version < VERSIONS and -1 <= client <= min(CLIENT_ID, size - 10)
-    return sound and b"\0" not in head[14 : 14 + max(client, 0)]
+    is_sound: bool = 0 <= key < KEYS and 0 <= version < VERSIONS and -1 <= client <= min(CLIENT_ID, size - 10)
+    return is_sound and b"\0" not in head[14 : 14 + max(client, 0)]

@@ -1,9 +1,9 @@
 """Entries as JSON, one object a line.
 
-Strategy: the body is `coordwire.to_json`'s, everything around it says where it comes from and what was wrong
-with it. Rules: the order of the keys is fixed; lines are ASCII, so that no terminal or locale changes them;
-a frame of which anything was refused or odd, or that we would write otherwise, carries its bytes in `raw`, so
-that nothing is lost.
+Strategy: the body is `coordwire.to_json`'s, the keys around it give its place and its faults. Rules: the
+order of the keys is fixed; lines are ASCII, so that no terminal or locale changes them; a frame of which
+anything was refused or odd, or that we would write otherwise, carries its bytes in `raw`, so that nothing is
+lost.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ OpenBytes = Callable[[FrameEntry, bool], dict[str, Any]]
 
 
 def line(entry: Entry, digits: int, *, show_secrets: bool, opened: OpenBytes | None = None) -> str:
-    """One entry as a line. digits: decimals of a second that the capture's times have; opened: what hides in
+    """One entry as a line. digits: decimals of a second that the capture's times have; opened: decodes
     a frame's opaque bytes, if that is wanted."""
     if isinstance(entry, UnreadableRange):
         return encode(_unreadable(entry, digits, show_secrets)) + "\n"
     hidden = NOTHING if show_secrets else withheld(entry)
     body = None if hidden.paths or hidden.body else body_text(entry)[0]
     head, tail = _parts(entry, digits, show_secrets, hidden, body)
-    if opened is not None and not hidden.body and (inside := opened(entry, show_secrets)):
-        tail["embedded"] = inside
+    if opened is not None and not hidden.body and (embedded := opened(entry, show_secrets)):
+        tail["embedded"] = embedded
     if body is None:
         return encode(head | tail) + "\n"
     return f'{encode(head)[:-1]},"body":{body},{encode(tail)[1:]}\n'
@@ -125,8 +125,8 @@ def _parts(
         form["latencyMs"] = round(latency / 1e6, 6)
     tail: dict[str, Any] = {} if text_of_body is not None else {"body": body}
     tail["error"] = trouble
-    if not hidden.body and (met := answer_errors(entry)):
-        tail["errors"] = [_error(one) for one in met]
+    if not hidden.body and (errors := answer_errors(entry)):
+        tail["errors"] = [_error(answer_error) for answer_error in errors]
     redacted = list(hidden.paths)
     if hidden.body and entry.message is not None:
         redacted = ["body"]
@@ -146,7 +146,8 @@ def _parts(
         tail["redacted"] = redacted
     if entry.deviations:
         tail["deviations"] = [
-            {"reason": odd.reason, "position": odd.position, "path": odd.path} for odd in entry.deviations
+            {"reason": deviation.reason, "position": deviation.position, "path": deviation.path}
+            for deviation in entry.deviations
         ]
     return form, tail
 
@@ -164,13 +165,17 @@ def _packets(entry: Entry) -> dict[str, Any]:
     return form
 
 
-def _connection(found: TcpConnection) -> dict[str, Any]:
-    return {"connection": found.stream, "client": str(found.client), "broker": str(found.broker)}
+def _connection(connection: TcpConnection) -> dict[str, Any]:
+    return {
+        "connection": connection.stream,
+        "client": str(connection.client),
+        "broker": str(connection.broker),
+    }
 
 
-def _error(one: AnswerError) -> dict[str, Any]:
-    form = {"errorCode": one.code, "error": one.name, "path": one.path}
-    return form if one.times == 1 else form | {"times": one.times}
+def _error(error: AnswerError) -> dict[str, Any]:
+    form = {"errorCode": error.code, "error": error.name, "path": error.path}
+    return form if error.times == 1 else form | {"times": error.times}
 
 
 def _written_otherwise(entry: FrameEntry) -> bool:
@@ -178,9 +183,9 @@ def _written_otherwise(entry: FrameEntry) -> bool:
     header, message, version = entry.header, entry.message, entry.body_version
     if entry.dialect != KAFKA:
         return False
-    written, found = body_text(entry)
+    written, flags = body_text(entry)
     if written is not None:
-        return bool(found & OTHERWISE)
+        return bool(flags & OTHERWISE)
     assert header is not None
     assert message is not None
     assert version is not None

@@ -1,9 +1,9 @@
-"""Frames that are decoded when something asks what they say, as many readers ask of few.
+"""Frames that are decoded at the first question for their content, as many readers need that of few frames.
 
 Strategy: a lazy entry has what its first bytes and its request name (API, version, correlation id). The first
-question for anything else decodes all of it, and makes it a `FrameEntry` like any other. Rules: it says what
-an eager entry says, whatever is asked first; it is for its conversation to know which frames can't be lazy.
-What says more cheaply that a frame is sound (`coordwire.capture.body_text`) may set what it knows before.
+question for anything else decodes all of it, and makes it a `FrameEntry` like any other. Rules: its
+attributes are those of an eager entry, in whatever order they are read; the conversation decides which frames
+can't be lazy. `coordwire.capture.body_text`, which checks a frame at less cost, may set attributes before.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LazyEntry(FrameEntry):
 
 
 class StrictLazyEntry(LazyEntry):
-    """One in which nothing is tolerated."""
+    """A lazy entry of a strict reader, which tolerates no deviation."""
 
     __slots__ = ()
 

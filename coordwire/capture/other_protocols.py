@@ -1,7 +1,7 @@
-"""What a connection that isn't Kafka's speaks, as far as its bytes say at a glance.
+"""The protocol of a connection that isn't Kafka's, by its first bytes.
 
 Rules: only what a reader of a Kafka capture may meet on a broker's port is recognised, TLS above all, which
-hides Kafka from everybody without the keys. In the middle of a connection TLS is found by two records that
+hides Kafka from all readers without the keys. In the middle of a connection TLS is found by two records that
 follow one another; the places that are tried are bounded.
 """
 
@@ -28,7 +28,7 @@ _FIRST = (
 
 
 def find_protocol(directions: Iterable[bytes | bytearray]) -> str | None:
-    """What is spoken where these are the first bytes that were seen of each direction; None if unknown."""
+    """The protocol of a connection by the first bytes that were seen of each direction; None if unknown."""
     for data in directions:
         if is_tls(data):
             return TLS
@@ -42,11 +42,11 @@ def is_tls(data: bytes | bytearray) -> bool:
     """Whether TLS records are in the bytes: one at their start, or two in a row."""
     if _length(data, 0) > 0:
         return True
-    for count, found in enumerate(_RECORDS.finditer(data)):
+    for count, record in enumerate(_RECORDS.finditer(data)):
         if count >= MOST_TRIED:
             break
-        length = _length(data, found.start())
-        if length > 0 and _length(data, found.start() + _RECORD + length) > 0:
+        length = _length(data, record.start())
+        if length > 0 and _length(data, record.start() + _RECORD + length) > 0:
             return True
     return False
 

@@ -1,7 +1,7 @@
 """A message that was refused half-way: which of its fields were decoded, and their JSON.
 
 Strategy: a refusal's path gives how far the decoder came; what follows it on the wire was never
-read, and its default is not a decoded value. Rules: what was decoded is shown, and no more.
+read, and its default is not a decoded value. Rules: only fields that were decoded are shown.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Step = str | int
 
 def steps(path: str) -> list[Step]:
     """A field path's names and indexes."""
-    return [int(found[1]) if found[1] else found[2] for found in _STEP.finditer(path)]
+    return [int(step[1]) if step[1] else step[2] for step in _STEP.finditer(path)]
 
 
 def body(message: Message, version: int, path: str) -> dict[str, Json] | None:
-    """The JSON form of what was decoded before the refusal at `path`; None if it has none."""
+    """The JSON form of the fields that were decoded before the refusal at `path`; None if it has none."""
     missing = list(_missing(message, version, steps(path), []))
     for value, field, _ in missing:
         if getattr(value, field.name) is None and not field.nullable(version):  # a null that to_json refuses
@@ -38,10 +38,10 @@ def body(message: Message, version: int, path: str) -> dict[str, Json] | None:
     except EncodeError:
         return None
     for _, field, place in missing:
-        inside: Any = form
+        part: Any = form
         for step in place:
-            inside = inside.get(step, {}) if isinstance(inside, dict) else inside[step]
-        inside.pop(field.json_name, None)  # a tagged struct that is at its default isn't there at all
+            part = part.get(step, {}) if isinstance(part, dict) else part[step]
+        part.pop(field.json_name, None)  # a tagged struct that is at its default isn't there at all
     return form
 
 
@@ -50,7 +50,7 @@ def _missing(value: Any, version: int, path: list[Step], place: list[Step]) -> I
     if not path:
         return  # refused after the last of them
     layout = layout_of(value, version)
-    name, *rest = path
+    name, *remaining = path
     late = False
     for field in layout.inline:
         if late:
@@ -60,13 +60,13 @@ def _missing(value: Any, version: int, path: list[Step], place: list[Step]) -> I
     refused = next((field for field in fields if field.name == name), None)
     if refused is None:
         return
-    inside = getattr(value, refused.name)
-    if refused.array and rest:
-        index = rest[0]
-        if refused.struct and inside and index == len(inside) - 1:
-            yield from _missing(inside[index], version, rest[1:], [*place, refused.json_name, index])
-    elif refused.struct and not refused.array and inside is not None:
-        yield from _missing(inside, version, rest, [*place, refused.json_name])
+    content = getattr(value, refused.name)
+    if refused.array and remaining:
+        index = remaining[0]
+        if refused.struct and content and index == len(content) - 1:
+            yield from _missing(content[index], version, remaining[1:], [*place, refused.json_name, index])
+    elif refused.struct and not refused.array and content is not None:
+        yield from _missing(content, version, remaining, [*place, refused.json_name])
     else:
         yield value, refused, place
 

@@ -7,8 +7,8 @@ needs (`FrameEntry.reduced`); if that isn't enough, those that have waited longe
 
 Rules: an operation takes constant time, and within the budget it is one of a dict; beyond it, a logarithm of
 those that wait. An entry that was given out is never changed: the answer of a
-reduced request gets a copy. A request without an answer (Produce with acks=0) is reduced at once. What was
-reduced and forgotten is counted.
+reduced request gets a copy. A request without an answer (Produce with acks=0) is reduced at once. Requests
+that are reduced or forgotten are counted.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ class AwaitedRequest:
 class PendingRequests:
     """All of them. `reduced` and `forgotten` count; `cost` is at most the budget between two calls.
 
-    What is only needed beyond the budget is made there. `_dear`: a heap of those that may be reduced, as the
-    bits of the cost times -1, the serial, and whether the cost was measured; `_oldest`: the serials of those
-    that waited when it was made. Both may name requests that wait no longer.
+    What is only needed beyond the budget is made there. `_by_cost`: a heap of those that may be reduced, as
+    the bits of the cost times -1, the serial, and whether the cost was measured; `_oldest`: the serials of
+    those that waited when it was made. Both may name requests that wait no longer.
     """
 
-    __slots__ = ("_all", "_dear", "_oldest", "_serial", "budget", "cost", "forgotten", "reduced")
+    __slots__ = ("_all", "_by_cost", "_oldest", "_serial", "budget", "cost", "forgotten", "reduced")
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
@@ -82,88 +82,88 @@ class PendingRequests:
         self.forgotten = 0
         self._serial = 0
         self._all: dict[int, AwaitedRequest] = {}
-        self._dear: list[tuple[int, int, bool]] | None = None
+        self._by_cost: list[tuple[int, int, bool]] | None = None
         self._oldest: deque[int] = deque()
 
     def __len__(self) -> int:
         return len(self._all)
 
     @property
-    def kept(self) -> int:
-        """How many places are kept for what waits, or did."""
-        return len(self._all) + len(self._dear or ()) + len(self._oldest)
+    def place_count(self) -> int:
+        """The number of places in memory for requests that wait or waited."""
+        return len(self._all) + len(self._by_cost or ()) + len(self._oldest)
 
     def get(self, serial: int) -> AwaitedRequest | None:
         """The request of this serial, if it waits."""
         return self._all.get(serial)
 
-    def add(self, asked: AwaitedRequest) -> None:
+    def add(self, request: AwaitedRequest) -> None:
         """Let a request wait, which its owner has in its index; others may be reduced or forgotten for it."""
-        serial = asked.serial = self._serial
+        serial = request.serial = self._serial
         self._serial = serial + 1
-        self._all[serial] = asked
-        if asked.one_way:
-            asked.entry = asked.entry.reduced()
-            asked.cost = REDUCED
+        self._all[serial] = request
+        if request.one_way:
+            request.entry = request.entry.reduced()
+            request.cost = REDUCED
         else:
-            asked.cost = REDUCED + GUESS * asked.size
-            if self._dear is not None:
-                self._note(asked)
-        self.cost += asked.cost
+            request.cost = REDUCED + GUESS * request.size
+            if self._by_cost is not None:
+                self._note(request)
+        self.cost += request.cost
         if self.cost > self.budget:
             self._make_room()
 
-    def remove(self, asked: AwaitedRequest) -> None:
-        """It waits no longer."""
-        if self._all.pop(asked.serial, None) is not None:
-            self.cost -= asked.cost
+    def remove(self, request: AwaitedRequest) -> None:
+        """Take out a request that waits no longer."""
+        if self._all.pop(request.serial, None) is not None:
+            self.cost -= request.cost
 
-    def forget(self, asked: AwaitedRequest) -> None:
-        """Let it wait no longer, and its owner know."""
-        self.remove(asked)
-        self.forgotten += not asked.one_way
-        asked.forget(asked)
+    def forget(self, request: AwaitedRequest) -> None:
+        """Take out a request, also of its owner's index, and count it as forgotten."""
+        self.remove(request)
+        self.forgotten += not request.one_way
+        request.forget(request)
 
-    def _note(self, asked: AwaitedRequest) -> None:
+    def _note(self, request: AwaitedRequest) -> None:
         """Put a request among those that may be reduced; and drop those that wait no longer, if many."""
-        assert self._dear is not None
-        heappush(self._dear, (-asked.cost.bit_length(), asked.serial, False))
-        if len(self._dear) > 2 * len(self._all) + SPARE:
-            self._dear = [one for one in self._dear if one[1] in self._all]
-            heapify(self._dear)
+        assert self._by_cost is not None
+        heappush(self._by_cost, (-request.cost.bit_length(), request.serial, False))
+        if len(self._by_cost) > 2 * len(self._all) + SPARE:
+            self._by_cost = [entry for entry in self._by_cost if entry[1] in self._all]
+            heapify(self._by_cost)
 
     def _make_room(self) -> None:
-        if self._dear is None:
-            whole = (one for one in self._all.values() if not one.entry.released)
-            self._dear = [(-one.cost.bit_length(), one.serial, False) for one in whole]
-            heapify(self._dear)
-        dear = self._dear
-        while dear and self.cost > self.budget:
-            bits, serial, measured = heappop(dear)
-            asked = self._all.get(serial)
-            if asked is None:
+        if self._by_cost is None:
+            unreduced = (request for request in self._all.values() if not request.entry.released)
+            self._by_cost = [(-request.cost.bit_length(), request.serial, False) for request in unreduced]
+            heapify(self._by_cost)
+        heap = self._by_cost
+        while heap and self.cost > self.budget:
+            bits, serial, measured = heappop(heap)
+            request = self._all.get(serial)
+            if request is None:
                 continue
             if not measured:
-                before = asked.cost
-                asked.cost = min(before, REDUCED + memory_of(asked.entry, before))
-                self.cost += asked.cost - before
-                if asked.cost.bit_length() < -bits or self.cost <= self.budget:  # its turn may come later
-                    heappush(dear, (-asked.cost.bit_length(), serial, True))
+                before = request.cost
+                request.cost = min(before, REDUCED + memory_of(request.entry, before))
+                self.cost += request.cost - before
+                if request.cost.bit_length() < -bits or self.cost <= self.budget:  # its turn may come later
+                    heappush(heap, (-request.cost.bit_length(), serial, True))
                     continue
-            asked.entry = asked.entry.reduced()
-            self.cost -= asked.cost - REDUCED
-            asked.cost = REDUCED
+            request.entry = request.entry.reduced()
+            self.cost -= request.cost - REDUCED
+            request.cost = REDUCED
             self.reduced += 1
         while self.cost > self.budget and len(self._all) > 1:
             if not self._oldest:
                 self._oldest.extend(self._all)
-            asked = self._all.get(self._oldest.popleft())
-            if asked is not None:
-                self.forget(asked)
+            request = self._all.get(self._oldest.popleft())
+            if request is not None:
+                self.forget(request)
 
 
 def _estimated(value: object) -> int:
-    """What CPython says of an object, about: PyPy can't say."""
+    """About the size that CPython reports of an object: PyPy reports none."""
     if isinstance(value, str | bytes):
         return 49 + len(value)
     if isinstance(value, list):
@@ -180,14 +180,14 @@ size_of: Callable[[object], int] = getsizeof if implementation.name == "cpython"
 def memory_of(entry: FrameEntry, guess: int) -> int:
     """The bytes of memory that an entry's bytes and message take; the guess where it has many values."""
     total = len(entry.body)
-    left = VALUES
+    remaining = VALUES
     values: list[Any] = [entry.message, entry.header]
     if entry.error is not None:
         values.append(entry.error.partial)
     while values:
         value = values.pop()
-        left -= 1 + (len(value) if isinstance(value, (list, dict)) else 0)
-        if left < 0:
+        remaining -= 1 + (len(value) if isinstance(value, (list, dict)) else 0)
+        if remaining < 0:
             return guess
         total += size_of(value)
         if isinstance(value, list):

@@ -1,8 +1,8 @@
-"""Text from outside, made fit to be shown.
+"""Text from untrusted input, escaped for display.
 
-Rules: what isn't printable (control characters, line separators, bidirectional overrides, lone surrogates) is
-escaped as in Python's literals, so that it moves no cursor and hides nothing; all else stays as it is. A
-number that may be four bytes of something else is not quoted.
+Rules: a character that isn't printable (control characters, line separators, bidirectional overrides, lone
+surrogates) is escaped as in Python's literals, so that it moves no cursor and hides nothing; all else stays
+as it is. A number that may be four bytes of something else is not quoted.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _SIZE = struct.Struct(">i").unpack_from
 
 
 class Capture:
-    """One recorded input. Draw `entries()` once; `summary` and `tally` count meanwhile.
+    """One recorded input. Draw `entries()` once; `summary` and `counts` count meanwhile.
 
     name: what entries call it. input: its format, found by content if None. strict: refuse frames that
     deviate from the protocol though Apache Kafka's own decoder accepts them. ports: of brokers; None finds
@@ -81,7 +81,7 @@ class Capture:
         self._type_ids = type_ids
         self._auto_commit = auto_commit
         self.summary = Summary()
-        self.tally = CaptureCounts()
+        self.counts = CaptureCounts()
         self.waiting = PendingRequests()
         self._ended: Callable[[ConnectionEnd], None] | None = None
         self._conversation()  # refuses what can't be
@@ -101,8 +101,8 @@ class Capture:
             if fault := fault_of(self._stream):
                 raise fault
             known = ", ".join(FORMATS)
-            what = "a broker's log segment" if self.format == "segment" else "an unknown format"
-            raise Malformed(f"not a readable format: expected {known}, got {what}", 0)
+            description = "a broker's log segment" if self.format == "segment" else "an unknown format"
+            raise Malformed(f"not a readable format: expected {known}, got {description}", 0)
 
     def entries(self) -> Iterator[Entry]:
         """Everything in the input, in order. Raises `Malformed` where a forced format isn't the input's."""
@@ -126,17 +126,17 @@ class Capture:
 
     def _entries(self) -> Iterator[Entry]:
         if self.format in ("pcap", "pcapng"):
-            events = read_streams(self._stream, head=self._head, tally=self.tally)
+            events = read_streams(self._stream, head=self._head, counts=self.counts)
             reader = Connections(
                 self.name, self.summary, self._conversation, ports=self.ports, share=self.share,
                 lazy=self.lazy, ended=self._ended,
             )  # fmt: skip
             return reader.entries(events)
-        talk = self._conversation()
-        return self._hex(talk) if self.format == "hex" else self._frames(talk)
+        conversation = self._conversation()
+        return self._hex(conversation) if self.format == "hex" else self._frames(conversation)
 
     def _conversation(self) -> AnyConversation:
-        """That of a new connection."""
+        """The conversation of a new connection."""
         number = self.summary.next_frame
         if self.dialect is Dialect.KAFKA:
             if self._type_ids is not None or self._auto_commit is not None:
@@ -152,33 +152,35 @@ class Capture:
         while block := self._stream.read(BLOCK):
             yield block
 
-    def _frames(self, talk: AnyConversation) -> Iterator[Entry]:
+    def _frames(self, conversation: AnyConversation) -> Iterator[Entry]:
         """Size-prefixed frames of one stream, of either side or both."""
 
         def fits(buffer: bytearray, at: int, effort: Effort) -> bool:
-            return talk.fits_request(buffer, at, effort) or talk.fits_response(buffer, at, effort)
+            return conversation.fits_request(buffer, at, effort) or conversation.fits_response(
+                buffer, at, effort
+            )
 
-        cutter = FrameSplitter(fits, in_step=True, head=talk.head)
+        cutter = FrameSplitter(fits, in_step=True, head=conversation.head)
         parts = chain.from_iterable(cutter.feed(block, None) for block in self._blocks())
         for part in chain(parts, _finished(cutter)):
-            yield talk.either(part) if isinstance(part, FrameBody) else part._replace(file=self.name)
+            yield conversation.either(part) if isinstance(part, FrameBody) else part._replace(file=self.name)
 
-    def _hex(self, talk: AnyConversation) -> Iterator[Entry]:
+    def _hex(self, conversation: AnyConversation) -> Iterator[Entry]:
         """Frames as text. Each begins with its size prefix; where it can't, the bytes are a packet with TCP
         inside, or are taken as a body."""
         packets = LonePackets()
         talks: dict[bytes, AnyConversation] = {}
-        for found in read_frames(_lines(self._blocks())):
-            if isinstance(found, UnreadableRange):
-                yield found._replace(file=self.name)
+        for frame in read_frames(_lines(self._blocks())):
+            if isinstance(frame, UnreadableRange):
+                yield frame._replace(file=self.name)
                 continue
-            bodies = _bodies(found.data)
-            if not bodies and (link := find_link(found.data)) is not None:
-                for part in packets.feed(found.data, link, found.position, found.length):
+            bodies = _bodies(frame.data)
+            if not bodies and (link := find_link(frame.data)) is not None:
+                for part in packets.feed(frame.data, link, frame.position, frame.length):
                     yield self._packet_entry(talks, part)
                 continue
-            for body in bodies or [found.data]:
-                yield talk.either(FrameBody(body, found.position, None))
+            for body in bodies or [frame.data]:
+                yield conversation.either(FrameBody(body, frame.position, None))
         for part in packets.finish():
             yield self._packet_entry(talks, part)
 
@@ -198,7 +200,7 @@ class Capture:
 
 
 def _finished(cutter: FrameSplitter) -> Iterator[FrameBody | UnreadableRange]:
-    """What is left at the end of the input; asked only then."""
+    """The cutter's last parts, once the input is at its end."""
     yield from cutter.finish(None)
 
 
@@ -220,12 +222,12 @@ def _lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
     pieces: list[bytes] = []
     size = 0
     for block in blocks:
-        *lines, rest = block.split(b"\n")
+        *lines, remainder = block.split(b"\n")
         for line in lines:
             yield b"".join([*pieces, line, b"\n"])
             pieces, size = [], 0
-        pieces.append(rest)
-        size += len(rest)
+        pieces.append(remainder)
+        size += len(remainder)
         if size > 4 * current().frame:
             yield b"".join(pieces)
             pieces, size = [], 0

@@ -53,12 +53,12 @@ def rotated(files: Iterable[T], path: Callable[[T], str]) -> list[list[T]]:
     chains: dict[tuple[str, ...], list[tuple[int, str, T]]] = {}
     for file in files:
         name = path(file)
-        found = _DUMPCAP.fullmatch(name) or _TCPDUMP.fullmatch(name)
-        if found is None:
+        match = _DUMPCAP.fullmatch(name) or _TCPDUMP.fullmatch(name)
+        if match is None:
             chains[name, "", ""] = [(0, name, file)]
         else:
-            key = (found["stem"], found.groupdict().get("end") or "", "rotated")
-            chains.setdefault(key, []).append((int(found["number"] or 0), name, file))
+            key = (match["stem"], match.groupdict().get("end") or "", "rotated")
+            chains.setdefault(key, []).append((int(match["number"] or 0), name, file))
     return [[file for _, _, file in sorted(chain, key=lambda part: part[:2])] for chain in chains.values()]
 
 
@@ -80,7 +80,7 @@ class RotatedFiles(io.RawIOBase):
         self._failed = failed
         self._path = ""
         self._stream: BinaryIO | None = None
-        self._held = b""
+        self._unread = b""
         self._header = b""
 
     def close(self) -> None:
@@ -92,20 +92,20 @@ class RotatedFiles(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with memoryview(buffer) as whole, whole.cast("B") as view:  # PyPy keeps views that aren't released
-            taken = self._take(len(view))
-            view[: len(taken)] = taken
-        return len(taken)
+        with memoryview(buffer) as outer, outer.cast("B") as view:  # PyPy keeps views that aren't released
+            data = self._take(len(view))
+            view[: len(data)] = data
+        return len(data)
 
     def _take(self, most: int) -> bytes:
         """The next bytes, of whichever file; none at the end."""
         while self._stream is not None or self._next():
             assert self._stream is not None
-            data = self._held or self._stream.read(most)
+            data = self._unread or self._stream.read(most)
             if data:
-                taken = data[:most]
-                self._held = data[len(taken) :]
-                return taken
+                part = data[:most]
+                self._unread = data[len(part) :]
+                return part
             if fault := fault_of(self._stream):
                 self._failed(self._path, fault)
             self._stream.close()
@@ -118,7 +118,7 @@ class RotatedFiles(io.RawIOBase):
             self._path = self._paths.pop(0)
             try:
                 self._stream = self._open_file(self._path)
-                self._held = self._head(self._stream)
+                self._unread = self._head(self._stream)
             except OSError as error:
                 self._failed(self._path, error)
                 continue
@@ -126,13 +126,15 @@ class RotatedFiles(io.RawIOBase):
         return False
 
     def _head(self, stream: BinaryIO) -> bytes:
-        """What is at a new file's start, without a header that says nothing new."""
+        """The first bytes of a new file, without a header that repeats the first file's."""
         head = stream.read(PCAP_HEADER)
         if not self._header:
             self._header = head
             return head
-        same = head[:4] == self._header[:4] and head[20:] == self._header[20:]  # byte order and link type
-        return b"" if head[:4] in MAGICS and same else head
+        is_same_format = (
+            head[:4] == self._header[:4] and head[20:] == self._header[20:]
+        )  # byte order and link type
+        return b"" if head[:4] in MAGICS and is_same_format else head
 
 
 MOST_WAITING = 10_000
@@ -150,20 +152,20 @@ class _Requests:
         self._known: OrderedDict[Key, AwaitedRequest] = OrderedDict()
 
     def get(self, key: Key) -> FrameEntry | None:
-        asked = self._known.get(key)
-        return None if asked is None else asked.entry
+        request = self._known.get(key)
+        return None if request is None else request.entry
 
     def pop(self, key: Key) -> FrameEntry | None:
-        asked = self._known.pop(key, None)
-        if asked is None:
+        request = self._known.pop(key, None)
+        if request is None:
             return None
-        self._waiting.remove(asked)
-        return asked.entry
+        self._waiting.remove(request)
+        return request.entry
 
     def add(self, key: Key, entry: FrameEntry) -> None:
         self.pop(key)
-        asked = self._known[key] = AwaitedRequest(entry, lambda _: self._known.pop(key, None))
-        self._waiting.add(asked)
+        request = self._known[key] = AwaitedRequest(entry, lambda _: self._known.pop(key, None))
+        self._waiting.add(request)
         if len(self._known) > MOST_WAITING:
             self.pop(next(iter(self._known)))
 
@@ -202,9 +204,9 @@ def rejoined(
 
 def _match(entry: FrameEntry, correlation_id: int, waiting: _Requests, strict: bool) -> None:
     if entry.direction == "response":
-        asked = waiting.pop((_reverse(entry.flow), correlation_id))
-        if entry.request is None and asked is not None:
-            read_answer(entry, asked, strict=strict)
+        request = waiting.pop((_reverse(entry.flow), correlation_id))
+        if entry.request is None and request is not None:
+            read_answer(entry, request, strict=strict)
     elif entry.api_key is not None and entry.api_version is not None:
         waiting.add((entry.flow, correlation_id), entry)
 
@@ -216,8 +218,8 @@ def _answers_in(unreadable: UnreadableRange, waiting: _Requests, strict: bool) -
     while at + _SIZE_ID.size <= len(data):
         size, correlation_id = _SIZE_ID.unpack_from(data, at)
         end = at + PREFIX + size
-        asked = waiting.get((flow, correlation_id))
-        if asked is None or size < PREFIX or end > len(data):
+        request = waiting.get((flow, correlation_id))
+        if request is None or size < PREFIX or end > len(data):
             break
         entry = FrameEntry(
             capture=unreadable.file, number=0, flow=unreadable.flow, time_ns=unreadable.time_ns,
@@ -225,7 +227,7 @@ def _answers_in(unreadable: UnreadableRange, waiting: _Requests, strict: bool) -
         )  # fmt: skip
         if unreadable.packet == unreadable.first_packet:  # in which of several it lies isn't known
             entry.packet = entry.first_packet = unreadable.packet
-        read_answer(entry, asked, strict=strict)
+        read_answer(entry, request, strict=strict)
         if entry.error is not None:
             break
         waiting.pop((flow, correlation_id))

@@ -31,7 +31,7 @@ class Share:
     others.
     """
 
-    __slots__ = ("_left", "_turn", "_turns", "index", "is_next")
+    __slots__ = ("_remaining", "_turn", "_turns", "index", "is_next")
 
     def __init__(self, index: int, count: int, *, stories: bool = False) -> None:
         if not 0 <= index < count:
@@ -39,19 +39,19 @@ class Share:
         self.index = index
         self._turns = tuple(range(1 if stories and count > 1 else 0, count))
         self._turn = 0
-        self._left = STRIPE
+        self._remaining = STRIPE
         self.is_next = self._turns[0] == index
 
     def takes(self, size: int) -> bool:
         """Whether the next frame, which has so many bytes, is in this share, as `is_next` said."""
-        found = self.is_next
-        self._left -= FRAME + size
-        if self._left <= 0:
-            turns = -self._left // STRIPE + 1
-            self._left += turns * STRIPE
+        is_in_share = self.is_next
+        self._remaining -= FRAME + size
+        if self._remaining <= 0:
+            turns = -self._remaining // STRIPE + 1
+            self._remaining += turns * STRIPE
             self._turn = (self._turn + turns) % len(self._turns)
             self.is_next = self._turns[self._turn] == self.index
-        return found
+        return is_in_share
 
 
 def shared(entries: Iterable[Entry], share: Share, *, dealt: bool) -> Iterator[Entry]:

@@ -35,8 +35,10 @@ coordwire does not decrypt. To see the frames:
 
 def capture_hints(capture: Capture) -> Iterator[str]:
     """The reasons, after the capture has been read."""
-    summary, counts = capture.summary, capture.tally
-    tls = Counter({port: count for (protocol, port), count in summary.others.items() if protocol == TLS})
+    summary, counts = capture.summary, capture.counts
+    tls = Counter(
+        {port: count for (protocol, port), count in summary.other_protocols.items() if protocol == TLS}
+    )
     named = tls + summary.tls
     if capture.format not in ("pcap", "pcapng"):
         if not summary.frames:
@@ -46,7 +48,7 @@ def capture_hints(capture: Capture) -> Iterator[str]:
         yield "the capture holds no packets"
     elif not summary.connections:
         segments = f", {counted(counts.segments, 'TCP segment', ',')} without data" if counts.segments else ""
-        other_traffic = f": {_enumerated(counts.others, '{}')}" if counts.others else ""
+        other_traffic = f": {_enumerated(counts.other_protocols, '{}')}" if counts.other_protocols else ""
         packets = counted(counts.packets, "packet", ",")
         yield f"no Kafka in {packets}: no TCP data{segments}{other_traffic}"
     elif not summary.kafka:
@@ -70,7 +72,7 @@ def is_lone_response(entry: Entry) -> bool:
 def _no_kafka(capture: Capture) -> str:
     summary = capture.summary
     ports: Counter[str] = Counter()
-    for (protocol, port), count in summary.others.items():
+    for (protocol, port), count in summary.other_protocols.items():
         ports[f"port {port}, {protocol}" if protocol else f"port {port}"] += count
     connections = f"{counted(summary.connections, 'TCP connection', ',')}, none"
     if capture.ports:
@@ -79,7 +81,7 @@ def _no_kafka(capture: Capture) -> str:
             f"{connections} to port {named}, the one named with --port; there are: {_enumerated(ports, '{}')}"
         )
     hint = "; if one is, name its broker's port with --port"
-    if all(protocol == TLS for protocol, _ in summary.others):
+    if all(protocol == TLS for protocol, _ in summary.other_protocols):
         hint = ""
     return f"{connections} of them recognised as Kafka: {_enumerated(ports, '{}')}{hint}"
 

@@ -1,4 +1,4 @@
-"""What happened to groups, by what went over the wire and by what coordinators keep in their logs.
+"""The events of groups, from captured traffic and from coordinators' logs.
 
     events.py           what can happen to a group: the rows of its timeline
     from_wire/          captured traffic to events
@@ -14,8 +14,8 @@
 
 Strategy: everything is an iterator over small frozen values that can be pickled: a command line shows them
 one by one and a cluster works on them file by file. Rules: neither rich nor pyarrow nor Spark is imported
-here; bytes are untrusted: what can't be read becomes a value that says so, and nothing is raised but the
-system's `OSError`, and `CodecUnavailable` for a codec that isn't installed; memory is bounded.
+here; bytes are untrusted: bytes that can't be read become a value that reports it, and the only exceptions
+are the system's `OSError` and `CodecUnavailable`, for a codec that isn't installed; memory is bounded.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""What members' messages hold: subscriptions, assignments, topics' ids.
+"""Subscriptions, assignments and topics' ids in members' messages.
 
-Strategy: the same bytes come again and again (the leader sends what each member is given, and all members
-subscribe alike), so that what short ones say is remembered, within bounds.
+Strategy: the same bytes come again and again (the leader sends each member's assignment, and all members
+subscribe alike), so the decoded values of short messages are remembered, within bounds.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from coordwire.timeline.events import TopicPartition
 from coordwire.timeline.members import Member, Owned
 
 __all__ = [
+    "assigned_partitions",
     "assignment_of",
     "changed",
-    "given",
     "has_pattern",
     "id_text",
     "owned",
@@ -57,37 +57,41 @@ def partitions_of(topics: Iterable[Any]) -> Owned:
     return owned((part.topic, part.partitions) for part in topics)
 
 
-def given(inside: Embedded | None) -> Owned | None:
-    """The partitions of a consumer's assignment; None for what is not a consumer's, or not read whole."""
-    message = None if inside is None else inside.message
-    if inside is None or inside.deviation is not None or not isinstance(message, ConsumerProtocolAssignment):
+def assigned_partitions(content: Embedded | None) -> Owned | None:
+    """The partitions of a consumer's assignment; None for another, or one not read whole."""
+    message = None if content is None else content.message
+    if (
+        content is None
+        or content.deviation is not None
+        or not isinstance(message, ConsumerProtocolAssignment)
+    ):
         return None
     return partitions_of(message.assigned_partitions)
 
 
 def assignment_of(value: Any, kind: str | None) -> Owned | None:
-    """`given` of a struct's field `assignment`, where this protocol type is said."""
+    """`assigned_partitions` of a struct's field `assignment`, for this protocol type."""
     key = type(value), value.assignment, kind or None
-    found = _ASSIGNMENTS.get(key)
-    if found is None:
+    partitions = _ASSIGNMENTS.get(key)
+    if partitions is None:
         cls, data, kind = key
-        found = _keep(_ASSIGNMENTS, key, given(open_field(cls, "assignment", data, kind)))
-    return found
+        partitions = _keep(_ASSIGNMENTS, key, assigned_partitions(open_field(cls, "assignment", data, kind)))
+    return partitions
 
 
-def subscribe(member: Member, inside: Embedded | None) -> None:
-    """Take over what a consumer's subscription says."""
-    _take_over(member, _said(inside))
+def subscribe(member: Member, content: Embedded | None) -> None:
+    """Set a member's topics and owned partitions to those of a consumer's subscription."""
+    _take_over(member, _subscription_in(content))
 
 
 def subscribe_by_offer(member: Member, offer: Any, kind: str | None) -> None:
-    """`subscribe` to what the metadata of a JoinGroup's protocol says, where this protocol type is said."""
+    """`subscribe` by the metadata of a JoinGroup's protocol, for this protocol type."""
     key = type(offer), offer.metadata, kind or None
-    found = _SUBSCRIPTIONS.get(key)
-    if found is None:
+    subscription = _SUBSCRIPTIONS.get(key)
+    if subscription is None:
         cls, data, kind = key
-        found = _keep(_SUBSCRIPTIONS, key, _said(open_field(cls, "metadata", data, kind)))
-    _take_over(member, found)
+        subscription = _keep(_SUBSCRIPTIONS, key, _subscription_in(open_field(cls, "metadata", data, kind)))
+    _take_over(member, subscription)
 
 
 _Key = tuple[type[Struct], bytes, str | None]
@@ -97,30 +101,30 @@ _SUBSCRIPTIONS: dict[_Key, _Subscription] = {}
 """By the struct, its bytes and the protocol type."""
 
 
-def _keep(known: dict[_Key, T], key: _Key, found: T | None) -> T | None:
-    """Remember what was found, within bounds; all is forgotten at the bound."""
-    if found is not None and len(key[1]) <= LONGEST:
+def _keep(known: dict[_Key, T], key: _Key, value: T | None) -> T | None:
+    """Remember a value, within bounds; at the bound all values are dropped."""
+    if value is not None and len(key[1]) <= LONGEST:
         if len(known) >= REMEMBERED:
             known.clear()
-        known[key] = found
-    return found
+        known[key] = value
+    return value
 
 
-def _said(inside: Embedded | None) -> _Subscription | None:
-    message = None if inside is None else inside.message
+def _subscription_in(content: Embedded | None) -> _Subscription | None:
+    message = None if content is None else content.message
     if not isinstance(message, ConsumerProtocolSubscription):
         return None
     return tuple(sorted(message.topics)), partitions_of(message.owned_partitions)
 
 
-def _take_over(member: Member, said: _Subscription | None) -> None:
-    if said is not None:
-        member.topics, member.owned = said
+def _take_over(member: Member, subscription: _Subscription | None) -> None:
+    if subscription is not None:
+        member.topics, member.owned = subscription
 
 
 def wanted_topics(request: Any, before: tuple[str, ...] = ()) -> tuple[str, ...] | None:
-    """The topics that a heartbeat subscribes to, patterns in slashes; None for no change. before: what its
-    member, or whom that replaces, subscribed to: names and pattern change apart."""
+    """The topics that a heartbeat subscribes to, patterns in slashes; None for no change. before: the topics
+    of its member, or of the member that it replaces: names and pattern change separately."""
     if hasattr(request, "topology"):
         topology = request.topology
         if topology is None:
@@ -135,19 +139,19 @@ def wanted_topics(request: Any, before: tuple[str, ...] = ()) -> tuple[str, ...]
 
 
 def has_pattern(topics: tuple[str, ...]) -> bool:
-    """Whether one of them is a pattern, which its coordinator resolves later."""
+    """Whether one of the topics is a pattern, which the coordinator resolves later."""
     return bool(topics) and topics[-1].startswith("/")
 
 
 def changed(before: tuple[str, ...], after: tuple[str, ...]) -> str:
-    """How a subscription changed, in words."""
-    return f"{_listed(before)} → {_listed(after)}"
+    """A subscription's change, in words."""
+    return f"{_topics_text(before)} → {_topics_text(after)}"
 
 
-def _listed(topics: tuple[str, ...]) -> str:
-    more = len(topics) - MOST_LISTED
+def _topics_text(topics: tuple[str, ...]) -> str:
+    excess = len(topics) - MOST_LISTED
     text = ", ".join(topics[:MOST_LISTED]) or "nothing"
-    return f"{text} and {more} more" if more > 0 else text
+    return f"{text} and {excess} more" if excess > 0 else text
 
 
 def id_text(topic_id: UUID) -> str:

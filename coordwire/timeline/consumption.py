@@ -1,9 +1,9 @@
-"""For how long partitions had no consumer.
+"""How long partitions had no consumer.
 
-Strategy: each member's partitions from the moment that it has them until it gives them up, leaves, or was
+Strategy: a member has its partitions from the moment that it has them until it gives them up, leaves, or was
 last seen alive; a partition without any member is idle until the next one has it. Rules: a change costs as
 much as what it changes; partitions that never had a consumer are not idle; a gap without times has no length;
-what is kept is bounded.
+memory is bounded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Gap(NamedTuple):
 
 
 class Consumption:
-    """Who consumes what in one group."""
+    """The partitions that each member of one group consumes."""
 
     def __init__(self) -> None:
         self._of: dict[str, Owned] = {}
@@ -37,34 +37,36 @@ class Consumption:
         self._gaps: list[_Gap] = []
 
     def has(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
-        """A member consumes just these from now on."""
+        """Set the partitions that a member consumes from now on."""
         before = self._of.get(member_id, frozenset())
         if partitions is before:
             return
-        for one in sorted(before - partitions):  # the limits below must not choose by the order of a set
-            self._consumers[one] -= 1
-            if not self._consumers[one]:
-                del self._consumers[one]
+        for partition in sorted(
+            before - partitions
+        ):  # the limits below must not choose by the order of a set
+            self._consumers[partition] -= 1
+            if not self._consumers[partition]:
+                del self._consumers[partition]
                 if time_ns is not None and len(self._idle) < MOST_GAPS:
-                    self._idle[one] = time_ns
-        for one in sorted(partitions - before):
-            self._consumers[one] = self._consumers.get(one, 0) + 1
-            since_ns = self._idle.pop(one, None)
+                    self._idle[partition] = time_ns
+        for partition in sorted(partitions - before):
+            self._consumers[partition] = self._consumers.get(partition, 0) + 1
+            since_ns = self._idle.pop(partition, None)
             if since_ns is not None and time_ns is not None and len(self._gaps) < MOST_GAPS:
-                self._gaps.append(_Gap(one, since_ns, max(time_ns, since_ns)))
+                self._gaps.append(_Gap(partition, since_ns, max(time_ns, since_ns)))
         if partitions:
             self._of[member_id] = partitions
         else:
             self._of.pop(member_id, None)
 
     def keeps(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
-        """A member has given up what isn't among these."""
+        """Take the partitions away from a member that aren't among these."""
         before = self._of.get(member_id)
         if before is not None and not before <= partitions:
             self.has(member_id, before & partitions, time_ns)
 
     def ends(self, member_id: str, time_ns: int | None) -> None:
-        """A member consumes nothing any more."""
+        """Take all partitions away from a member."""
         if member_id in self._of:
             self.has(member_id, frozenset(), time_ns)
 
@@ -81,22 +83,22 @@ class Consumption:
             self._of[heir] = self._of.pop(member_id)
 
     def take_gaps(self) -> tuple[Idle, ...]:
-        """The gaps that closed since this was last asked, by partition."""
+        """The gaps that closed since the last call, by partition."""
         gaps, self._gaps = self._gaps, []
-        return tuple(Idle(*one.partition, one.since_ns, one.until_ns) for one in sorted(gaps))
+        return tuple(Idle(*gap.partition, gap.since_ns, gap.until_ns) for gap in sorted(gaps))
 
     def renamed(self, topic: Callable[[str], str]) -> Consumption:
-        """The same under other names of topics; several may have one name now."""
+        """A copy with other names of topics; several topics may get the same name."""
 
-        def name(one: TopicPartition) -> TopicPartition:
-            return TopicPartition(topic(one.topic), one.partition)
+        def name(partition: TopicPartition) -> TopicPartition:
+            return TopicPartition(topic(partition.topic), partition.partition)
 
         new = Consumption()
         new._of = {member: frozenset(map(name, partitions)) for member, partitions in self._of.items()}
-        new._consumers = Counter(one for partitions in new._of.values() for one in partitions)
-        for one, since_ns in self._idle.items():
-            where = name(one)
-            if where not in new._consumers:
-                new._idle[where] = max(since_ns, new._idle.get(where, since_ns))
-        new._gaps = [one._replace(partition=name(one.partition)) for one in self._gaps]
+        new._consumers = Counter(partition for partitions in new._of.values() for partition in partitions)
+        for partition, since_ns in self._idle.items():
+            name_now = name(partition)
+            if name_now not in new._consumers:
+                new._idle[name_now] = max(since_ns, new._idle.get(name_now, since_ns))
+        new._gaps = [gap._replace(partition=name(gap.partition)) for gap in self._gaps]
         return new

@@ -1,10 +1,10 @@
-"""What happens to a group: the events that timelines are made of, and that a coordinator reports of itself.
+"""The events of a group: the rows of timelines, and of a coordinator's own reports.
 
 Strategy: plain frozen rows with texts, numbers and tuples, so that they can be printed, pickled and put into
 tables; `EVENTS` names them as the command line's JSON does. Rules: `time_ns` is int nanoseconds since 1970
-UTC, None where the input knows no time; `source` and `number` say where it was seen: the capture's name and
-the frame, or the segment's and the offset in the log. What wasn't seen but follows from what was is
-`inferred`.
+UTC, None where the input has no time; `source` and `number` are the event's place: the capture's name and
+the frame, or the segment's name and the offset in the log. An event that wasn't seen but follows from what
+was seen is `inferred`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ Cause = Literal[
     "coordinator_moved",
     "unknown",
 ]
-"""Why a group rebalances.
+"""Trigger a group rebalances.
 
 first_member: the group was empty. static_member_returned: with a new member id. member_removed: the
 coordinator no longer knows it; member_fenced: another took its place or its epoch. partitions_revoked: a
@@ -80,18 +80,18 @@ Leaving = Literal["left", "left_for_now", "session_timeout", "removed", "fenced"
 
 
 LagReason = Literal["committed_beyond_end", "end_seen_earlier"]
-"""Why a lag is below 0: the end was seen after the commit; or before it, and may have moved since."""
+"""Trigger a lag is below 0: the end was seen after the commit; or before it, and may have moved since."""
 
 HowEnded = Literal["closed", "closed_by_broker", "reset", "open"]
 """How a member's connections ended: the client's FIN came first; the broker's; an RST of either; not."""
 
 
 class MemberEnding(NamedTuple):
-    """What a capture shows of the connections of a member that was gone without a word, until the time at
-    which it must have been out. ended_ns: when the last of them was ended; packets: the FINs and RSTs that
-    did; heard_ns, heard_packet: the member's last request about its group; fetched: whether it sent a Fetch
-    since it joined, None where it was assigned nothing, or where another
-    member has the same client id and address."""
+    """The ends of the connections of a member that left without a request, as far as a capture shows them,
+    until the time at which the member must have been out. ended_ns: when the last of them was ended; packets:
+    the FINs and RSTs that did; heard_ns, heard_packet: the member's last request about its group; fetched:
+    whether it sent a Fetch since it joined, None where it was assigned nothing, or where another member has
+    the same client id and address."""
 
     how: HowEnded
     ended_ns: int | None
@@ -136,7 +136,7 @@ class Idle(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEvent(RichDisplay):
-    """What all events have. group: its id, "" for a transaction that no group is known of; number: of the
+    """The fields of all events. group: its id, "" for a transaction that no group is known of; number: of the
     frame that shows it in `source`; packet: of that frame's last byte, as Wireshark counts packets, None
     where there are none."""
 
@@ -149,7 +149,7 @@ class GroupEvent(RichDisplay):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorFound(GroupEvent):
-    """FindCoordinator named it. moved: it was another before."""
+    """FindCoordinator named the group's coordinator. moved: another node was the coordinator before."""
 
     node_id: int
     host: str
@@ -247,9 +247,9 @@ class RebalanceEnded(GroupEvent):
 
     @property
     def idle_ns(self) -> int:
-        """For how long at least one partition had no consumer, in nanoseconds."""
+        """How long at least one partition had no consumer, in nanoseconds."""
         total, end = 0, None
-        for since, until in sorted((one.since_ns, one.until_ns) for one in self.idle):
+        for since, until in sorted((interval.since_ns, interval.until_ns) for interval in self.idle):
             total += max(until - (since if end is None else max(since, end)), 0)
             end = until if end is None else max(until, end)
         return total
@@ -329,7 +329,7 @@ class Unanswered(GroupEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionStep(GroupEvent):
-    """What a transactional producer did. step: "init", "add_partitions", "add_offsets", "commit", "abort".
+    """A step of a transactional producer. step: "init", "add_partitions", "add_offsets", "commit", "abort".
     partitions: those added. producer_id, producer_epoch: -1 where not given."""
 
     transactional_id: str
@@ -353,11 +353,15 @@ EVENTS: dict[type[GroupEvent], str] = {
 def partitions_moved(
     before: Mapping[str, frozenset[TopicPartition]], after: Mapping[str, frozenset[TopicPartition]]
 ) -> Iterator[Moved]:
-    """What changed hands between two assignments, by members' ids; sorted."""
+    """The partitions that changed hands between two assignments, by members' ids; sorted."""
     owners, heirs = _owners(before), _owners(after)
-    for one in sorted(one for one in owners.keys() | heirs.keys() if owners.get(one) != heirs.get(one)):
-        yield Moved(one.topic, one.partition, owners.get(one), heirs.get(one))
+    for partition in sorted(
+        partition
+        for partition in owners.keys() | heirs.keys()
+        if owners.get(partition) != heirs.get(partition)
+    ):
+        yield Moved(partition.topic, partition.partition, owners.get(partition), heirs.get(partition))
 
 
 def _owners(assigned: Mapping[str, frozenset[TopicPartition]]) -> dict[TopicPartition, str]:
-    return {one: member for member, partitions in assigned.items() for one in partitions}
+    return {partition: member for member, partitions in assigned.items() for partition in partitions}

@@ -1,8 +1,9 @@
 """One group as a timeline knows it: its members, what they have, and the rebalance that is under way.
 
-Strategy: what is common to all kinds of groups; `classic` and `modern` feed it. Events gather in `pending`
-until they are drained. Rules: what is remembered is bounded, the oldest is forgotten first. A superseded
-rebalance of a group whose coordinator assigns lists nothing: its assignments are those of the next.
+Strategy: the state that all kinds of groups have; `classic_group` and `modern_group` change it. Events gather
+in `pending` until they are drained. Rules: what is remembered is bounded, the oldest is forgotten first. A
+superseded rebalance of a group whose coordinator assigns lists nothing: its assignments are those of the
+next.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from coordwire.timeline.events import (
     partitions_moved,
 )
 from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
-from coordwire.timeline.rebalance import Rebalance, Why
+from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["FOLLOWS", "MOVED", "UNAVAILABLE", "Group"]
@@ -76,9 +77,9 @@ class Group:
         )
 
     def drain(self) -> list[GroupEvent]:
-        """The events that are pending, which are no longer."""
-        found, self.pending = self.pending, []
-        return found
+        """Remove and return the pending events."""
+        events, self.pending = self.pending, []
+        return events
 
     # --- sessions ---
 
@@ -151,7 +152,7 @@ class Group:
         self,
         member_id: str,
         place: Seen,
-        how: Leaving,
+        departure: Leaving,
         *,
         reason: str | None = None,
         inferred: bool = False,
@@ -160,15 +161,15 @@ class Group:
         member = self.members.get(member_id)
         silent = inferred and member is not None and member.last_seen_ns is not None
         self.consumption.ends(member_id, member.last_seen_ns if silent and member else place.time_ns)
-        if how != "left_for_now":
+        if departure != "left_for_now":
             self.members.drop(member_id)
         elif member is not None:
             member.away = True
         client_id = member.client_id if member else None
         instance_id = member.instance_id if member else None
         self.report(
-            MemberLeft, place, member_id=member_id, client_id=client_id, instance_id=instance_id, how=how,
-            reason=reason, inferred=inferred,
+            MemberLeft, place, member_id=member_id, client_id=client_id, instance_id=instance_id,
+            how=departure, reason=reason, inferred=inferred,
         )  # fmt: skip
 
     def inherits(self, heir: Member, static: Member, place: Seen) -> None:
@@ -196,24 +197,25 @@ class Group:
 
     # --- rebalances ---
 
-    def begin(self, why: Why, place: Seen) -> Rebalance:
+    def begin(self, trigger: Trigger, place: Seen) -> Rebalance:
         """The rebalance under way; a new one if there is none. It is reported once its cause is known."""
         rebalance = self.rebalance
         if rebalance is None:
-            rebalance = self.rebalance = Rebalance(place, why, self.generation)
-        elif rebalance.is_unexplained and why.cause not in FOLLOWS:
-            rebalance.explain(why, place)
-        if rebalance.why.cause != "unknown":
+            rebalance = self.rebalance = Rebalance(place, trigger, self.generation)
+        elif rebalance.is_unexplained and trigger.cause not in FOLLOWS:
+            rebalance.explain(trigger, place)
+        if rebalance.trigger.cause != "unknown":
             self._report_began(rebalance)
         return rebalance
 
     def _report_began(self, rebalance: Rebalance) -> None:
         if not rebalance.reported:
             rebalance.reported = True
-            why = rebalance.why
+            trigger = rebalance.trigger
             self.report(
-                RebalanceBegan, rebalance.began, kind=self.kind, cause=why.cause, member_id=why.member_id,
-                inferred=why.inferred, detail=why.detail, client_id=why.client_id,
+                RebalanceBegan, rebalance.began, kind=self.kind, cause=trigger.cause,
+                member_id=trigger.member_id, inferred=trigger.inferred, detail=trigger.detail,
+                client_id=trigger.client_id,
             )  # fmt: skip
 
     def end(self, outcome: Outcome, place: Seen) -> None:
@@ -226,32 +228,34 @@ class Group:
         moved: list[Moved] = []
         idle: tuple[Idle, ...] = ()
         if outcome in ("steady", "empty"):
-            moved = [self._as_named(one) for one in partitions_moved(self.settled, after)]
+            moved = [self._as_named(move) for move in partitions_moved(self.settled, after)]
             self.settled = after
         if outcome != "superseded":  # else it goes on in the next
-            idle = tuple(self._as_named(one) for one in self.consumption.take_gaps())
+            idle = tuple(self._as_named(gap) for gap in self.consumption.take_gaps())
         began_ns = rebalance.began.time_ns
         members = rebalance.members or tuple(rebalance.joined) or tuple(after)
         length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
         self.report(
-            RebalanceEnded, place, kind=self.kind, outcome=outcome, **rebalance.why._asdict(),
+            RebalanceEnded, place, kind=self.kind, outcome=outcome, **rebalance.trigger._asdict(),
             began_ns=began_ns, joined_ns=rebalance.joined_ns, ended_ns=place.time_ns, length_ns=length,
             generation_before=rebalance.generation_before, generation=rebalance.generation,
             protocol=rebalance.protocol, leader=rebalance.leader, members=members,
             last_to_join=rebalance.last_to_join,
-            assignments=tuple(Assignment(one, self._named(after[one])) for one in after), moved=tuple(moved),
-            idle=idle,
+            assignments=tuple(Assignment(member_id, self._named(after[member_id])) for member_id in after),
+            moved=tuple(moved), idle=idle,
         )  # fmt: skip
 
     def assigned(self) -> dict[str, Owned]:
         """What each member has, as far as that is known."""
-        known = [one for name, one in self._assigned.items() if self.members.get(name) is one]
-        self._assigned = {one.member_id: one for one in sorted(known, key=_serial)}
-        return {name: one.assigned for name, one in self._assigned.items() if one.assigned is not None}
+        known = [member for name, member in self._assigned.items() if self.members.get(name) is member]
+        self._assigned = {member.member_id: member for member in sorted(known, key=_serial)}
+        return {
+            name: member.assigned for name, member in self._assigned.items() if member.assigned is not None
+        }
 
-    def _as_named(self, one: M) -> M:
+    def _as_named(self, row: M) -> M:
         """The same with the topic's name."""
-        return one if self.name_of is str else one._replace(topic=self.name_of(one.topic))
+        return row if self.name_of is str else row._replace(topic=self.name_of(row.topic))
 
     def _named(self, owned: Owned) -> tuple[TopicPartition, ...]:
         if self.name_of is str:

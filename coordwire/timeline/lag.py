@@ -39,82 +39,84 @@ class Lag:
     def __init__(self) -> None:
         self._ends: OrderedDict[TopicPartition, int] = OrderedDict()
         self._committed: OrderedDict[TopicPartition, OrderedDict[str, int]] = OrderedDict()
-        self._told: OrderedDict[Commit, tuple[int | None, int, LagReason | None]] = OrderedDict()
+        self._reported: OrderedDict[Commit, tuple[int | None, int, LagReason | None]] = OrderedDict()
         self._beyond: OrderedDict[TopicPartition, None] = OrderedDict()  # by an end that was seen earlier
         self._open: OrderedDict[str, OrderedDict[Commit, int]] = OrderedDict()
 
-    def committed(self, group: str, where: TopicPartition, offset: int, place: Seen) -> Iterable[LagMeasured]:
+    def committed(
+        self, group: str, partition: TopicPartition, offset: int, place: Seen
+    ) -> Iterable[LagMeasured]:
         """A group committed, or was given what it had."""
         if offset < 0:
             return ()
-        groups = self._committed.get(where)
+        groups = self._committed.get(partition)
         if groups is None:
             groups = OrderedDict()
-            remember(self._committed, where, groups, MOST)
+            remember(self._committed, partition, groups, MOST)
         remember(groups, group, offset, MOST)
-        return self._measure(group, where, place, at_once=True) if where in self._ends else ()
+        return self._measure(group, partition, place, at_once=True) if partition in self._ends else ()
 
-    def ends(self, where: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
+    def ends(self, partition: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
         """A partition's high watermark."""
-        if offset < 0 or (self._ends.get(where) == offset and where not in self._beyond):
+        if offset < 0 or (self._ends.get(partition) == offset and partition not in self._beyond):
             return
-        remember(self._ends, where, offset, MOST)
-        self._beyond.pop(where, None)
-        groups = self._committed.get(where)
+        remember(self._ends, partition, offset, MOST)
+        self._beyond.pop(partition, None)
+        groups = self._committed.get(partition)
         if groups is None:
             return
         for group in list(islice(iter(groups), MOST_AT_ONCE)):
             groups.move_to_end(group)
-            yield from self._measure(group, where, place, at_once=False)
+            yield from self._measure(group, partition, place, at_once=False)
 
-    def known(self, group: str, where: TopicPartition) -> int | None:
+    def known(self, group: str, partition: TopicPartition) -> int | None:
         """How many records a group has left to read in a partition, as far as both ends of it are known; 0
         where what it committed is beyond the end."""
-        end, groups = self._ends.get(where), self._committed.get(where)
+        end, groups = self._ends.get(partition), self._committed.get(partition)
         if end is None or groups is None or group not in groups:
             return None
         return max(end - groups[group], 0)
 
     def _measure(
-        self, group: str, where: TopicPartition, place: Seen, *, at_once: bool
+        self, group: str, partition: TopicPartition, place: Seen, *, at_once: bool
     ) -> Iterator[LagMeasured]:
-        end = self._ends.get(where)
+        end = self._ends.get(partition)
         if end is None:
             return
-        committed = self._committed[where][group]
+        committed = self._committed[partition][group]
         lag, reason = end - committed, None
         if lag < 0:
             reason = _EARLIER if at_once else _BEYOND
         if reason == _EARLIER:
-            remember(self._beyond, where, None, MOST)
-        before = self._told.get((group, where))
+            remember(self._beyond, partition, None, MOST)
+        before = self._reported.get((group, partition))
         if before is None or before[2] != reason:
             at_once = True
         elif before[1] == lag:
             return
         if before is not None and not at_once and not _later(before[0], place.time_ns):
             return
-        remember(self._told, (group, where), (place.time_ns, lag, reason), MOST)
+        remember(self._reported, (group, partition), (place.time_ns, lag, reason), MOST)
         yield LagMeasured(
-            group=group, **place._asdict(), topic=where.topic, partition=where.partition,
+            group=group, **place._asdict(), topic=partition.topic, partition=partition.partition,
             committed=committed, end_offset=end, lag=lag, reason=reason,
         )  # fmt: skip
 
     # --- transactions ---
 
-    def pending(self, transactional_id: str, group: str, where: TopicPartition, offset: int) -> None:
+    def pending(self, transactional_id: str, group: str, partition: TopicPartition, offset: int) -> None:
         """A commit that holds once its transaction is committed."""
         commits = self._open.get(transactional_id)
         if commits is None:
             commits = OrderedDict()
             remember(self._open, transactional_id, commits, MOST // 100)
-        remember(commits, (group, where), offset, MOST // 100)
+        remember(commits, (group, partition), offset, MOST // 100)
 
     def decided(self, transactional_id: str, committed: bool, place: Seen) -> Iterator[LagMeasured]:
         """A transaction's end."""
-        for (group, where), offset in self._open.pop(transactional_id, {}).items():
+        for (group, partition), offset in self._open.pop(transactional_id, {}).items():
             if committed:
-                yield from self.committed(group, where, offset, place)
+                yield from self.committed(group, partition, offset, place)
 
 
 def _later(before_ns: int | None, now_ns: int | None) -> bool:

@@ -51,12 +51,12 @@ class Member:
 
 
 class Members(OrderedDict[str, Member]):
-    """A group's members by their ids, the oldest first; and by the names of static ones. gone: called with
+    """A group's members by their ids, the oldest first; and by the names of static ones. on_drop: called with
     the id of each that is taken out."""
 
-    def __init__(self, gone: Callable[[str], None] | None = None) -> None:
+    def __init__(self, on_drop: Callable[[str], None] | None = None) -> None:
         super().__init__()
-        self.gone = gone
+        self.on_drop = on_drop
         self._serial = 0
         self._named: dict[str, dict[str, Member]] = {}
 
@@ -82,8 +82,8 @@ class Members(OrderedDict[str, Member]):
     def __delitem__(self, member_id: str) -> None:
         self._unname(self[member_id])
         super().__delitem__(member_id)
-        if self.gone is not None:
-            self.gone(member_id)
+        if self.on_drop is not None:
+            self.on_drop(member_id)
 
     def drop(self, member_id: str) -> None:
         """Take one out, if it is there."""
@@ -92,7 +92,7 @@ class Members(OrderedDict[str, Member]):
 
     def _unname(self, member: Member) -> None:
         if member.instance_id is not None:
-            same = self._named[member.instance_id]
-            same.pop(member.member_id, None)
-            if not same:
+            namesakes = self._named[member.instance_id]
+            namesakes.pop(member.member_id, None)
+            if not namesakes:
                 del self._named[member.instance_id]

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from coordwire.timeline.events import Cause
 from coordwire.timeline.sightings import Seen, is_before
 
-__all__ = ["Rebalance", "Why"]
+__all__ = ["Rebalance", "Trigger"]
 
 
-class Why(NamedTuple):
+class Trigger(NamedTuple):
     """A cause as far as it is known; see `coordwire.timeline.events.RebalanceBegan`."""
 
     cause: Cause
@@ -29,11 +29,11 @@ class Rebalance:
     joining; slowest: who completed it, where that is known; patience_ns: how long it waits for members at
     most, 0 if one of them didn't say; heir: a static member in the place of one that never asked for its
     assignment; led: whether its leader sent all assignments; stable: where a member first got its own,
-    synced_ns: when one last did; reported: whether its begin is; gone: until when it waited for members
+    synced_ns: when one last did; reported: whether its begin is; absent: until when it waited for members
     that are out, and didn't join."""
 
     began: Seen
-    why: Why
+    trigger: Trigger
     generation_before: int | None
     generation: int | None = None
     protocol: str | None = None
@@ -54,20 +54,20 @@ class Rebalance:
     stable: Seen | None = None
     synced_ns: int | None = None
     reported: bool = False
-    gone: dict[str, int] = field(default_factory=dict)
+    absent: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_unexplained(self) -> bool:
         """Whether nothing that was seen says why it began."""
-        return self.why.cause == "unknown" and self.why.inferred
+        return self.trigger.cause == "unknown" and self.trigger.inferred
 
     def is_stable_at(self, place: Seen) -> bool:
         """Whether its coordinator had all assignments by then."""
         return self.stable is not None and is_before(self.stable, place)
 
-    def explain(self, why: Why, place: Seen) -> None:
+    def explain(self, trigger: Trigger, place: Seen) -> None:
         """What caused it became known, and that it happened here."""
-        self.why = why
+        self.trigger = trigger
         self.began = self.began.at(place.time_ns)
 
     def join(self, member_id: str, time_ns: int | None) -> None:
@@ -103,8 +103,8 @@ class Rebalance:
     def name(self, members: tuple[str, ...]) -> None:
         """Its generation's members are known."""
         self.members, self.named = members, frozenset(members)
-        self.unjoined = {one for one in members if one not in self.joined}
-        self.unsynced_named = {one for one in members if one in self.unsynced}
+        self.unjoined = {member_id for member_id in members if member_id not in self.joined}
+        self.unsynced_named = {member_id for member_id in members if member_id in self.unsynced}
 
     @property
     def last_to_join(self) -> str | None:
@@ -113,4 +113,4 @@ class Rebalance:
             return self.slowest
         if len(self.joined) < 2:
             return None
-        return max(self.joined, key=lambda one: self.joined[one] or 0)
+        return max(self.joined, key=lambda member_id: self.joined[member_id] or 0)

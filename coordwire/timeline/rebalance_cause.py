@@ -1,4 +1,4 @@
-"""Why a group rebalances: inferred from what its members and its coordinator were seen to do.
+"""Trigger a group rebalances: inferred from what its members and its coordinator were seen to do.
 
 Each function gives the cause that one sign speaks for. Rules, of each the first that fits:
 
@@ -25,7 +25,7 @@ from itertools import islice
 from coordwire.timeline.consumer_data import changed
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
-from coordwire.timeline.rebalance import Rebalance, Why
+from coordwire.timeline.rebalance import Rebalance, Trigger
 
 __all__ = [
     "between_records", "of_death", "of_epoch", "of_first_heartbeat", "of_generation", "of_join",
@@ -38,103 +38,105 @@ MOST_LOOKED_AT = 100
 """So many joins that wait are looked at for one that would be the cause of a rebalance."""
 
 
-def of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from_start: bool) -> Why:
+def of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from_start: bool) -> Trigger:
     """A JoinGroup. known_from_start: whether the group is known to be empty, if it has no members."""
-    why = _of_join(group, member, moved_coordinator=moved_coordinator, known_from_start=known_from_start)
-    return why if member.member_id else why._replace(member_id=None, client_id=member.client_id)
+    trigger = _of_join(group, member, moved_coordinator=moved_coordinator, known_from_start=known_from_start)
+    return trigger if member.member_id else trigger._replace(member_id=None, client_id=member.client_id)
 
 
-def _of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from_start: bool) -> Why:
+def _of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from_start: bool) -> Trigger:
     old = group.members.get(member.member_id)
-    who = member.member_id
+    member_id = member.member_id
     static = group.members.of_instance(member.instance_id)
     if old is None and static is not None:
-        return Why("static_member_returned", who, detail=f"as {member.instance_id}")
+        return Trigger("static_member_returned", member_id, detail=f"as {member.instance_id}")
     if old is None and not group.members:
         detail = "the group was empty" if known_from_start else ""
-        return Why("first_member", who, inferred=not known_from_start, detail=detail)
+        return Trigger("first_member", member_id, inferred=not known_from_start, detail=detail)
     if old is None:
-        return Why("new_member", who)
+        return Trigger("new_member", member_id)
     if old.protocols and member.topics != old.topics:  # else its subscription wasn't seen
-        return Why("subscription_changed", who, detail=changed(old.topics, member.topics))
+        return Trigger("subscription_changed", member_id, detail=changed(old.topics, member.topics))
     if old.owned and not old.owned <= (member.owned or frozenset()):
-        return Why("partitions_revoked", who, detail="it owns less than when it joined before")
+        return Trigger("partitions_revoked", member_id, detail="it owns less than when it joined before")
     if moved_coordinator:
-        return Why("coordinator_moved", who, inferred=True, detail="it joins again after NOT_COORDINATOR")
-    if who == group.leader:
-        return Why("leader_rejoined", who, detail="its metadata may have changed")
-    return Why("member_rejoined", who, inferred=group.leader is None)
+        return Trigger(
+            "coordinator_moved", member_id, inferred=True, detail="it joins again after NOT_COORDINATOR"
+        )
+    if member_id == group.leader:
+        return Trigger("leader_rejoined", member_id, detail="its metadata may have changed")
+    return Trigger("member_rejoined", member_id, inferred=group.leader is None)
 
 
-def of_generation(rebalance: Rebalance) -> Why:
+def of_generation(rebalance: Rebalance) -> Trigger:
     """The cause, once the generation and its members are known: whether the one who came first was the
     first."""
-    why = rebalance.why
-    if why.cause == "first_member" and why.inferred and rebalance.members:
+    trigger = rebalance.trigger
+    if trigger.cause == "first_member" and trigger.inferred and rebalance.members:
         if rebalance.generation is not None and rebalance.generation <= FIRST_GENERATION:
-            return why._replace(inferred=False, detail=f"generation {rebalance.generation}")
+            return trigger._replace(inferred=False, detail=f"generation {rebalance.generation}")
         if rebalance.unjoined:
             detail = "others were in, whose joining isn't in the input"
-            return why._replace(cause="new_member", detail=detail)
-    if why.cause == "member_rejoined" and why.inferred and why.member_id == rebalance.leader:
+            return trigger._replace(cause="new_member", detail=detail)
+    if trigger.cause == "member_rejoined" and trigger.inferred and trigger.member_id == rebalance.leader:
         detail = "its metadata may have changed"
-        return Why("leader_rejoined", why.member_id, inferred=True, detail=detail)
-    return why
+        return Trigger("leader_rejoined", trigger.member_id, inferred=True, detail=detail)
+    return trigger
 
 
-def of_rejoin_demand(group: Group, waiting: Iterable[Member], dead: Member | None) -> Why:
+def of_rejoin_demand(group: Group, waiting: Iterable[Member], dead: Member | None) -> Trigger:
     """REBALANCE_IN_PROGRESS, and no rebalance was known. dead: whose session is over."""
     demand = "REBALANCE_IN_PROGRESS"
-    for one in islice(waiting, MOST_LOOKED_AT):
-        if one.member_id not in group.members:
+    for waiting_member in islice(waiting, MOST_LOOKED_AT):
+        if waiting_member.member_id not in group.members:
             detail = f"{demand} while its JoinGroup waits"
-            client = None if one.member_id else one.client_id
-            return Why("new_member", one.member_id or None, True, detail, client)
+            client = None if waiting_member.member_id else waiting_member.client_id
+            return Trigger("new_member", waiting_member.member_id or None, True, detail, client)
     if dead is not None:
         detail = f"{demand}; it was silent for longer than its session timeout"
-        return Why("session_timeout", dead.member_id, inferred=True, detail=detail)
-    return Why("unknown", inferred=True, detail=f"{demand}, and nothing seen that would cause it")
+        return Trigger("session_timeout", dead.member_id, inferred=True, detail=detail)
+    return Trigger("unknown", inferred=True, detail=f"{demand}, and nothing seen that would cause it")
 
 
-def of_first_heartbeat(group: Group, member: Member, old: Member | None, static: Member | None) -> Why:
+def of_first_heartbeat(group: Group, member: Member, old: Member | None, static: Member | None) -> Trigger:
     """A heartbeat that joins. old: the member as it was; static: whom it replaces."""
     name = member.member_id
     if old is not None:
-        return Why("member_rejoined", name)
+        return Trigger("member_rejoined", name)
     if static is not None:
-        return Why("static_member_returned", name, detail=f"as {member.instance_id}")
+        return Trigger("static_member_returned", name, detail=f"as {member.instance_id}")
     if not group.members:
-        return Why("first_member", name, inferred=group.generation is None)
-    return Why("new_member", name)
+        return Trigger("first_member", name, inferred=group.generation is None)
+    return Trigger("new_member", name)
 
 
-def of_epoch(before: int, after: int) -> Why:
+def of_epoch(before: int, after: int) -> Trigger:
     """The epoch of a group rose, and nothing that was seen explains it."""
     detail = f"the group's epoch rose from {before} to {after}, and no member caused it"
-    return Why("assignment_changed", inferred=True, detail=detail)
+    return Trigger("assignment_changed", inferred=True, detail=detail)
 
 
-def of_death(member: Member, silence_ns: int, sign: str) -> Why:
+def of_death(member: Member, silence_ns: int, sign: str) -> Trigger:
     """A session ended. silence_ns: how long it was silent at least; sign: what speaks for it."""
     detail = f"silent for {silence_ns / 1e9:.3g} s"
     detail = f"{sign}; {detail}" if sign else detail
-    return Why("session_timeout", member.member_id, inferred=True, detail=detail)
+    return Trigger("session_timeout", member.member_id, inferred=True, detail=detail)
 
 
-def between_records(group: Group, members: dict[str, Member]) -> Why:
+def between_records(group: Group, members: dict[str, Member]) -> Trigger:
     """What the difference between two records of a classic group speaks for."""
     before = group.members
     for name, member in members.items():
         if name not in before:
             if group.members.of_instance(member.instance_id) is not None:
-                return Why("static_member_returned", name, inferred=True)
-            return Why("new_member" if before else "first_member", name, inferred=True)
+                return Trigger("static_member_returned", name, inferred=True)
+            return Trigger("new_member" if before else "first_member", name, inferred=True)
     for name in before:
         if name not in members:
-            return Why("member_left", name, inferred=True)
+            return Trigger("member_left", name, inferred=True)
     for name, member in members.items():
         if member.topics != before[name].topics:
-            return Why("subscription_changed", name, inferred=True)
+            return Trigger("subscription_changed", name, inferred=True)
         if (before[name].owned or frozenset()) - (member.owned or frozenset()):
-            return Why("partitions_revoked", name, inferred=True)
-    return Why("unknown", inferred=True, detail="the same members, as far as the log says")
+            return Trigger("partitions_revoked", name, inferred=True)
+    return Trigger("unknown", inferred=True, detail="the same members, as far as the log says")

@@ -33,8 +33,8 @@ def remember(known: OrderedDict[K, V], key: K, value: V, most: int) -> None:
         del known[next(iter(known))]
 
 
-def is_before(one: Seen, other: Seen) -> bool:
+def is_before(place: Seen, reference: Seen) -> bool:
     """Whether one was seen before the other; frames of the same time go by their order."""
-    if one.time_ns == other.time_ns and one.source == other.source:
-        return one.number < other.number
-    return (one.time_ns or 0) < (other.time_ns or 0)
+    if place.time_ns == reference.time_ns and place.source == reference.source:
+        return place.number < reference.number
+    return (place.time_ns or 0) < (reference.time_ns or 0)

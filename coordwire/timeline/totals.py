@@ -55,7 +55,7 @@ class GroupStory:
     coordinator: str | None = None
     members: dict[str, str | None] = field(default_factory=dict)
     joined: int = 0
-    left: int = 0
+    departed: int = 0
     generations: int = 0
     rebalances: int = 0
     rebalancing_ns: int = 0
@@ -74,7 +74,7 @@ class GroupStory:
     _clients: OrderedDict[str, str] = field(default_factory=OrderedDict)  # of members that were in
     _instances: OrderedDict[str, str] = field(default_factory=OrderedDict)  # members of static names
     _under_way: bool = False
-    _gone: OrderedDict[str, None] = field(default_factory=OrderedDict)  # clients that were
+    _former_clients: OrderedDict[str, None] = field(default_factory=OrderedDict)  # clients that were
 
     def add(self, event: GroupEvent) -> None:
         """Count one event."""
@@ -90,12 +90,12 @@ class GroupStory:
                 self._joins(event)
                 client = event.client_id or event.member_id
                 remember(self._clients, event.member_id, client, MOST_CLIENTS)
-                if client in self._gone and len(self.restarted) < MOST_CLIENTS:
+                if client in self._former_clients and len(self.restarted) < MOST_CLIENTS:
                     self.restarted.add(client)
             case MemberLeft():
-                self.left += 1
+                self.departed += 1
                 self.members.pop(event.member_id, None)
-                remember(self._gone, self._client(event.member_id), None, MOST_CLIENTS)
+                remember(self._former_clients, self._client(event.member_id), None, MOST_CLIENTS)
             case GroupConverted():
                 self.kind = event.kind
             case RebalanceBegan():
@@ -136,9 +136,9 @@ class GroupStory:
         self.rebalancing_ns += length
         if self.longest is None or length > (self.longest.length_ns or 0):
             self.longest = event
-        who = event.client_id if event.member_id is None else self._client(event.member_id)
-        if who in self.caused or len(self.caused) < MOST_CLIENTS:
-            self.caused.setdefault(who, Counter())[event.cause] += 1
+        client = event.client_id if event.member_id is None else self._client(event.member_id)
+        if client in self.caused or len(self.caused) < MOST_CLIENTS:
+            self.caused.setdefault(client, Counter())[event.cause] += 1
         if event.began_ns is not None:
             self.began_ns = event.began_ns if self.began_ns is None else min(self.began_ns, event.began_ns)
         self.ended_ns = event.ended_ns if event.ended_ns is not None else self.ended_ns
@@ -146,7 +146,7 @@ class GroupStory:
 
 def stories(events: Iterable[GroupEvent]) -> dict[str, GroupStory]:
     """The stories of all groups that events are about, by their ids."""
-    found: dict[str, GroupStory] = {}
+    by_group: dict[str, GroupStory] = {}
     for event in events:
-        found.setdefault(event.group, GroupStory(event.group)).add(event)
-    return found
+        by_group.setdefault(event.group, GroupStory(event.group)).add(event)
+    return by_group

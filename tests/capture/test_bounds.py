@@ -154,7 +154,7 @@ def test_what_waits_no_longer_is_not_kept() -> None:
         waiting.remove(asked)
         del asked
         waiting.add(AwaitedRequest(frames(heartbeat(number, "m" * 500))[0], lambda _: None))
-        kept.append(waiting.kept)
+        kept.append(waiting.place_count)
     assert waiting.reduced
     assert max(kept) <= 4 * 20 + 65
     del waiting
@@ -178,7 +178,7 @@ def test_what_was_answered_is_not_kept_to_be_reduced() -> None:
         waiting.add(asked)
         waiting.remove(asked)
     assert waiting.reduced == 2
-    assert waiting.kept <= 65
+    assert waiting.place_count <= 65
 
 
 def test_one_way_requests_count_neither_as_reduced_nor_as_forgotten() -> None:
@@ -289,7 +289,7 @@ def opened(flow: Flow) -> Opened:
 
 
 def test_frames_that_have_begun_are_abandoned_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "BEGUN", 5000)
+    monkeypatch.setattr(connections, "OPEN_FRAMES", 5000)
     begun = struct.pack(">i", 4000) + heartbeat(1)[4:] + bytes(1000)
     events = [event for flow in FLOWS[:10] for event in (opened(flow), chunk(flow, begun))]
     with limits(frame=4500):
@@ -321,7 +321,7 @@ def test_segments_of_all_flows_are_abandoned_longest_first() -> None:
             packets.append(build.ethernet(build.ipv4(inner, source)))
     segments = read_segments(read_packets(io.BytesIO(build.pcap(packets))))
     found = [
-        event for event in reassemble(segments, FlowTable(held=4 * (PIECE + 100))) if isinstance(event, Gap)
+        event for event in reassemble(segments, FlowTable(budget=4 * (PIECE + 100))) if isinstance(event, Gap)
     ]
     full = [event.flow.source for event in found if "too much data waits" in event.reason]
     assert full == [flow.source for flow in FLOWS[:2]]
@@ -338,7 +338,7 @@ def test_what_is_held_and_given_out_counts_no_more() -> None:
     assert not [event for event in read_streams(io.BytesIO(build.pcap(packets))) if isinstance(event, Gap)]
     for window, held in ((1000, HELD), (WINDOW, 1000)):
         segments = read_segments(read_packets(io.BytesIO(build.pcap(packets))))
-        events = reassemble(segments, FlowTable(window=window, held=held))
+        events = reassemble(segments, FlowTable(window=window, budget=held))
         assert not [event for event in events if isinstance(event, Gap)]
 
 

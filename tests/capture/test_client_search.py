@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coordwire.capture import client_search, framing
-from coordwire.capture.client_search import PIECE, PIECES, WINDOW, Finder, Held
+from coordwire.capture.client_search import PIECE, PIECES, WINDOW, Backlog, Finder
 from coordwire.capture.flows import Chunk, Flow, Gap, NetworkAddress
 from coordwire.capture.framing import SPARE, TRIES
 
@@ -134,8 +134,8 @@ def test_what_is_tried_is_bounded_by_what_was_searched(monkeypatch: pytest.Monke
 # --- what is held
 
 
-def held() -> Held:
-    return Held(Talk())  # type: ignore[arg-type]
+def backlog() -> Backlog:
+    return Backlog(Talk())  # type: ignore[arg-type]
 
 
 def chunk(data: bytes, flow: Flow = FLOW) -> Chunk:
@@ -143,7 +143,7 @@ def chunk(data: bytes, flow: Flow = FLOW) -> Chunk:
 
 
 def test_what_is_held_is_counted() -> None:
-    holds = held()
+    holds = backlog()
     assert (holds.size, holds.cost, holds.events) == (0, 0, [])
     lost = Gap(FLOW, 0, 8, 5, "lost")
     chunks = [chunk(b"abcdef"), chunk(b"gh"), chunk(b"xyz", FLOW.reverse)]
@@ -165,7 +165,7 @@ def test_what_is_held_is_counted() -> None:
 
 
 def test_what_is_held_is_bounded_in_bytes() -> None:
-    holds = held()
+    holds = backlog()
     holds.add(chunk(bytes(WINDOW)))
     assert not holds.is_full
     holds.add(chunk(b"."))
@@ -173,7 +173,7 @@ def test_what_is_held_is_bounded_in_bytes() -> None:
 
 
 def test_what_is_held_is_bounded_in_pieces() -> None:
-    holds = held()
+    holds = backlog()
     for _ in range(PIECES):
         holds.add(chunk(b""))
     assert not holds.is_full

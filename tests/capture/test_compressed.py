@@ -130,7 +130,7 @@ def test_work_and_memory_are_linear(codec: Compression) -> None:
         calls, buffer = 0, bytearray(BLOCK)
         while raw.readinto(buffer):
             calls += 1
-        assert raw.given == times * len(pattern)
+        assert raw.content_bytes == times * len(pattern)
         counts.append(source.calls + calls)
     assert counts[1] <= 2 * counts[0] + 2
     assert counts[2] <= 4 * counts[0] + 4

@@ -219,16 +219,16 @@ def test_arguments_are_checked() -> None:
 
 
 SLOTS: dict[str, tuple[str, ...]] = {
-    "talk": Conversation.__slots__, "waiting": pending_requests.PendingRequests.__slots__,
-    "cutter": ("buffer", "in_step", "position"), "summary": ("frames",), "share": ("_left", "is_next"),
-    "asked": ("entry", "api_key", "correlation_id", "cost", "serial"),
+    "conversation": Conversation.__slots__, "waiting": pending_requests.PendingRequests.__slots__,
+    "cutter": ("buffer", "in_step", "position"), "summary": ("frames",), "share": ("_remaining", "is_next"),
+    "request": ("entry", "api_key", "correlation_id", "cost", "serial"),
     "route": connections._Route._fields, "chunk": Chunk._fields,
 }  # fmt: skip
 VALUES: tuple[Any, ...] = (None, "x", -1, 1 << 70, (), [], {}, {0: 1, 1: 2})
 
 
 @pytest.mark.parametrize(
-    "owner", ["talk", "cutter", "waiting", "summary", "share", "asked", "route", "chunk"]
+    "owner", ["conversation", "cutter", "waiting", "summary", "share", "request", "route", "chunk"]
 )
 def test_slots_are_checked_when_they_are_read(owner: str) -> None:
     """Nothing that Python may put there makes the walk crash; what it declines it has not changed."""
@@ -238,28 +238,28 @@ def test_slots_are_checked_when_they_are_read(owner: str) -> None:
             walk, arguments, reader, (request, answer, *_) = made(share)
             routes = arguments[3]
             route = routes[id(request.flow)]
-            talk = route.talk
+            conversation = route.conversation
             things: dict[str, Any] = {
-                "talk": talk, "waiting": talk.waiting, "cutter": route.cutter, "summary": reader.summary,
-                "share": share,
+                "conversation": conversation, "waiting": conversation.waiting, "cutter": route.cutter,
+                "summary": reader.summary, "share": share,
             }  # fmt: skip
-            if owner == "asked":
+            if owner == "request":
                 assert walk.take(request, 1 << 20) is not None
                 request = answer
-                things = {"asked": next(iter(talk._waiting.values()))}
+                things = {"request": next(iter(conversation._waiting.values()))}
             if owner == "route":
                 routes[id(request.flow)] = route._replace(**{name: value})
             elif owner == "chunk":
                 request = request._replace(**{name: value})
             else:
                 setattr(things[owner], name, value)
-            before = len(talk._waiting) if isinstance(talk._waiting, dict) else None
+            before = len(conversation._waiting) if isinstance(conversation._waiting, dict) else None
             try:
                 found = walk.take(request, 1 << 20)
             except (TypeError, AttributeError):
                 continue
             if found is None and before is not None:
-                assert len(talk._waiting) == before
+                assert len(conversation._waiting) == before
 
 
 def test_stripes_are_dealt_out_as_in_python(monkeypatch: pytest.MonkeyPatch) -> None:

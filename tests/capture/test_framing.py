@@ -198,12 +198,12 @@ def test_what_may_be_decoded_on_trial_is_spent_to_the_last_byte() -> None:
     effort.succeeded(3)
     effort.succeeded(2)
     assert effort.spend(5)
-    assert (effort.left, effort.refused) == (0, 1)
+    assert (effort.remaining, effort.refused) == (0, 1)
 
 
 def test_places_not_tried_are_counted_for_each_search() -> None:
     def fits(buffer: bytearray, at: int, effort: Effort) -> bool:
-        return buffer[at] == 1 or (not effort.spend(effort.left + 1) and False)
+        return buffer[at] == 1 or (not effort.spend(effort.remaining + 1) and False)
 
     cutter = splitter(in_step=False, fits=fits)
     tail = "as too many look like a frame's start"

@@ -25,7 +25,7 @@ def read(
     data: bytes | Readable, tally: CaptureCounts | None = None
 ) -> tuple[list[Packet], list[UnreadableRange]]:
     stream = io.BytesIO(data) if isinstance(data, bytes) else data
-    items = list(read_packets(stream, tally=tally))
+    items = list(read_packets(stream, counts=tally))
     return [i for i in items if isinstance(i, Packet)], [i for i in items if isinstance(i, UnreadableRange)]
 
 

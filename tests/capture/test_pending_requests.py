@@ -67,7 +67,7 @@ def reduced(*those: AwaitedRequest) -> list[bool]:
 
 def test_nothing_waits() -> None:
     waiting = PendingRequests()
-    assert (waiting.budget, waiting.kept, state(waiting)) == (BUDGET, 0, (0, 0, 0, 0))
+    assert (waiting.budget, waiting.place_count, state(waiting)) == (BUDGET, 0, (0, 0, 0, 0))
     assert waiting.get(0) is None
 
 
@@ -91,7 +91,7 @@ def test_what_waits_is_found_by_its_serial_and_counted_by_its_size() -> None:
     assert [one.cost for one in those] == [guessed(size) for size in (0, 10, 300)]
     assert [waiting.get(serial) for serial in range(4)] == [*those, None]
     assert state(waiting) == (sum(one.cost for one in those), 3, 0, 0)
-    assert waiting.kept == 3
+    assert waiting.place_count == 3
     waiting.remove(those[1])
     waiting.remove(those[1])
     assert waiting.get(1) is None
@@ -118,7 +118,7 @@ def test_guesses_within_the_budget_are_not_measured() -> None:
     waiting.add(first)
     waiting.add(second)
     assert (first.cost, second.cost) == (guessed(100), guessed(50))
-    assert waiting.kept == 2
+    assert waiting.place_count == 2
 
 
 def test_guesses_beyond_the_budget_are_measured() -> None:
@@ -129,7 +129,7 @@ def test_guesses_beyond_the_budget_are_measured() -> None:
     assert (first.cost, second.cost) == (measured(100), guessed(50))
     assert reduced(first, second) == [False, False]
     assert state(waiting) == (measured(100) + guessed(50), 2, 0, 0)
-    assert waiting.kept == 4  # both may be reduced, one of them measured
+    assert waiting.place_count == 4  # both may be reduced, one of them measured
 
 
 def test_a_measure_is_never_more_than_the_guess() -> None:
@@ -227,7 +227,7 @@ def test_one_way_requests_are_not_reduced_again() -> None:
     waiting.add(produce)
     waiting.add(first)
     assert (reduced(first), state(waiting)) == ([False], (REDUCED + measured(5000), 2, 0, 0))
-    assert waiting.kept == 3
+    assert waiting.place_count == 3
 
 
 def test_those_that_waited_longest_are_forgotten() -> None:
@@ -270,14 +270,14 @@ def test_those_that_wait_no_longer_are_dropped_from_the_order() -> None:
     stays = [asked(400), asked(400)]
     for one in stays:
         waiting.add(one)
-    assert waiting.kept == 4
+    assert waiting.place_count == 4
     for count in range(1, SPARE + 5):  # at most twice those that wait, and `SPARE`
         one = asked(1)
         waiting.add(one)
         waiting.remove(one)
-        assert waiting.kept == 4 + count
+        assert waiting.place_count == 4 + count
     waiting.add(asked(1))
-    assert waiting.kept == 6
+    assert waiting.place_count == 6
 
 
 # --- what is measured

@@ -54,14 +54,14 @@ def test_a_reset_must_be_near() -> None:
         (-BACK - 1, False),
     ):
         found = events(*BEGUN, build.packet(seq=103 + ahead, flags=RST))
-        closed = [event.how for event in found if isinstance(event, Closed)]
+        closed = [event.ending for event in found if isinstance(event, Closed)]
         assert closed == ["rst" if resets else "end"], ahead
 
 
 def test_bytes_beyond_any_window_begin_a_new_connection() -> None:
     for ahead, new in ((AHEAD, False), (AHEAD + 1, True), (-BACK, False), (-BACK - 1, True)):
         found = events(*BEGUN, build.packet(b"xy", seq=103 + ahead))
-        assert ("reused" in [event.how for event in found if isinstance(event, Closed)]) is new, ahead
+        assert ("reused" in [event.ending for event in found if isinstance(event, Closed)]) is new, ahead
 
 
 def test_pieces_with_a_gap_are_not_joined() -> None:
@@ -76,7 +76,7 @@ def test_pieces_with_a_gap_are_not_joined() -> None:
 
 def test_a_fin_without_bytes_ends_its_flow() -> None:
     (closed,) = [e for e in events(*BEGUN, build.packet(seq=103, flags=FIN | ACK)) if isinstance(e, Closed)]
-    assert closed.how == "fin"
+    assert closed.ending == "fin"
 
 
 # --- where requests may begin

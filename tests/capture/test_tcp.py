@@ -66,14 +66,14 @@ def follow(events: Iterable[Event]) -> dict[Flow, Stream]:
                 assert length > 0
                 stream.losses.append((offset, length))
                 stream.offset += length
-            case Closed(how=how):
-                stream.closed = how
+            case Closed(ending=ending):
+                stream.closed = ending
     assert all(stream.closed for stream in streams.values())
     return streams
 
 
 def run(packets: Iterable[bytes], tally: CaptureCounts | None = None) -> list[Event]:
-    return list(read_streams(io.BytesIO(pcap(packets)), tally=tally))
+    return list(read_streams(io.BytesIO(pcap(packets)), counts=tally))
 
 
 def streams(packets: Iterable[bytes]) -> list[Stream]:

@@ -32,7 +32,7 @@ HEADER, RECORD = 24, 16
 def events(data: bytes, *, step: int = 0) -> tuple[list[Event], CaptureCounts]:
     tally = CaptureCounts()
     stream: Any = Pipe(data, step) if step else io.BytesIO(data)
-    return list(read_streams(stream, tally=tally)), tally
+    return list(read_streams(stream, counts=tally)), tally
 
 
 def both(data: bytes, monkeypatch: pytest.MonkeyPatch, *, step: int = 0) -> int:

@@ -17,7 +17,7 @@ def gone(
     members: dict[str, Awaited], *, joins: tuple[tuple[int, str], ...] = (), unsynced: str = "",
     formed: int | None = 0, until: int = 100,
 ) -> Departures:  # fmt: skip
-    return replayed(members, unsynced, formed, joins, until).gone
+    return replayed(members, unsynced, formed, joins, until).departures
 
 
 def test_a_session_ends_and_the_others_are_awaited_for_a_join_phase() -> None:

@@ -81,7 +81,7 @@ class Script:
     def end(self, flow: str, second: int, sender: str = "client", how: str = "fin") -> None:
         self.ends.ends(
             ConnectionEnd(
-                capture="x", flow=flow, time_ns=second * SECOND, sender=sender, how=how,  # type: ignore[arg-type]
+                capture="x", flow=flow, time_ns=second * SECOND, sender=sender, kind=how,  # type: ignore[arg-type]
                 packet=second,
             )
         )  # fmt: skip

@@ -19,7 +19,7 @@ from coordwire.messages.consumer_protocol import ConsumerProtocolAssignmentTopic
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.timeline import consumer_data
-from coordwire.timeline.consumer_data import assignment_of, given, subscribe, subscribe_by_offer
+from coordwire.timeline.consumer_data import assigned_partitions, assignment_of, subscribe, subscribe_by_offer
 from coordwire.timeline.members import Member
 
 KINDS = (None, "", "consumer", "connect", "other")
@@ -52,12 +52,14 @@ def test_remembered_or_not(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = 0
     for kind, data in drawn * 2:
         answer = SyncGroupResponse(protocol_type=kind, assignment=data)
-        expected = given(open_embedded(answer).get("assignment"))
+        expected = assigned_partitions(open_embedded(answer).get("assignment"))
         found += expected is not None
         assert assignment_of(answer, kind) == expected
         share = SyncGroupRequestAssignment(assignment=data)
         request = SyncGroupRequest(protocol_type=kind, assignments=[share])
-        assert assignment_of(share, kind) == given(open_embedded(request).get("assignments[0].assignment"))
+        assert assignment_of(share, kind) == assigned_partitions(
+            open_embedded(request).get("assignments[0].assignment")
+        )
         offer = JoinGroupRequestProtocol(name="range", metadata=data)
         joining = JoinGroupRequest(protocol_type=kind or "", protocols=[offer])
         one, other = Member("m"), Member("m")

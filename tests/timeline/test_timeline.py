@@ -81,7 +81,7 @@ def test_a_group_of_kafka_python_on_tansu() -> None:
     events = capture_events("kpy__tansu__group-range.pcap")
     (story,) = stories(events).values()
     assert (story.group, story.kind) == ("g-kpy-range", "classic")
-    assert (story.joined, story.left, story.members) == (3, 3, {})
+    assert (story.joined, story.departed, story.members) == (3, 3, {})
     assert story.rebalances == len(only(events, RebalanceEnded))
     assert story.longest is not None
     assert story.coordinator is not None
@@ -180,7 +180,7 @@ def test_a_consumer_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
 def test_a_share_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
     assert told(kafkas, "share")[:2] == [("first_member", "x"), ("new_member", "y")]
     found = stories(kafkas)["share"]
-    assert (found.kind, found.joined, found.left, found.members) == ("share", 2, 2, {})
+    assert (found.kind, found.joined, found.departed, found.members) == ("share", 2, 2, {})
 
 
 def test_lag_and_commits_of_kafkas_own(kafkas: list[GroupEvent]) -> None:

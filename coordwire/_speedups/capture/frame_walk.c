@@ -13,7 +13,7 @@ enum { PREFIX = 4, REQUEST_HEAD = 8, MASKED = 64 };
 /* A chunk that may be taken: it is one frame of a direction that is in step. Borrowed from the chunk and the route,
    which the caller holds. */
 typedef struct {
-    PyObject *cutter, *talk, *name, *data, *time, *packet;
+    PyObject *cutter, *conversation, *name, *data, *time, *packet;
     int64_t position;
     Py_ssize_t size; /* of the frame, without its prefix */
     const uint8_t *body;
@@ -50,13 +50,13 @@ static bool has_bit(uint64_t mask, int64_t key) { return key >= 0 && key < MASKE
 static bool read_chunk(const FrameWalk *walk, PyObject *chunk, PyObject *route, int64_t limit, Frame *frame)
 {
     frame->cutter = PyTuple_GET_ITEM(route, ROUTE_CUTTER);
-    frame->talk = PyTuple_GET_ITEM(route, ROUTE_TALK);
+    frame->conversation = PyTuple_GET_ITEM(route, ROUTE_CONVERSATION);
     frame->name = PyTuple_GET_ITEM(route, ROUTE_NAME);
     frame->is_client = PyTuple_GET_ITEM(route, ROUTE_IS_CLIENT) == Py_True;
     frame->time = PyTuple_GET_ITEM(chunk, 1);
     frame->data = PyTuple_GET_ITEM(chunk, 3);
     frame->packet = PyTuple_GET_ITEM(chunk, 4);
-    if (!is_of(walk, frame->talk, CONVERSATION) || !is_of(walk, frame->cutter, SPLITTER)
+    if (!is_of(walk, frame->conversation, CONVERSATION) || !is_of(walk, frame->cutter, SPLITTER)
         || !PyBytes_CheckExact(frame->data) || !PyLong_CheckExact(frame->packet))
         return false;
     frame->size = PyBytes_GET_SIZE(frame->data) - PREFIX;
@@ -94,7 +94,7 @@ static void release(Made *made)
 /* What all entries have. */
 static void fill(const FrameWalk *walk, PyObject *entry, const Frame *frame, const Made *made)
 {
-    PyObject *capture = value_of(walk, frame->talk, CAPTURE), *connection = value_of(walk, frame->talk, CONNECTION);
+    PyObject *capture = value_of(walk, frame->conversation, CAPTURE), *connection = value_of(walk, frame->conversation, CONNECTION);
     put(walk, entry, E_CAPTURE, capture == NULL ? Py_None : capture);
     put(walk, entry, E_CONNECTION, connection == NULL ? Py_None : connection);
     put(walk, entry, E_NUMBER, made->number);
@@ -113,9 +113,9 @@ static void fill(const FrameWalk *walk, PyObject *entry, const Frame *frame, con
     put(walk, entry, E_TEXT, Py_None);
 }
 
-static PyObject *new_entry(const FrameWalk *walk, PyObject *talk)
+static PyObject *new_entry(const FrameWalk *walk, PyObject *conversation)
 {
-    bool strict = value_of(walk, talk, STRICT) == Py_True;
+    bool strict = value_of(walk, conversation, STRICT) == Py_True;
     PyTypeObject *cls = walk->kinds[strict ? STRICT_LAZY : LAZY];
     return cls->tp_alloc(cls, 0);
 }
@@ -126,14 +126,14 @@ typedef struct {
     int64_t count, cost, number;
 } Waiting;
 
-static bool read_waiting(const FrameWalk *walk, PyObject *talk, Waiting *waiting)
+static bool read_waiting(const FrameWalk *walk, PyObject *conversation, Waiting *waiting)
 {
-    waiting->pending = value_of(walk, talk, REQUESTS);
-    waiting->index = value_of(walk, talk, INDEX);
-    PyObject *again = value_of(walk, talk, AGAIN);
+    waiting->pending = value_of(walk, conversation, REQUESTS);
+    waiting->index = value_of(walk, conversation, INDEX);
+    PyObject *repeats = value_of(walk, conversation, REPEATS);
     if (!is_of(walk, waiting->pending, PENDING) || waiting->index == NULL || !PyDict_CheckExact(waiting->index)
-        || again == NULL || !PyDict_CheckExact(again) || PyDict_GET_SIZE(again) != 0
-        || !number_of(walk, talk, COUNT, &waiting->count) || value_of(walk, talk, STRICT) == NULL)
+        || repeats == NULL || !PyDict_CheckExact(repeats) || PyDict_GET_SIZE(repeats) != 0
+        || !number_of(walk, conversation, COUNT, &waiting->count) || value_of(walk, conversation, STRICT) == NULL)
         return false;
     waiting->all = value_of(walk, waiting->pending, ALL);
     return waiting->all != NULL && PyDict_CheckExact(waiting->all)
@@ -154,7 +154,7 @@ static void note(const FrameWalk *walk, const Frame *frame, const Waiting *waiti
 {
     put(walk, frame->cutter, POSITION, made->position);
     put(walk, walk->summary, FRAMES, made->number);
-    put(walk, frame->talk, COUNT, made->count);
+    put(walk, frame->conversation, COUNT, made->count);
     put(walk, waiting->pending, COST, made->cost);
 }
 
@@ -164,8 +164,8 @@ static enum Taken take_request(const FrameWalk *walk, const Frame *frame, PyObje
 {
     Waiting waiting;
     int64_t serial, budget, cost = walk->reduced + walk->guess * frame->size;
-    if (!read_waiting(walk, frame->talk, &waiting) || waiting.count >= walk->latest
-        || value_of(walk, frame->talk, TOKENS) != Py_False || value_of(walk, waiting.pending, DEAR) != Py_None
+    if (!read_waiting(walk, frame->conversation, &waiting) || waiting.count >= walk->latest
+        || value_of(walk, frame->conversation, TOKENS) != Py_False || value_of(walk, waiting.pending, BY_COST) != Py_None
         || !number_of(walk, waiting.pending, NEXT_SERIAL, &serial)
         || !number_of(walk, waiting.pending, BUDGET, &budget) || waiting.cost > budget - cost)
         return DECLINED;
@@ -238,8 +238,8 @@ static enum Taken take_response(const FrameWalk *walk, const Frame *frame, PyObj
 {
     Waiting waiting;
     int64_t owed, cost;
-    if (!read_waiting(walk, frame->talk, &waiting) || waiting.count < 1
-        || !number_of(walk, frame->talk, OWED_TOKENS, &owed) || owed != 0)
+    if (!read_waiting(walk, frame->conversation, &waiting) || waiting.count < 1
+        || !number_of(walk, frame->conversation, OWED_TOKENS, &owed) || owed != 0)
         return DECLINED;
     enum Taken taken = FAILED;
     Made made = {.correlation = PyLong_FromLong((int32_t)big32(frame->body))};
@@ -293,11 +293,11 @@ static int deal(const FrameWalk *walk, const Frame *frame)
     int64_t left;
     if (walk->share == NULL)
         return 0;
-    if (number_of(walk, walk->share, LEFT, &left) && left > walk->frame + frame->size) {
+    if (number_of(walk, walk->share, REMAINING, &left) && left > walk->frame + frame->size) {
         PyObject *now = PyLong_FromLongLong(left - walk->frame - frame->size);
         if (now == NULL)
             return -1;
-        put(walk, walk->share, LEFT, now);
+        put(walk, walk->share, REMAINING, now);
         Py_DECREF(now);
         return 0;
     }
@@ -318,7 +318,7 @@ static enum Taken take_frame(const FrameWalk *walk, const Frame *frame, PyObject
     if (frame->is_client && (frame->size < REQUEST_HEAD || has_bit(walk->telling, big16(frame->body))))
         return DECLINED;
     if (frame->is_client || wanted) {
-        *entry = new_entry(walk, frame->talk);
+        *entry = new_entry(walk, frame->conversation);
         if (*entry == NULL)
             return FAILED;
     }
@@ -326,7 +326,7 @@ static enum Taken take_frame(const FrameWalk *walk, const Frame *frame, PyObject
     if (frame->is_client) {
         PyTypeObject *awaited = walk->kinds[AWAITED];
         asked = awaited->tp_alloc(awaited, 0);
-        forget = PyMethod_New(walk->forget, frame->talk);
+        forget = PyMethod_New(walk->forget, frame->conversation);
         if (asked != NULL && forget != NULL)
             taken = take_request(walk, frame, *entry, asked, forget);
     } else {

@@ -10,9 +10,9 @@ static const struct {
 } places[SLOTS] = {
     {SPLITTER, "in_step"}, {SPLITTER, "buffer"}, {SPLITTER, "position"},
     {CONVERSATION, "capture"}, {CONVERSATION, "strict"}, {CONVERSATION, "connection"}, {CONVERSATION, "waiting"},
-    {CONVERSATION, "_waiting"}, {CONVERSATION, "_again"}, {CONVERSATION, "_count"}, {CONVERSATION, "_tokens"},
+    {CONVERSATION, "_waiting"}, {CONVERSATION, "_repeats"}, {CONVERSATION, "_count"}, {CONVERSATION, "_tokens"},
     {CONVERSATION, "_owed_tokens"},
-    {PENDING, "budget"}, {PENDING, "cost"}, {PENDING, "_serial"}, {PENDING, "_all"}, {PENDING, "_dear"},
+    {PENDING, "budget"}, {PENDING, "cost"}, {PENDING, "_serial"}, {PENDING, "_all"}, {PENDING, "_by_cost"},
     {AWAITED, "entry"}, {AWAITED, "forget"}, {AWAITED, "api_key"}, {AWAITED, "correlation_id"}, {AWAITED, "size"},
     {AWAITED, "one_way"}, {AWAITED, "cost"}, {AWAITED, "serial"},
     {ENTRY, "capture"}, {ENTRY, "number"}, {ENTRY, "flow"}, {ENTRY, "time_ns"}, {ENTRY, "direction"},
@@ -20,7 +20,7 @@ static const struct {
     {ENTRY, "correlation_id"}, {ENTRY, "request"}, {ENTRY, "token"}, {ENTRY, "mechanism"}, {ENTRY, "dialect"},
     {ENTRY, "call"}, {ENTRY, "released"}, {ENTRY, "packet"}, {ENTRY, "first_packet"}, {ENTRY, "connection"},
     {ENTRY, "text"},
-    {SUMMARY, "frames"}, {SHARE, "_left"}, {SHARE, "is_next"},
+    {SUMMARY, "frames"}, {SHARE, "_remaining"}, {SHARE, "is_next"},
 };
 
 PyDoc_STRVAR(take_doc, "take(chunk, limit) -> FrameEntry | bool | None\n\n"

@@ -1,7 +1,7 @@
 """Compressed input: files of gzip, xz and zstd, read as what is inside them.
 
 Strategy: the first bytes tell the format; a raw stream then gives the content piece by piece, so that memory
-stays flat whatever the size. gzip and xz are the standard library's, zstd is `zstandard`
+does not depend on the size. gzip and xz are the standard library's, zstd is `zstandard`
 (`coordwire[compression]`), imported when it is needed.
 
 Rules: the content is bounded by the bytes that were read so far: `coordwire.limits`' `decompressed`, and
@@ -84,7 +84,7 @@ def is_decompressed(stream: object) -> bool:
 class Decompressed(io.RawIOBase):
     """The content of a compressed stream; `fault` says why it ended early, if it did.
 
-    given, taken: bytes of content that came out, and of the input that were read.
+    content_bytes, input_bytes: bytes of content that came out, and of the input that were read.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Decompressed(io.RawIOBase):
         self._closes: Any = stream if closes else None
         self.compression: Compression = compression
         self.fault: DecodeError | None = None
-        self.given = self.taken = 0
+        self.content_bytes = self.input_bytes = 0
         self._input = _Input(stream, head)
         self._decoder = _DECODERS[compression](self._input)
         self._budget = current().decompressed
@@ -108,7 +108,7 @@ class Decompressed(io.RawIOBase):
         super().close()
 
     def readinto(self, buffer: Any) -> int:
-        with memoryview(buffer) as whole, whole.cast("B") as view:  # PyPy keeps views that aren't released
+        with memoryview(buffer) as outer, outer.cast("B") as view:  # PyPy keeps views that aren't released
             return self._fill(view)
 
     def _fill(self, view: memoryview) -> int:
@@ -116,45 +116,45 @@ class Decompressed(io.RawIOBase):
             return 0
         try:
             data = self._decoder.read(len(view))
-            self.taken = self._input.taken
-            if self.given + len(data) > self._budget + MOST_RATIO * self.taken:
+            self.input_bytes = self._input.input_bytes
+            if self.content_bytes + len(data) > self._budget + MOST_RATIO * self.input_bytes:
                 raise LimitExceeded(
-                    f"{self.taken:,} bytes of {self.compression} hold more than {self.given:,}: the limit is "
-                    f"{MOST_RATIO} times as many, and {self._budget:,}"
+                    f"{self.input_bytes:,} bytes of {self.compression} hold more than "
+                    f"{self.content_bytes:,}: the limit is {MOST_RATIO} times as many, and {self._budget:,}"
                 )
         except DecodeError as error:
             return self._end(error)
         except (OSError, MemoryError):  # not of the bytes; the reader reports it
             raise
         except Exception as error:  # each library has its own
-            what = " ".join(str(error).split()) or type(error).__name__
-            return self._end(Malformed(f"not the bytes of {self.compression}: {what}"))
+            text = " ".join(str(error).split()) or type(error).__name__
+            return self._end(Malformed(f"not the bytes of {self.compression}: {text}"))
         if not data:
             self._ended = True
         view[: len(data)] = data
-        self.given += len(data)
+        self.content_bytes += len(data)
         return len(data)
 
     def _end(self, error: DecodeError) -> int:
-        """Give no more. The error's position is in the content."""
+        """End the content. The error's position is in the content."""
         self._ended = True
-        self.fault = type(error)(error.reason, self.given)
+        self.fault = type(error)(error.reason, self.content_bytes)
         return 0
 
 
 class _Input:
-    """The compressed bytes; `taken`: how many were read."""
+    """The compressed bytes; `input_bytes`: how many were read."""
 
     def __init__(self, stream: Readable, head: bytes) -> None:
         self._read = getattr(stream, "read1", stream.read)
         self._head = head
-        self.taken = 0
+        self.input_bytes = 0
 
     def read(self, size: int = BLOCK) -> bytes:
         """Some bytes, b"" at the end."""
         data, self._head = self._head, b""
         data = data or self._read(min(size, BLOCK)) or b""
-        self.taken += len(data)
+        self.input_bytes += len(data)
         return data
 
 
@@ -163,8 +163,8 @@ class _Decoder(Protocol):
         """At most so many bytes of content, b"" at the end."""
 
 
-def _cut_short(compression: str, taken: int) -> Truncated:
-    return Truncated(f"the {compression} data is cut short: it ends after {taken:,} bytes")
+def _cut_short(compression: str, size_bytes: int) -> Truncated:
+    return Truncated(f"the {compression} data is cut short: it ends after {size_bytes:,} bytes")
 
 
 class _Gzip:
@@ -172,25 +172,25 @@ class _Gzip:
 
     def __init__(self, source: _Input) -> None:
         self._source = source
-        self._left = b""
+        self._unread = b""
         self._member = zlib.decompressobj(wbits=31)
 
     def read(self, size: int) -> bytes:
         while True:
             if self._member.eof:
-                self._left = _after(self._member.unused_data, self._source, b"\x1f\x8b", "gzip")
-                if not self._left:
+                self._unread = _after(self._member.unused_data, self._source, b"\x1f\x8b", "gzip")
+                if not self._unread:
                     return b""
                 self._member = zlib.decompressobj(wbits=31)
-            elif not self._left:
-                self._left = self._source.read()
-                if not self._left:
+            elif not self._unread:
+                self._unread = self._source.read()
+                if not self._unread:
                     # zlib may hold content back that had no room.
                     if part := self._member.decompress(b"", size):
                         return part
-                    raise _cut_short("gzip", self._source.taken)
-            part = self._member.decompress(self._left, size)
-            self._left = self._member.unconsumed_tail
+                    raise _cut_short("gzip", self._source.input_bytes)
+            part = self._member.decompress(self._unread, size)
+            self._unread = self._member.unconsumed_tail
             if part:
                 return part
 
@@ -207,22 +207,22 @@ class _Xz:
         self._error = lzma.LZMAError
         self._source = source
         self._stream = self._new()
-        self._left = b""
+        self._unread = b""
 
     def read(self, size: int) -> bytes:
         while True:
             if self._stream.eof:
-                self._left = _after(self._stream.unused_data, self._source, b"\xfd7", "xz")
-                if not self._left:
+                self._unread = _after(self._stream.unused_data, self._source, b"\xfd7", "xz")
+                if not self._unread:
                     return b""
                 self._stream = self._new()
-            elif self._stream.needs_input and not self._left:
-                self._left = self._source.read()
-                if not self._left:
-                    raise _cut_short("xz", self._source.taken)
-            given, self._left = self._left, b""
+            elif self._stream.needs_input and not self._unread:
+                self._unread = self._source.read()
+                if not self._unread:
+                    raise _cut_short("xz", self._source.input_bytes)
+            data, self._unread = self._unread, b""
             try:
-                part = self._stream.decompress(given, size)
+                part = self._stream.decompress(data, size)
             except self._error as error:
                 if "emory" in str(error):
                     raise LimitExceeded(
@@ -233,21 +233,21 @@ class _Xz:
                 return part
 
 
-def _after(rest: bytes, source: _Input, magic: bytes, compression: str) -> bytes:
+def _after(remainder: bytes, source: _Input, magic: bytes, compression: str) -> bytes:
     """What follows a member or stream: the beginning of the next, b"" at the end. Zeros are padding."""
-    while not (rest := rest.lstrip(b"\0")):
-        rest = source.read()
-        if not rest:
+    while not (remainder := remainder.lstrip(b"\0")):
+        remainder = source.read()
+        if not remainder:
             return b""
-    while len(rest) < len(magic) and (more := source.read()):
-        rest += more
-    if not rest.startswith(magic):
-        raise Malformed(f"what follows the {compression} data is not {compression}: {rest[:4].hex(' ')}")
-    return rest
+    while len(remainder) < len(magic) and (part := source.read()):
+        remainder += part
+    if not remainder.startswith(magic):
+        raise Malformed(f"what follows the {compression} data is not {compression}: {remainder[:4].hex(' ')}")
+    return remainder
 
 
 class _Zstd:
-    """Frames, one after the other; that none is cut short is checked beside the library, which doesn't."""
+    """Frames, one after the other; `_ZstdFrames` checks that none is cut short, as the library doesn't."""
 
     def __init__(self, source: _Input) -> None:
         try:
@@ -270,8 +270,8 @@ class _Zstd:
                     f"the zstd data needs a window beyond the limit of {MOST_MEMORY:,} bytes"
                 ) from None
             raise
-        if not part and not self._frames.whole:
-            raise _cut_short("zstd", self._source.taken)
+        if not part and not self._frames.is_whole:
+            raise _cut_short("zstd", self._source.input_bytes)
         return part
 
 
@@ -299,7 +299,7 @@ class _ZstdFrames:
         self._checksum = False
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether the bytes so far end where a frame does."""
         return self._step == self._magic and not self._skip and not self._part
 

@@ -43,7 +43,7 @@ class HexLine(NamedTuple):
 
 
 class NotHex(Exception):
-    """Where a text isn't hex; never leaves the two modules."""
+    """A place where a text isn't hex; never leaves the two modules."""
 
     def __init__(self, line: HexLine, column: int, reason: str) -> None:
         self.line = line
@@ -53,8 +53,8 @@ class NotHex(Exception):
 
 def opens_dump(line: HexLine) -> bool:
     """Whether a first line has an offset: with a colon, or with a gap and bytes one by one after it."""
-    found = _OFFSET.match(line.text)
-    return found is not None and bool(found[2] or _BYTE.match(line.text, found.end()))
+    match = _OFFSET.match(line.text)
+    return match is not None and bool(match[2] or _BYTE.match(line.text, match.end()))
 
 
 def count_digits(line: HexLine) -> int:
@@ -100,16 +100,16 @@ def plain_bytes(line: HexLine, start: int = 0, stop: int | None = None) -> bytes
 
 def find_offset(line: HexLine) -> tuple[int, int, bool] | None:
     """A dump line's offset, where its bytes begin, and whether a colon marks it; None for plain hex."""
-    found = _OFFSET.match(line.text)
-    if found is None:
+    match = _OFFSET.match(line.text)
+    if match is None:
         return None
-    return int(found[1], 16), found.end(), bool(found[2])
+    return int(match[1], 16), match.end(), bool(match[2])
 
 
 def find_od_offset(line: HexLine) -> tuple[int, int, bool] | None:
     """As `find_offset`, for od -A x -t x1: a single space after the offset."""
-    found = _OD.match(line.text)
-    return (int(found[1], 16), found.end(1), False) if found else None
+    match = _OD.match(line.text)
+    return (int(match[1], 16), match.end(1), False) if match else None
 
 
 class OdStart(NamedTuple):
@@ -121,8 +121,8 @@ class OdStart(NamedTuple):
 
     @classmethod
     def of(cls, line: HexLine) -> OdStart | None:
-        found = find_od_offset(line)
-        return cls(found[0], len(line.text[found[1] :].split())) if found else None
+        offset = find_od_offset(line)
+        return cls(offset[0], len(line.text[offset[1] :].split())) if offset else None
 
     def goes_on(self, line: HexLine) -> bool:
         """Whether this may be the second line."""
@@ -152,14 +152,14 @@ def dump_bytes(line: HexLine, start: int, colon: bool, due: int) -> bytes:
         if len(data) == due:
             return bytes(data)
     first, second, third = (*islice(_stops(line.text, start), 3), -1, -1)[:3]
-    found = plain_bytes(line, start, first)
-    if not colon and len(found) == 8 and third >= 0:  # the gap in the middle of hexdump -C
+    row = plain_bytes(line, start, first)
+    if not colon and len(row) == 8 and third >= 0:  # the gap in the middle of hexdump -C
         try:
-            middle = found + plain_bytes(line, first, second)
+            middle = row + plain_bytes(line, first, second)
         except NotHex:
-            return found
-        return middle if len(middle) <= 16 else found
-    return found
+            return row
+        return middle if len(middle) <= 16 else row
+    return row
 
 
 def _stops(text: str, start: int) -> Iterator[int]:

@@ -204,7 +204,7 @@ class _Reader:
             raise self._wrong
         return bytes(self._data)
 
-    def _more(self, line: HexLine, data: bytes) -> None:
+    def _add_line(self, line: HexLine, data: bytes) -> None:
         """The bytes of a line."""
         self._data += data
         if len(self._data) > current().frame + PREFIX:
@@ -222,7 +222,7 @@ class _Plain(_Reader):
         self.add(first)
 
     def _add(self, line: HexLine) -> None:
-        self._more(line, plain_bytes(line))
+        self._add_line(line, plain_bytes(line))
 
 
 class _Dump(_Reader):
@@ -242,12 +242,12 @@ class _Dump(_Reader):
             self._take(-1)
             self._starred = line
             return
-        found = self._offset(line)
-        self._take(-1 if found is None else found[0])
-        if found is None:
+        place = self._offset(line)
+        self._take(-1 if place is None else place[0])
+        if place is None:
             raise NotHex(line, 0, "expected an offset, as on the dump's other lines")
-        self._pending = line, found
-        offset = found[0]
+        self._pending = line, place
+        offset = place[0]
         self._base = offset if self._base < 0 else self._base
         if self._starred is not None:
             self._repeat(self._starred, offset)
@@ -262,16 +262,16 @@ class _Dump(_Reader):
         line, (offset, start, colon) = self._pending
         self._pending = None
         self._above = dump_bytes(line, start, colon, following - offset if following >= 0 else -1)
-        self._more(line, self._above)
+        self._add_line(line, self._above)
 
     def _repeat(self, starred: HexLine, offset: int) -> None:
-        above, held = self._above, len(self._data)
-        missing = offset - self._base - held
+        above, size = self._above, len(self._data)
+        missing = offset - self._base - size
         if not above or missing < 0 or missing % len(above):
             raise NotHex(
                 starred, 0, f"a repetition up to offset {offset:x}, which is not at the end of a full line"
             )
-        if missing + held > current().frame:
+        if missing + size > current().frame:
             raise NotHex(starred, 0, f"a repetition of {missing} bytes, over the limit of a frame")
         self._data += above * (missing // len(above))
 

@@ -43,14 +43,14 @@ DAY = 86_400
 
 @overload
 def read_packets(
-    stream: Readable, *, head: bytes = b"", tally: CaptureCounts | None = None
+    stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None
 ) -> Iterator[Packet | UnreadableRange]: ...
 @overload
 def read_packets(
-    stream: Readable, *, head: bytes = b"", tally: CaptureCounts | None = None, walks: Walks | None
+    stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None, walks: Walks | None
 ) -> Iterator[Packet | UnreadableRange | list[Chunk]]: ...
 def read_packets(
-    stream: Readable, *, head: bytes = b"", tally: CaptureCounts | None = None, walks: Walks | None = None
+    stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None, walks: Walks | None = None
 ) -> Iterator[Packet | UnreadableRange | list[Chunk]]:
     """The packets of a pcap or pcapng, in file order, with what couldn't be read between them.
 
@@ -58,20 +58,20 @@ def read_packets(
     in its place. Raises `Malformed` for what is not a capture.
     """
     source = InputWindow(stream, head)
-    tally = CaptureCounts() if tally is None else tally
+    counts = CaptureCounts() if counts is None else counts
     source.grow(0, FILE_HEADER)
     magic = source.buffer[:4]
     if not magic:
         raise Malformed("the capture is empty")
     if magic == SECTION:
-        return (yield from read_pcapng(source, tally, walks))
+        return (yield from read_pcapng(source, counts, walks))
     if magic not in MAGICS:
         raise Malformed(f"expected a pcap or pcapng capture, got a file that starts with {magic.hex(' ')}")
-    yield from _read_classic(source, tally, walks)
+    yield from _read_classic(source, counts, walks)
 
 
 def _read_classic(
-    source: InputWindow, tally: CaptureCounts, walks: Walks | None
+    source: InputWindow, counts: CaptureCounts, walks: Walks | None
 ) -> Iterator[Packet | UnreadableRange | list[Chunk]]:
     buffer = source.buffer
     order, unit, size = MAGICS[buffer[:4]]
@@ -83,24 +83,24 @@ def _read_classic(
         raise Malformed(f"pcap version {major}.{minor} is not known", 4)
     link &= 0xFFFF  # the rest describes frame checksums
     limit = min(max(snap, USUAL), GREATEST)
-    tally.digits = 6 if unit == 1000 else 9
+    counts.digits = 6 if unit == 1000 else 9
     unpack = struct.Struct(f"{order}IIII").unpack_from
     search = _Search(order, unit, size, limit)
     walk = None if walks is None else walks.pcap(order, unit, size, limit, link)
     at, end = FILE_HEADER, len(buffer)
     while True:
         if walk is not None:
-            at, passed, mark, chunks = walk.advance(buffer, at, tally.packets)
+            at, passed, mark, chunks = walk.advance(buffer, at, counts.packets)
             if passed:
                 search.seconds = mark
-                tally.packets += passed
-                tally.segments += passed
+                counts.packets += passed
+                counts.segments += passed
                 if chunks:
                     yield chunks
         if at + size > end:
-            whole = source.grow(at, size)
+            is_whole = source.grow(at, size)
             buffer, at, end = source.buffer, 0, len(source.buffer)
-            if not whole:
+            if not is_whole:
                 if end:
                     reason = f"the file ends within a packet's header: {end} of {size} bytes"
                     yield UnreadableRange(source.base, end, reason)
@@ -115,10 +115,10 @@ def _read_classic(
         elif not (length or wire or seconds):
             reason = "expected a packet's header, got zeros"
         elif stop > end:
-            whole = source.grow(at, size + length)
+            is_whole = source.grow(at, size + length)
             buffer, at, end = source.buffer, 0, len(source.buffer)
             stop = size + length
-            if not whole:
+            if not is_whole:
                 reason = f"the file ends within a packet: {end} of {stop} bytes, its header included"
         if reason:
             position = source.base + at
@@ -126,14 +126,14 @@ def _read_classic(
             buffer, at, end = source.buffer, 0, len(source.buffer)
             continue
         search.seconds = seconds
-        tally.packets += 1
+        counts.packets += 1
         yield Packet(
             seconds * SECOND + fraction * unit,
             link,
             buffer[at + size : stop],
             wire if wire > length else length,
             source.base + at + size,
-            tally.packets,
+            counts.packets,
         )
         at = stop
 
@@ -166,15 +166,15 @@ class _Search:
         return 2 * self._size + min(length, self._limit)
 
     def _fits(self, buffer: bytes, at: int) -> bool:
-        length = self._sound(buffer, at)
+        length = self._sound_length(buffer, at)
         if length < 0:
             return False
         following = at + self._size + length
         if following + self._size > len(buffer):  # the input ends here; a cut one may end within a header
             return following <= len(buffer)
-        return self._sound(buffer, following) >= 0
+        return self._sound_length(buffer, following) >= 0
 
-    def _sound(self, buffer: bytes, at: int) -> int:
+    def _sound_length(self, buffer: bytes, at: int) -> int:
         if at + self._size > len(buffer):
             return -1
         seconds, fraction, length, wire = self._unpack(buffer, at)

@@ -98,7 +98,7 @@ def _agrees(section: _Section, buffer: bytes, at: int, length: int) -> bool:
 
 
 def read_pcapng(
-    source: InputWindow, tally: CaptureCounts, walks: Walks | None = None
+    source: InputWindow, counts: CaptureCounts, walks: Walks | None = None
 ) -> Iterator[Packet | UnreadableRange | list[Chunk]]:
     """The packets of a pcapng whose first bytes are in the window. walks: as for `read_packets`."""
     order = ORDERS.get(source.buffer[8:12])
@@ -109,23 +109,23 @@ def read_pcapng(
             return
         raise Malformed(f"not a pcapng: expected a byte-order magic, got {source.buffer[8:12].hex(' ')}", 8)
     section = _Section(order, 0)
-    tally.digits = 0  # each interface raises it
+    counts.digits = 0  # each interface raises it
     clock = 0  # simple packets have no time: they take that of the packet before
     walk = None if walks is None else walks.pcapng(order, section.interfaces)
     buffer, at, end = source.buffer, 0, len(source.buffer)
     while True:
         if walk is not None:
-            at, passed, mark, chunks = walk.advance(buffer, at, tally.packets)
+            at, passed, mark, chunks = walk.advance(buffer, at, counts.packets)
             if passed:
                 clock = mark
-                tally.packets += passed
-                tally.segments += passed
+                counts.packets += passed
+                counts.segments += passed
                 if chunks:
                     yield chunks
         if at + 12 > end:
-            whole = source.grow(at, 12)
+            is_whole = source.grow(at, 12)
             buffer, at, end = source.buffer, 0, len(source.buffer)
-            if not whole:
+            if not is_whole:
                 if end:
                     reason = f"the file ends within a block's header: {end} of 12 bytes"
                     yield UnreadableRange(source.base, end, reason)
@@ -143,9 +143,9 @@ def read_pcapng(
         elif length < 12 or length % 4 or length > GREATEST:
             reason = f"a block length of {length} is not a multiple of 4 from 12 to {GREATEST}"
         elif at + length > end:
-            whole = source.grow(at, length)
+            is_whole = source.grow(at, length)
             buffer, at, end = source.buffer, 0, len(source.buffer)
-            if not whole:
+            if not is_whole:
                 reason = f"the file ends within a block: {end} of {length} bytes"
         if not reason and not _agrees(section, buffer, at, length):
             last = buffer[at + length - 4 : at + length]
@@ -168,7 +168,7 @@ def read_pcapng(
             if len(section.interfaces) < INTERFACES:
                 interface = _interface(section.order, buffer[at : at + length])
                 section.interfaces.append(interface)
-                tally.digits = max(tally.digits, interface.digits)
+                counts.digits = max(counts.digits, interface.digits)
             else:
                 reason = f"more than {INTERFACES} interfaces in one section"
         elif kind in (PACKET, OLD_PACKET, SIMPLE_PACKET):
@@ -192,14 +192,14 @@ def read_pcapng(
                 else:
                     clock = (high << 32 | low) * times // parts + start
                 if captured <= room:
-                    tally.packets += 1
+                    counts.packets += 1
                     data = buffer[first : first + captured]
                     position = source.base + first
-                    yield Packet(clock, link, data, max(wire, captured), position, tally.packets)
+                    yield Packet(clock, link, data, max(wire, captured), position, counts.packets)
                 else:
                     reason = f"a packet of {counted(captured, 'byte')} in a block of {length}"
         elif kind in LISTED:
-            tally.packets += 1
+            counts.packets += 1
         if reason:
             yield UnreadableRange(source.base + at, length, reason)
         at += length

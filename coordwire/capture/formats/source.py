@@ -17,7 +17,7 @@ BLOCK = 256 << 10
 
 
 class Readable(Protocol):
-    """What the input must be able to do; every binary file is one."""
+    """An input that can be read; every binary file is one."""
 
     def read(self, size: int, /) -> bytes | None: ...
 
@@ -79,8 +79,8 @@ class InputWindow:
         begin = self.base + start
         at = start + 1
         while True:
-            found = pattern.search(self.buffer, at)
-            if found is None:
+            match = pattern.search(self.buffer, at)
+            if match is None:
                 if self.ended:
                     self.grow(len(self.buffer), 0)
                     return self.base - begin
@@ -88,7 +88,7 @@ class InputWindow:
                 self.grow(keep, len(self.buffer) - keep + 1)
                 at = 0
                 continue
-            at = found.start()
+            at = match.start()
             while not self.ended and at + (need := reach(self.buffer, at)) > len(self.buffer):
                 # Half as much again as is kept, so that keeping it costs no more than reading.
                 self.grow(at, max(need, (len(self.buffer) - at) * 3 // 2))

@@ -1,4 +1,4 @@
-"""What must not be shown unless it is asked for.
+"""Secrets in frames: which they are, and their removal from output.
 
 secret_fields.py  which fields hold secrets
 open_configs.py   the configs that are none

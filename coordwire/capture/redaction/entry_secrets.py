@@ -146,7 +146,10 @@ def is_accounted_for(entry: FrameEntry) -> bool:
 def _are_stray_bytes(deviations: list[Deviation]) -> bool:
     """Whether a frame deviates in nothing but bytes too many, and in too few for a secret: what is odd in
     another way, such as a boolean of 111, may be another message's."""
-    return all(found.unread for found in deviations) and sum(found.unread for found in deviations) < LEAST
+    return (
+        all(deviation.unread for deviation in deviations)
+        and sum(deviation.unread for deviation in deviations) < LEAST
+    )
 
 
 def _is_itself(message: Any) -> bool:
@@ -208,26 +211,26 @@ def _is_short(entry: FrameEntry) -> bool:
     return len(unknown) - unknown.count(0) < LEAST
 
 
-def _is_trusted(asked: FrameEntry) -> bool:
+def _is_trusted(request: FrameEntry) -> bool:
     """Whether what a request says is what was sent, as far as its bytes are known: a header whose length was
     changed has other bytes for a client id."""
-    return bool(asked.released) or is_accounted_for(asked)
+    return bool(request.released) or is_accounted_for(request)
 
 
 def _paths(entry: FrameEntry) -> list[str]:
     """What isn't shown of a message that accounts for its bytes: secrets, and tagged fields that aren't
     known."""
-    found = _secrets(entry)
+    paths = _secrets(entry)
     if _has_secrets(entry):  # all such tagged fields are among them
-        return found
-    return [*found, *secret_fields.unknown_tags(entry.message, least=LEAST)]
+        return paths
+    return [*paths, *secret_fields.unknown_tags(entry.message, least=LEAST)]
 
 
 def _secrets(entry: FrameEntry) -> list[str]:
     """The secrets in a message; an answer to who asked for the metadata log is taken for it."""
-    found = secret_fields.find(entry.message)
-    if found or type(entry.message).__name__ != "FetchResponse" or not _asks_for_metadata(entry):
-        return found
+    paths = secret_fields.find(entry.message)
+    if paths or type(entry.message).__name__ != "FetchResponse" or not _asks_for_metadata(entry):
+        return paths
     answer: Any = entry.message
     return [
         f"responses[{number}].partitions[{index}].records"
@@ -238,8 +241,8 @@ def _secrets(entry: FrameEntry) -> list[str]:
 
 
 def _asks_for_metadata(entry: FrameEntry) -> bool:
-    asked = getattr(entry.request and entry.request.message, "topics", None) or ()
-    return any(map(secret_fields.is_metadata, asked))
+    topics = getattr(entry.request and entry.request.message, "topics", None) or ()
+    return any(map(secret_fields.is_metadata, topics))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Removal of what must not be shown from a message's JSON form.
+"""Removal of secrets from a message's JSON form.
 
 Rule: a value that is removed becomes null; its path is listed in `redacted` by the caller, so that `encode`
 refuses the line.
@@ -16,24 +16,24 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 
 def redact(body: Any, paths: Iterable[str]) -> None:
-    """Make null what is at these paths."""
+    """Set the values at these paths to null."""
     for path in paths:
         *place, last = _json_steps(path)
-        inside = body
+        value = body
         for step in place:
-            inside = inside[step]
-        if last in inside:
-            inside[last] = None
+            value = value[step]
+        if last in value:
+            value[last] = None
 
 
 def _json_steps(path: str) -> list[Any]:
     """A path's steps in the JSON form, where unknown tagged fields have their numbers as text."""
-    found: list[Any] = []
+    steps: list[Any] = []
     for step in partial_messages.steps(path):
         if step == "tags":
-            found.append("_tags")
+            steps.append("_tags")
         elif isinstance(step, int):
-            found.append(str(step) if found[-1:] == ["_tags"] else step)
+            steps.append(str(step) if steps[-1:] == ["_tags"] else step)
         else:
-            found.append(_UNDERSCORE.sub(lambda match: match[1].upper(), step))
-    return found
+            steps.append(_UNDERSCORE.sub(lambda match: match[1].upper(), step))
+    return steps

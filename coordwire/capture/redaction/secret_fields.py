@@ -58,8 +58,8 @@ def find(message: Message | None) -> list[str]:
     paths = _STEPS.get(name)
     if paths is None:
         return []
-    found = [place for steps in paths for place in _places(message, steps, "", False)]
-    return [*found, *unknown_tags(message)]
+    places = [place for steps in paths for place in _places(message, steps, "", False)]
+    return [*places, *unknown_tags(message)]
 
 
 def may_hide(log: Log, record_type: int | None) -> bool:
@@ -94,9 +94,9 @@ def is_metadata_name(name: str) -> bool:
     return head + tail >= min(size, expected)
 
 
-def _common(one: str, other: str) -> int:
+def _common(first: str, second: str) -> int:
     """How many characters they begin with in common."""
-    return sum(takewhile(bool, map(eq, one, other)))
+    return sum(takewhile(bool, map(eq, first, second)))
 
 
 def _metadata_records(message: Any) -> list[str]:
@@ -115,8 +115,8 @@ def records_hide(records: Buffer) -> bool:
     room = MOST_RECORDS + 4 * len(records)
     try:
         with limits(decompressed=MOST_RECORDS):
-            found = batches(records)
-            for batch in found:
+            scan = batches(records)
+            for batch in scan:
                 for record in batch:  # of a control batch too: its checksum says whether it is one
                     opened = None if batch.is_control else open_log_record(METADATA_TOPIC, record)
                     value = None if opened is None else opened.value
@@ -127,22 +127,22 @@ def records_hide(records: Buffer) -> bool:
                         return True
     except CoordwireError:
         return True
-    return bool(found.remainder)
+    return bool(scan.remainder)
 
 
 def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[str]:
-    step, *rest = steps
+    step, *remaining = steps
     if step == "[]":
         for index, element in enumerate(value or ()):
-            yield from _places(element, rest, f"{path}[{index}]", named)
+            yield from _places(element, remaining, f"{path}[{index}]", named)
         return
     named = named or says_secret(value)
-    inside = getattr(value, step)
-    here = f"{path}.{step}" if path else step
-    if rest:
-        yield from _places(inside, rest, here, named)
-    elif inside and (step != "value" or is_secret_config(inside, named=named)):
-        yield here
+    content = getattr(value, step)
+    field_path = f"{path}.{step}" if path else step
+    if remaining:
+        yield from _places(content, remaining, field_path, named)
+    elif content and (step != "value" or is_secret_config(content, named=named)):
+        yield field_path
 
 
 def says_secret(value: Any) -> bool:

@@ -30,12 +30,12 @@ class HalfStream:
     """One direction.
 
     next: the next sequence number, or -1 while not started or when closed; edge: the same, kept when closed.
-    offset: of that in the stream; waiting: pieces or a FIN are held after a hole.
-    acknowledged: the highest that this side has acknowledged, or -1; acknowledged_ns: when it did first.
-    fin: the FIN's offset, or -1; last_packet: the number of the packet with the FIN or RST.
-    held: pieces in their order, that don't overlap; joined: where a piece ends and the next begins, mapped to
-    where that one ends, or the run of them. weight: what they count. patience: packets for which an
-    acknowledged hole has been waiting; middle: the beginning wasn't seen.
+    offset: of that in the stream; waiting: pieces or a FIN are held after a hole. acknowledged: the highest
+    that this side has acknowledged, or -1; acknowledged_ns: when it did first. fin: the FIN's offset, or -1;
+    last_packet: the number of the packet with the FIN or RST. pieces: what is held, in its order, that don't
+    overlap; joined: where a piece ends and the next begins, mapped to where that one ends, or the run of
+    them. weight: what they count. patience: packets for which an acknowledged hole has been waiting; middle:
+    the beginning wasn't seen.
     """
 
     __slots__ = (
@@ -45,7 +45,6 @@ class HalfStream:
         "edge",
         "fin",
         "flow",
-        "held",
         "isn",
         "joined",
         "key",
@@ -57,6 +56,7 @@ class HalfStream:
         "opened",
         "patience",
         "peer",
+        "pieces",
         "started",
         "waiting",
         "weight",
@@ -70,7 +70,7 @@ class HalfStream:
         self.next = self.edge = self.isn = self.acknowledged = self.fin = -1
         self.offset = self.patience = self.weight = self.acknowledged_ns = self.last_packet = 0
         self.started = self.closed = self.waiting = self.middle = self.opened = False
-        self.held: list[Piece] = []
+        self.pieces: list[Piece] = []
         self.joined: dict[int, int] = {}
 
     def start(self, sequence: int) -> None:
@@ -84,24 +84,24 @@ class HalfStream:
 
     def insert(self, at: int, piece: Piece) -> None:
         """Hold a piece, at its place among the others."""
-        held = self.held
-        if at and held[at - 1].end == piece.start:
+        pieces = self.pieces
+        if at and pieces[at - 1].end == piece.start:
             self.joined[piece.start] = piece.end
-        if at < len(held) and held[at].start == piece.end:
-            self.joined[piece.end] = held[at].end
-        held.insert(at, piece)
+        if at < len(pieces) and pieces[at].start == piece.end:
+            self.joined[piece.end] = pieces[at].end
+        pieces.insert(at, piece)
 
     def after(self, at: int) -> tuple[int, int]:
         """Where the run of joined pieces ends that the piece at this index is in, and the index after it. The
         way is remembered, so that no run is walked twice."""
-        joined, end = self.joined, self.held[at].end
+        joined, end = self.joined, self.pieces[at].end
         way = []
         while end in joined:
             way.append(end)
             end = joined[end]
         for place in way:
             joined[place] = end
-        return end, bisect_left(self.held, end, at, key=piece_start)
+        return end, bisect_left(self.pieces, end, at, key=piece_start)
 
     def unseen(self) -> int:
         """How far beyond `offset` the other side has acknowledged."""
@@ -118,4 +118,4 @@ def piece_start(piece: Piece) -> int:
 
 
 def hole_end(half: HalfStream) -> int:
-    return half.held[0].start if half.held else half.fin
+    return half.pieces[0].start if half.pieces else half.fin

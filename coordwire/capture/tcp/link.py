@@ -82,18 +82,18 @@ class _Bad(Exception):
 
 @overload
 def read_segments(
-    packets: Iterable[Packet | UnreadableRange], tally: CaptureCounts | None = None
+    packets: Iterable[Packet | UnreadableRange], counts: CaptureCounts | None = None
 ) -> Iterator[TcpSegment | UnreadableRange]: ...
 @overload
 def read_segments(
-    packets: Iterable[Packet | UnreadableRange | list[Chunk]], tally: CaptureCounts | None = None
+    packets: Iterable[Packet | UnreadableRange | list[Chunk]], counts: CaptureCounts | None = None
 ) -> Iterator[TcpSegment | UnreadableRange | list[Chunk]]: ...
 def read_segments(
-    packets: Iterable[Packet | UnreadableRange | list[Chunk]], tally: CaptureCounts | None = None
+    packets: Iterable[Packet | UnreadableRange | list[Chunk]], counts: CaptureCounts | None = None
 ) -> Iterator[TcpSegment | UnreadableRange | list[Chunk]]:
     """The TCP segments of the packets, in order, and what couldn't be read. Chunks that were made of packets
     already are passed on."""
-    tally = CaptureCounts() if tally is None else tally
+    counts = CaptureCounts() if counts is None else counts
     foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, reported as one
     for packet in packets:
         if type(packet) is list or type(packet) is UnreadableRange:
@@ -113,7 +113,7 @@ def read_segments(
             elif link in SUPPORTED:
                 at = _network(link, data)
                 if at < 0:
-                    _pass_over(tally, _link_protocol(link, data))
+                    _pass_over(counts, _link_protocol(link, data))
                     continue
             else:
                 reason = f"packets of unknown link type {link}"
@@ -134,7 +134,7 @@ def read_segments(
                 common = False
             if common:
                 if protocol != TCP:
-                    _pass_over(tally, _protocol(protocol, data, at + 20))
+                    _pass_over(counts, _protocol(protocol, data, at + 20))
                     continue
                 start = at + 20 + (flags >> 12) * 4
                 end = at + total if total else wire
@@ -157,22 +157,22 @@ def read_segments(
                 if general is None:
                     six = data[at] >> 4 == 6
                     start = at + (40 if six else (data[at] & 15) * 4)
-                    _pass_over(tally, _protocol(data[at + (6 if six else 9)], data, start))
+                    _pass_over(counts, _protocol(data[at + (6 if six else 9)], data, start))
                     continue
                 segment = general
         except _Bad as bad:
             place = number or None
             yield UnreadableRange(position, len(data), str(bad), first_packet=place, packet=place)
             continue
-        tally.segments += 1
+        counts.segments += 1
         yield segment
     if foreign is not None:
         yield foreign
 
 
-def _pass_over(tally: CaptureCounts, protocol: str) -> None:
-    tally.passed_over += 1
-    tally.others[protocol] += 1
+def _pass_over(counts: CaptureCounts, protocol: str) -> None:
+    counts.passed_over += 1
+    counts.other_protocols[protocol] += 1
 
 
 def _link_protocol(link: int, data: bytes) -> str:
@@ -193,9 +193,9 @@ def _protocol(protocol: int, data: bytes, start: int) -> str:
     return IP_PROTOCOLS.get(protocol, f"IP protocol {protocol}")
 
 
-def _need(data: bytes, end: int, what: str) -> None:
+def _need(data: bytes, end: int, part: str) -> None:
     if end > len(data):
-        raise _Bad(f"the packet was cut to {counted(len(data), 'byte')}, within its {what}")
+        raise _Bad(f"the packet was cut to {counted(len(data), 'byte')}, within its {part}")
 
 
 def find_network(link: int, data: bytes) -> int:

@@ -76,12 +76,12 @@ def _is_ipv4(data: bytes, at: int) -> bool:
     unfilled = not _SHORT(data, at + 10)[0]
     if not unfilled and _sum(data[at : at + header]) != 0xFFFF:
         return False
-    left = len(data) - at - total
-    if not unfilled and (not total or header <= total) and left <= PADDING:
+    excess = len(data) - at - total
+    if not unfilled and (not total or header <= total) and excess <= PADDING:
         return True  # also one that was cut, or whose length is left to the network card
     return (
         header <= total
-        and 0 <= left <= PADDING
+        and 0 <= excess <= PADDING
         and data[at + 9] in NEXT_HEADERS
         and _is_tcp(data, at, header)
     )
@@ -125,7 +125,7 @@ class PacketFrame(NamedTuple):
     flow: str
 
 
-class _Begun(NamedTuple):
+class _OpenFrame(NamedTuple):
     """A flow's bytes of a frame that isn't whole. sequence: of the byte that is missing; position: of the
     text of its first packet."""
 
@@ -141,8 +141,8 @@ class LonePackets:
     are reported where there is nothing else."""
 
     def __init__(self) -> None:
-        self._begun: dict[bytes, _Begun] = {}
-        self._held = 0
+        self._open_frames: dict[bytes, _OpenFrame] = {}
+        self._held_bytes = 0
         self._empty: UnreadableRange | None = None
         self._has_data = False
 
@@ -150,20 +150,20 @@ class LonePackets:
         self, data: bytes, link: int, position: int, length: int
     ) -> Iterator[PacketFrame | UnreadableRange]:
         """Take a packet, whose text is at `position`; the frames it completes, and what can't be read."""
-        tally = CaptureCounts()
-        for segment in read_segments([Packet(0, link, data, len(data), 0)], tally):
+        counts = CaptureCounts()
+        for segment in read_segments([Packet(0, link, data, len(data), 0)], counts):
             if isinstance(segment, UnreadableRange):
                 yield UnreadableRange(position, length, f"a packet: {segment.reason}")
             elif isinstance(segment, TcpSegment):
                 yield from self._segment(segment, position, length)
-        for protocol in tally.others:
+        for protocol in counts.other_protocols:
             yield UnreadableRange(position, length, f"a packet of {protocol}: Kafka uses TCP")
 
     def _segment(
         self, segment: TcpSegment, position: int, length: int
     ) -> Iterator[PacketFrame | UnreadableRange]:
         key, payload, name = segment.key, segment.payload, _name(segment.key)
-        before = self._begun.get(key)
+        before = self._open_frames.get(key)
         if not payload:
             reason = f"a TCP packet without data, {name}"
             self._empty = self._empty or UnreadableRange(position, length, reason, flow=name)
@@ -197,18 +197,18 @@ class LonePackets:
             at += PREFIX + size
         if at < len(payload):
             sequence = segment.sequence + segment.length & 0xFFFFFFFF
-            yield from self._keep(key, _Begun(sequence, payload[at:], position, length))
+            yield from self._keep(key, _OpenFrame(sequence, payload[at:], position, length))
 
-    def _keep(self, key: bytes, begun: _Begun) -> Iterator[UnreadableRange]:
-        self._begun[key] = begun
-        self._held += len(begun.data)
-        while self._held > current().frame + PREFIX and self._begun:
-            yield self._give_up(next(iter(self._begun)))
+    def _keep(self, key: bytes, frame: _OpenFrame) -> Iterator[UnreadableRange]:
+        self._open_frames[key] = frame
+        self._held_bytes += len(frame.data)
+        while self._held_bytes > current().frame + PREFIX and self._open_frames:
+            yield self._give_up(next(iter(self._open_frames)))
 
-    def _drop(self, key: bytes) -> _Begun:
-        begun = self._begun.pop(key)
-        self._held -= len(begun.data)
-        return begun
+    def _drop(self, key: bytes) -> _OpenFrame:
+        frame = self._open_frames.pop(key)
+        self._held_bytes -= len(frame.data)
+        return frame
 
     def _give_up(self, key: bytes) -> UnreadableRange:
         return _incomplete(self._drop(key), _name(key))
@@ -217,18 +217,18 @@ class LonePackets:
         """What is left of frames whose other packets did not come; a packet without data, if all were."""
         if self._empty is not None and not self._has_data:
             yield self._empty
-        while self._begun:
-            yield self._give_up(next(iter(self._begun)))
+        while self._open_frames:
+            yield self._give_up(next(iter(self._open_frames)))
 
 
-def _incomplete(begun: _Begun, name: str) -> UnreadableRange:
-    data = begun.data
+def _incomplete(open_frame: _OpenFrame, name: str) -> UnreadableRange:
+    data = open_frame.data
     frame = "a frame" if len(data) < PREFIX else f"a frame of {counted(_SIZE(data)[0], 'byte')}"
     reason = (
         f"a TCP packet, {name}: it holds the first {counted(len(data), 'byte')} of {frame}, or an inner part "
         "of one; give the packets after it too, one a line, or decode the capture"
     )
-    return UnreadableRange(begun.position, begun.length, reason, flow=name)
+    return UnreadableRange(open_frame.position, open_frame.length, reason, flow=name)
 
 
 def _name(key: bytes) -> str:

@@ -109,17 +109,17 @@ class FlowTable:
 
     def __init__(
         self,
-        tally: CaptureCounts | None = None,
+        counts: CaptureCounts | None = None,
         *,
         window: int = WINDOW,
-        held: int = HELD,
+        budget: int = HELD,
         flows: int = FLOWS,
     ) -> None:
         self.halves: dict[bytes, HalfStream] = {}
-        self._tally = CaptureCounts() if tally is None else tally
+        self._counts = CaptureCounts() if counts is None else counts
         self._window = window
-        self._most_held = held
-        self._held = 0
+        self._most_held = budget
+        self._held_bytes = 0
         self._stalled: OrderedDict[int, HalfStream] = OrderedDict()
         self._flows = flows
         self._connections = 0
@@ -157,7 +157,7 @@ class FlowTable:
                 half.acknowledged_ns = half.acknowledged_ns if acknowledged == known else time_ns
                 half.acknowledged = acknowledged
         if half.closed:
-            self._tally.repeated += bool(length)
+            self._counts.repeated += bool(length)
         elif flags & RST:
             yield from self._reset(half, sequence, time_ns, packet)
         elif half.started:
@@ -186,15 +186,15 @@ class FlowTable:
         peer = half.peer
         if half.isn == segment.sequence:
             return False
-        ours = peer.isn >= 0 and (peer.isn + 1) & MASK == segment.acknowledged
+        is_ours = peer.isn >= 0 and (peer.isn + 1) & MASK == segment.acknowledged
         if half.closed:
             return True
         if half.isn >= 0:  # a server that answers with SYN cookies may answer twice, with another number
-            return not (segment.flags & ACK and ours) or bool(half.offset or half.held)
+            return not (segment.flags & ACK and is_ours) or bool(half.offset or half.pieces)
         if half.started:  # bytes that were captured before the SYN that they came after
             return not 0 <= distance(half.edge, segment.sequence + 1) - half.offset < BACK
         if segment.flags & ACK:
-            return peer.isn >= 0 and not ours
+            return peer.isn >= 0 and not is_ours
         return peer.isn < 0 or peer.offset > 0  # if not: both sides open at once
 
     @staticmethod
@@ -228,11 +228,11 @@ class FlowTable:
 
     def _stream(self, key: bytes, old: HalfStream | None, flags: int) -> int:
         """The number of a connection that begins, perhaps in place of an old one."""
-        again, back = self._idle.pop(key, None), self._idle.pop(reverse_key(key), None)
+        former, back = self._idle.pop(key, None), self._idle.pop(reverse_key(key), None)
         if flags & SYN:  # after packets of its own direction it begins another
-            known = back if old is None and again is None else None
+            known = back if old is None and former is None else None
         else:
-            known = old.flow.stream if old is not None else back if again is None else again
+            known = old.flow.stream if old is not None else back if former is None else former
         if known is None:
             known, self._streams = self._streams, self._streams + 1
         return known
@@ -277,12 +277,12 @@ class FlowTable:
                 tcp_stream=half.flow.stream,
             )  # fmt: skip
         if end <= half.offset:
-            self._tally.repeated += 1
+            self._counts.repeated += 1
             return
         if start < half.offset:
             payload = payload[half.offset - start :]
             start = half.offset
-        if start == half.offset and not half.held:
+        if start == half.offset and not half.pieces:
             stop = start + len(payload)
             if payload:
                 half.advance(stop)
@@ -293,26 +293,26 @@ class FlowTable:
         else:
             self._hold(half, start, payload, end, segment)
             yield from self._drain(half, time_ns)
-            while len(half.held) > SEGMENTS or half.weight > self._window:
+            while len(half.pieces) > SEGMENTS or half.weight > self._window:
                 yield from self._give_up(half, time_ns, FULL)
-            while self._held > self._most_held:
+            while self._held_bytes > self._most_held:
                 longest = next(iter(self._stalled.values()))
                 yield from self._give_up(longest, time_ns, FULL)
                 if longest is not half:
                     yield from self._settle(longest, time_ns)
-        half.waiting = bool(half.held) or half.fin > half.offset
+        half.waiting = bool(half.pieces) or half.fin > half.offset
 
     def _hold(self, half: HalfStream, start: int, data: bytes, end: int, segment: TcpSegment) -> None:
         """Keep what of `start` to `end` isn't held yet; what data doesn't cover was cut off."""
-        held = half.held
+        pieces = half.pieces
         origin, covered = start, start + len(data)
-        at = bisect_right(held, start, key=piece_start)
-        if at and held[at - 1].end > start:
+        at = bisect_right(pieces, start, key=piece_start)
+        if at and pieces[at - 1].end > start:
             start, at = half.after(at - 1)
         if start >= end:
-            self._tally.repeated += 1
+            self._counts.repeated += 1
         while start < end:
-            stop = end if at == len(held) else min(end, held[at].start)
+            stop = end if at == len(pieces) else min(end, pieces[at].start)
             if start < covered:
                 stop = min(stop, covered)
             if stop > start:
@@ -321,15 +321,15 @@ class FlowTable:
                 at += 1
                 self._weigh(half, PIECE + len(piece or b""))
                 start = stop
-            if at < len(held) and held[at].start <= start:
+            if at < len(pieces) and pieces[at].start <= start:
                 start, at = half.after(at)
 
     def _drain(self, half: HalfStream, time_ns: int | None) -> Iterator[Event]:
         """Pass on what is held without a hole before it, at the time given or at its own."""
-        held = half.held
+        pieces = half.pieces
         ready = 0
-        while ready < len(held) and held[ready].start == half.offset:
-            start, end, data, own_ns, packet = held[ready]
+        while ready < len(pieces) and pieces[ready].start == half.offset:
+            start, end, data, own_ns, packet = pieces[ready]
             ready += 1
             half.advance(end)
             half.joined.pop(start, None)
@@ -339,14 +339,14 @@ class FlowTable:
             else:
                 yield Chunk(half.flow, own_ns if time_ns is None else time_ns, start, data, packet)
         if ready:
-            del held[:ready]
+            del pieces[:ready]
 
-    def _weigh(self, half: HalfStream, more: int) -> None:
+    def _weigh(self, half: HalfStream, size: int) -> None:
         """Count what is held; which flows hold anything, in the order in which they began to."""
         if not half.weight:
             self._stalled[id(half)] = half
-        half.weight += more
-        self._held += more
+        half.weight += size
+        self._held_bytes += size
         if not half.weight:
             del self._stalled[id(half)]
 
@@ -357,9 +357,9 @@ class FlowTable:
         start = half.offset
         end = hole_end(half)
         half.advance(end)
-        yield Gap(half.flow, half.held[0].time_ns if half.held else time_ns, start, end - start, reason)
+        yield Gap(half.flow, half.pieces[0].time_ns if half.pieces else time_ns, start, end - start, reason)
         yield from self._drain(half, None)
-        half.waiting = bool(half.held) or half.fin > half.offset
+        half.waiting = bool(half.pieces) or half.fin > half.offset
 
     def _lose_patience(self, half: HalfStream, time_ns: int) -> Iterator[Event]:
         """Give up holes that the other side has acknowledged, after a while."""
@@ -388,7 +388,7 @@ class FlowTable:
         half.last_packet = packet
         yield from self._close(half, "rst", time_ns)
 
-    def _close(self, half: HalfStream, how: Ending, time_ns: int) -> Iterator[Event]:
+    def _close(self, half: HalfStream, ending: Ending, time_ns: int) -> Iterator[Event]:
         if half.closed:
             return
         while half.waiting:
@@ -396,16 +396,16 @@ class FlowTable:
         if half.started and half.edge >= 0:
             unseen = half.unseen()
             # One byte more may be a FIN that wasn't captured.
-            if how != "fin" and 1 < unseen <= AHEAD and not (how == "end" and self._may_come(half)):
+            if ending != "fin" and 1 < unseen <= AHEAD and not (ending == "end" and self._may_come(half)):
                 start = half.offset
                 half.advance(start + unseen)
                 yield Gap(half.flow, time_ns, start, unseen, MISSED)
-            if how == "fin":
+            if ending == "fin":
                 half.edge = (half.edge + 1) & MASK
         half.closed = True
         half.next = -1
         if half.started:
-            yield Closed(half.flow, time_ns, how, half.last_packet if how in ("fin", "rst") else 0)
+            yield Closed(half.flow, time_ns, ending, half.last_packet if ending in ("fin", "rst") else 0)
 
     @staticmethod
     def _may_come(half: HalfStream) -> bool:

@@ -22,15 +22,15 @@ from coordwire.capture.tcp.reassembly import FlowTable, reassemble
 
 
 def read_streams(
-    stream: Readable, *, head: bytes = b"", tally: CaptureCounts | None = None
+    stream: Readable, *, head: bytes = b"", counts: CaptureCounts | None = None
 ) -> Iterator[Event]:
     """The events of all TCP streams in a pcap or pcapng, in the order of the capture.
 
-    head: bytes that were read from the stream already (to tell its format); tally: counts, and the resolution
-    of the time stamps, kept while the events are drawn. Raises `Malformed` for what is not a capture.
+    head: bytes that were read from the stream already (to tell its format); counts: kept while the events are
+    drawn, with the resolution of the time stamps. Raises `Malformed` for what is not a capture.
     """
-    tally = CaptureCounts() if tally is None else tally
-    table = FlowTable(tally)
+    counts = CaptureCounts() if counts is None else counts
+    table = FlowTable(counts)
     walks = None if native is None else Walks(native.PacketWalk, table.halves, HalfStream, Chunk)
-    packets = read_packets(stream, head=head, tally=tally, walks=walks)
-    return reassemble(read_segments(packets, tally), table)
+    packets = read_packets(stream, head=head, counts=counts, walks=walks)
+    return reassemble(read_segments(packets, counts), table)

@@ -191,10 +191,10 @@ def _live(options: argparse.Namespace, output: DecodeFormat, search: _Search) ->
         if head:  # else the program has said why
             reader = _guarded(name, lambda: _capture(name, capture.stream, head, options))
             status = _entries_to(name, reader, options, output, search)
-        capture.conclude(0 if reader is None else reader.tally.packets)
+        capture.conclude(0 if reader is None else reader.counts.packets)
     if reader is None:
         raise Failure(f"{shown(name)}: nothing was captured, not even a file's header")
-    summary, counts = reader.summary, reader.tally
+    summary, counts = reader.summary, reader.counts
     note(
         f"{shown(name)}: {counts.packets:,} packets, {summary.frames:,} frames; "
         f"Kafka in {summary.kafka:,} of {summary.connections:,} connections"
@@ -232,14 +232,14 @@ def _entries_to(
         if observe is not None:
             observe(entry)
         search.topics.learn(entry)
-        digits = capture.tally.digits
+        digits = capture.counts.digits
         if search.saw(entry, filter_(entry) and selection(entry, digits)):
             output.write(entry, digits)
             if isinstance(entry, UnreadableRange) or entry.error is not None:
                 status = 1
                 lone_responses += capture.format in ("hex", "frames") and is_lone_response(entry)
     output.finish()
-    search.digits = max(search.digits, capture.tally.digits)
+    search.digits = max(search.digits, capture.counts.digits)
     _notes(name, capture, filter_.passed_over + selection.passed_over)
     selection.passed_over = 0
     if lone_responses and options.dialect == "kafka":

@@ -90,7 +90,7 @@ class SummaryJsonFormat:
             "last": _time(story.last_ns),
             "coordinator": story.coordinator,
             "joined": story.joined,
-            "left": story.left,
+            "left": story.departed,
             "members": sorted(story.members),
             "generations": story.generations,
             "commits": story.commits,

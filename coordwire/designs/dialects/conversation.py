@@ -84,7 +84,7 @@ class DraftConversation:
         """As `lazy_request`."""
         return None
 
-    def asked(self, correlation_id: int) -> AwaitedRequest | None:
+    def request_of(self, correlation_id: int) -> AwaitedRequest | None:
         """None: answers are matched by what they say."""
         return None
 

@@ -17,7 +17,7 @@ from coordwire.timeline.consumer_data import owned
 from coordwire.timeline.events import ErrorMet, GroupEvent, OffsetCommitted, TopicPartition
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member, Owned
-from coordwire.timeline.rebalance import Why
+from coordwire.timeline.rebalance import Trigger
 from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["DraftGroups"]
@@ -63,12 +63,12 @@ class DraftGroups:
     def _register(self, entry: FrameEntry, message: Any, connection: ConnectionKey, place: Seen) -> None:
         group = self._group(message.group_id or "")
         name = message.consumer_id or ""
-        why = Why("new_member" if group.members else "first_member", name, inferred=not group.members)
+        why = Trigger("new_member" if group.members else "first_member", name, inferred=not group.members)
         host = entry.flow.partition(" > ")[0] or None
         timeout = getattr(message, "session_timeout_ms", None)
         member = Member(name, host=host, topics=(message.topic_count or "",), session_timeout_ms=timeout)
         rejoined = name in group.members
-        group.begin(Why("member_rejoined", name) if rejoined else why, place)
+        group.begin(Trigger("member_rejoined", name) if rejoined else why, place)
         group.add(member, place, rejoined=rejoined)
         remember(self._consumers, connection, (group, name), MOST_CONNECTIONS)
 
@@ -77,7 +77,7 @@ class DraftGroups:
         group = self._group(message.group_id or "")
         name = message.consumer_id or ""
         old = group.members.get(name)
-        why = Why("member_rejoined" if old else "new_member" if group.members else "first_member", name)
+        why = Trigger("member_rejoined" if old else "new_member" if group.members else "first_member", name)
         rebalance = group.begin(why, self._asked.pop(connection, place))
         rebalance.generation = group.generation = message.generation
         if old is None:
@@ -90,7 +90,7 @@ class DraftGroups:
     def _rebalance(self, group: Group, consumer_id: str, message: Any, place: Seen) -> None:
         match type(message).__name__:
             case "Draft1StopRequest" | "Draft2StopFetcherRequest":
-                why = Why("unknown", inferred=True, detail="the coordinator stops its consumers")
+                why = Trigger("unknown", inferred=True, detail="the coordinator stops its consumers")
                 group.begin(why, place).join(consumer_id, place.time_ns)
             case "Draft1StartRequest":
                 self._assign(group, consumer_id, _owned(message.assigned_parts))

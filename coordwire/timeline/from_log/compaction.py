@@ -1,4 +1,4 @@
-"""What the records of a coordinator's log leave standing.
+"""The records of a coordinator's log that are still valid at its end.
 
 Strategy: `decide` remembers a transaction's commits and hands them to the marker that ends it. `latest` keeps
 the last value of each key, as the coordinator does when it loads its log: a transaction's commit counts from
@@ -38,7 +38,7 @@ def decide(items: Iterable[LogItem]) -> Iterator[LogItem]:
 
 @dataclass(slots=True)
 class Latest:
-    """What is at the end of some segments.
+    """The state at the end of some segments.
 
     records: the last of each key, and all of a log without keys, in the order in which they were written.
     pending: of transactions that were not ended. removed: keys that a tombstone took away. no_ops: the
@@ -79,7 +79,7 @@ def latest(items: Iterable[LogItem]) -> Latest:
                     standing.pop(record.identity, None)
                     standing[record.identity] = number, record
     records = [record for _, record in sorted(standing.values(), key=lambda pair: pair[0])]
-    return Latest(records, pending.rest(), removed, no_ops)
+    return Latest(records, pending.remaining(), removed, no_ops)
 
 
 class _Pending:
@@ -104,7 +104,7 @@ class _Pending:
             self._forget(next(iter(self._open)))
 
     def take(self, marker: Marker) -> tuple[CoordinatorRecord, ...]:
-        """What this marker decides."""
+        """Remove and return the commits that this marker decides."""
         return tuple(self._forget(_producer(marker)).values())
 
     def drop(self, key: Hashable) -> None:
@@ -116,16 +116,16 @@ class _Pending:
             if not commits:
                 del self._open[producer]
 
-    def rest(self) -> list[CoordinatorRecord]:
+    def remaining(self) -> list[CoordinatorRecord]:
         return [record for commits in self._open.values() for record in commits.values()]
 
     def _forget(self, producer: Hashable) -> dict[Hashable, CoordinatorRecord]:
         commits = self._open.pop(producer, {})
         self._count -= len(commits)
         for key in commits:
-            others = self._producers[key]
-            others.discard(producer)
-            if not others:
+            positions = self._producers[key]
+            positions.discard(producer)
+            if not positions:
                 del self._producers[key]
         return commits
 

@@ -1,4 +1,4 @@
-"""What a coordinator wrote: one segment of its log, record by record.
+"""The records of one segment of a coordinator's log.
 
 Strategy: batches lead to records, records to `coordwire.logs`; each becomes one frozen value with its place.
 A transaction's records are marked as such; the marker that decides them is a value of its own
@@ -42,7 +42,7 @@ _NO_PRODUCER = -1
 
 
 class Refusal(NamedTuple):
-    """Why a record couldn't be read: offset in the key or value (`path` says which), in bytes."""
+    """Trigger a record couldn't be read: offset in the key or value (`path` says which), in bytes."""
 
     reason: str
     offset: int
@@ -91,14 +91,14 @@ class CoordinatorRecord:
     @property
     def topic_id(self) -> UUID | None:
         """The id of the topic whose share state it is."""
-        found: UUID | None = self._of_key("topic_id")
-        return found
+        value: UUID | None = self._of_key("topic_id")
+        return value
 
     @property
     def partition(self) -> int | None:
         """The partition whose offset or share state it is."""
-        found: int | None = self._of_key("partition")
-        return found
+        value: int | None = self._of_key("partition")
+        return value
 
     @property
     def member_id(self) -> str | None:
@@ -106,13 +106,13 @@ class CoordinatorRecord:
         return self._entity("member_id")
 
     def _entity(self, entity: str) -> str | None:
-        """What the key's field of this entity says."""
+        """The value of the key's field of this entity."""
         if not isinstance(self.key, Message):
             return None
         cls: Any = type(self.key)
         name = entity_field(cls, entity)
-        found: str | None = None if name is None else getattr(self.key, name)
-        return found
+        value: str | None = None if name is None else getattr(self.key, name)
+        return value
 
     def _of_key(self, name: str) -> Any:
         return getattr(self.key, name, None) if isinstance(self.key, Message) else None
@@ -124,7 +124,7 @@ class CoordinatorRecord:
 
     @property
     def tombstone(self) -> bool:
-        """Whether it takes back what its key said before."""
+        """Whether it deletes the value of its key."""
         return self.value is None and self.log != "metadata"
 
     @property
@@ -206,10 +206,10 @@ def read_records(
     """The items in a segment's bytes, lazily. progress: gets the byte up to which they were read. Raises
     `CodecUnavailable` if a codec's library is missing."""
     place: dict[str, Any] = {"file": file, "log": log, "log_partition": log_partition}
-    found = batches(data, on_error="report")
-    for batch in found:
+    scan = batches(data, on_error="report")
+    for batch in scan:
         if progress is not None:
-            progress(found.position)
+            progress(scan.position)
         if isinstance(batch, UnreadableRange):
             yield batch._replace(**place)
         elif batch.is_control:
@@ -218,9 +218,9 @@ def read_records(
             producer = (batch.producer_id, batch.producer_epoch) if batch.transactional else (-1, -1)
             for record in batch:
                 yield _coordinator_record(record, place, log, *producer)
-    if rest := len(found.remainder):
+    if remaining_bytes := len(scan.remainder):
         reason = "the last batch isn't all there"
-        yield UnreadableRange(found.position, rest, reason, **place)
+        yield UnreadableRange(scan.position, remaining_bytes, reason, **place)
 
 
 def _markers(batch: RecordBatch, place: dict[str, Any]) -> Iterator[LogItem]:

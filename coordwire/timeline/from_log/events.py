@@ -16,7 +16,7 @@ from typing import Any
 
 from coordwire.codec import Message
 from coordwire.embedded import open_embedded
-from coordwire.timeline.consumer_data import given, id_text, owned, subscribe
+from coordwire.timeline.consumer_data import assigned_partitions, id_text, owned, subscribe
 from coordwire.timeline.events import (
     GroupConverted,
     GroupEvent,
@@ -29,7 +29,7 @@ from coordwire.timeline.from_log.compaction import decide
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import MOST_MEMBERS, Member, Owned
-from coordwire.timeline.rebalance import Why
+from coordwire.timeline.rebalance import Trigger
 from coordwire.timeline.rebalance_cause import between_records
 from coordwire.timeline.sightings import Seen, remember
 
@@ -47,7 +47,7 @@ _KINDS: dict[str, Kind] = {"Consumer": "consumer", "Share": "share", "Streams": 
 def log_timeline(
     items: Iterable[LogItem], names: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[GroupEvent]:
-    """What the records of `__consumer_offsets` say of groups. Those of a partition come in their order.
+    """The events of groups in the records of `__consumer_offsets`. Those of a partition come in their order.
 
     names: of topics by their ids, which groups of the newer protocols go by; see `topic_names`.
     """
@@ -135,7 +135,7 @@ class _Story:
             yield from group.drain()
 
     def finish(self) -> Iterator[GroupEvent]:
-        """What there is to say when the log is at its end."""
+        """The events that only the end of the log shows."""
         yield from self._settle()
         for group in self._groups.values():
             if group.rebalance is not None:
@@ -161,7 +161,7 @@ class _LogGroup(Group):
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         super().__init__(group, kind, name_of)
         self.leaving: dict[str, Seen] = {}
-        self.before_renewal: Why | None = None  # what a record showed that kept the generation
+        self.before_renewal: Trigger | None = None  # what a record showed that kept the generation
         self._ready: dict[int | None, set[str]] = {}  # members that have all they shall, by generation
 
     def add(self, member: Member, place: Seen, *, reason: str | None = None, rejoined: bool = False) -> None:
@@ -185,7 +185,7 @@ class _LogGroup(Group):
         for name, place in leaving.items():
             self.remove(name, place, "left", inferred=True)
             if self.kind != "classic":
-                self.begin(Why("member_left", name, inferred=True), place)
+                self.begin(Trigger("member_left", name, inferred=True), place)
 
     def converts(self, kind: Kind, place: Seen) -> None:
         """A record is of a group of this kind."""
@@ -199,7 +199,7 @@ class _LogGroup(Group):
             self._ready.setdefault(member.generation, set()).add(member.member_id)
 
     def moves(self, member: Member) -> None:
-        """A member will have."""
+        """A member will have other partitions."""
         ready = self._ready.get(member.generation)
         if ready is not None:
             ready.discard(member.member_id)
@@ -217,13 +217,13 @@ class _LogGroup(Group):
         self,
         member_id: str,
         place: Seen,
-        how: Leaving,
+        departure: Leaving,
         *,
         reason: str | None = None,
         inferred: bool = False,
     ) -> None:
         member = self.members.get(member_id)
-        super().remove(member_id, place, how, reason=reason, inferred=inferred)
+        super().remove(member_id, place, departure, reason=reason, inferred=inferred)
         if member is not None:
             self.moves(member)
 
@@ -243,18 +243,18 @@ def _classic(group: _LogGroup, value: Any, place: Seen) -> None:
         return
     group.converts("classic", place)
     group.leaving = {}
-    members = {one.member_id: one for one in _members(value)}
-    why = between_records(group, members)
+    members = {member.member_id: member for member in _members(value)}
+    trigger = between_records(group, members)
     renewed = value.generation != group.generation and (members or group.members)
-    for gone in [one for one in group.members if one not in members]:
-        group.remove(gone, place, "left", inferred=True)
+    for member_id in [member_id for member_id in group.members if member_id not in members]:
+        group.remove(member_id, place, "left", inferred=True)
     if not renewed:
-        group.before_renewal = why if why.cause == "member_left" else None
-    elif why.cause == "unknown" and group.before_renewal is not None:
-        why = group.before_renewal  # whose leaving converted the group
+        group.before_renewal = trigger if trigger.cause == "member_left" else None
+    elif trigger.cause == "unknown" and group.before_renewal is not None:
+        trigger = group.before_renewal  # whose leaving converted the group
     if renewed:
         # A log doesn't say when it began.
-        group.begin(why, place).began = Seen(None, place.source, place.number)
+        group.begin(trigger, place).began = Seen(None, place.source, place.number)
     for name, member in members.items():
         known = group.members.get(name)
         if known is None:
@@ -273,13 +273,13 @@ def _classic(group: _LogGroup, value: Any, place: Seen) -> None:
 
 def _members(value: Any) -> Iterator[Member]:
     opened = open_embedded(value)
-    for index, one in enumerate(value.members):
+    for index, entry in enumerate(value.members):
         member = Member(
-            one.member_id, one.client_id, one.client_host, one.group_instance_id,
-            session_timeout_ms=one.session_timeout, generation=value.generation,
+            entry.member_id, entry.client_id, entry.client_host, entry.group_instance_id,
+            session_timeout_ms=entry.session_timeout, generation=value.generation,
         )  # fmt: skip
         subscribe(member, opened.get(f"members[{index}].subscription"))
-        member.assigned = given(opened.get(f"members[{index}].assignment"))
+        member.assigned = assigned_partitions(opened.get(f"members[{index}].assignment"))
         yield member
 
 
@@ -304,7 +304,9 @@ def _modern(
             group.take_out()
             before, group.generation = group.generation, value.epoch
             if group.members and value.epoch != before:
-                group.begin(Why("assignment_changed", inferred=True, detail=f"epoch {value.epoch}"), place)
+                group.begin(
+                    Trigger("assignment_changed", inferred=True, detail=f"epoch {value.epoch}"), place
+                )
         case "CurrentMemberAssignment" if value is not None and name in group.members:
             member = group.members[name]
             group.moves(member)
@@ -324,14 +326,14 @@ def _described(group: _LogGroup, name: str, value: Any, place: Seen) -> None:
     if old is not None:
         if old.topics != topics:
             old.topics = topics
-            group.begin(Why("subscription_changed", name, inferred=True), place)
+            group.begin(Trigger("subscription_changed", name, inferred=True), place)
         return
     instance_id = getattr(value, "instance_id", None)
     static = group.members.of_instance(instance_id)
     member = Member(name, value.client_id, value.client_host, instance_id, topics)
-    cause = Why("new_member" if group.members else "first_member", name, inferred=True)
+    cause = Trigger("new_member" if group.members else "first_member", name, inferred=True)
     if static is not None:
-        cause = Why("static_member_returned", name, inferred=True)
+        cause = Trigger("static_member_returned", name, inferred=True)
         group.drop(static.member_id)
     group.begin(cause, place).join(name, place.time_ns)
     group.add(member, place, rejoined=static is not None)
@@ -351,11 +353,11 @@ def _assigned(value: Any, names: Mapping[str, str]) -> Owned:
     tasks = getattr(value, "active_tasks", None)
     parts = (
         [
-            (names.get(id_text(one.topic_id), id_text(one.topic_id)), one.partitions)
-            for one in value.assigned_partitions
+            (names.get(id_text(part.topic_id), id_text(part.topic_id)), part.partitions)
+            for part in value.assigned_partitions
         ]
         if tasks is None
-        else [(one.subtopology_id, one.partitions) for one in tasks]
+        else [(part.subtopology_id, part.partitions) for part in tasks]
     )
     return owned(parts)
 

@@ -1,4 +1,4 @@
-"""Which segments hold what coordinators wrote, in a broker's directories.
+"""The segments of coordinators' logs in a broker's directories.
 
 Strategy: a partition's directory bears the topic's name ("__consumer_offsets-12"), its segments their base
 offset; a file elsewhere is recognised by its own name, else by its first records. Rules: a directory gives
@@ -46,18 +46,18 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[LogFile]:
 
 
 def _below(top: Path) -> Iterator[LogFile]:
-    here = _segments(top)
-    if here and _PARTITION.fullmatch(top.resolve().name):
-        yield from here
+    segments = _segments(top)
+    if segments and _PARTITION.fullmatch(top.resolve().name):
+        yield from segments
         return
-    found = []
+    files = []
     for folder in _folders(top):
         if match := _PARTITION.fullmatch(folder.name):
-            found.append((match[1], int(match[2]), folder))
-    for _, _, folder in sorted(found):
+            files.append((match[1], int(match[2]), folder))
+    for _, _, folder in sorted(files):
         yield from _segments(folder)
-    if not found:
-        yield from here
+    if not files:
+        yield from segments
 
 
 def _folders(top: Path) -> Iterator[Path]:
@@ -77,7 +77,7 @@ def _segments(folder: Path) -> list[LogFile]:
 
 
 def _named(path: Path) -> LogFile:
-    """What the directory's name says of a segment, else its own."""
+    """Log and partition by the directory's name, else by the segment's own."""
     match = _PARTITION.fullmatch(path.absolute().parent.name)
     if match is None:
         match = _PARTITION.search(path.name)

@@ -53,7 +53,7 @@ class ClassicGroups:
         self._note = note
         self._report = report
         self._rebalances = rebalances
-        self._why: dict[str, _Why] = {}  # of groups whose rebalance has not begun yet
+        self._triggers: dict[str, _Why] = {}  # of groups whose rebalance has not begun yet
 
     # --- members ---
 
@@ -61,11 +61,11 @@ class ClassicGroups:
         """A member is in. replaces: whose place it takes, as a static one."""
         first = len(group.members) == 1 and replaces is None
         cause: Cause = "static_member_returned" if replaces is not None else "new_member"
-        why: _Why = ("first_member" if first else cause, member.member_id, "")
-        self._note(group, partial(self._tell_joined, now, group.group_id, member, replaces, why))
+        trigger: _Why = ("first_member" if first else cause, member.member_id, "")
+        self._note(group, partial(self._tell_joined, now, group.group_id, member, replaces, trigger))
 
     def _tell_joined(
-        self, now: int, group_id: str, member: ClassicMember, replaces: str | None, why: _Why
+        self, now: int, group_id: str, member: ClassicMember, replaces: str | None, trigger: _Why
     ) -> None:
         if replaces is not None:
             self._tell_left(now, group_id, replaces, member.client_id, member.instance_id, "fenced", None)
@@ -80,20 +80,20 @@ class ClassicGroups:
                 session_timeout_ms=member.session_timeout_ms, rejoined=replaces is not None,
             )
         )  # fmt: skip
-        self._why[group_id] = why
+        self._triggers[group_id] = trigger
 
-    def left(
+    def departed(
         self,
         now: int,
         group: ClassicGroupModel,
         member: ClassicMember,
-        how: Leaving,
+        departure: Leaving,
         reason: str | None = None,
     ) -> None:
         """A member is out."""
         tell = partial(
-            self._tell_left, now, group.group_id, member.member_id, member.client_id, member.instance_id, how,
-            reason,
+            self._tell_left, now, group.group_id, member.member_id, member.client_id, member.instance_id,
+            departure, reason,
         )  # fmt: skip
         self._note(group, tell)
 
@@ -104,16 +104,16 @@ class ClassicGroups:
         member_id: str,
         client_id: str,
         instance_id: str | None,
-        how: Leaving,
+        departure: Leaving,
         reason: str | None,
     ) -> None:
         self._report(
             MemberLeft(
                 **self._rebalances.place(group_id, now), member_id=member_id, client_id=client_id,
-                instance_id=instance_id, how=how, reason=reason,
+                instance_id=instance_id, how=departure, reason=reason,
             )
         )  # fmt: skip
-        self._why[group_id] = _OF_LEAVING.get(how, "member_removed"), member_id, reason or ""
+        self._triggers[group_id] = _OF_LEAVING.get(departure, "member_removed"), member_id, reason or ""
 
     def rejoined(self, group: ClassicGroupModel, member: ClassicMember, before: Protocols) -> None:
         """A member joins again. before: the protocols that it had until now."""
@@ -121,7 +121,7 @@ class ClassicGroups:
         after = member.protocols
 
         def tell() -> None:
-            self._why[group.group_id] = _cause_of_rejoin(before, after, leads), member.member_id, ""
+            self._triggers[group.group_id] = _cause_of_rejoin(before, after, leads), member.member_id, ""
 
         self._note(group, tell)
 
@@ -133,7 +133,7 @@ class ClassicGroups:
 
     def _tell_began(self, now: int, group_id: str, generation: int) -> None:
         self._rebalances.end(group_id, now, "superseded")
-        cause, member_id, detail = self._why.pop(group_id, _UNKNOWN)
+        cause, member_id, detail = self._triggers.pop(group_id, _UNKNOWN)
         self._rebalances.begin(group_id, now, "classic", cause, member_id, generation, detail)
 
     def formed(self, now: int, group: ClassicGroupModel) -> None:
@@ -150,12 +150,12 @@ class ClassicGroups:
         leader: str | None,
         members: tuple[str, ...],
     ) -> None:
-        self._why.pop(group_id, None)
-        found = self._rebalances.get(group_id)
-        if found is None:  # it began before the shard had the group
-            found = self._rebalances.begin(group_id, now, "classic", *_UNKNOWN[:2], None)
-        found.generation, found.joined, found.members = generation, now, members
-        found.protocol, found.leader = protocol, leader if members else None
+        self._triggers.pop(group_id, None)
+        rebalance = self._rebalances.get(group_id)
+        if rebalance is None:  # it began before the shard had the group
+            rebalance = self._rebalances.begin(group_id, now, "classic", *_UNKNOWN[:2], None)
+        rebalance.generation, rebalance.joined, rebalance.members = generation, now, members
+        rebalance.protocol, rebalance.leader = protocol, leader if members else None
         if not members:
             self._rebalances.end(group_id, now, "empty")
 
@@ -175,10 +175,10 @@ class ClassicGroups:
         now: int,
         group: ClassicGroupModel,
         member_id: str | None,
-        left: Sequence[ConsumerMember] = (),
-        how: Leaving = "left",
+        leavers: Sequence[ConsumerMember] = (),
+        departure: Leaving = "left",
     ) -> None:
-        """A consumer group goes on as this one. left: who went with that."""
+        """A consumer group goes on as this one. leavers: who went with that."""
 
         def tell() -> None:
             group_id = group.group_id
@@ -189,9 +189,9 @@ class ClassicGroups:
                     member_id=member_id,
                 )
             )  # fmt: skip
-            for gone in left:
-                about = gone.member_id, gone.client_id, gone.instance_id
-                self._tell_left(now, group_id, *about, how, None)
+            for leaver in leavers:
+                identity = leaver.member_id, leaver.client_id, leaver.instance_id
+                self._tell_left(now, group_id, *identity, departure, None)
 
         self._note(group, tell)
 
@@ -218,10 +218,10 @@ def _partitions(topics: tuple[tuple[str, list[int]], ...]) -> frozenset[TopicPar
 
 
 def _read(assignments: dict[str, bytes]) -> Assigned:
-    found = {}
+    members = {}
     for member_id, data in assignments.items():
         try:
-            found[member_id] = _partitions(read_named_assignment(data)) if data else frozenset()
+            members[member_id] = _partitions(read_named_assignment(data)) if data else frozenset()
         except (MalformedProtocol, OperationRefused):
             continue
-    return found
+    return members

@@ -53,30 +53,30 @@ class _Member:
     """A member by its records. owned: as they say it."""
 
     member_id: str
-    said: Any
+    metadata: Any
     epoch: int = 0
     stable: bool = True
     owned: list[TopicPartitions] = field(default_factory=list)
 
     @property
     def wants(self) -> tuple[tuple[str, ...], str]:
-        return tuple(sorted(self.said.subscribed_topic_names)), self.said.subscribed_topic_regex or ""
+        return tuple(sorted(self.metadata.subscribed_topic_names)), self.metadata.subscribed_topic_regex or ""
 
 
 @dataclass(slots=True)
 class _Group:
-    """A group by its records. late: who has not come to the target; why: what will raise the epoch."""
+    """A group by its records. late: who has not come to the target; trigger: what will raise the epoch."""
 
     epoch: int = 1
     assignment_epoch: int = 1
     members: dict[str, _Member] = field(default_factory=dict)
     late: set[str] = field(default_factory=set)
-    why: tuple[Cause, str | None] | None = None
+    trigger: tuple[Cause, str | None] | None = None
 
     def note(self, member: _Member) -> None:
         """Count a member as it is now."""
-        there = member.epoch == LEFT_FOR_NOW or (member.stable and member.epoch == self.assignment_epoch)
-        (self.late.discard if there else self.late.add)(member.member_id)
+        is_settled = member.epoch == LEFT_FOR_NOW or (member.stable and member.epoch == self.assignment_epoch)
+        (self.late.discard if is_settled else self.late.add)(member.member_id)
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class _Change:
     """What the records of one append do to one group."""
 
     joined: dict[str, _Member] = field(default_factory=dict)
-    gone: dict[str, _Member] = field(default_factory=dict)
+    former: dict[str, _Member] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     away: list[_Member] = field(default_factory=list)
     epoch: int | None = None
@@ -128,9 +128,9 @@ class ConsumerGroups:
             if group.members and (group.late or group.epoch > group.assignment_epoch):
                 detail = "it was under way when the coordinator loaded the group"
                 before = group.assignment_epoch - 1
-                found = self._rebalances.begin(group_id, now, "consumer", "unknown", None, before, detail)
+                rebalance = self._rebalances.begin(group_id, now, "consumer", "unknown", None, before, detail)
                 if group.epoch == group.assignment_epoch:
-                    found.generation, found.joined = group.assignment_epoch, now
+                    rebalance.generation, rebalance.joined = group.assignment_epoch, now
 
     def records(self, now: int, records: Iterable[LogRecord], because: AppendCause) -> None:
         """The records of one append are durable; those of commits are another's."""
@@ -163,7 +163,7 @@ class ConsumerGroups:
                 return
             group = self._groups[group_id] = _Group()
         if isinstance(key, ConsumerGroupMemberMetadataKey):
-            _said(group, change, key.member_id, value)
+            _read_metadata(group, change, key.member_id, value)
         elif isinstance(key, ConsumerGroupCurrentMemberAssignmentKey):
             _owns(group, change, key.member_id, value)
         elif isinstance(key, ConsumerGroupMetadataKey):
@@ -198,26 +198,26 @@ class ConsumerGroups:
             before = self._converts(now, group_id, group, change)
         self._recount(group, change)
         for member in change.away:
-            self._left(now, group_id, member, "left_for_now", None)
-        for member in change.gone.values():
+            self._report_departure(now, group_id, member, "left_for_now", None)
+        for member in change.former.values():
             heir = _heir(member, change)
             if heir is None:
-                self._left(now, group_id, member, because.leaving, because.reason)
+                self._report_departure(now, group_id, member, because.leaving, because.reason)
             elif member.epoch != LEFT_FOR_NOW:
-                self._left(now, group_id, member, "fenced", None)
+                self._report_departure(now, group_id, member, "fenced", None)
         for member in change.joined.values():
             self._joined(now, group_id, member, rejoined=_predecessor(member, change) is not None)
-        why = _why(group, change, because)
+        trigger = _trigger_of(group, change, because)
         if change.epoch is not None and change.epoch > before:
-            self._raised(now, group_id, group, why or group.why or ("assignment_changed", None))
-            group.why = None
-        elif why is not None and why[0] != "static_member_returned":
-            group.why = why  # a pattern that is not resolved yet will raise the epoch
+            self._raised(now, group_id, group, trigger or group.trigger or ("assignment_changed", None))
+            group.trigger = None
+        elif trigger is not None and trigger[0] != "static_member_returned":
+            group.trigger = trigger  # a pattern that is not resolved yet will raise the epoch
         self._settle(now, group_id, group, change)
 
     def _converts(self, now: int, group_id: str, group: _Group, change: _Change) -> int:
         """A classic group goes on as this one; gives the epoch that it goes on with."""
-        new = [one for one in change.joined.values() if one.said.classic_member_metadata is None]
+        new = [member for member in change.joined.values() if member.metadata.classic_member_metadata is None]
         self._rebalances.end(group_id, now, "superseded")
         kinds: tuple[Kind, Kind] = "classic", "consumer"
         self._report(
@@ -226,35 +226,35 @@ class ConsumerGroups:
                 member_id=new[0].member_id if new else None,
             )
         )  # fmt: skip
-        both = (*change.joined.values(), *change.gone.values())
-        old = [one for one in both if one.said.classic_member_metadata is not None]
-        change.joined = {one.member_id: one for one in new}
+        members = (*change.joined.values(), *change.former.values())
+        old = [member for member in members if member.metadata.classic_member_metadata is not None]
+        change.joined = {member.member_id: member for member in new}
         change.changed = []
-        return max((one.epoch for one in old), default=0)
+        return max((member.epoch for member in old), default=0)
 
-    def _raised(self, now: int, group_id: str, group: _Group, why: tuple[Cause, str | None]) -> None:
+    def _raised(self, now: int, group_id: str, group: _Group, trigger: tuple[Cause, str | None]) -> None:
         """The group's epoch rose."""
-        found = self._rebalances.get(group_id)
-        if found is not None and found.joined is None and found.kind == "consumer":
+        rebalance = self._rebalances.get(group_id)
+        if rebalance is not None and rebalance.joined is None and rebalance.kind == "consumer":
             return  # no target was computed since it began: the next is for both
         self._rebalances.end(group_id, now, "superseded")
-        self._rebalances.begin(group_id, now, "consumer", *why, group.epoch - 1)
+        self._rebalances.begin(group_id, now, "consumer", *trigger, group.epoch - 1)
 
     def _settle(self, now: int, group_id: str, group: _Group, change: _Change) -> None:
-        found = self._rebalances.get(group_id)
-        if found is None:
+        rebalance = self._rebalances.get(group_id)
+        if rebalance is None:
             return
         if not group.members:
-            found.generation = group.epoch
+            rebalance.generation = group.epoch
             self._rebalances.end(group_id, now, "empty")
             return
         if change.assigned:
-            found.generation, found.joined = group.assignment_epoch, now
-        if found.joined is not None and not group.late and group.epoch == group.assignment_epoch:
-            self._steady(now, group_id, group, found)
+            rebalance.generation, rebalance.joined = group.assignment_epoch, now
+        if rebalance.joined is not None and not group.late and group.epoch == group.assignment_epoch:
+            self._steady(now, group_id, group, rebalance)
 
-    def _steady(self, now: int, group_id: str, group: _Group, found: UnderWay) -> None:
-        found.members = tuple(group.members)
+    def _steady(self, now: int, group_id: str, group: _Group, rebalance: UnderWay) -> None:
+        rebalance.members = tuple(group.members)
         assigned = {name: self._named(member.owned) for name, member in group.members.items()}
         self._rebalances.end(group_id, now, "steady", assigned)
 
@@ -271,42 +271,48 @@ class ConsumerGroups:
 
     def _joined(self, now: int, group_id: str, member: _Member, *, rejoined: bool) -> None:
         names, regex = member.wants
-        classic = member.said.classic_member_metadata
+        classic = member.metadata.classic_member_metadata
         self._report(
             MemberJoined(
                 **self._rebalances.place(group_id, now), kind="consumer", member_id=member.member_id,
-                client_id=member.said.client_id, host=member.said.client_host.removeprefix("/"),
-                instance_id=member.said.instance_id, topics=(*names, *([f"/{regex}/"] if regex else ())),
-                protocols=() if classic is None else tuple(one.name for one in classic.supported_protocols),
-                session_timeout_ms=None if classic is None else classic.session_timeout_ms,
-                rejoined=rejoined,
+                client_id=member.metadata.client_id, host=member.metadata.client_host.removeprefix("/"),
+                instance_id=member.metadata.instance_id, topics=(*names, *([f"/{regex}/"] if regex else ())),
+                protocols=() if classic is None else _protocol_names(classic),
+                session_timeout_ms=None if classic is None else classic.session_timeout_ms, rejoined=rejoined,
             )
         )  # fmt: skip
 
-    def _left(self, now: int, group_id: str, member: _Member, how: Leaving, reason: str | None) -> None:
+    def _report_departure(
+        self, now: int, group_id: str, member: _Member, departure: Leaving, reason: str | None
+    ) -> None:
         self._report(
             MemberLeft(
                 **self._rebalances.place(group_id, now), member_id=member.member_id,
-                client_id=member.said.client_id, instance_id=member.said.instance_id, how=how, reason=reason,
+                client_id=member.metadata.client_id, instance_id=member.metadata.instance_id, how=departure,
+                reason=reason,
             )
         )  # fmt: skip
 
 
-def _said(group: _Group, change: _Change, member_id: str, value: Any) -> None:
+def _protocol_names(metadata: Any) -> tuple[str, ...]:
+    return tuple(protocol.name for protocol in metadata.supported_protocols)
+
+
+def _read_metadata(group: _Group, change: _Change, member_id: str, value: Any) -> None:
     known = group.members.get(member_id)
     if value is None:
         if known is not None:
             del group.members[member_id]
             group.late.discard(member_id)
             if change.joined.pop(member_id, None) is None or change.was_classic:
-                change.gone[member_id] = known
+                change.former[member_id] = known
         return
     if known is None:
         group.members[member_id] = change.joined[member_id] = _Member(member_id, value)
         group.note(group.members[member_id])
         return
     before = known.wants
-    known.said = value
+    known.metadata = value
     if known.wants != before and member_id not in change.joined:
         change.changed.append(member_id)
 
@@ -324,28 +330,35 @@ def _owns(group: _Group, change: _Change, member_id: str, value: Any) -> None:
 
 
 def _heir(member: _Member, change: _Change) -> _Member | None:
-    """Who takes a static member's place."""
-    instance_id = member.said.instance_id
+    """The member that takes a static member's place."""
+    instance_id = member.metadata.instance_id
     if instance_id is None:
         return None
-    return next((one for one in change.joined.values() if one.said.instance_id == instance_id), None)
+    return next((heir for heir in change.joined.values() if heir.metadata.instance_id == instance_id), None)
 
 
 def _predecessor(member: _Member, change: _Change) -> _Member | None:
-    instance_id = member.said.instance_id
+    instance_id = member.metadata.instance_id
     if instance_id is None:
         return None
-    return next((one for one in change.gone.values() if one.said.instance_id == instance_id), None)
+    return next(
+        (
+            predecessor
+            for predecessor in change.former.values()
+            if predecessor.metadata.instance_id == instance_id
+        ),
+        None,
+    )
 
 
-def _why(group: _Group, change: _Change, because: AppendCause) -> tuple[Cause, str | None] | None:
-    """Whose doing an append is, if a member's."""
+def _trigger_of(group: _Group, change: _Change, because: AppendCause) -> tuple[Cause, str | None] | None:
+    """The cause of an append and the member that caused it, if a member did."""
     for member in change.joined.values():
         if _predecessor(member, change) is not None:
             return "static_member_returned", member.member_id
         first = len(group.members) == len(change.joined)
         return "first_member" if first else "new_member", member.member_id
-    for name in change.gone:
+    for name in change.former:
         return _CAUSES.get(because.leaving, "member_removed"), name
     for name in change.changed:
         return "subscription_changed", name

@@ -65,7 +65,7 @@ class Rebalances:
         return self._of.get(group_id)
 
     def place(self, group_id: str, now: int) -> dict[str, Any]:
-        """What all events say of where they are from."""
+        """The fields of all events that say where they are from."""
         return {"group": group_id, "time_ns": now * NS, "source": SOURCE, "number": self._number()}
 
     def begin(
@@ -79,19 +79,19 @@ class Rebalances:
         detail: str = "",
     ) -> UnderWay:
         """A rebalance begins. generation: the one before it."""
-        found = self._of[group_id] = UnderWay(kind, cause, member_id, detail, now, generation)
+        rebalance = self._of[group_id] = UnderWay(kind, cause, member_id, detail, now, generation)
         self._report(
             RebalanceBegan(
                 **self.place(group_id, now), kind=kind, cause=cause, member_id=member_id, inferred=False,
                 detail=detail,
             )
         )  # fmt: skip
-        return found
+        return rebalance
 
     def end(self, group_id: str, now: int, outcome: Outcome, assigned: Assigned | None = None) -> None:
         """The rebalance under way is over, if there is one. assigned: what members have now, if they do."""
-        found = self._of.pop(group_id, None)
-        if found is None:
+        rebalance = self._of.pop(group_id, None)
+        if rebalance is None:
             return
         after = assigned or {}
         moved: tuple[Moved, ...] = ()
@@ -100,13 +100,14 @@ class Rebalances:
             self.settle(group_id, after)
         self._report(
             RebalanceEnded(
-                **self.place(group_id, now), kind=found.kind, outcome=outcome, cause=found.cause,
-                member_id=found.member_id, inferred=False, detail=found.detail, began_ns=found.began * NS,
-                joined_ns=None if found.joined is None else found.joined * NS, ended_ns=now * NS,
-                length_ns=(now - found.began) * NS, generation_before=found.generation_before,
-                generation=found.generation, protocol=found.protocol, leader=found.leader,
-                members=found.members, last_to_join=None, moved=moved,
-                assignments=tuple(Assignment(one, tuple(sorted(after[one]))) for one in after),
+                **self.place(group_id, now), kind=rebalance.kind, outcome=outcome, cause=rebalance.cause,
+                member_id=rebalance.member_id, inferred=False, detail=rebalance.detail,
+                began_ns=rebalance.began * NS,
+                joined_ns=None if rebalance.joined is None else rebalance.joined * NS, ended_ns=now * NS,
+                length_ns=(now - rebalance.began) * NS, generation_before=rebalance.generation_before,
+                generation=rebalance.generation, protocol=rebalance.protocol, leader=rebalance.leader,
+                members=rebalance.members, last_to_join=None, moved=moved,
+                assignments=tuple(Assignment(name, tuple(sorted(after[name]))) for name in after),
             )
         )  # fmt: skip
 

@@ -31,7 +31,7 @@ __all__ = ["ShardTimeline"]
 
 
 @dataclass(slots=True)
-class _Held:
+class _QueuedEvent:
     """What is not reported yet. group: the classic group that it is about; tell: makes its events."""
 
     offset: int
@@ -59,9 +59,9 @@ class ShardTimeline(GroupListener):
         report = self._events.append
         self._topics = topics
         self._number = 0
-        self._noted: list[tuple[ClassicGroupModel | None, Callable[[], None]]] = []
-        self._held: deque[_Held] = deque()
-        self._unlogged: list[_Held] = []
+        self._new_events: list[tuple[ClassicGroupModel | None, Callable[[], None]]] = []
+        self._queue: deque[_QueuedEvent] = deque()
+        self._unlogged: list[_QueuedEvent] = []
         self._rebalances = Rebalances(report, lambda: self._number)
         self._classic = ClassicGroups(self._note, report, self._rebalances)
         self._consumer = ConsumerGroups(report, self._rebalances, lambda: self._topics)
@@ -69,7 +69,7 @@ class ShardTimeline(GroupListener):
 
     def _note(self, group: ClassicGroupModel | None, tell: Callable[[], None]) -> None:
         """Something happened in the operation that is running."""
-        self._noted.append((group, tell))
+        self._new_events.append((group, tell))
 
     def appends(self, now: int, append: Append, because: AppendCause) -> None:
         self._note(None, lambda: self._appended(now, append, because))
@@ -101,33 +101,33 @@ class ShardTimeline(GroupListener):
 
     def settle(self, written: int, committed: int, groups: GroupsInLog) -> None:
         if self._unlogged and self._unlogged[0].offset < written:
-            self._held.extend(replace(held, offset=written) for held in self._unlogged)
+            self._queue.extend(replace(item, offset=written) for item in self._unlogged)
             self._unlogged.clear()
-        if self._noted:
-            for group, tell in self._noted:
+        if self._new_events:
+            for group, tell in self._new_events:
                 unlogged = group is not None and groups.is_new(group.group_id)
-                (self._unlogged if unlogged else self._held).append(_Held(written, group, tell))
-            self._noted.clear()
-        while self._held and self._held[0].offset <= committed:
-            held = self._held.popleft()
-            self._number = held.offset
-            held.tell()
+                (self._unlogged if unlogged else self._queue).append(_QueuedEvent(written, group, tell))
+            self._new_events.clear()
+        while self._queue and self._queue[0].offset <= committed:
+            item = self._queue.popleft()
+            self._number = item.offset
+            item.tell()
 
     def revert(self, base: int, groups: GroupsInLog) -> None:
-        kept: list[_Held] = []
+        remaining: list[_QueuedEvent] = []
         undone = self._unlogged[::-1]
         self._unlogged.clear()
-        while self._held and self._held[-1].offset > base:
-            undone.append(self._held.pop())
-        for held in undone:
-            if held.group is not None and groups.get(held.group.group_id) is held.group:
-                held.offset = base
-                kept.append(held)
-        self._held.extend(reversed(kept))
+        while self._queue and self._queue[-1].offset > base:
+            undone.append(self._queue.pop())
+        for item in undone:
+            if item.group is not None and groups.get(item.group.group_id) is item.group:
+                item.offset = base
+                remaining.append(item)
+        self._queue.extend(reversed(remaining))
 
     def unloaded(self, now: int) -> None:
-        self._noted.clear()
-        self._held.clear()
+        self._new_events.clear()
+        self._queue.clear()
         self._unlogged.clear()
         self._rebalances.finish(now)
 
@@ -144,7 +144,7 @@ class ShardTimeline(GroupListener):
         leaving: Leaving,
         reason: str | None = None,
     ) -> None:
-        self._classic.left(now, group, member, leaving, reason)
+        self._classic.departed(now, group, member, leaving, reason)
 
     def member_rejoined(self, group: ClassicGroupModel, member: ClassicMember, previous: Protocols) -> None:
         self._classic.rejoined(group, member, previous)

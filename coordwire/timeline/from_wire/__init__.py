@@ -1,4 +1,4 @@
-"""Events of groups from captured traffic: what members and coordinators were seen to do.
+"""Events of groups from captured traffic.
 
 timeline.py         captures' entries to events
 group_frames.py     what one frame says of a group; cluster_answers.py: coordinators, topics, settings

@@ -41,7 +41,7 @@ from coordwire.timeline.from_wire.group_frames import place_of
 from coordwire.timeline.from_wire.member_death import Sessions
 from coordwire.timeline.group import MOVED, UNAVAILABLE, Group
 from coordwire.timeline.members import Member, Owned
-from coordwire.timeline.rebalance import Rebalance, Why
+from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_generation, of_join, of_rejoin_demand
 from coordwire.timeline.sightings import Seen, is_before, remember
 
@@ -77,7 +77,7 @@ NEW_EPOCH = 2
 class ClassicGroup(Group):
     """One classic group. waiting: JoinGroups that are not answered yet.
 
-    place: where a frame was seen; asked: where the request that it answers was.
+    place: where a frame was seen; request_place: where the request that it answers was.
     """
 
     # --- state ---
@@ -85,10 +85,10 @@ class ClassicGroup(Group):
     def __init__(self, group: str) -> None:
         super().__init__(group, "classic")
         self.waiting = PendingJoins(MOST_WAITING)
-        self._causes: OrderedDict[Seen, Why] = OrderedDict()  # JoinGroups that may begin a rebalance
-        self._asked: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
+        self._causes: OrderedDict[Seen, Trigger] = OrderedDict()  # JoinGroups that may begin a rebalance
+        self._join_places: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
         self._leaving: dict[str, tuple[Seen, str | None]] = {}  # whose LeaveGroup waits, with their reasons
-        self._left: set[str] = set()  # of those, who is known to have left already
+        self._confirmed_leavers: set[str] = set()  # of those, who is known to have left already
         self._sessions = Sessions(self.members, self.quiet_until_ns)
         self._alive_until_ns = 0  # until then a member's session runs
         self._formed: Rebalance | None = None  # what formed the last generation
@@ -98,7 +98,9 @@ class ClassicGroup(Group):
         self._answered_ns = 0  # when a JoinGroup was last answered with a new generation
         # The last generation that was steady, with what its members subscribed to and said to own.
         self._written: tuple[int | None, dict[str, tuple[Member, tuple[str, ...], Owned | None]]] = None, {}
-        self._listed: dict[str, tuple[Member, Seen]] = {}  # by the leader's answer, and not answered yet
+        self._listed_members: dict[
+            str, tuple[Member, Seen]
+        ] = {}  # by the leader's answer, and not answered yet
         self._presumed: OrderedDict[str, Member] = OrderedDict()  # who was taken to be out, and may be in
         self._moved_coordinator = False
         self._known_from_start = False
@@ -106,13 +108,13 @@ class ClassicGroup(Group):
     def let_in_listed(self, *, at_end: bool = False) -> None:
         """Something else begins: static members that were listed are in, though their answers weren't seen;
         at the end of the input all are."""
-        listed, self._listed = self._listed, {}
-        for name, (member, seen) in listed.items():
+        listed_members, self._listed_members = self._listed_members, {}
+        for name, (member, place) in listed_members.items():
             if name not in self.members and (at_end or member.instance_id is not None):
                 static = self.members.of_instance(member.instance_id)
                 if static is not None:
-                    self._replace(static, member, seen)
-                self.add(member, seen, rejoined=static is not None)
+                    self._replace(static, member, place)
+                self.add(member, place, rejoined=static is not None)
                 self._sessions.watch(member)
 
     def _replace(self, static: Member, heir: Member, place: Seen) -> None:
@@ -140,7 +142,7 @@ class ClassicGroup(Group):
         """Whether the coordinator has moved since the generation was formed."""
         return self.available_ns >= self._since_ns and not self._is_late(place)
 
-    def _seen(self, member: Member, place: Seen) -> None:
+    def _renew(self, member: Member, place: Seen) -> None:
         if self.silent_at(member, place.time_ns):
             self.unavailable(place)  # else it would be out
         member.last_seen_ns = place.time_ns
@@ -157,82 +159,93 @@ class ClassicGroup(Group):
 
     def _patience_ns(self) -> int:
         """How long a rebalance of these members waits for them at most; 0 if one of them didn't say."""
-        known = [one.rebalance_timeout_ms for one in self.members.values()]
-        return 0 if None in known else max((one or 0 for one in known), default=0) * MS
+        known = [member.rebalance_timeout_ms for member in self.members.values()]
+        return 0 if None in known else max((timeout_ms or 0 for timeout_ms in known), default=0) * MS
 
     def remove(
-        self, member_id: str, place: Seen, how: Leaving, *, reason: str | None = None, inferred: bool = False
+        self,
+        member_id: str,
+        place: Seen,
+        departure: Leaving,
+        *,
+        reason: str | None = None,
+        inferred: bool = False,
     ) -> None:
         member = self.members.get(member_id)
-        super().remove(member_id, place, how, reason=reason, inferred=inferred)
+        super().remove(member_id, place, departure, reason=reason, inferred=inferred)
         rebalance = self.rebalance
         if rebalance is not None and rebalance.generation is None and member_id not in rebalance.joined:
-            rebalance.gone[member_id] = place.time_ns or 0
+            rebalance.absent[member_id] = place.time_ns or 0
         if inferred and member is not None:
             remember(self._presumed, member_id, member, MOST_REPLAYED)
 
     # --- silent members ---
 
     def _departures(self, until_ns: int | None) -> Departures:
-        """Who is out by then because nothing was heard, when and how."""
-        return self._replayed(until_ns).gone
+        """The members that are out by then because of their silence, each with the time and the way."""
+        return self._replayed(until_ns).departures
 
-    def _departures_formed(self, asked: Seen, place: Seen) -> Departures:
+    def _departures_formed(self, request_place: Seen, place: Seen) -> Departures:
         """The same when a generation was formed, as this first answer to a JoinGroup shows. Sessions may run
         from a little earlier than their last answers."""
-        if asked.time_ns is None or place.time_ns is None:
+        if request_place.time_ns is None or place.time_ns is None:
             return {}
-        waited = asked.time_ns, place.time_ns - NEAR_NS
-        gone = self._replayed(place.time_ns + NEAR_NS, waited).gone
-        return {name: (min(when_ns, place.time_ns), how) for name, (when_ns, how) in gone.items()}
+        waited = request_place.time_ns, place.time_ns - NEAR_NS
+        departures = self._replayed(place.time_ns + NEAR_NS, waited).departures
+        return {
+            name: (min(when_ns, place.time_ns), departure)
+            for name, (when_ns, departure) in departures.items()
+        }
 
     def _replayed(self, until_ns: int | None, waited: tuple[int, int] = (0, 0)) -> Replayed:
-        """What the coordinator's timers did until then. waited: see `classic_timers.replayed`."""
+        """The effects of the coordinator's timers until then. waited: see `classic_timers.replayed`."""
         if until_ns is None:
             return Replayed({}, None)
         rebalance, formed = self.rebalance, self._formed
         joins: list[tuple[int, str]] = []
         if rebalance is not None and rebalance.generation is None:
-            joins = [(when or 0, name) for name, when in rebalance.joined.items()]
+            joins = [(join_ns or 0, name) for name, join_ns in rebalance.joined.items()]
             joins.append((rebalance.began.time_ns or 0, ""))
             joins += self._nameless(rebalance.began.time_ns or 0, until_ns)
-            joins = [one for one in joins if one[0] >= self.available_ns]  # what was before, a move has lost
+            joins = [
+                join for join in joins if join[0] >= self.available_ns
+            ]  # what was before, a move has lost
         elif self._causes and len(self._causes) <= MOST_REPLAYED:
             joins = self._unanswered(until_ns)
-        known = {name: one for name, one in self._gone_by.items() if name in self.members}
-        present = {name: one for name, one in self.members.items() if name not in known}
-        asked = frozenset[str]() if formed is None else formed.syncing | formed.synced
-        inside = present if formed is None or not formed.named else present.keys() & formed.named
-        unsynced = () if formed is None else [one for one in inside if one not in asked]
+        known = {name: departure for name, departure in self._gone_by.items() if name in self.members}
+        present = {name: member for name, member in self.members.items() if name not in known}
+        synced = frozenset[str]() if formed is None else formed.syncing | formed.synced
+        expected = present if formed is None or not formed.named else present.keys() & formed.named
+        unsynced = () if formed is None else [name for name in expected if name not in synced]
         awaited = {name: self._awaited(member) for name, member in present.items()}
-        absent = rebalance.gone if rebalance is not None and rebalance.generation is None else {}
-        awaited |= {name: Awaited(when, 0, 0, static=False) for name, when in absent.items()}
-        gone, formed_ns = replayed(
+        absent = rebalance.absent if rebalance is not None and rebalance.generation is None else {}
+        awaited |= {name: Awaited(absent_ns, 0, 0, static=False) for name, absent_ns in absent.items()}
+        departures, formed_ns = replayed(
             awaited, unsynced,
             None if formed is None else formed.joined_ns, joins, until_ns, waited=waited,
         )  # fmt: skip
-        gone = {name: one for name, one in gone.items() if name not in absent}
-        return Replayed({**known, **gone}, formed_ns)
+        departures = {name: departure for name, departure in departures.items() if name not in absent}
+        return Replayed({**known, **departures}, formed_ns)
 
     def _nameless(self, since_ns: int, until_ns: int) -> list[tuple[int, str]]:
         """Static members that wait for their answers, which have their ids, or whose place they take."""
-        found = []
-        for place, one in self.waiting.items() if len(self.waiting) <= MOST_REPLAYED else ():
+        joins = []
+        for place, member in self.waiting.items() if len(self.waiting) <= MOST_REPLAYED else ():
             asked_ns = place.time_ns or 0
-            if not one.member_id and one.instance_id and since_ns <= asked_ns < until_ns - NEAR_NS:
-                static = self.members.of_instance(one.instance_id)
-                found.append((asked_ns, one.instance_id if static is None else static.member_id))
-        return found
+            if not member.member_id and member.instance_id and since_ns <= asked_ns < until_ns - NEAR_NS:
+                static = self.members.of_instance(member.instance_id)
+                joins.append((asked_ns, member.instance_id if static is None else static.member_id))
+        return joins
 
     def _unanswered(self, until_ns: int) -> list[tuple[int, str]]:
         """The JoinGroups that begin a rebalance: one that is refused would have been answered at once."""
-        found = []
+        joins = []
         for place in self._causes:
             member, asked_ns = self.waiting.get(place), place.time_ns or 0
             if member is not None and max(self.available_ns, self._since_ns) <= asked_ns < until_ns - NEAR_NS:
                 static = self.members.of_instance(member.instance_id)
-                found.append((asked_ns, member.member_id or ("" if static is None else static.member_id)))
-        return found
+                joins.append((asked_ns, member.member_id or ("" if static is None else static.member_id)))
+        return joins
 
     def _awaited(self, member: Member) -> Awaited:
         over_ns = None if member.parked else self.quiet_until_ns(member)
@@ -241,10 +254,10 @@ class ClassicGroup(Group):
 
     def _form_unseen(self, place: Seen) -> None:
         """A generation that its timers formed, with members whose JoinGroups were answered unseen."""
-        gone, formed_ns = self._replayed(place.time_ns)
+        departures, formed_ns = self._replayed(place.time_ns)
         rebalance = self.rebalance
         for member in self.members.values() if formed_ns is not None else ():
-            if member.parked and member.member_id not in gone:
+            if member.parked and member.member_id not in departures:
                 member.last_seen_ns, member.parked = formed_ns, False
                 if rebalance is not None:
                     rebalance.joined.pop(member.member_id, None)
@@ -254,32 +267,34 @@ class ClassicGroup(Group):
         if len(self.waiting) > MOST_REPLAYED:
             return False
         return any(
-            (place.time_ns or 0) <= until_ns and is_heir(one, place, static)
-            for place, one in self.waiting.items()
+            (place.time_ns or 0) <= until_ns and is_heir(joining, place, static)
+            for place, joining in self.waiting.items()
         )
 
-    def _all_gone(self, place: Seen) -> None:
-        """All members are out."""
-        gone = self._departures(place.time_ns)
-        for one in sorted(self.members.values(), key=lambda one: one.serial):
-            over_ns = self.quiet_until_ns(one) or 0
-            when_ns, how = gone.get(one.member_id, (over_ns, TIMEOUT))
-            self.remove(one.member_id, place.at(when_ns), how, inferred=True)
+    def _remove_all(self, place: Seen) -> None:
+        """Remove all members."""
+        departures = self._departures(place.time_ns)
+        for member in sorted(self.members.values(), key=lambda member: member.serial):
+            over_ns = self.quiet_until_ns(member) or 0
+            when_ns, departure = departures.get(member.member_id, (over_ns, TIMEOUT))
+            self.remove(member.member_id, place.at(when_ns), departure, inferred=True)
 
-    def _went(self, member: Member, rebalance: Rebalance, place: Seen) -> tuple[Leaving, Seen]:
-        """How a member went that isn't in the new generation, and when."""
+    def _departure_of(self, member: Member, rebalance: Rebalance, place: Seen) -> tuple[Leaving, Seen]:
+        """How and when a member left that isn't in the new generation."""
         if member.member_id in self._gone_by:
-            when_ns, how = self._gone_by[member.member_id]
-            return how, place.at(when_ns)
-        how, when = self._how_gone(member, "not_rejoined", place, self.quiet_until_ns(member))
-        if how == "not_rejoined" and not rebalance.waited_out(place.time_ns, NEAR_NS):
-            how = "session_timeout"  # else the rebalance would still wait for it
-        return how, when
+            when_ns, departure = self._gone_by[member.member_id]
+            return departure, place.at(when_ns)
+        departure, moment = self._departure_by_session(
+            member, "not_rejoined", place, self.quiet_until_ns(member)
+        )
+        if departure == "not_rejoined" and not rebalance.waited_out(place.time_ns, NEAR_NS):
+            departure = "session_timeout"  # else the rebalance would still wait for it
+        return departure, moment
 
-    def _how_gone(
+    def _departure_by_session(
         self, member: Member, otherwise: Leaving, place: Seen, over_ns: int | None = None
     ) -> tuple[Leaving, Seen]:
-        """How a member must have gone, and when. While its JoinGroup or SyncGroup waits its session doesn't
+        """How and when a member must have left. While its JoinGroup or SyncGroup waits its session doesn't
         run; if it wasn't seen to be answered, it runs from the next generation on. over_ns: when its session
         ends, if unanswered requests count."""
         over_ns = over_ns or self.over_ns(member)
@@ -290,60 +305,62 @@ class ClassicGroup(Group):
             return "session_timeout", place.at(over_ns)
         return otherwise, place
 
-    def _why_unknown(self, member: Member, place: Seen) -> tuple[Leaving, Seen]:
-        """How a member went that the coordinator doesn't know any more, and when."""
+    def _departure_of_unknown(self, member: Member, place: Seen) -> tuple[Leaving, Seen]:
+        """How and when a member left that the coordinator doesn't know any more."""
         if len(self.members) <= MOST_REPLAYED and not member.parked:
-            gone = self._departures(place.time_ns).get(member.member_id)
-            if gone is not None:
-                return gone[1], place.at(gone[0])
-        how, when = self._how_gone(member, "removed", place)
-        if how == "removed" and len(self.members) <= MOST_REPLAYED and place.time_ns is not None:
-            when_ns, how = self._departures(place.time_ns).get(member.member_id, (place.time_ns, how))
-            when = place.at(when_ns)
-        return how, when
+            known_departure = self._departures(place.time_ns).get(member.member_id)
+            if known_departure is not None:
+                return known_departure[1], place.at(known_departure[0])
+        departure, moment = self._departure_by_session(member, "removed", place)
+        if departure == "removed" and len(self.members) <= MOST_REPLAYED and place.time_ns is not None:
+            when_ns, departure = self._departures(place.time_ns).get(
+                member.member_id, (place.time_ns, departure)
+            )
+            moment = place.at(when_ns)
+        return departure, moment
 
     def _drop_unlisted(self, place: Seen) -> None:
-        """A generation is over whose members nothing has listed: its leader was gone before it was answered.
-        Whom it can't have had is out."""
+        """A generation without a list of its members is over, as its leader left before its answer. Remove
+        the members that can't have been in the generation."""
         rebalance = self._formed
         if rebalance is None or rebalance.named:
             return
-        gone, self._gone_by = self._gone_by, {}
-        for name, (when_ns, how) in gone.items():
+        departures, self._gone_by = self._gone_by, {}
+        for name, (when_ns, departure) in departures.items():
             member = self.members.get(name)
             if member is not None and (self.quiet_ns(member) or 0) <= when_ns:
-                self.remove(name, place.at(when_ns), how, inferred=True)
+                self.remove(name, place.at(when_ns), departure, inferred=True)
 
     # --- signs of a rebalance ---
 
     def _begin_with_joins(self) -> Rebalance | None:
-        """The JoinGroups that wait are why the group rebalances: begin that with the first of them."""
+        """Begin a rebalance whose cause is the first of the JoinGroups that wait."""
         if not self._causes:
             return None
         self._sync_phase_over(next(iter(self._causes)), near_ns=0)  # it may have been over before
-        place, why = self._causes.popitem(last=False)
-        others, self._causes = self._causes, OrderedDict()
-        rebalance = self._disturbed(why, place)
-        for one in (place, *others):
-            member = self.waiting.get(one)
+        place, trigger = self._causes.popitem(last=False)
+        later_places, self._causes = self._causes, OrderedDict()
+        rebalance = self._disturbed(trigger, place)
+        for join_place in (place, *later_places):
+            member = self.waiting.get(join_place)
             if member is not None and member.member_id:
-                rebalance.join(member.member_id, one.time_ns)
+                rebalance.join(member.member_id, join_place.time_ns)
         return rebalance
 
-    def _gone(self, why: Why, place: Seen) -> None:
+    def _lose_member(self, trigger: Trigger, place: Seen) -> None:
         """A member is out."""
         self.let_in_listed()
         rebalance = self.rebalance
         if self.members:
-            begun = self._disturbed(why, place)
-            if begun.generation is None and (place.time_ns or 0) < (begun.began.time_ns or 0):
-                begun.explain(why, place)
+            current = self._disturbed(trigger, place)
+            if current.generation is None and (place.time_ns or 0) < (current.began.time_ns or 0):
+                current.explain(trigger, place)
         elif rebalance is not None and rebalance.generation is not None:
             self.end("superseded", place)
         elif not self.waiting:
             self.end("empty", place)
 
-    def _disturbed(self, why: Why, place: Seen) -> Rebalance:
+    def _disturbed(self, trigger: Trigger, place: Seen) -> Rebalance:
         """A sign that the members must join again: another rebalance, if this one has its generation."""
         rebalance = self.rebalance
         self.let_in_listed()
@@ -353,13 +370,18 @@ class ClassicGroup(Group):
             self._resume(rebalance, place)
         if self.rebalance is None and self._causes and is_before(next(iter(self._causes)), place):
             self._begin_with_joins()
-        return self.begin(why, place)
+        return self.begin(trigger, place)
 
     def _resume(self, over: Rebalance, place: Seen) -> None:
         """The members that waited for their assignments are answered that they must join again."""
         for name in over.syncing:
             member = self.members.get(name)
-            if member is not None and member.parked and name not in self._asked and place.time_ns is not None:
+            if (
+                member is not None
+                and member.parked
+                and name not in self._join_places
+                and place.time_ns is not None
+            ):
                 member.last_seen_ns = max(member.last_seen_ns or 0, place.time_ns)
                 member.parked = False
 
@@ -367,7 +389,9 @@ class ClassicGroup(Group):
         """Where the JoinGroup was seen that took a static member's place, if it isn't answered yet."""
         if len(self.waiting) > MOST_REPLAYED:
             return None
-        return next((place for place, one in self.waiting.items() if is_heir(one, place, static)), None)
+        return next(
+            (place for place, joining in self.waiting.items() if is_heir(joining, place, static)), None
+        )
 
     def _asked_to_rejoin(self, place: Seen) -> None:
         """REBALANCE_IN_PROGRESS: the sign of a rebalance whose cause may not have been seen."""
@@ -378,21 +402,21 @@ class ClassicGroup(Group):
         self._drop_unlisted(place)
         if self._sync_phase_over(place):
             return
-        leaving = next((one for one in self._leaving if one in self.members), None)
+        leaving = next((member_id for member_id in self._leaving if member_id in self.members), None)
         if leaving is not None:
-            when, reason = self._leaves(leaving)
-            self._gone(Why("member_left", leaving, detail=reason or "LeaveGroup"), when)
+            moment, reason = self._leaves(leaving)
+            self._lose_member(Trigger("member_left", leaving, detail=reason or "LeaveGroup"), moment)
             return
         if self.rebalance is not None and self.rebalance.joined_ns is not None:
             self.waiting.forget_before(self.rebalance.joined_ns)
         first = self._sessions.first()
         soon_ns = None if place.time_ns is None else place.time_ns + NEAR_NS
         dead = first if first is not None and self.quiet_at(first, soon_ns) else None
-        why = of_rejoin_demand(self, self.waiting.members(), dead)
+        trigger = of_rejoin_demand(self, self.waiting.members(), dead)
         began = place
-        if why.cause == "session_timeout" and dead is not None:
+        if trigger.cause == "session_timeout" and dead is not None:
             began = place.at(self.quiet_until_ns(dead))
-        self._disturbed(why, began)
+        self._disturbed(trigger, began)
 
     def _sync_phase_over(self, place: Seen, near_ns: int = NEAR_NS) -> bool:
         """Whether members that never asked for their assignment are out, as their time for that is over."""
@@ -401,59 +425,67 @@ class ClassicGroup(Group):
         if rebalance is None or over_ns is None or (place.time_ns or 0) < over_ns - near_ns:
             return False
         self._formed = None  # it is asked once
-        listed = rebalance.members or tuple(self.members)
-        absent = [one for one in listed if one not in rebalance.syncing and one in self.members]
-        when = place.at(over_ns)
+        member_ids = rebalance.members or tuple(self.members)
+        absent = [
+            member_id
+            for member_id in member_ids
+            if member_id not in rebalance.syncing and member_id in self.members
+        ]
+        moment = place.at(over_ns)
         if not absent and rebalance.heir in self.members:
             detail = "the member in whose place it is never sent SyncGroup"
-            self._disturbed(Why("static_member_returned", rebalance.heir, inferred=True, detail=detail), when)
+            self._disturbed(
+                Trigger("static_member_returned", rebalance.heir, inferred=True, detail=detail), moment
+            )
             return True
         if not absent:
             return False
-        for one in absent:
-            self.remove(one, when, "not_rejoined", inferred=True)
-        self._gone(Why("member_removed", absent[0], inferred=True, detail="it never sent SyncGroup"), when)
+        for member_id in absent:
+            self.remove(member_id, moment, "not_rejoined", inferred=True)
+        self._lose_member(
+            Trigger("member_removed", absent[0], inferred=True, detail="it never sent SyncGroup"), moment
+        )
         return True
 
     # --- leaving ---
 
     def leave_request(self, message: Any, place: Seen) -> None:
-        self._left.clear()
+        self._confirmed_leavers.clear()
         self._leaving = {name: (place, reason) for name, reason in leavers(self, message)}
 
-    def leave_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
+    def leave_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
         if message.error_code:
             self._leaving.clear()
             self.refused(message.error_code, request.member_id, place)
             return
         leaving = leavers(self, request, message)
-        for one in message.members:
-            if one.error_code and self._leaving.pop(one.member_id, None) is not None:
-                self.refused(one.error_code, one.member_id, place)
+        for answer in message.members:
+            if answer.error_code and self._leaving.pop(answer.member_id, None) is not None:
+                self.refused(answer.error_code, answer.member_id, place)
         for name, reason in leaving:
             self._leaving.pop(name, None)
-            if name in self._left:
+            if name in self._confirmed_leavers:
                 continue
             member = self.members.get(name)
-            when = asked
-            if member is not None and (member.answered_ns or 0) > (asked.time_ns or 0):
-                when = place  # its LeaveGroup waited for its JoinGroup's answer
-            if self._causes and is_before(next(iter(self._causes)), when):
+            moment = request_place
+            if member is not None and (member.answered_ns or 0) > (request_place.time_ns or 0):
+                moment = place  # its LeaveGroup waited for its JoinGroup's answer
+            if self._causes and is_before(next(iter(self._causes)), moment):
                 self._begin_with_joins()  # the rebalance waits for this member until now
-            self.remove(name, when, "left", reason=reason)
+            self.remove(name, moment, "left", reason=reason)
             self._known_from_start = True
-            self._gone(Why("member_left", name, detail=reason or "LeaveGroup"), when)
-        self._left.clear()
+            self._lose_member(Trigger("member_left", name, detail=reason or "LeaveGroup"), moment)
+        self._confirmed_leavers.clear()
 
     def _leaves(self, member_id: str) -> tuple[Seen, str | None]:
         """A member whose LeaveGroup is not answered yet is out: others were answered for it."""
-        when, reason = self._leaving.pop(member_id)
-        self._left.add(member_id)
-        self.remove(member_id, when, "left", reason=reason)
-        return when, reason
+        moment, reason = self._leaving.pop(member_id)
+        self._confirmed_leavers.add(member_id)
+        self.remove(member_id, moment, "left", reason=reason)
+        return moment, reason
 
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:
-        """What an error code says of the group."""
+        """Apply an error code's meaning to the group."""
         member = self.members.get(member_id)
         if error_code in UNAVAILABLE:
             if error_code in MOVED:
@@ -463,17 +495,17 @@ class ClassicGroup(Group):
             if error_code in MOVED:
                 self._formed = None  # a group that is loaded waits for no SyncGroup
             if member is not None:
-                self._seen(member, place)
+                self._renew(member, place)
         elif error_code == _REBALANCE_IN_PROGRESS:
             if member is not None:
-                self._seen(member, place)
+                self._renew(member, place)
             self._asked_to_rejoin(place)
         elif member is not None and error_code == _UNKNOWN_MEMBER_ID:
             self._unknown(member, place)
         elif member is not None and error_code == _FENCED_INSTANCE_ID:
-            when = self._heir_came(member) or place
-            self.remove(member_id, place.at(when.time_ns), "fenced")
-            self._gone(Why("member_fenced", member_id, detail="FENCED_INSTANCE_ID"), place)
+            moment = self._heir_came(member) or place
+            self.remove(member_id, place.at(moment.time_ns), "fenced")
+            self._lose_member(Trigger("member_fenced", member_id, detail="FENCED_INSTANCE_ID"), place)
         elif member is not None:
             member.parked = False
 
@@ -482,21 +514,23 @@ class ClassicGroup(Group):
         member.asked_ns = 0  # the request that shows it does not say that it lives
         if self._causes and (next(iter(self._causes)).time_ns or 0) < (place.time_ns or 0) - NEAR_NS:
             self._begin_with_joins()  # one that is refused would have been answered
-        self._all_gone_meanwhile(place)
+        self._remove_all_meanwhile(place)
         if member.member_id not in self.members:
             return
         before = member.member_id in self._gone_by  # the generation was formed without it
-        how, when = self._why_unknown(member, place)
-        self.remove(member.member_id, when, how, inferred=True)
+        departure, moment = self._departure_of_unknown(member, place)
+        self.remove(member.member_id, moment, departure, inferred=True)
         self._known_from_start |= not self.members
         if not before or self.rebalance is None:
-            cause: Cause = "session_timeout" if how == "session_timeout" else "member_removed"
-            self._gone(Why(cause, member.member_id, inferred=True, detail="UNKNOWN_MEMBER_ID"), when)
+            cause: Cause = "session_timeout" if departure == "session_timeout" else "member_removed"
+            self._lose_member(
+                Trigger(cause, member.member_id, inferred=True, detail="UNKNOWN_MEMBER_ID"), moment
+            )
 
-    def unreadable(self, asked: Seen, error_code: int, member_id: str, place: Seen) -> None:
+    def unreadable(self, request_place: Seen, error_code: int, member_id: str, place: Seen) -> None:
         """The answer to any of its requests couldn't be read whole, but perhaps its error code."""
-        if self.waiting.pop(asked) is not None and error_code:
-            self._causes.pop(asked, None)
+        if self.waiting.pop(request_place) is not None and error_code:
+            self._causes.pop(request_place, None)
             self._withdraw(member_id)
         if error_code:
             self.refused(error_code, member_id, place)
@@ -517,25 +551,25 @@ class ClassicGroup(Group):
         if self._replaced_by(static, until_ns):
             return  # it was no longer in by then
         if len(self.members) == 1:
-            self._all_gone_meanwhile(place)
+            self._remove_all_meanwhile(place)
             return
         self._drop_unlisted(place)
         if static.member_id not in self.members:
             return
-        how = TIMEOUT
+        departure = TIMEOUT
         if len(self.members) <= MOST_REPLAYED:
-            gone = self._departures(place.time_ns)
-            if static.member_id not in gone:
+            departures = self._departures(place.time_ns)
+            if static.member_id not in departures:
                 return  # a generation that formed unseen has it
-            if len(gone) == len(self.members):
-                self._all_gone_meanwhile(place)
+            if len(departures) == len(self.members):
+                self._remove_all_meanwhile(place)
                 return
             self._form_unseen(place)
-            until_ns, how = gone[static.member_id]
-        self.remove(static.member_id, place.at(until_ns), how, inferred=True)
-        cause: Cause = "session_timeout" if how == TIMEOUT else "member_removed"
-        detail = "it was silent for longer than its session timeout" if how == TIMEOUT else ""
-        self._gone(Why(cause, static.member_id, inferred=True, detail=detail), place.at(until_ns))
+            until_ns, departure = departures[static.member_id]
+        self.remove(static.member_id, place.at(until_ns), departure, inferred=True)
+        cause: Cause = "session_timeout" if departure == TIMEOUT else "member_removed"
+        detail = "it was silent for longer than its session timeout" if departure == TIMEOUT else ""
+        self._lose_member(Trigger(cause, static.member_id, inferred=True, detail=detail), place.at(until_ns))
 
     def expire_all(self, place: Seen) -> None:
         """If all members must be out by now, no request was there to show it: the group is empty."""
@@ -543,37 +577,38 @@ class ClassicGroup(Group):
         if not self.members or now_ns is None or now_ns <= self._alive_until_ns:
             return
         if self.rebalance is not None:
-            self._all_gone_meanwhile(place)
+            self._remove_all_meanwhile(place)
             return
-        alive = next((one for one in self.members.values() if not self.quiet_at(one, now_ns)), None)
+        alive = next((member for member in self.members.values() if not self.quiet_at(member, now_ns)), None)
         if alive is None:
-            self._all_gone(place)
+            self._remove_all(place)
             self._known_from_start = True
         else:
             self._alive_until_ns = self.quiet_until_ns(alive) or 0
 
     def over_by(self, place: Seen) -> None:
-        """It becomes a consumer group: who must be out is, and a rebalance without a generation ends."""
+        """The group becomes a consumer group: remove the members that must be out, and end a rebalance that
+        has no generation."""
         self.expire_all(place)
         few = len(self.members) <= MOST_REPLAYED
-        for name, (when_ns, how) in self._departures(place.time_ns).items() if few else ():
-            self.remove(name, place.at(when_ns), how, inferred=True)
-            cause: Cause = "session_timeout" if how == "session_timeout" else "member_removed"
-            self._gone(Why(cause, name, inferred=True), place.at(when_ns))
+        for name, (when_ns, departure) in self._departures(place.time_ns).items() if few else ():
+            self.remove(name, place.at(when_ns), departure, inferred=True)
+            cause: Cause = "session_timeout" if departure == "session_timeout" else "member_removed"
+            self._lose_member(Trigger(cause, name, inferred=True), place.at(when_ns))
         if self.rebalance is not None and self.rebalance.generation is None:
             self.end("superseded", place)
 
-    def _all_gone_meanwhile(self, place: Seen) -> None:
+    def _remove_all_meanwhile(self, place: Seen) -> None:
         """The same while a rebalance is under way, whose members may wait for their answers."""
         rebalance, few = self.rebalance, len(self.members) <= MOST_REPLAYED
-        gone = self._departures(place.time_ns) if few else {}
-        if rebalance is None or len(gone) < len(self.members):
+        departures = self._departures(place.time_ns) if few else {}
+        if rebalance is None or len(departures) < len(self.members):
             return
         self._drop_unlisted(place)
-        for name, (when_ns, how) in gone.items():
+        for name, (when_ns, departure) in departures.items():
             if name in self.members:
-                self.remove(name, place.at(when_ns), how, inferred=True)
-        last_ns = max(rebalance.began.time_ns or 0, *(when_ns for when_ns, _ in gone.values()))
+                self.remove(name, place.at(when_ns), departure, inferred=True)
+        last_ns = max(rebalance.began.time_ns or 0, *(when_ns for when_ns, _ in departures.values()))
         self.end("superseded" if rebalance.generation is not None else "empty", place.at(last_ns))
         self._known_from_start = True
 
@@ -600,27 +635,27 @@ class ClassicGroup(Group):
                 rebalance.join(member.member_id, place.time_ns)
             return
         self.expire_all(place)
-        why = of_join(
+        trigger = of_join(
             self, member, moved_coordinator=self._moved_coordinator, known_from_start=self._known_from_start
         )
-        self._moved_coordinator = self._moved_coordinator and why.cause != "coordinator_moved"
-        remember(self._causes, place, why, MOST_WAITING)
+        self._moved_coordinator = self._moved_coordinator and trigger.cause != "coordinator_moved"
+        remember(self._causes, place, trigger, MOST_WAITING)
         if member.member_id:
-            remember(self._asked, member.member_id, place, MOST_WAITING)
+            remember(self._join_places, member.member_id, place, MOST_WAITING)
 
-    def join_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
-        member = self.waiting.pop(asked)
+    def join_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
+        member = self.waiting.pop(request_place)
         if message.error_code:
-            if asked in self._causes and _waited(asked, place):
+            if request_place in self._causes and _waited(request_place, place):
                 self._begin_with_joins()  # it was accepted, and another took its place meanwhile
-            self._causes.pop(asked, None)
+            self._causes.pop(request_place, None)
             if message.error_code != _REBALANCE_IN_PROGRESS:
                 self._withdraw(request.member_id)
             elif member is not None and (member.member_id or message.member_id):
                 # It waited, and is in the consumer group that this one becomes.
                 member.member_id = member.member_id or message.member_id
                 if member.member_id not in self.members:
-                    self._let_in(member, self.members.of_instance(member.instance_id), asked)
+                    self._let_in(member, self.members.of_instance(member.instance_id), request_place)
                     member.last_seen_ns = place.time_ns
             known = self.members.get(request.member_id)
             if known is not None and member is not None:  # as before it asked
@@ -638,21 +673,21 @@ class ClassicGroup(Group):
         generation = message.generation_id
         if self.generation is not None and generation < self.generation and self._has_moved(place):
             self._restore(generation, place)
-        holds = generation == self.generation
-        if holds and self._has_moved(place):  # which has lost what was not written
+        is_current = generation == self.generation
+        if is_current and self._has_moved(place):  # which has lost what was not written
             if self.rebalance is not None and self.rebalance.generation is None:
                 self.end("not_needed", place)
             # Another generation has the number of one that was lost, if a JoinGroup had to wait for it.
-            waits = _waited(asked, place) or self._others_wait(place)
-            holds = generation == self._written[0] or not waits
-        if holds and self.rebalance is None and static is None:
-            static = self._still_there(member, asked)
-        if holds and self.rebalance is None and self.members:
+            waits = _waited(request_place, place) or self._others_wait(place)
+            is_current = generation == self._written[0] or not waits
+        if is_current and self.rebalance is None and static is None:
+            static = self._still_there(member, request_place)
+        if is_current and self.rebalance is None and self.members:
             # The generation holds: a late answer, or a static member that is back.
-            why = self._causes.pop(asked, None)
-            if why is not None:
-                why = why._replace(member_id=member.member_id, client_id=None)
-                self.begin(why, asked).join(member.member_id, asked.time_ns)
+            trigger = self._causes.pop(request_place, None)
+            if trigger is not None:
+                trigger = trigger._replace(member_id=member.member_id, client_id=None)
+                self.begin(trigger, request_place).join(member.member_id, request_place.time_ns)
             heard_ns = member.last_seen_ns
             self._let_in(member, static, place, steady=True)
             self._not_renewed(member.member_id, heard_ns)
@@ -660,50 +695,55 @@ class ClassicGroup(Group):
             return
         if generation != self.generation and self._is_late(place):
             return
-        rebalance = self._rebalance_of(generation, member, asked, place)
+        rebalance = self._rebalance_of(generation, member, request_place, place)
         if tentative or member.member_id not in rebalance.joined:
-            rebalance.join(member.member_id, asked.time_ns)
-            why = rebalance.why
-            if why.member_id is None and why.client_id == member.client_id:
-                rebalance.why = why._replace(member_id=member.member_id, client_id=None)
+            rebalance.join(member.member_id, request_place.time_ns)
+            trigger = rebalance.trigger
+            if trigger.member_id is None and trigger.client_id == member.client_id:
+                rebalance.trigger = trigger._replace(member_id=member.member_id, client_id=None)
         few = len(self.members) <= MOST_REPLAYED or bool(message.members)  # a list is as long anyway
-        gone = self._departures_formed(asked, place) if rebalance.generation is None and few else {}
+        departures = (
+            self._departures_formed(request_place, place) if rebalance.generation is None and few else {}
+        )
         self._let_in(member, static, place)
-        if rebalance.generation is None and holds and not message.members:
+        if rebalance.generation is None and is_current and not message.members:
             self.end("not_needed", place)
             return
-        self._new_generation(rebalance, message, gone, place)
+        self._new_generation(rebalance, message, departures, place)
 
     def _others_wait(self, place: Seen) -> bool:
         """Whether JoinGroups wait since the coordinator has moved: a group whose generation holds would have
         answered them at once."""
         return len(self.waiting) <= MOST_REPLAYED and any(
-            (seen.time_ns or 0) > self.available_ns and _waited(seen, place)
-            for seen, _ in self.waiting.items()
+            (join_place.time_ns or 0) > self.available_ns and _waited(join_place, place)
+            for join_place, _ in self.waiting.items()
         )
 
     def let_in_waiting(self, place: Seen) -> None:
-        """Who waits to be let in is a member for its coordinator, with what it subscribes to now."""
-        for seen, one in list(self.waiting.items()):
-            name = one.member_id
+        """Add the members that wait for an answer: the coordinator counts them, with their new
+        subscriptions."""
+        for join_place, member in list(self.waiting.items()):
+            name = member.member_id
             if name in self.members:
-                self.members[name].subscribe(one)
-            accepted = (self.rebalance is not None and name in self.rebalance.joined) or seen in self._causes
-            waited_ns = (place.time_ns or 0) - (seen.time_ns or 0)
-            if waited_ns > (one.rebalance_timeout_ms or 0) * MS:
+                self.members[name].subscribe(member)
+            accepted = (
+                self.rebalance is not None and name in self.rebalance.joined
+            ) or join_place in self._causes
+            waited_ns = (place.time_ns or 0) - (join_place.time_ns or 0)
+            if waited_ns > (member.rebalance_timeout_ms or 0) * MS:
                 continue  # it isn't there any more, else it would have been answered
-            if name and name not in self.members and accepted and is_before(seen, place):
-                one.last_seen_ns = place.time_ns
-                self.add(one, seen)
+            if name and name not in self.members and accepted and is_before(join_place, place):
+                member.last_seen_ns = place.time_ns
+                self.add(member, join_place)
 
     def _let_in(self, member: Member, static: Member | None, place: Seen, *, steady: bool = False) -> None:
         old = self.members.get(member.member_id)
-        self._listed.pop(member.member_id, None)
+        self._listed_members.pop(member.member_id, None)
         if old is not None:
             old.subscribe(member)
             old.owned = member.owned
             old.rebalance_timeout_ms = member.rebalance_timeout_ms or old.rebalance_timeout_ms
-            self._seen(old, place)
+            self._renew(old, place)
             old.answered_ns = place.time_ns
             return
         if static is not None:
@@ -718,27 +758,29 @@ class ClassicGroup(Group):
         self.add(member, place, rejoined=static is not None)
         self._sessions.watch(member)
 
-    def _rebalance_of(self, generation: int, member: Member, asked: Seen, place: Seen) -> Rebalance:
+    def _rebalance_of(self, generation: int, member: Member, request_place: Seen, place: Seen) -> Rebalance:
         """The rebalance that made the generation which a member is in."""
         rebalance: Rebalance | None = self.rebalance
         if rebalance is not None and rebalance.generation in (None, generation):
-            self._causes.pop(asked, None)
+            self._causes.pop(request_place, None)
             return rebalance
         rebalance = self._begin_with_joins()
         if rebalance is not None:
             return rebalance
         self.end("superseded", place)
-        why = of_join(self, member, moved_coordinator=False, known_from_start=self._known_from_start)
-        return self.begin(why, asked)
+        trigger = of_join(self, member, moved_coordinator=False, known_from_start=self._known_from_start)
+        return self.begin(trigger, request_place)
 
     # --- generations ---
 
-    def _new_generation(self, rebalance: Rebalance, message: Any, gone: Departures, place: Seen) -> None:
-        """gone: who must have been out by then."""
+    def _new_generation(
+        self, rebalance: Rebalance, message: Any, departures: Departures, place: Seen
+    ) -> None:
+        """departures: who must have been out by then."""
         if rebalance.generation is None:
             few = len(self.members) <= MOST_REPLAYED or bool(message.members)
             self._leave_before(rebalance, place)
-            self._forms(rebalance, gone if few else None, place)
+            self._forms(rebalance, departures if few else None, place)
             rebalance.generation, rebalance.joined_ns = message.generation_id, place.time_ns
             self._since_ns = place.time_ns or 0
             self._moved_coordinator = False
@@ -749,7 +791,7 @@ class ClassicGroup(Group):
         self.members[message.member_id].generation = message.generation_id
         if message.members:
             before = rebalance.named
-            rebalance.name(tuple(one.member_id for one in message.members))
+            rebalance.name(tuple(member.member_id for member in message.members))
             if rebalance.heir in rebalance.named:  # it joined that generation itself
                 rebalance.syncing.discard(rebalance.heir)
                 rebalance.heir = None
@@ -757,27 +799,31 @@ class ClassicGroup(Group):
                 self._still_in(rebalance.named, place)
                 self._let_in_named(message.members, place)
             self._drop_missing(rebalance, before, place)
-        rebalance.why = of_generation(rebalance)
+        rebalance.trigger = of_generation(rebalance)
 
     def _leave_before(self, rebalance: Rebalance, place: Seen) -> None:
         """A generation is formed without members who would be awaited: their LeaveGroups, which are answered
         after it, let it form."""
-        found = [one for one in self._leaving if one in self.members and one not in rebalance.joined]
-        if found:
+        leaver_ids = [
+            member_id
+            for member_id in self._leaving
+            if member_id in self.members and member_id not in rebalance.joined
+        ]
+        if leaver_ids:
             rebalance.patience_ns = self._patience_ns()
-        for name in found:
+        for name in leaver_ids:
             if not rebalance.patience_ns or not rebalance.waited_out(place.time_ns, NEAR_NS):
                 self._leaves(name)
 
-    def _forms(self, rebalance: Rebalance, gone: Departures | None, place: Seen) -> None:
-        """All who are in the new generation are answered now, those included that are dead.
-        gone: None if that is not to be looked at for each of many members."""
-        self._formed, self._formed_ns, self._gone_by = rebalance, place.time_ns, gone or {}
-        if gone is not None:
+    def _forms(self, rebalance: Rebalance, departures: Departures | None, place: Seen) -> None:
+        """All members of the new generation are answered now, including those that are dead.
+        departures: None if that is not to be looked at for each of many members."""
+        self._formed, self._formed_ns, self._gone_by = rebalance, place.time_ns, departures or {}
+        if departures is not None:
             rebalance.patience_ns = self._patience_ns()
-            for one in self.members.values():
-                if one.member_id not in gone:
-                    one.last_seen_ns, one.parked = place.time_ns, False
+            for member in self.members.values():
+                if member.member_id not in departures:
+                    member.last_seen_ns, member.parked = place.time_ns, False
 
     def _restore(self, generation: int, place: Seen) -> None:
         """The coordinator goes on with a generation that was written; a later one is lost."""
@@ -785,8 +831,12 @@ class ClassicGroup(Group):
         self.generation = generation
         written, members = self._written
         if written == generation and len(self.waiting) <= MOST_REPLAYED:
-            waiting = {one.member_id for one in self.waiting.members()}
-            for name in [one for one in self.members if one not in members and one not in waiting]:
+            waiting = {member.member_id for member in self.waiting.members()}
+            for name in [
+                member_id
+                for member_id in self.members
+                if member_id not in members and member_id not in waiting
+            ]:
                 self.remove(name, place, "removed", inferred=True)  # it came after what was written
         for name, (member, topics, owned) in members.items() if written == generation else ():
             known = self.members.get(name, member)
@@ -798,7 +848,9 @@ class ClassicGroup(Group):
 
     def _still_in(self, named: frozenset[str], place: Seen) -> None:
         """Members that a generation has which were taken to be out: their coordinator moved meanwhile."""
-        for name in [one for one in self._presumed if one in named and one not in self.members]:
+        for name in [
+            member_id for member_id in self._presumed if member_id in named and member_id not in self.members
+        ]:
             member = self._presumed.pop(name)
             member.last_seen_ns, member.parked = place.time_ns, False
             self.add(member, place, rejoined=True)
@@ -812,19 +864,21 @@ class ClassicGroup(Group):
             return
         if epoch <= NEW_EPOCH:
             return
-        last = [one for one in self._presumed.values() if one.generation == self.generation]
-        heir = any(one.instance_id == request.instance_id for one in last if one.instance_id is not None)
+        last = [member for member in self._presumed.values() if member.generation == self.generation]
+        heir = any(
+            member.instance_id == request.instance_id for member in last if member.instance_id is not None
+        )
         if epoch == self.generation + (0 if heir else 1):
-            self._still_in(frozenset(one.member_id for one in last), place)
+            self._still_in(frozenset(member.member_id for member in last), place)
 
-    def _still_there(self, heir: Member, asked: Seen) -> Member | None:
+    def _still_there(self, heir: Member, request_place: Seen) -> Member | None:
         """A static member that was taken to be out, in whose place another is in the generation that holds: a
         new one would have formed another."""
         for name, member in self._presumed.items():
             if heir.instance_id is not None and member.instance_id == heir.instance_id:
                 self.members[name] = self._presumed.pop(name)
                 detail = f"as {heir.instance_id}"
-                self._causes[asked] = Why("static_member_returned", heir.member_id, detail=detail)
+                self._causes[request_place] = Trigger("static_member_returned", heir.member_id, detail=detail)
                 return member
         return None
 
@@ -833,54 +887,64 @@ class ClassicGroup(Group):
         if len(self.waiting) > MOST_REPLAYED:
             return
         waiting = list(self.waiting.members())
-        for one in named:
-            name, instance_id = one.member_id, one.group_instance_id
+        for listed_member in named:
+            name, instance_id = listed_member.member_id, listed_member.group_instance_id
             if name in self.members:
                 continue
-            asked = [
+            joins = [
                 joining for joining in waiting
                 if joining.member_id == name
                 or (instance_id is not None and not joining.member_id and joining.instance_id == instance_id)
             ]  # fmt: skip
-            if not asked:
+            if not joins:
                 continue  # its JoinGroup isn't in the input
-            member = replace(asked[-1], member_id=name, parked=False)
+            member = replace(joins[-1], member_id=name, parked=False)
             member.last_seen_ns = member.answered_ns = place.time_ns
-            self._listed[name] = member, place
+            self._listed_members[name] = member, place
 
     def _drop_missing(self, rebalance: Rebalance, before: frozenset[str], place: Seen) -> None:
-        """Members that the new generation has no more. before: those that it was said to have already; all
-        others of the members have joined since."""
+        """Remove the members that aren't in the new generation. before: the members that an earlier answer
+        listed; all other members have joined since."""
         named, members = rebalance.named, self.members
         if not before:
             rebalance.patience_ns = rebalance.patience_ns or self._patience_ns()
-            for one in named:
-                if one in members and one not in self._gone_by:
-                    members[one].last_seen_ns, members[one].parked = place.time_ns, False
+            for member_id in named:
+                if member_id in members and member_id not in self._gone_by:
+                    members[member_id].last_seen_ns, members[member_id].parked = place.time_ns, False
         earlier, generation = rebalance.generation_before, rebalance.generation
         skipped = earlier is not None and generation is not None and generation > earlier + 1
         late_ns = (rebalance.joined_ns or 0) - NEAR_NS  # who joined after that may be in the next one
-        gone = (
-            one
-            for one in before or members
-            if one not in named and (skipped or (rebalance.joined.get(one, -1) or late_ns) < late_ns)
+        missing_ids = (
+            member_id
+            for member_id in before or members
+            if member_id not in named
+            and (skipped or (rebalance.joined.get(member_id, -1) or late_ns) < late_ns)
         )
         waiting = self.waiting.items() if len(self.waiting) <= MOST_REPLAYED else ()
-        statics = ((seen, one, members.of_instance(one.instance_id)) for seen, one in waiting)
-        heirs = {one.instance_id for seen, one, static in statics if static and is_heir(one, seen, static)}
-        for one in sorted((one for one in gone if one in members), key=lambda one: members[one].serial):
-            if one in self._leaving:  # its LeaveGroup let the generation form, and is answered after it
-                self._leaves(one)
+        statics = (
+            (join_place, joining, members.of_instance(joining.instance_id)) for join_place, joining in waiting
+        )
+        heirs = {
+            joining.instance_id
+            for join_place, joining, static in statics
+            if static and is_heir(joining, join_place, static)
+        }
+        for member_id in sorted(
+            (member_id for member_id in missing_ids if member_id in members),
+            key=lambda member_id: members[member_id].serial,
+        ):
+            if member_id in self._leaving:  # its LeaveGroup let the generation form, and is answered after it
+                self._leaves(member_id)
                 continue
-            if members[one].instance_id in heirs:
+            if members[member_id].instance_id in heirs:
                 continue  # another takes its place, once that one's JoinGroup is answered
-            how, when = self._went(members[one], rebalance, place)
-            self.remove(one, when, how, inferred=True)
-            went_first = (when.time_ns or 0) <= (rebalance.began.time_ns or 0)
+            departure, moment = self._departure_of(members[member_id], rebalance, place)
+            self.remove(member_id, moment, departure, inferred=True)
+            went_first = (moment.time_ns or 0) <= (rebalance.began.time_ns or 0)
             if rebalance.is_unexplained or went_first:
-                cause: Cause = "session_timeout" if how == "session_timeout" else "member_removed"
-                why = Why(cause, one, inferred=True, detail="it isn't in the new generation")
-                rebalance.explain(why, when)
+                cause: Cause = "session_timeout" if departure == "session_timeout" else "member_removed"
+                trigger = Trigger(cause, member_id, inferred=True, detail="it isn't in the new generation")
+                rebalance.explain(trigger, moment)
 
     # --- the assignment ---
 
@@ -893,7 +957,7 @@ class ClassicGroup(Group):
                 over_ns = formed.over_ns(formed.joined_ns)
                 if over_ns is None or place.time_ns is None or place.time_ns <= over_ns:
                     formed.syncing.add(member.member_id)
-        self._causes.pop(self._asked.pop(message.member_id, place), None)  # its JoinGroup was answered
+        self._causes.pop(self._join_places.pop(message.member_id, place), None)  # its JoinGroup was answered
         if not message.assignments or message.generation_id != self.generation:
             return
         if self._formed is not None and not self._formed.led:
@@ -906,7 +970,7 @@ class ClassicGroup(Group):
                 self.assign(member, partitions)
 
     def sync_response(
-        self, request: Any, message: Any, asked: FrameEntry, place: Seen, host: str | None
+        self, request: Any, message: Any, request_entry: FrameEntry, place: Seen, host: str | None
     ) -> None:
         if message.error_code:
             self.refused(message.error_code, request.member_id, place)
@@ -915,9 +979,9 @@ class ClassicGroup(Group):
             return
         partitions = assignment_of(message, message.protocol_type)
         known = self.members.get(request.member_id)
-        steady = self.rebalance is None or self.rebalance.is_stable_at(place_of(asked))
+        steady = self.rebalance is None or self.rebalance.is_stable_at(place_of(request_entry))
         heard_ns = None if known is None or not steady else known.last_seen_ns
-        member = self._known(request, request.generation_id, asked, place, host)
+        member = self._known(request, request.generation_id, request_entry, place, host)
         self._not_renewed(member.member_id, heard_ns)
         if partitions is not None:
             self.assign(member, partitions)
@@ -933,7 +997,7 @@ class ClassicGroup(Group):
             if rebalance.named or len(self.members) <= MOST_REPLAYED:
                 self._written = (
                     rebalance.generation,
-                    {name: (one, one.topics, one.owned) for name, one in self.members.items()},
+                    {name: (member, member.topics, member.owned) for name, member in self.members.items()},
                 )
             while self._causes and (next(iter(self._causes)).time_ns or 0) < self._answered_ns - NEAR_NS:
                 self._causes.popitem(last=False)  # a generation was formed since
@@ -943,7 +1007,7 @@ class ClassicGroup(Group):
         """The assignments of a generation could not be written: all must join again."""
         rebalance = self.rebalance
         if rebalance is not None and rebalance.generation == generation:
-            self._disturbed(Why("unknown", detail="the assignments could not be written"), place)
+            self._disturbed(Trigger("unknown", detail="the assignments could not be written"), place)
 
     def _complete(self, rebalance: Rebalance) -> bool:
         """Whether all of the generation who were seen joining have their assignment."""
@@ -955,23 +1019,29 @@ class ClassicGroup(Group):
     # --- living, and the end ---
 
     def alive(
-        self, request: Any, error_code: int, generation: int, asked: FrameEntry, place: Seen, host: str | None
+        self,
+        request: Any,
+        error_code: int,
+        generation: int,
+        request_entry: FrameEntry,
+        place: Seen,
+        host: str | None,
     ) -> None:
         """A heartbeat's answer, or that of a commit. generation: the one that its member is in."""
         if error_code:
             self.refused(error_code, request.member_id, place)
         elif request.member_id and generation >= 0:
-            self._known(request, generation, asked, place, host)
+            self._known(request, generation, request_entry, place, host)
 
     def _known(
-        self, request: Any, generation: int, asked: FrameEntry, place: Seen, host: str | None
+        self, request: Any, generation: int, request_entry: FrameEntry, place: Seen, host: str | None
     ) -> Member:
         """A member whose request was accepted. One that wasn't seen joining was in before, or the answer to
         its JoinGroup is missing."""
         member = self.members.get(request.member_id)
         if member is None:
             member = Member(
-                request.member_id, asked.client_id, host, getattr(request, "group_instance_id", None),
+                request.member_id, request_entry.client_id, host, getattr(request, "group_instance_id", None),
                 generation=generation, last_seen_ns=place.time_ns, classic=True,
             )  # fmt: skip
             self.add(member, place, rejoined=self.generation is None)
@@ -982,7 +1052,7 @@ class ClassicGroup(Group):
 
     def stays(self, member: Member, generation: int, place: Seen) -> None:
         """A member's request was accepted, which is in that generation."""
-        self._seen(member, place)
+        self._renew(member, place)
         if self.generation is not None and generation > self.generation:
             self._formed_unseen(generation, place)
 
@@ -997,34 +1067,39 @@ class ClassicGroup(Group):
             self.end("steady", place)
 
     def finish(self, place: Seen) -> None:
-        """The input is at its end; who must have timed out by then is out."""
+        """The input is at its end: remove the members that must have timed out by then."""
         self.let_in_listed(at_end=True)
         self._begin_with_joins()
         self._drop_unlisted(place)
-        gone = self._departures(place.time_ns)
-        self._end_led(gone, place)
-        waiting = set() if self.rebalance is None or len(gone) == len(self.members) else self.rebalance.joined
-        for name, (when_ns, how) in gone.items():
+        departures = self._departures(place.time_ns)
+        self._end_led(departures, place)
+        waiting = (
+            set() if self.rebalance is None or len(departures) == len(self.members) else self.rebalance.joined
+        )
+        for name, (when_ns, departure) in departures.items():
             if name not in waiting and (self.quiet_ns(self.members[name]) or 0) <= when_ns:
-                self.remove(name, place.at(when_ns), how, inferred=True)
+                self.remove(name, place.at(when_ns), departure, inferred=True)
         self.end("unfinished", place)
 
-    def _end_led(self, gone: Departures, place: Seen) -> None:
+    def _end_led(self, departures: Departures, place: Seen) -> None:
         """If only members are without their assignments that are out, the others are steady since they have
         theirs."""
         rebalance = self.rebalance
         if rebalance is None or not rebalance.led or rebalance.synced_ns is None:
             return
-        if not any(one in self.members and one not in gone for one in rebalance.unsynced_named):
+        if not any(
+            member_id in self.members and member_id not in departures
+            for member_id in rebalance.unsynced_named
+        ):
             self.end("steady", place.at(rebalance.synced_ns))
 
 
-def is_heir(joining: Member, seen: Seen, static: Member) -> bool:
+def is_heir(joining: Member, place: Seen, static: Member) -> bool:
     """Whether a JoinGroup takes a static member's place, which was let in before."""
-    same = joining.instance_id is not None and joining.instance_id == static.instance_id
-    return same and not joining.member_id and (seen.time_ns or 0) > (static.answered_ns or 0)
+    is_same_instance = joining.instance_id is not None and joining.instance_id == static.instance_id
+    return is_same_instance and not joining.member_id and (place.time_ns or 0) > (static.answered_ns or 0)
 
 
-def _waited(asked: Seen, place: Seen) -> bool:
+def _waited(request_place: Seen, place: Seen) -> bool:
     """Whether a request wasn't answered at once."""
-    return (place.time_ns or 0) - (asked.time_ns or 0) > NEAR_NS
+    return (place.time_ns or 0) - (request_place.time_ns or 0) > NEAR_NS

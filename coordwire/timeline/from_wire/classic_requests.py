@@ -57,7 +57,7 @@ class PendingJoins:
             heappush(self._nameless, (-time_ns, place.source, place.number, place))
         for heap in (self._first, self._nameless):
             if len(heap) > 2 * len(self._all) + SPARE:
-                heap[:] = [one for one in heap if one[3] in self._all]
+                heap[:] = [entry for entry in heap if entry[3] in self._all]
                 heapify(heap)
 
     def pop(self, place: Seen) -> Member | None:
@@ -81,7 +81,7 @@ def joining_member(entry: FrameEntry, message: Any, host: str | None) -> Member:
     """A member as its JoinGroup describes it."""
     member = Member(
         message.member_id, entry.client_id, host, message.group_instance_id,
-        protocols=tuple(one.name for one in message.protocols),
+        protocols=tuple(protocol.name for protocol in message.protocols),
         session_timeout_ms=message.session_timeout_ms, classic=True,
         rebalance_timeout_ms=max(message.rebalance_timeout_ms, 0) or message.session_timeout_ms,
     )  # fmt: skip
@@ -91,14 +91,15 @@ def joining_member(entry: FrameEntry, message: Any, host: str | None) -> Member:
 
 
 def leavers(group: Group, request: Any, message: Any = None) -> list[tuple[str, str | None]]:
-    """Whom a LeaveGroup takes out, by its answer, with their reasons. message: None before it is answered."""
+    """The members that a LeaveGroup takes out, by its answer, with their reasons. message: None before the
+    answer."""
     answered = () if message is None else message.members
-    refused = {(one.member_id, one.group_instance_id) for one in answered if one.error_code}
-    found = []
-    for one in [request, *request.members]:
-        instance_id = getattr(one, "group_instance_id", None)
+    refused = {(answer.member_id, answer.group_instance_id) for answer in answered if answer.error_code}
+    departing = []
+    for answer in [request, *request.members]:
+        instance_id = getattr(answer, "group_instance_id", None)
         static = group.members.of_instance(instance_id)
-        name = one.member_id or (static.member_id if static else "")
-        if name and (one.member_id, instance_id) not in refused:
-            found.append((name, getattr(one, "reason", None)))
-    return found
+        name = answer.member_id or (static.member_id if static else "")
+        if name and (answer.member_id, instance_id) not in refused:
+            departing.append((name, getattr(answer, "reason", None)))
+    return departing

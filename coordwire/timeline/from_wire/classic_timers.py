@@ -1,4 +1,4 @@
-"""When members of a classic group are out that fell silent: the timers of its coordinator, replayed.
+"""The timers of a classic group's coordinator, replayed: when its silent members are out.
 
 Strategy: no frame shows that a timer ended, but the length of each timer is known. A session that ends, or a
 sync phase that is over with members that never asked for their assignment, begins a join phase. That ends
@@ -26,9 +26,9 @@ Departures = dict[str, tuple[int, Leaving]]
 
 
 class Replayed(NamedTuple):
-    """What the timers did."""
+    """The departures that the timers caused, and the last generation that they formed."""
 
-    gone: Departures
+    departures: Departures
     formed_ns: int | None
 
 
@@ -49,7 +49,7 @@ def replayed(
     members: Mapping[str, Awaited], unsynced: Iterable[str], formed_ns: int | None,
     joins: Iterable[tuple[int, str]], until_ns: int, *, waited: tuple[int, int] = (0, 0),
 ) -> Replayed:  # fmt: skip
-    """Who is out by then, and when the last generation was formed that nothing shows.
+    """The members that are out by then, and when the last generation was formed that no frame shows.
 
     formed_ns: when the last known one was; unsynced: who didn't ask for its assignment in that; joins:
     JoinGroups since then, and when each was seen; without a name, another reason to join again. waited: from
@@ -59,14 +59,14 @@ def replayed(
     if formed_ns is not None:
         timers.sync_phase(formed_ns, unsynced)
     timers.run(sorted(joins, reverse=True), until_ns)
-    return Replayed(timers.gone, timers.formed_ns)
+    return Replayed(timers.departures, timers.formed_ns)
 
 
 class _Timers:
     def __init__(self, members: Mapping[str, Awaited], waited: tuple[int, int]) -> None:
         self.present = dict(members)
         self._waited = waited
-        self.gone: Departures = {}
+        self.departures: Departures = {}
         self.formed_ns: int | None = None
         self._ends: dict[str, int | None] = {}
         self._heap: list[tuple[int, str]] = []
@@ -85,12 +85,14 @@ class _Timers:
 
     def _phase(self, now_ns: int) -> None:
         """A phase begins, which lasts as long as the most patient member says; one may have said nothing."""
-        known = [one.patience_ns for one in self.present.values() if one.session_ns or one.patience_ns]
+        known = [
+            member.patience_ns for member in self.present.values() if member.session_ns or member.patience_ns
+        ]
         self._patience_ns = 0 if 0 in known else max(known, default=0)
         self._over_ns = now_ns + self._patience_ns if self._patience_ns else None
 
     def sync_phase(self, formed_ns: int, unsynced: Iterable[str]) -> None:
-        self._joining, self._awaited = False, {one for one in unsynced if one in self.present}
+        self._joining, self._awaited = False, {name for name in unsynced if name in self.present}
         self._phase(formed_ns)
         if not self._awaited:
             self._over_ns = None
@@ -123,7 +125,10 @@ class _Timers:
         while self.present and self._generations < MOST_GENERATIONS:
             join_ns = joins[-1][0] if joins else None
             end_ns, over_ns = self._first_end_ns(), self._over_ns
-            now_ns = min((one for one in (join_ns, end_ns, over_ns) if one is not None), default=until_ns + 1)
+            now_ns = min(
+                (time_ns for time_ns in (join_ns, end_ns, over_ns) if time_ns is not None),
+                default=until_ns + 1,
+            )
             if now_ns > until_ns:
                 return
             if now_ns == end_ns:  # its timer is the older one
@@ -133,11 +138,11 @@ class _Timers:
             else:
                 self._joins(joins.pop()[1], now_ns)
 
-    def _out(self, name: str, now_ns: int, how: Leaving) -> None:
+    def _out(self, name: str, now_ns: int, departure: Leaving) -> None:
         member = self.present.pop(name)
         self._awaited.discard(name)
         if member is not _STRANGER:
-            self.gone[name] = now_ns, how
+            self.departures[name] = now_ns, departure
 
     def _session_over(self, name: str, now_ns: int) -> None:
         self._out(name, now_ns, "session_timeout")
@@ -149,11 +154,11 @@ class _Timers:
     def _phase_over(self, now_ns: int) -> None:
         self._over_ns = None
         if not self._joining:
-            for name in [one for one in self.present if one in self._awaited]:
+            for name in [name for name in self.present if name in self._awaited]:
                 self._out(name, now_ns, "not_rejoined")
             self._disturbed(now_ns)
             return
-        for name in [one for one in self.present if one in self._awaited]:
+        for name in [name for name in self.present if name in self._awaited]:
             if not self.present[name].static:
                 self._out(name, now_ns, "not_rejoined")
         if len(self._awaited) < len(self.present):

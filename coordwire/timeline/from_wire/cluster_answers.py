@@ -32,7 +32,7 @@ OTHER_APIS = frozenset(map(int, (
 
 
 class OtherAnswers:
-    """What answers of these APIs add to a timeline."""
+    """The events of answers of these APIs."""
 
     def __init__(
         self, names: TopicsById, timeouts: KnownTimeouts, groups: GroupTable, commits: Commits
@@ -44,14 +44,14 @@ class OtherAnswers:
         self._coordinators: OrderedDict[str, int] = OrderedDict()
 
     def feed(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
-        """What an answer, whose request is known, adds."""
+        """The events of an answer whose request is known."""
         match entry.api_key:
             case ApiKey.FETCH:
                 yield from self._commits.ends(message, place)
             case ApiKey.OFFSET_FETCH:
                 yield from self._commits.fetched(request, message, place)
             case ApiKey.LIST_OFFSETS:
-                yield from self._commits.listed(request, message, place)
+                yield from self._commits.offsets_listed(request, message, place)
             case ApiKey.METADATA | ApiKey.CREATE_TOPICS:
                 self._names.learn(message)
             case ApiKey.DESCRIBE_CONFIGS:
@@ -74,29 +74,31 @@ class OtherAnswers:
     def _coordinator(
         self, entry: FrameEntry, request: Any, message: Any, place: Seen
     ) -> Iterator[GroupEvent]:
-        found = [(one.key, one) for one in message.coordinators] or [(request.key, message)]
-        for group, one in found:
-            if one.error_code:
+        coordinators = [(coordinator.key, coordinator) for coordinator in message.coordinators] or [
+            (request.key, message)
+        ]
+        for group, coordinator in coordinators:
+            if coordinator.error_code:
                 known = self._groups.known(group)
                 if known is not None:
                     known.unavailable(place)
                 yield ErrorMet(
-                    group=group, **place._asdict(), api="FindCoordinator", error_code=one.error_code,
-                    member_id=None, client_id=entry.client_id, message=one.error_message,
+                    group=group, **place._asdict(), api="FindCoordinator", error_code=coordinator.error_code,
+                    member_id=None, client_id=entry.client_id, message=coordinator.error_message,
                 )  # fmt: skip
                 continue
             before = self._coordinators.get(group)
-            if before != one.node_id:
-                remember(self._coordinators, group, one.node_id, MOST_COORDINATORS)
+            if before != coordinator.node_id:
+                remember(self._coordinators, group, coordinator.node_id, MOST_COORDINATORS)
                 yield CoordinatorFound(
-                    group=group, **place._asdict(), node_id=one.node_id, host=one.host, port=one.port,
-                    moved=before is not None,
+                    group=group, **place._asdict(), node_id=coordinator.node_id, host=coordinator.host,
+                    port=coordinator.port, moved=before is not None,
                 )  # fmt: skip
 
 
 def _versions_refused(entry: FrameEntry, message: Any, place: Seen) -> ErrorMet:
     """A broker that doesn't have the version in which it was asked for its versions."""
-    own = next((one for one in message.api_keys if one.api_key == ApiKey.API_VERSIONS), None)
+    own = next((versions for versions in message.api_keys if versions.api_key == ApiKey.API_VERSIONS), None)
     text = f"the broker doesn't have version {entry.api_version} of ApiVersions"
     if own is not None:
         text += f", but {own.min_version} to {own.max_version}"

@@ -1,4 +1,4 @@
-"""What groups' commits, and the transactions that some of them are part of, say on the wire.
+"""Groups' commits on the wire, and the transactions that some of them are part of.
 
 Strategy: one function an answer, each a generator of the events that it makes. Rules: an answer's positions
 are matched with the request's by topic and partition, not by their order; what was refused is reported with
@@ -31,7 +31,7 @@ _new = tuple.__new__  # a named tuple's own goes through a function
 
 
 class Commits:
-    """What was committed, and in which transaction. name_of: a topic's name by its id."""
+    """The commits of groups, and their transactions. name_of: a topic's name by its id."""
 
     def __init__(self, name_of: Callable[[str], str]) -> None:
         self.lag = Lag()
@@ -49,45 +49,45 @@ class Commits:
         events: list[GroupEvent] = []
         transactional_id = getattr(request, "transactional_id", None)
         codes = {
-            (self._topic(topic), one.partition_index): one.error_code
+            (self._topic(topic), part.partition_index): part.error_code
             for topic in answered
-            for one in topic.partitions
-            if one.error_code
+            for part in topic.partitions
+            if part.error_code
         }
         group, member_id = request.group_id, request.member_id or None
         client_id, generation = entry.client_id, request.generation_id_or_member_epoch
         time_ns, source, number, packet = place
         for topic in request.topics:
             name = self._topic(topic)
-            for one in topic.partitions:
-                partition, offset = one.partition_index, one.committed_offset
-                where = _new(TopicPartition, (name, partition))
-                code = codes.get(where, 0) if codes else 0
+            for part in topic.partitions:
+                partition, offset = part.partition_index, part.committed_offset
+                topic_partition = _new(TopicPartition, (name, partition))
+                code = codes.get(topic_partition, 0) if codes else 0
                 events.append(_committed(
                     group, time_ns, source, number, packet, member_id, client_id, generation, name,
-                    partition, offset, one.committed_leader_epoch, one.committed_metadata, code,
+                    partition, offset, part.committed_leader_epoch, part.committed_metadata, code,
                     transactional_id, False,
                 ))  # fmt: skip
                 if code:
                     continue
                 if transactional_id is None:
-                    events += self.lag.committed(group, where, offset, place)
+                    events += self.lag.committed(group, topic_partition, offset, place)
                 else:
-                    self.lag.pending(transactional_id, group, where, offset)
+                    self.lag.pending(transactional_id, group, topic_partition, offset)
         return events
 
     def fetched(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
-        """OffsetFetch, answered: what the coordinator has of the groups."""
-        groups = [(one.group_id, one.topics) for one in message.groups] or [
+        """OffsetFetch, answered: the offsets that the coordinator has of the groups."""
+        groups = [(group_answer.group_id, group_answer.topics) for group_answer in message.groups] or [
             (request.group_id, message.topics)
         ]
         for group, topics in groups:
             for topic in topics:
                 name = self._topic(topic)
-                for one in topic.partitions:
-                    if one.error_code == 0:
-                        where = TopicPartition(name, one.partition_index)
-                        yield from self.lag.committed(group, where, one.committed_offset, place)
+                for part in topic.partitions:
+                    if part.error_code == 0:
+                        topic_partition = TopicPartition(name, part.partition_index)
+                        yield from self.lag.committed(group, topic_partition, part.committed_offset, place)
 
     # --- where partitions end ---
 
@@ -95,27 +95,27 @@ class Commits:
         """Fetch, answered."""
         for topic in message.responses:
             name = topic.topic or self._name_of(id_text(topic.topic_id))
-            for one in topic.partitions:
-                if one.error_code == 0:
-                    where = TopicPartition(name, one.partition_index)
-                    yield from self.lag.ends(where, one.high_watermark, place)
-                    yield from self.costs.ends(where)
+            for part in topic.partitions:
+                if part.error_code == 0:
+                    topic_partition = TopicPartition(name, part.partition_index)
+                    yield from self.lag.ends(topic_partition, part.high_watermark, place)
+                    yield from self.costs.ends(topic_partition)
 
-    def listed(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
+    def offsets_listed(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """ListOffsets, answered; -1 asked for the partition's end."""
-        asked = {
-            TopicPartition(topic.name, one.partition_index)
+        requested = {
+            TopicPartition(topic.name, part.partition_index)
             for topic in request.topics
-            for one in topic.partitions
-            if one.timestamp == -1
+            for part in topic.partitions
+            if part.timestamp == -1
         }
         for topic in message.topics:
-            for one in topic.partitions:
-                where = TopicPartition(topic.name, one.partition_index)
-                if where in asked and one.error_code == 0:
-                    offset = max(one.old_style_offsets, default=one.offset)
-                    yield from self.lag.ends(where, offset, place)
-                    yield from self.costs.ends(where)
+            for part in topic.partitions:
+                topic_partition = TopicPartition(topic.name, part.partition_index)
+                if topic_partition in requested and part.error_code == 0:
+                    offset = max(part.old_style_offsets, default=part.offset)
+                    yield from self.lag.ends(topic_partition, offset, place)
+                    yield from self.costs.ends(topic_partition)
 
     # --- transactions ---
 
@@ -143,18 +143,18 @@ class Commits:
     def add_partitions(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """AddPartitionsToTxn, answered."""
         codes = [
-            one.partition_error_code
+            part.partition_error_code
             for topics in (
                 message.results_by_topic_v3_and_below,
-                *(found.topic_results for found in message.results_by_transaction),
+                *(result.topic_results for result in message.results_by_transaction),
             )
             for topic in topics
-            for one in topic.results_by_partition
+            for part in topic.results_by_partition
         ]
         error = message.error_code or next((code for code in codes if code), 0)
         old = request.v3_and_below_transactional_id
-        steps = [(one.transactional_id, one.producer_id, one.producer_epoch, one.topics)
-                 for one in request.transactions]  # fmt: skip
+        steps = [(part.transactional_id, part.producer_id, part.producer_epoch, part.topics)
+                 for part in request.transactions]  # fmt: skip
         if old:
             ids = request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
             steps.append((old, *ids, request.v3_and_below_topics))

@@ -1,8 +1,8 @@
-"""How the connections of members ended that were gone without a word.
+"""The ends of the connections of members that left without a request.
 
-Strategy: a member speaks on the connection of its last request about its group; other connections are its
-own too if they come from the same address with the same client id, and no other member does. Once it is
-taken to be out, what the capture shows of these is said: they were closed or reset by then, by whom and in
+Strategy: a member's own connection is that of its last request about its group; other connections are its own
+too if they come from the same address with the same client id, and no other member does. Once it is taken to
+be out, its event reports these connections: whether they were closed or reset by then, by which side and in
 which packets, or stayed open; and whether a Fetch came on one of them since the member was in. Rules: only
 what happened by the time at which the member must have been out counts; what is remembered is bounded.
 """
@@ -34,7 +34,7 @@ ENDED = frozenset((MemberJoined, MemberLeft, RebalanceEnded))
 _SILENT = ("session_timeout", "removed", "not_rejoined")
 _Client = tuple[str, str]
 """An address without its port, and a client id."""
-_Spoke = tuple[str, Seen, Seen]
+_LastRequests = tuple[str, Seen, Seen]
 """A flow, the last request on it, and the one before the last silence."""
 
 SILENCE_NS = 1_000_000_000
@@ -66,7 +66,7 @@ class _In:
 class ConnectionEnds:
     """Of all members in some captures."""
 
-    _spoke: OrderedDict[str, _Spoke] = field(default_factory=OrderedDict)
+    _last_requests: OrderedDict[str, _LastRequests] = field(default_factory=OrderedDict)
     _known: OrderedDict[str, _Connection] = field(default_factory=OrderedDict)
     _of: dict[_Client, dict[str, _Connection]] = field(default_factory=dict)
     _in: OrderedDict[tuple[str, str], _In] = field(default_factory=OrderedDict)
@@ -75,7 +75,7 @@ class ConnectionEnds:
 
     def speaks(self, member_id: str, flow: str, place: Seen) -> None:
         """A member sent a request about its group."""
-        known = self._spoke
+        known = self._last_requests
         last = known.get(member_id)
         if last is None:
             known[member_id] = flow, place, place
@@ -88,57 +88,61 @@ class ConnectionEnds:
 
     def opens(self, entry: FrameEntry) -> _Connection:
         """The connection of a request."""
-        found = self._known.get(entry.flow)
-        if found is not None and (found.end is None or (entry.time_ns or 0) <= found.end.time_ns):
-            return found  # a request from before the end may be looked at after it, with its answer
+        connection = self._known.get(entry.flow)
+        if connection is not None and (
+            connection.end is None or (entry.time_ns or 0) <= connection.end.time_ns
+        ):
+            return connection  # a request from before the end may be looked at after it, with its answer
         client = _address(entry.flow.partition(" > ")[0]), entry.client_id or ""
-        if found is not None:
+        if connection is not None:
             self._forget(entry.flow)
         elif len(self._known) >= MOST_CONNECTIONS:
             self._forget(next(iter(self._known)))
-        found = self._known[entry.flow] = self._of.setdefault(client, {})[entry.flow] = _Connection(client)
-        return found
+        connection = self._known[entry.flow] = self._of.setdefault(client, {})[entry.flow] = _Connection(
+            client
+        )
+        return connection
 
     def _forget(self, flow: str) -> None:
         client = self._known.pop(flow).client
-        same = self._of[client]
-        del same[flow]
-        if not same:
+        connections = self._of[client]
+        del connections[flow]
+        if not connections:
             del self._of[client]
 
     def fetches(self, entry: FrameEntry) -> None:
         """A Fetch was sent."""
-        found = self._known.get(entry.flow)
-        if found is None or found.end is not None:
-            found = self.opens(entry)
-        found.fetched_ns = entry.time_ns or 0
+        connection = self._known.get(entry.flow)
+        if connection is None or connection.end is not None:
+            connection = self.opens(entry)
+        connection.fetched_ns = entry.time_ns or 0
 
     def ends(self, end: ConnectionEnd) -> None:
         """A FIN or an RST."""
-        found = self._known.get(end.flow)
-        if found is not None and found.end is None:
-            found.end = end
+        connection = self._known.get(end.flow)
+        if connection is not None and connection.end is None:
+            connection.end = end
 
     def end_of(self, member_id: str) -> int | None:
         """When the connection of a member's last request ended, in ns since 1970; None if it didn't."""
-        spoke = self._spoke.get(member_id)
-        own = None if spoke is None else self._known.get(spoke[0])
+        requests = self._last_requests.get(member_id)
+        own = None if requests is None else self._known.get(requests[0])
         return None if own is None or own.end is None else own.end.time_ns
 
     def see(self, event: GroupEvent) -> GroupEvent:
-        """An event; with how its member's connections ended, if it is of one that went without a word."""
+        """The event, with the ends of its member's connections, if that member left without a request."""
         if isinstance(event, MemberJoined):
             self._joins(event)
         elif isinstance(event, RebalanceEnded):
-            for one in event.assignments:
-                member = self._in.get((event.group, one.member_id)) if one.partitions else None
+            for assignment in event.assignments:
+                member = self._in.get((event.group, assignment.member_id)) if assignment.partitions else None
                 if member is not None:
                     member.had = True
         elif isinstance(event, MemberLeft) and event.how != "left_for_now":
             if event.inferred and event.how in _SILENT:
                 event = replace(event, ending=self._ending(event))
             self._leaves((event.group, event.member_id))
-            self._spoke.pop(event.member_id, None)
+            self._last_requests.pop(event.member_id, None)
         return event
 
     def _joins(self, event: MemberJoined) -> None:
@@ -150,11 +154,11 @@ class ConnectionEnds:
         if instance in self._instances:
             self._leaves(self._instances[instance])
         client = _address(event.host), event.client_id or ""
-        others = self._members.setdefault(client, set())
-        for one in others:
-            self._in[one].alone = False
-        remember(self._in, name, _In(client, event.time_ns or 0, instance, not others), MOST_MEMBERS + 1)
-        others.add(name)
+        member_ids = self._members.setdefault(client, set())
+        for other_id in member_ids:
+            self._in[other_id].alone = False
+        remember(self._in, name, _In(client, event.time_ns or 0, instance, not member_ids), MOST_MEMBERS + 1)
+        member_ids.add(name)
         if instance is not None:
             self._instances[instance] = name
         if len(self._in) > MOST_MEMBERS:
@@ -164,39 +168,39 @@ class ConnectionEnds:
         member = self._in.pop(name, None)
         if member is None:
             return
-        same = self._members[member.client]
-        same.discard(name)
-        if not same:
+        member_ids = self._members[member.client]
+        member_ids.discard(name)
+        if not member_ids:
             del self._members[member.client]
         if member.instance is not None and self._instances.get(member.instance) == name:
             del self._instances[member.instance]
 
     def _ending(self, event: MemberLeft) -> MemberEnding | None:
-        spoke = self._spoke.get(event.member_id)
-        own = None if spoke is None else self._known.get(spoke[0])
-        if own is None or spoke is None:
+        requests = self._last_requests.get(event.member_id)
+        own = None if requests is None else self._known.get(requests[0])
+        if own is None or requests is None:
             return None
         until_ns = event.time_ns or 0
-        heard = spoke[1] if (spoke[1].time_ns or 0) <= until_ns else spoke[2]
+        last_request = requests[1] if (requests[1].time_ns or 0) <= until_ns else requests[2]
         member = self._in.get((event.group, event.member_id))
         alone = member is not None and member.alone and member.client == own.client
         all_of_it = list(self._of[own.client].values()) if alone else [own]
         fetched = None
         if alone and member is not None and member.had:
-            fetched = any(one.fetched_ns >= member.joined_ns for one in all_of_it)
+            fetched = any(connection.fetched_ns >= member.joined_ns for connection in all_of_it)
         if own.end is None or own.end.time_ns > until_ns:
-            return MemberEnding("open", None, (), heard.time_ns, heard.packet, fetched)
-        ends = [one.end for one in all_of_it if one.end is not None]
+            return MemberEnding("open", None, (), last_request.time_ns, last_request.packet, fetched)
+        ends = [connection.end for connection in all_of_it if connection.end is not None]
         ends = sorted(
-            (one for one in ends if (heard.time_ns or 0) <= one.time_ns <= until_ns),
-            key=lambda one: one.time_ns,
+            (end for end in ends if (last_request.time_ns or 0) <= end.time_ns <= until_ns),
+            key=lambda connection: connection.time_ns,
         )
         ends = ends or [own.end]
-        how: HowEnded = "closed" if own.end.sender == "client" else "closed_by_broker"
-        packets = tuple(one.packet for one in ends if one.packet is not None)
+        ending: HowEnded = "closed" if own.end.sender == "client" else "closed_by_broker"
+        packets = tuple(end.packet for end in ends if end.packet is not None)
         return MemberEnding(
-            "reset" if any(one.how == "rst" for one in ends) else how, ends[-1].time_ns, packets,
-            heard.time_ns, heard.packet, fetched,
+            "reset" if any(end.kind == "rst" for end in ends) else ending, ends[-1].time_ns, packets,
+            last_request.time_ns, last_request.packet, fetched,
         )  # fmt: skip
 
 

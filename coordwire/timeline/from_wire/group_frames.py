@@ -1,6 +1,6 @@
 """A frame of captured traffic as a timeline sees it: is it about a group, where was it, what does it refuse.
 
-Rules: only facts of one frame, or of an answer and its request; what they mean for a group is said elsewhere.
+Rules: only facts of one frame, or of an answer and its request; other modules apply them to groups.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def host_of(entry: FrameEntry) -> str | None:
     return entry.flow.partition(" > ")[0] or None
 
 
-def unanswered(place: Seen, asked: Asked | Beat, *, unreadable: bool = False) -> Unanswered:
+def unanswered(place: Seen, request: Asked | Beat, *, unreadable: bool = False) -> Unanswered:
     """A request that no answer was seen to, or none that can be read."""
-    group, key, member_id, client_id = asked.asks if isinstance(asked, Beat) else asked
+    group, key, member_id, client_id = request.asks if isinstance(request, Beat) else request
     return Unanswered(
         group=group, **place._asdict(), api=api_name(key) or str(key), member_id=member_id,
         client_id=client_id, unreadable=unreadable,
@@ -72,18 +72,22 @@ def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Ite
     if not code and (entry.api_key in BEATS or entry.api_key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)):
         return ()
     member_id = request.member_id or None
-    found: list[tuple[int, str | None, str | None]] = []
+    errors: list[tuple[int, str | None, str | None]] = []
     if code and code != _MEMBER_ID_REQUIRED:
-        found.append((code, member_id, getattr(message, "error_message", None)))
+        errors.append((code, member_id, getattr(message, "error_message", None)))
     if entry.api_key == _LEAVE:
-        found += [(one.error_code, one.member_id or None, None) for one in message.members if one.error_code]
+        errors += [
+            (member.error_code, member.member_id or None, None)
+            for member in message.members
+            if member.error_code
+        ]
     if entry.api_key in COMMITS:
-        codes = dict.fromkeys(one.error_code for topic in message.topics for one in topic.partitions)
-        found += [(code, member_id, None) for code in codes if code]
+        codes = dict.fromkeys(member.error_code for topic in message.topics for member in topic.partitions)
+        errors += [(code, member_id, None) for code in codes if code]
     return [
         ErrorMet(
             group=request.group_id, **place._asdict(), api=entry.api_name or "", client_id=entry.client_id,
-            error_code=code, member_id=whose, message=text,
+            error_code=code, member_id=member_id, message=text,
         )
-        for code, whose, text in found
+        for code, member_id, text in errors
     ]  # fmt: skip

@@ -1,9 +1,9 @@
 """All groups in some captures, each under the protocol that it speaks at the time.
 
-Rules: a classic group and a consumer group of the same id are one, which converts (`mixed`); a share or
-streams group is one of its own. A classic request about a consumer group is one of its classic members',
-unless it has no members: then JoinGroup makes it a classic group. A heartbeat that the coordinator refuses
-converts nothing. The oldest group is forgotten beyond a limit.
+Rules: a classic group and a consumer group of the same id are one, which converts (`migrating_group`); a
+share or streams group is one of its own. A classic request about a consumer group is one of its classic
+members', unless it has no members: then JoinGroup makes it a classic group. A heartbeat that the coordinator
+refuses converts nothing. The oldest group is forgotten beyond a limit.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class GroupTable:
 
     def known(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
         """The classic or consumer group of this id, if one was seen."""
-        found = self.every.get((group_id, "classic"))
-        assert found is None or isinstance(found, ClassicGroup | ConsumerGroup)
-        return found
+        group = self.every.get((group_id, "classic"))
+        assert group is None or isinstance(group, ClassicGroup | ConsumerGroup)
+        return group
 
     def asks(self, group_id: str, kind: Kind, member_id: str, place: Seen, *, renews: bool = True) -> None:
         """A member sent a request."""
@@ -104,14 +104,16 @@ class GroupTable:
             return self._keep(to_classic(group, None, joins))
         return group
 
-    def of_join_answer(self, group_id: str, message: Any, asked: Seen) -> ClassicGroup | ConsumerGroup:
+    def of_join_answer(
+        self, group_id: str, message: Any, request_place: Seen
+    ) -> ClassicGroup | ConsumerGroup:
         """The group that a JoinGroup's answer is about: of a consumer group no member is the leader."""
         group = self.of_classic(group_id)
         if isinstance(group, ConsumerGroup) and message.leader and not message.error_code:
-            return self._keep(to_classic_unseen(group, asked))
+            return self._keep(to_classic_unseen(group, request_place))
         return group
 
-    def of_heartbeat(self, kind: Kind, request: Any, message: Any, asked: Seen) -> ModernGroup | None:
+    def of_heartbeat(self, kind: Kind, request: Any, message: Any, request_place: Seen) -> ModernGroup | None:
         """The group that a heartbeat is about, if it is of this kind."""
         group_id = request.group_id
         if kind == "consumer":
@@ -119,27 +121,27 @@ class GroupTable:
             if isinstance(group, ConsumerGroup):
                 if request.member_epoch != 0 or message.error_code:
                     return group
-                group.expire_before(request, message, asked)
+                group.expire_before(request, message, request_place)
                 if group.converts is None:
                     return group
-                group = self._keep(to_classic(group, None, asked))
+                group = self._keep(to_classic(group, None, request_place))
             if message.error_code and group is not None:
                 if message.error_code in UNAVAILABLE:
-                    group.refused(message.error_code, "", asked)
+                    group.refused(message.error_code, "", request_place)
                 return None
             names = self._names.name_of, self._names.id_of
             if group is not None:
-                group.still_in_by(request, message, asked)
-                group.let_in_waiting(asked)
+                group.still_in_by(request, message, request_place)
+                group.let_in_waiting(request_place)
             if group is None or (group.generation is None and not group.members):
                 return self._keep(ConsumerGroup(group_id, *names, self._known))
-            return self._keep(to_consumer(group, *names, self._known, request.member_id, asked))
-        found = self.every.get((group_id, kind))
-        if found is None:
-            found = ModernGroup(group_id, kind, self._names.name_of, self._known)
-            remember(self.every, (group_id, kind), found, MOST_GROUPS)
-        assert isinstance(found, ModernGroup)
-        return found
+            return self._keep(to_consumer(group, *names, self._known, request.member_id, request_place))
+        modern = self.every.get((group_id, kind))
+        if modern is None:
+            modern = ModernGroup(group_id, kind, self._names.name_of, self._known)
+            remember(self.every, (group_id, kind), modern, MOST_GROUPS)
+        assert isinstance(modern, ModernGroup)
+        return modern
 
     def current(self, group: AnyGroup, member_id: str | None, place: Seen) -> AnyGroup:
         """The group as it goes on: a consumer group without a member of that protocol is a classic one."""

@@ -1,4 +1,4 @@
-"""Which members are gone without a word, and since when: inferred, since nothing on the wire says it.
+"""The members that left without a request, and when: inferred, since no frame shows it.
 
 A member whose coordinator receives nothing from it for the session timeout is removed. A classic member says
 its timeout in JoinGroup. In groups whose coordinator assigns (KIP-848, share, streams) the timeout is a
@@ -111,7 +111,7 @@ class _Bounds:
 
 @dataclass(slots=True)
 class KnownTimeouts:
-    """What is known of all groups in some captures."""
+    """The session timeouts of all groups in some captures, as far as they are known."""
 
     _common: dict[Kind, _Bounds] = field(default_factory=dict)
     _of_brokers: dict[str, int] = field(default_factory=dict)
@@ -138,10 +138,14 @@ class KnownTimeouts:
 
     def altered(self, request: Any, message: Any) -> None:
         """IncrementalAlterConfigs, answered."""
-        refused = {(one.resource_type, one.resource_name) for one in message.responses if one.error_code}
-        for one in request.resources:
-            if (one.resource_type, one.resource_name) not in refused and not request.validate_only:
-                self._learn(one.resource_type, one.resource_name, one.configs)
+        refused = {
+            (response.resource_type, response.resource_name)
+            for response in message.responses
+            if response.error_code
+        }
+        for response in request.resources:
+            if (response.resource_type, response.resource_name) not in refused and not request.validate_only:
+                self._learn(response.resource_type, response.resource_name, response.configs)
 
     def _learn(self, resource_type: int, name: str, configs: Any) -> None:
         for config in configs or ():

@@ -23,7 +23,7 @@ from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions
 from coordwire.timeline.from_wire.modern_group import FAR_NS, ModernGroup, give_up_by_ns
 from coordwire.timeline.group import MOVED, Group
 from coordwire.timeline.members import Member, Owned
-from coordwire.timeline.rebalance import Why
+from coordwire.timeline.rebalance import Trigger
 from coordwire.timeline.rebalance_cause import of_first_heartbeat
 from coordwire.timeline.sightings import Seen
 
@@ -45,7 +45,7 @@ class ConsumerGroup(ModernGroup):
         self._own_sessions = Sessions(self.members, self.quiet_until_ns)
         self._awaited = Sessions(self.members, self._awaited_until_ns)
         self._native: set[str] = set()
-        self.converts: tuple[Why, Seen] | None = None  # why only classic members are left, and since when
+        self.converts: tuple[Trigger, Seen] | None = None  # why only classic members are left, and since when
 
     def drop_member(self, member_id: str) -> None:
         super().drop_member(member_id)
@@ -103,29 +103,31 @@ class ConsumerGroup(ModernGroup):
         self._awaited.watch(member)
 
     def died(
-        self, member: Member, place: Seen, sign: str, shown: Seen | None = None, *, refused: bool = False
+        self, member: Member, place: Seen, sign: str, sign_place: Seen | None = None, *, refused: bool = False
     ) -> None:
         until_ns = self._awaited_until_ns(member)
         if until_ns is None or until_ns > min(self.over_since_ns(member), place.time_ns or 0):
-            super().died(member, place, sign, shown, refused=refused)
+            super().died(member, place, sign, sign_place, refused=refused)
             return
-        when = place.at(until_ns)
-        self.remove(member.member_id, when, "not_rejoined", inferred=True)
-        why = Why("member_removed", member.member_id, inferred=True, detail="it didn't join again in time")
-        self.departed(why, when, place)
+        moment = place.at(until_ns)
+        self.remove(member.member_id, moment, "not_rejoined", inferred=True)
+        trigger = Trigger(
+            "member_removed", member.member_id, inferred=True, detail="it didn't join again in time"
+        )
+        self.departed(trigger, moment, place)
 
-    def departed(self, why: Why, when: Seen, place: Seen) -> None:
-        super().departed(why, when, place)
+    def departed(self, trigger: Trigger, moment: Seen, place: Seen) -> None:
+        super().departed(trigger, moment, place)
         if self.is_classic and self.converts is None:
-            self.converts = why, when
+            self.converts = trigger, moment
 
     # --- classic members ---
 
     def join_request(self, entry: FrameEntry, message: Any, place: Seen, host: str | None) -> None:
         self.waiting.add(place, joining_member(entry, message, host))
 
-    def join_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
-        joining = self.waiting.pop(asked)
+    def join_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
+        joining = self.waiting.pop(request_place)
         if message.error_code:
             if message.error_code != ErrorCode.MEMBER_ID_REQUIRED:
                 self.refused(message.error_code, request.member_id, place)
@@ -136,28 +138,33 @@ class ConsumerGroup(ModernGroup):
         member = self.members.get(message.member_id)
         if member is None:
             static = self.members.of_instance(joining.instance_id)
-            why = of_first_heartbeat(self, joining, None, static)
+            trigger = of_first_heartbeat(self, joining, None, static)
             if static is not None:
                 self.members.drop(static.member_id)
                 self.inherits(joining, static, place)
             if static is not None and static.topics and static.topics != joining.topics:
-                self.raise_alone(why, asked)
-            self.disturbed(why, asked).join(joining.member_id, asked.time_ns)
+                self.raise_alone(trigger, request_place)
+            self.disturbed(trigger, request_place).join(joining.member_id, request_place.time_ns)
             member = joining
             self.add(member, place, rejoined=static is not None)
             if static is not None and message.generation_id <= 0 and self.is_classic:
-                self.converts = self.converts or (why, asked)  # it is in no epoch, but shall join again
+                self.converts = self.converts or (
+                    trigger,
+                    request_place,
+                )  # it is in no epoch, but shall join again
         else:
             topics, member.topics = member.topics, joining.topics or member.topics
             if topics and topics != member.topics:
-                why = Why("subscription_changed", member.member_id, detail=changed(topics, member.topics))
-                self.disturbed(why, asked)
+                trigger = Trigger(
+                    "subscription_changed", member.member_id, detail=changed(topics, member.topics)
+                )
+                self.disturbed(trigger, request_place)
         owned = joining.owned
         if owned is not None:
-            self.consumption.keeps(member.member_id, self._by_id(owned), asked.time_ns)
+            self.consumption.keeps(member.member_id, self._by_id(owned), request_place.time_ns)
         self._alive(member, place)
         self._awaits(member, place)
-        self.in_epoch(member, message.generation_id, place, asked)
+        self.in_epoch(member, message.generation_id, place, request_place)
         if member.assigned is None:
             self.assign(member, frozenset())
         member.owned = None  # SyncGroup brings its assignment
@@ -167,7 +174,7 @@ class ConsumerGroup(ModernGroup):
         """The coordinator assigns: what a member says in it has no effect."""
 
     def sync_response(
-        self, request: Any, message: Any, asked: FrameEntry, place: Seen, host: str | None
+        self, request: Any, message: Any, request_entry: FrameEntry, place: Seen, host: str | None
     ) -> None:
         if message.error_code:
             self.refused(message.error_code, request.member_id, place)
@@ -186,7 +193,13 @@ class ConsumerGroup(ModernGroup):
         self.takes_up(member, True, place)
 
     def alive(
-        self, request: Any, error_code: int, generation: int, asked: FrameEntry, place: Seen, host: str | None
+        self,
+        request: Any,
+        error_code: int,
+        generation: int,
+        request_entry: FrameEntry,
+        place: Seen,
+        host: str | None,
     ) -> None:
         """A heartbeat's answer, or that of a commit. generation: the epoch that its member is in."""
         if error_code:
@@ -199,12 +212,12 @@ class ConsumerGroup(ModernGroup):
     def leave_request(self, message: Any, place: Seen) -> None:
         """It counts once it is answered."""
 
-    def leave_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
+    def leave_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
         if message.error_code:
             return
         for name, reason in leavers(self, request, message):
-            self.remove(name, asked, "left", reason=reason)
-            self.departed(Why("member_left", name, detail=reason or "LeaveGroup"), asked, place)
+            self.remove(name, request_place, "left", reason=reason)
+            self.departed(Trigger("member_left", name, detail=reason or "LeaveGroup"), request_place, place)
 
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:
         """What an error code says of a classic member."""
@@ -221,16 +234,16 @@ class ConsumerGroup(ModernGroup):
             if member.revokes_ns is None:
                 self._awaits(member, place)
         elif error_code == ErrorCode.UNKNOWN_MEMBER_ID and self._is_over_at(member, place):
-            self.died(member, place, "UNKNOWN_MEMBER_ID", shown=place, refused=True)
+            self.died(member, place, "UNKNOWN_MEMBER_ID", sign_place=place, refused=True)
         elif error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             fenced = error_code == ErrorCode.FENCED_INSTANCE_ID
             self.remove(member_id, place, "fenced" if fenced else "removed", inferred=not fenced)
-            why = Why("member_fenced" if fenced else "member_removed", member_id, inferred=not fenced)
-            self.departed(why, place, place)
+            trigger = Trigger("member_fenced" if fenced else "member_removed", member_id, inferred=not fenced)
+            self.departed(trigger, place, place)
 
-    def unreadable(self, asked: Seen, error_code: int, member_id: str, place: Seen) -> None:
+    def unreadable(self, request_place: Seen, error_code: int, member_id: str, place: Seen) -> None:
         """The answer to any of its requests couldn't be read whole, but perhaps its error code."""
-        self.waiting.pop(asked)
+        self.waiting.pop(request_place)
         if error_code:
             self.refused(error_code, member_id, place)
 
@@ -240,23 +253,27 @@ class ConsumerGroup(ModernGroup):
         self.expire(place)
 
     def _by_id(self, partitions: Owned) -> Owned:
-        return frozenset(TopicPartition(self.id_of(one.topic), one.partition) for one in partitions)
+        return frozenset(
+            TopicPartition(self.id_of(partition.topic), partition.partition) for partition in partitions
+        )
 
 
 def to_consumer(
     old: ClassicGroup, name_of: Callable[[str], str], id_of: Callable[[str], str], known: KnownTimeouts,
-    member_id: str, asked: Seen,
+    member_id: str, request_place: Seen,
 ) -> ConsumerGroup:  # fmt: skip
     """The consumer group that a classic group becomes."""
-    old.over_by(asked)
+    old.over_by(request_place)
     new = ConsumerGroup(old.group, name_of, id_of, known)
-    _take_along(old, new, id_of, asked)
+    _take_along(old, new, id_of, request_place)
     new.waiting = old.waiting
     for member in new.members.values():
         member.owned = member.assigned
         new.progress.note(member)
         new.watch(member)
-    new.report(GroupConverted, asked, kind_before=old.kind, kind=new.kind, member_id=member_id or None)
+    new.report(
+        GroupConverted, request_place, kind_before=old.kind, kind=new.kind, member_id=member_id or None
+    )
     return new
 
 
@@ -264,21 +281,23 @@ def to_classic(
     old: ConsumerGroup, member_id: str | None, place: Seen, *, inferred: bool = True
 ) -> ClassicGroup:
     """The classic group that a consumer group becomes. inferred: from its members, without an answer."""
-    begun = old.rebalance
-    who = None if begun is None else old.members.get(begun.why.member_id or "")
-    rebalances = who is not None and (who.generation or 0) <= 0  # it was given no generation yet
-    static = begun is not None and begun.why.cause == "static_member_returned"
-    if begun is not None and static and begun.joined_ns is None and not rebalances:
+    rebalance = old.rebalance
+    cause_member = None if rebalance is None else old.members.get(rebalance.trigger.member_id or "")
+    rebalances = (
+        cause_member is not None and (cause_member.generation or 0) <= 0
+    )  # it was given no generation yet
+    static = rebalance is not None and rebalance.trigger.cause == "static_member_returned"
+    if rebalance is not None and static and rebalance.joined_ns is None and not rebalances:
         old.end("not_needed", place)  # its member has what its predecessor had
     if old.converts is not None:
-        why, place = old.converts
-        if old.rebalance is not None and old.rebalance.why != why:
+        trigger, place = old.converts
+        if old.rebalance is not None and old.rebalance.trigger != trigger:
             old.close("superseded", place)  # the classic group begins one of its own
     new = ClassicGroup(old.group)
     _take_along(old, new, old.name_of, place)
     new.awaits(old.waiting)
     if old.converts is not None:
-        new.begin(why, place)
+        new.begin(trigger, place)
     for member in new.members.values():
         member.owned = member.revokes_ns = None  # its next JoinGroup says it, in the names of topics
     if new.rebalance is not None and new.rebalance.joined_ns is not None:
@@ -291,12 +310,14 @@ def to_classic(
     return new
 
 
-def to_classic_unseen(old: ConsumerGroup, asked: Seen) -> ClassicGroup:
+def to_classic_unseen(old: ConsumerGroup, request_place: Seen) -> ClassicGroup:
     """The classic group that a consumer group has become, as a JoinGroup's answer with a leader shows: the
-    sessions of its members of KIP-848 are over. asked: where that JoinGroup was seen."""
-    waiting = [(place, one) for place, one in old.waiting.items() if one.member_id or one.instance_id]
-    first = min((place for place, _ in waiting), key=lambda place: place.time_ns or 0, default=asked)
-    for member in [one for one in old.members.values() if not one.classic]:
+    sessions of its members of KIP-848 are over. request_place: where that JoinGroup was seen."""
+    waiting = [
+        (place, member) for place, member in old.waiting.items() if member.member_id or member.instance_id
+    ]
+    first = min((place for place, _ in waiting), key=lambda place: place.time_ns or 0, default=request_place)
+    for member in [member for member in old.members.values() if not member.classic]:
         old.died(member, first, "the group is a classic one")
     new = to_classic(old, None, first, inferred=False)
     for place, joining in waiting:
@@ -309,7 +330,9 @@ def _take_along(old: Group, new: Group, topic: Callable[[str], str], place: Seen
     sessions. topic: what that protocol calls a topic."""
 
     def renamed(partitions: Owned) -> Owned:
-        return frozenset(TopicPartition(topic(one.topic), one.partition) for one in partitions)
+        return frozenset(
+            TopicPartition(topic(partition.topic), partition.partition) for partition in partitions
+        )
 
     new.pending = old.pending
     new.generation = old.generation if old.members else None

@@ -34,7 +34,7 @@ from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, S
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
 from coordwire.timeline.group import MOVED, UNAVAILABLE, Group
 from coordwire.timeline.members import Member, Members, Owned
-from coordwire.timeline.rebalance import Rebalance, Why
+from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_death, of_epoch, of_first_heartbeat
 from coordwire.timeline.sightings import Seen
 
@@ -80,7 +80,7 @@ LEAVE_FOR_NOW = -2
 class ModernGroup(Group):
     """One such group. name_of: a topic's name by its id's text; known: all groups' session timeouts.
 
-    place: where a frame was seen; asked: where the request that it answers was.
+    place: where a frame was seen; request_place: where the request that it answers was.
     """
 
     # --- rebalances ---
@@ -92,14 +92,18 @@ class ModernGroup(Group):
         self.progress = Reconciliation(shared=kind == "share")
         self.sessions = Sessions(self.members, self.quiet_ns)
         self._risen: tuple[int, int] | None = None  # the epochs of a rise that nothing has explained yet
-        self._merged: tuple[Why, Seen] | None = None  # the last that raised the epoch together with others
+        self._merged: tuple[Trigger, Seen] | None = (
+            None  # the last that raised the epoch together with others
+        )
         self._raises = 0  # what raises the epoch, and no answer has shown yet
         self._surplus = 0  # by how much the last rise was more than what was seen to raise it
         self._departures = 0  # since an answer showed the group's epoch
         self._given_ns: int | None = None  # when the target of the rebalance under way was first seen
-        self._owed: list[tuple[Why, Seen]] = []  # what will raise the epoch once more, each by one
+        self._owed: list[tuple[Trigger, Seen]] = []  # what will raise the epoch once more, each by one
         self._raised_ns = 0  # when an answer showed a new epoch
-        self._unshown: list[tuple[Why, Seen]] = []  # what raises the epoch by one each, and no rise is for
+        self._unshown: list[
+            tuple[Trigger, Seen]
+        ] = []  # what raises the epoch by one each, and no rise is for
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
 
     def drop_member(self, member_id: str) -> None:
@@ -111,98 +115,104 @@ class ModernGroup(Group):
         """A raised epoch shows within so long: in the first answer after the coordinator has assigned."""
         return LATEST_EPOCH_NS + self.timeout.interval_ns
 
-    def _owes(self, why: Why, place: Seen) -> None:
+    def _owes(self, trigger: Trigger, place: Seen) -> None:
         """Something raises the epoch, though no answer may show that at once."""
-        if len(self._owed) < MOST_OWED and (why.member_id, why.cause) not in {
-            (one.member_id, one.cause) for one, _ in self._owed
+        if len(self._owed) < MOST_OWED and (trigger.member_id, trigger.cause) not in {
+            (owed.member_id, owed.cause) for owed, _ in self._owed
         }:
-            self._owed.append((why, place))
+            self._owed.append((trigger, place))
 
-    def _raises_later(self, why: Why, place: Seen) -> None:
+    def _raises_later(self, trigger: Trigger, place: Seen) -> None:
         """Something raises the epoch by one, in its turn."""
         early_ns = (place.time_ns or 0) - self._shown_after_ns
-        self._unshown = [one for one in self._unshown if (one[1].time_ns or 0) >= early_ns]
+        self._unshown = [entry for entry in self._unshown if (entry[1].time_ns or 0) >= early_ns]
         if len(self._unshown) < MOST_OWED:
-            self._unshown.append((why, place))
+            self._unshown.append((trigger, place))
 
-    def raise_alone(self, why: Why, place: Seen) -> None:
+    def raise_alone(self, trigger: Trigger, place: Seen) -> None:
         """A static member that is back raises the epoch, as it subscribes to something else: what needed no
         new epoch is over."""
         rebalance = self.rebalance
-        if rebalance is not None and rebalance.joined_ns is None and rebalance.why.cause in KEEPS_EPOCH:
+        if rebalance is not None and rebalance.joined_ns is None and rebalance.trigger.cause in KEEPS_EPOCH:
             self.close("superseded", place)
-        self._raises_later(why, place)
+        self._raises_later(trigger, place)
 
     def _has_pattern(self, member_id: str | None) -> bool:
         """Whether a member's joining raises the epoch later, when its pattern is resolved."""
         member = self.members.get(member_id or "")
         return member is not None and has_pattern(member.topics)
 
-    def disturbed(self, why: Why, place: Seen, *, again: bool = False) -> Rebalance:
+    def disturbed(self, trigger: Trigger, place: Seen, *, is_repeated: bool = False) -> Rebalance:
         """Something raises the epoch: another rebalance, if a member has the epoch of this one already.
 
-        again: whether it was seen before, and only now is known to be one of its own.
+        is_repeated: whether the sign was seen before, and only now proves to raise the epoch by itself.
         """
-        if why.cause not in KEEPS_EPOCH or self.progress.is_complete:
+        if trigger.cause not in KEEPS_EPOCH or self.progress.is_complete:
             self._close_even()
         rebalance = self.rebalance
-        if why.cause not in KEEPS_EPOCH and why.cause != "assignment_changed" and not again:
-            self._raises_later(why, place)
-        if rebalance is not None and why.cause in KEEPS_EPOCH:
-            self._merged = why, place
+        if trigger.cause not in KEEPS_EPOCH and trigger.cause != "assignment_changed" and not is_repeated:
+            self._raises_later(trigger, place)
+        if rebalance is not None and trigger.cause in KEEPS_EPOCH:
+            self._merged = trigger, place
             return rebalance
-        if why.cause not in KEEPS_EPOCH and not again and not self._has_pattern(why.member_id):
+        if trigger.cause not in KEEPS_EPOCH and not is_repeated and not self._has_pattern(trigger.member_id):
             self._raises += 1
         if self._owed and (place.time_ns or 0) - (self._owed[0][1].time_ns or 0) > self._shown_after_ns:
             self._owed = []  # it would have shown
         if rebalance is not None and self._owed:
-            if why.cause != "member_removed":  # else it was out before, and raised the epoch then
-                self._owes(why, place)
-            self._merged = why, place
+            if trigger.cause != "member_removed":  # else it was out before, and raised the epoch then
+                self._owes(trigger, place)
+            self._merged = trigger, place
             return rebalance  # there may be one target for both
-        if rebalance is not None and rebalance.joined_ns is None and rebalance.why.cause in KEEPS_EPOCH:
+        if rebalance is not None and rebalance.joined_ns is None and rebalance.trigger.cause in KEEPS_EPOCH:
             self.close("superseded", place)  # it needs no new epoch, and this does
             rebalance = None
-        if rebalance is not None and _explains(why, place, rebalance):
-            rebalance.explain(why, place)
+        if rebalance is not None and _explains(trigger, place, rebalance):
+            rebalance.explain(trigger, place)
             return rebalance
-        if rebalance is not None and self.progress.even_since is None and _batched(rebalance, why, place):
-            self._merged = why, place
+        if rebalance is not None and self.progress.even_since is None and _batched(rebalance, trigger, place):
+            self._merged = trigger, place
             return rebalance
-        if rebalance is not None and rebalance.why.cause != "unknown" and rebalance.joined_ns is not None:
+        if rebalance is not None and rebalance.trigger.cause != "unknown" and rebalance.joined_ns is not None:
             self.close("superseded", place)
         if self.rebalance is not None:
-            self._merged = why, place
+            self._merged = trigger, place
         else:
             self.progress.begin()
             self._risen, self._owed, self._given_ns = None, [], None
-        return self.begin(why, place)
+        return self.begin(trigger, place)
 
-    def departed(self, why: Why, when: Seen, place: Seen) -> None:
+    def departed(self, trigger: Trigger, moment: Seen, place: Seen) -> None:
         """A member is out."""
         self._departures += 1
         if not self.members:
             if self.generation is not None:  # no member is left whose answer would have the epoch
                 self.generation += self._departures
-            self.close("empty", when)
+            self.close("empty", moment)
             return
-        self.disturbed(why, when)
+        self.disturbed(trigger, moment)
         self.settle(None, place)
 
     def _close_even(self) -> None:
         """Something else begins: the rebalance under way is over if the group was even."""
         rebalance, even = self.rebalance, self.progress.even_since
-        if rebalance is None or even is None or rebalance.why.cause == "unknown" or self._owed:
+        if rebalance is None or even is None or rebalance.trigger.cause == "unknown" or self._owed:
             return
-        if rebalance.joined_ns is not None or rebalance.why.cause in KEEPS_EPOCH:
+        if rebalance.joined_ns is not None or rebalance.trigger.cause in KEEPS_EPOCH:
             self.close("steady", even)
 
     def remove(
-        self, member_id: str, place: Seen, how: Leaving, *, reason: str | None = None, inferred: bool = False
+        self,
+        member_id: str,
+        place: Seen,
+        departure: Leaving,
+        *,
+        reason: str | None = None,
+        inferred: bool = False,
     ) -> None:
-        if how != "left_for_now" or self.progress.is_complete:
+        if departure != "left_for_now" or self.progress.is_complete:
             self._close_even()  # while its members are those that it was even with
-        super().remove(member_id, place, how, reason=reason, inferred=inferred)
+        super().remove(member_id, place, departure, reason=reason, inferred=inferred)
 
     def assign(self, member: Member, partitions: Owned | None) -> None:
         super().assign(member, partitions)
@@ -219,8 +229,8 @@ class ModernGroup(Group):
             return  # else those that left for now will be back, or their sessions end
         if member_id is None:
             return
-        progress.heard(member_id, self.generation, place)
-        even, cause = progress.even_since, rebalance.why.cause
+        progress.note_report(member_id, self.generation, place)
+        even, cause = progress.even_since, rebalance.trigger.cause
         if even is None or is_earlier(place, rebalance.began):
             return  # an answer that comes late, after a lost packet, says nothing of what began since
         renewed = rebalance.joined_ns is not None or cause == "static_member_returned"
@@ -240,7 +250,7 @@ class ModernGroup(Group):
         rebalance = self.rebalance
         if rebalance is not None:
             if (
-                rebalance.why.cause == "member_rejoined"
+                rebalance.trigger.cause == "member_rejoined"
                 and rebalance.joined_ns is None
                 and outcome == "steady"
             ):
@@ -250,8 +260,8 @@ class ModernGroup(Group):
             rebalance.members = tuple(self.members) if few else ()
             if outcome == "steady" and len(self.members) > 1:
                 rebalance.slowest = self.progress.even_by
-            if rebalance.why.cause == "unknown" and self._risen is not None:
-                rebalance.why = of_epoch(*self._risen)
+            if rebalance.trigger.cause == "unknown" and self._risen is not None:
+                rebalance.trigger = of_epoch(*self._risen)
         self.end(outcome, place)
         if outcome != "superseded":
             self.progress.end()
@@ -261,20 +271,20 @@ class ModernGroup(Group):
         """What its member owns, by a heartbeat, or its answer that it shall own; None for no change."""
         if self.kind == "streams":
             tasks = message.active_tasks
-            return None if tasks is None else owned((one.subtopology_id, one.partitions) for one in tasks)
-        inside = getattr(message, "assignment", message)
-        topics = None if inside is None else getattr(inside, "topic_partitions", None)
+            return None if tasks is None else owned((task.subtopology_id, task.partitions) for task in tasks)
+        assignment = getattr(message, "assignment", message)
+        topics = None if assignment is None else getattr(assignment, "topic_partitions", None)
         if topics is None:
             return None
-        return owned((id_text(one.topic_id), one.partitions) for one in topics)
+        return owned((id_text(task.topic_id), task.partitions) for task in topics)
 
     # --- silent members ---
 
-    def alive_at(self, member: Member, asked: Seen, place: Seen) -> None:
-        """A member was heard, and is in."""
-        silence_ns = self.silence(member, asked)
+    def alive_at(self, member: Member, request_place: Seen, place: Seen) -> None:
+        """A member's request was accepted: it is in."""
+        silence_ns = self.silence(member, request_place)
         if self.timeout.refutes_absence(silence_ns):
-            self.unavailable(asked)  # else it would be out
+            self.unavailable(request_place)  # else it would be out
         elif not member.away:
             self.timeout.survived(silence_ns)
         member.last_seen_ns = place.time_ns
@@ -311,44 +321,46 @@ class ModernGroup(Group):
         """Since when that is so."""
         return (self.quiet_ns(member) or 0) + self.timeout.most_ns
 
-    def expire_before(self, request: Any, message: Any, asked: Seen) -> None:
+    def expire_before(self, request: Any, message: Any, request_place: Seen) -> None:
         """`expire`, unless the answer to a heartbeat shows that all are in: its epoch is as it was."""
-        first = self.over(asked)
+        first = self.over(request_place)
         if first is None and not self._doubted:
             return
         epoch, member = self.generation or 0, self.members.get(request.member_id or message.member_id or "")
-        settled = self._is_settled(asked)
+        settled = self._is_settled(request_place)
         if member is None:
             static = self.members.of_instance(getattr(request, "instance_id", None)) is not None
             plain = request.member_epoch == JOIN and not has_pattern(wanted_topics(request) or ())
             epoch += self._departures if static else self._departures + 1  # its own doing
-            same = plain and message.member_epoch == epoch
+            is_same_epoch = plain and message.member_epoch == epoch
             settled |= self._only_departed
             if plain and settled and not static:
-                self._out_before(message.member_epoch - epoch, asked)
+                self._out_before(message.member_epoch - epoch, request_place)
         else:
-            same = request.member_epoch == epoch == message.member_epoch and self._partitions(message) is None
+            is_same_epoch = (
+                request.member_epoch == epoch == message.member_epoch and self._partitions(message) is None
+            )
         if first is not None:
-            self._expire_or_doubt(same and settled and not self.would_convert(first), asked)
+            self._expire_or_doubt(is_same_epoch and settled and not self.would_convert(first), request_place)
 
-    def _out_before(self, risen: int, asked: Seen) -> None:
+    def _out_before(self, risen: int, request_place: Seen) -> None:
         """The epoch rose by so many more than a member that joins raises it: silent ones were out by then."""
         while risen > 0 and (doubted := self._doubtful()) is not None:
-            self.died(doubted, asked, "the group's epoch rose meanwhile", shown=asked)
+            self.died(doubted, request_place, "the group's epoch rose meanwhile", sign_place=request_place)
             risen -= 1
 
     def would_convert(self, member: Member) -> bool:
         """Whether the group converts once this member is out, so that its epoch stays."""
         return False
 
-    def _is_settled(self, asked: Seen) -> bool:
+    def _is_settled(self, request_place: Seen) -> bool:
         """Whether the next answer would show that a member went."""
         since_ns, rebalance, even = self._raised_ns, self.rebalance, self.progress.even_since
         if rebalance is not None:
             if even is None or rebalance.joined_ns is None:
                 return False
             since_ns = max(since_ns, even.time_ns or 0)
-        return self.kind == "consumer" and since_ns + ASSIGNMENT_INTERVAL_NS < (asked.time_ns or 0)
+        return self.kind == "consumer" and since_ns + ASSIGNMENT_INTERVAL_NS < (request_place.time_ns or 0)
 
     @property
     def _only_departed(self) -> bool:
@@ -356,65 +368,67 @@ class ModernGroup(Group):
         rebalance, merged = self.rebalance, self._merged
         if self.kind != "consumer" or rebalance is None or rebalance.joined_ns is not None or self._owed:
             return False
-        return rebalance.why.cause == "member_left" and (merged is None or merged[0].cause == "member_left")
+        return rebalance.trigger.cause == "member_left" and (
+            merged is None or merged[0].cause == "member_left"
+        )
 
-    def _expire_or_doubt(self, same: bool, asked: Seen) -> None:
-        """same: whether an answer shows that all are in, or that isn't known. Then the coordinator may have
-        moved since those who are silent were heard, and their sessions began anew."""
-        if not same:
-            self.expire(asked)
+    def _expire_or_doubt(self, is_same_epoch: bool, request_place: Seen) -> None:
+        """is_same_epoch: whether an answer shows that all are in, or that isn't known. Then the coordinator
+        may have moved since the silent members were last seen, and their sessions began anew."""
+        if not is_same_epoch:
+            self.expire(request_place)
             return
         last = None
-        while (first := self.over(asked)) is not None and first is not last:
+        while (first := self.over(request_place)) is not None and first is not last:
             last = first
             since_ns = self.over_since_ns(first)
-            if (asked.time_ns or 0) - since_ns <= NEAR_NS:
+            if (request_place.time_ns or 0) - since_ns <= NEAR_NS:
                 return  # it may be out just now
             self._doubted.add(first.member_id)
-            self.unavailable(asked.at(since_ns))
+            self.unavailable(request_place.at(since_ns))
 
     def _doubtful(self) -> Member | None:
-        """Of the silent members that were still in, the one that was heard first."""
+        """Of the silent members that were still in, the one whose last request is the oldest."""
         doubted = [self.members[name] for name in self._doubted if name in self.members]
-        return min(doubted, key=lambda one: (one.last_seen_ns or 0, one.serial), default=None)
+        return min(doubted, key=lambda member: (member.last_seen_ns or 0, member.serial), default=None)
 
     def died(
-        self, member: Member, place: Seen, sign: str, shown: Seen | None = None, *, refused: bool = False
+        self, member: Member, place: Seen, sign: str, sign_place: Seen | None = None, *, refused: bool = False
     ) -> None:
-        """A member is gone without a word. sign: what shows it; shown: where, if not its silence alone;
+        """A member left without a request. sign: what shows it; sign_place: where, if not its silence alone;
         refused: whether that is the answer to a request of its own."""
         rebalance = self.rebalance
-        if rebalance is not None and rebalance.why.cause == "unknown" and shown is not None:
-            shown = shown.at(rebalance.began.time_ns)
+        if rebalance is not None and rebalance.trigger.cause == "unknown" and sign_place is not None:
+            sign_place = sign_place.at(rebalance.began.time_ns)
         doubted = member.member_id in self._doubted
-        if shown is not None and not member.session_timeout_ms and not doubted:
-            self.timeout.ended(self.silence(member, shown))
-        when = place
+        if sign_place is not None and not member.session_timeout_ms and not doubted:
+            self.timeout.ended(self.silence(member, sign_place))
+        moment = place
         heard_ns = self.heard_ns(member) if refused else self.quiet_ns(member)
         if heard_ns is not None:
             own_ns = (member.session_timeout_ms or 0) * 1_000_000
             session_ns = own_ns or self.timeout.likely_ns
             if doubted and heard_ns + session_ns > (place.time_ns or 0):  # it went before the move
                 heard_ns = max(member.last_seen_ns or 0, member.asked_ns)
-            when = (shown or place).at(heard_ns + session_ns)
-        self.remove(member.member_id, when, "session_timeout", inferred=True)
-        if rebalance is not None and self.rebalance is rebalance and self._is_in_rise(when):
+            moment = (sign_place or place).at(heard_ns + session_ns)
+        self.remove(member.member_id, moment, "session_timeout", inferred=True)
+        if rebalance is not None and self.rebalance is rebalance and self._is_in_rise(moment):
             self._surplus -= 1
             self.settle(None, place)
             return
-        self.departed(of_death(member, self.silence(member, shown or place), sign), when, place)
+        self.departed(of_death(member, self.silence(member, sign_place or place), sign), moment, place)
 
-    def _is_in_rise(self, when: Seen) -> bool:
+    def _is_in_rise(self, moment: Seen) -> bool:
         """Whether the last rise of the epoch was for a member that went then, too."""
-        if not self._surplus or not self.members or when.time_ns is None:
+        if not self._surplus or not self.members or moment.time_ns is None:
             return False
-        return self._raised_ns - ASSIGNMENT_INTERVAL_NS <= when.time_ns <= self._raised_ns + NEAR_NS
+        return self._raised_ns - ASSIGNMENT_INTERVAL_NS <= moment.time_ns <= self._raised_ns + NEAR_NS
 
-    def _replaced(self, member: Member, given: Owned, place: Seen) -> None:
-        """A member is given what others had: those that were silent meanwhile are gone."""
-        names = self.progress.former_owners(member.member_id, given)
+    def _replaced(self, member: Member, partitions: Owned, place: Seen) -> None:
+        """A member gets partitions of others: remove those that were silent meanwhile."""
+        names = self.progress.former_owners(member.member_id, partitions)
         owners = [self.members[name] for name in names if name in self.members]
-        for former in sorted(owners, key=lambda one: self.quiet_ns(one) or 0):
+        for former in sorted(owners, key=lambda owner: self.quiet_ns(owner) or 0):
             if former.member_id not in self.members:
                 continue
             unanswered = former.asked_ns > (former.last_seen_ns or 0)
@@ -423,24 +437,30 @@ class ModernGroup(Group):
             if self.kind == "consumer" and give_up_by_ns(former) <= (place.time_ns or 0):
                 self._removed_stubborn(former, place)
             elif self.timeout.is_replaced(self.quiet(former, place)):
-                self.died(former, place, "another member has its partitions", shown=place)
+                self.died(former, place, "another member has its partitions", sign_place=place)
 
-    def _stubborn(self, asked: Seen) -> Member | None:
+    def _stubborn(self, request_place: Seen) -> Member | None:
         """A member that had to give up partitions by then, and didn't."""
         if self.kind != "consumer" or len(self.members) > MOST_LOOKED_AT:
             return None
-        late = (one for one in self.members.values() if give_up_by_ns(one) <= (asked.time_ns or 0))
+        late = (
+            member
+            for member in self.members.values()
+            if give_up_by_ns(member) <= (request_place.time_ns or 0)
+        )
         return min(late, key=give_up_by_ns, default=None)
 
-    def _removed_stubborn(self, member: Member, asked: Seen) -> None:
-        when = asked.at(give_up_by_ns(member))
-        self.remove(member.member_id, when, "not_rejoined", inferred=True)
+    def _removed_stubborn(self, member: Member, request_place: Seen) -> None:
+        moment = request_place.at(give_up_by_ns(member))
+        self.remove(member.member_id, moment, "not_rejoined", inferred=True)
         detail = "it didn't give up partitions in time"
-        self.departed(Why("member_removed", member.member_id, inferred=True, detail=detail), when, asked)
+        self.departed(
+            Trigger("member_removed", member.member_id, inferred=True, detail=detail), moment, request_place
+        )
 
     # --- causes of epochs ---
 
-    def in_epoch(self, member: Member, epoch: int, place: Seen, asked: Seen) -> None:
+    def in_epoch(self, member: Member, epoch: int, place: Seen, request_place: Seen) -> None:
         """A member's answer has an epoch, which may be a new one of the group."""
         known = member.generation is not None or self.rebalance is not None
         member.generation = epoch
@@ -454,17 +474,19 @@ class ModernGroup(Group):
             if before is not None or epoch > FIRST_EPOCH:
                 self._pay(epoch - (before or 0))
         elif self._owed:
-            first = 0 if has_pattern(member.topics) else self._owed_to(member.member_id, asked)
+            first = 0 if has_pattern(member.topics) else self._owed_to(member.member_id, request_place)
             if self._merged in self._owed[: first + epoch - before]:
                 self._merged = None
-            (why, when), left = self._owed[first], self._owed[first + epoch - before :]
-            if rebalance is None or rebalance.why.member_id != why.member_id:
-                self.close("superseded", when)
+            (trigger, moment), remaining = self._owed[first], self._owed[first + epoch - before :]
+            if rebalance is None or rebalance.trigger.member_id != trigger.member_id:
+                self.close("superseded", moment)
                 self._owed = []
-                self.disturbed(why, when, again=True)
-            self._owed = left
-        elif rebalance is None or rebalance.why.cause not in JOINS or self.progress.has_owners:
-            self._unexplained(member, before, epoch, place, asked)  # else nothing was assigned until now
+                self.disturbed(trigger, moment, is_repeated=True)
+            self._owed = remaining
+        elif rebalance is None or rebalance.trigger.cause not in JOINS or self.progress.has_owners:
+            self._unexplained(
+                member, before, epoch, place, request_place
+            )  # else nothing was assigned until now
         unseen = epoch - (before or 0) - self._raises
         self._surplus = max(unseen, 0) if before is not None else 0
         self._raises = max(-unseen, 0)
@@ -474,9 +496,13 @@ class ModernGroup(Group):
         if rebalance is not None and rebalance.joined_ns is None and not is_earlier(place, rebalance.began):
             rebalance.joined_ns = place.time_ns or 0
 
-    def _owed_to(self, member_id: str, asked: Seen) -> int:
+    def _owed_to(self, member_id: str, request_place: Seen) -> int:
         """Whose turn it is of those that raise the epoch: the member's own, if this answers its joining."""
-        own = (n for n, (why, when) in enumerate(self._owed) if why.member_id == member_id and when == asked)
+        own = (
+            n
+            for n, (trigger, moment) in enumerate(self._owed)
+            if trigger.member_id == member_id and moment == request_place
+        )
         return next(own, 0)
 
     def _is_paid(self, risen: int) -> bool:
@@ -493,20 +519,20 @@ class ModernGroup(Group):
     def _pay(self, risen: int) -> None:
         """The epoch rose, for the first time since the rebalance under way began: what came after its target
         was seen will raise it once more."""
-        mine = None if self.rebalance is None else self.rebalance.why.member_id
+        own_id = None if self.rebalance is None else self.rebalance.trigger.member_id
         given_ns = self._given_ns
         if self.generation is None or given_ns is None:
             departed = self.generation is not None and risen <= self._departures  # which explain it
-            self._owed = [one for one in self._owed if departed and self._has_pattern(one[0].member_id)]
+            self._owed = [entry for entry in self._owed if departed and self._has_pattern(entry[0].member_id)]
             return
-        later = [(why, when) for why, when in self._owed if (when.time_ns or 0) > given_ns]
-        self._owed = [one for one in later if one[0].member_id != mine][risen - 1 :]
+        later = [(trigger, moment) for trigger, moment in self._owed if (moment.time_ns or 0) > given_ns]
+        self._owed = [entry for entry in later if entry[0].member_id != own_id][risen - 1 :]
 
-    def _unexplained(self, member: Member, before: int, epoch: int, place: Seen, asked: Seen) -> None:
+    def _unexplained(self, member: Member, before: int, epoch: int, place: Seen, request_place: Seen) -> None:
         """The epoch rose, and nothing was seen that raises it: a session may have ended."""
         suspect = self._doubtful() or self.sessions.first()
         silent = suspect is not None and (
-            suspect.member_id in self._doubted or self.timeout.explains(self.quiet(suspect, asked))
+            suspect.member_id in self._doubted or self.timeout.explains(self.quiet(suspect, request_place))
         )
         sign = f"the group's epoch rose to {epoch}"
         merged, self._merged = self._merged, None
@@ -514,38 +540,44 @@ class ModernGroup(Group):
             merged = None
         if suspect is not None and silent:
             merged = None
-        stubborn = self._stubborn(asked)
+        stubborn = self._stubborn(request_place)
         if stubborn is not None and not silent:
-            self._removed_stubborn(stubborn, asked)
+            self._removed_stubborn(stubborn, request_place)
             return
         early_ns = (place.time_ns or 0) - ASSIGNMENT_INTERVAL_NS - self.timeout.interval_ns - NEAR_NS
         if merged is not None and (merged[1].time_ns or 0) >= early_ns:
             self._had_its_own(*merged)
         elif suspect is None or not silent:
-            unshown = next((one for one in self._unshown if (one[1].time_ns or 0) >= early_ns), None)
+            unshown = next((entry for entry in self._unshown if (entry[1].time_ns or 0) >= early_ns), None)
             if unshown is None:
-                self.disturbed(of_epoch(before, epoch), asked)
+                self.disturbed(of_epoch(before, epoch), request_place)
             else:
                 self._had_its_own(*unshown)
         elif self.timeout.is_known or not self.progress.is_exclusive(suspect.member_id):
-            self.died(suspect, place, sign, shown=asked)
+            self.died(suspect, place, sign, sign_place=request_place)
             for _ in range(before + 1, epoch):  # a move lets several sessions end at once
                 suspect = self._doubtful()
                 if suspect is not None:
-                    self.died(suspect, place, sign, shown=asked)
+                    self.died(suspect, place, sign, sign_place=request_place)
         else:  # the next owner of its partitions will show
-            self.disturbed(Why("unknown", inferred=True, detail=sign), asked)
+            self.disturbed(Trigger("unknown", inferred=True, detail=sign), request_place)
             self._risen = before, epoch
 
-    def _had_its_own(self, why: Why, place: Seen) -> None:
+    def _had_its_own(self, trigger: Trigger, place: Seen) -> None:
         """What seemed to have raised the epoch with another cause raised it once more."""
         self.close("superseded", place)
-        self.disturbed(why, place, again=True)
+        self.disturbed(trigger, place, is_repeated=True)
 
     # --- heartbeats ---
 
     def heartbeat(
-        self, entry: FrameEntry, request: Any, message: Any, place: Seen, asked: Seen, host: str | None
+        self,
+        entry: FrameEntry,
+        request: Any,
+        message: Any,
+        place: Seen,
+        request_place: Seen,
+        host: str | None,
     ) -> None:
         """A heartbeat's answer with its request."""
         member_id = request.member_id or message.member_id or ""
@@ -554,43 +586,43 @@ class ModernGroup(Group):
             self.expire(place)
             return
         if request.member_epoch < JOIN:
-            if not self._is_settled(asked):
-                self.expire(asked)  # else the next epoch shows who is out
-            self._leaves(request, member_id, place, asked)
+            if not self._is_settled(request_place):
+                self.expire(request_place)  # else the next epoch shows who is out
+            self._leaves(request, member_id, place, request_place)
             return
         self.timeout.heartbeat_interval(message.heartbeat_interval_ms)
         member = self.members.get(member_id)
         if member is not None:
-            self.alive_at(member, asked, place)
-        self.expire_before(request, message, asked)
+            self.alive_at(member, request_place, place)
+        self.expire_before(request, message, request_place)
         if member is None and request.member_epoch == JOIN:
-            self._released(request, message, asked)
+            self._released(request, message, request_place)
         if member is None or (request.member_epoch == JOIN and member.generation != JOIN):
-            member = self._joins(member, member_id, entry, request, message, asked, host, place)
+            member = self._joins(member, member_id, entry, request, message, request_place, host, place)
         topics = wanted_topics(request, member.topics)
         if topics is not None and topics != member.topics:
-            why = Why("subscription_changed", member_id, detail=changed(member.topics, topics))
+            trigger = Trigger("subscription_changed", member_id, detail=changed(member.topics, topics))
             member.topics = topics
-            self.disturbed(why, asked)
+            self.disturbed(trigger, request_place)
         member.away = False
-        self._reconcile(member, request, message, place, asked)
+        self._reconcile(member, request, message, place, request_place)
 
-    def goes_on(self, member: Member, epoch: int, interval_ms: int, place: Seen, asked: Seen) -> None:
+    def goes_on(self, member: Member, epoch: int, interval_ms: int, place: Seen, request_place: Seen) -> None:
         """`heartbeat` of a member that asks for nothing, and is given nothing but this epoch."""
         self.timeout.heartbeat_interval(interval_ms)
-        self.alive_at(member, asked, place)
-        if self.over(asked) is not None:
-            self._expire_or_doubt(self._is_settled(asked) and epoch == self.generation, asked)
+        self.alive_at(member, request_place, place)
+        if self.over(request_place) is not None:
+            self._expire_or_doubt(self._is_settled(request_place) and epoch == self.generation, request_place)
         member.away = False
         if self.generation is not None and epoch <= self.generation:
             member.generation = epoch
         else:
-            self.in_epoch(member, epoch, place, asked)
+            self.in_epoch(member, epoch, place, request_place)
         self.takes_up(member, False, place)
 
     def _joins(
         self, old: Member | None, member_id: str, entry: FrameEntry, request: Any, message: Any,
-        asked: Seen, host: str | None, place: Seen,
+        request_place: Seen, host: str | None, place: Seen,
     ) -> Member:  # fmt: skip
         instance_id = getattr(request, "instance_id", None)
         static = self.members.of_instance(instance_id)
@@ -602,34 +634,34 @@ class ModernGroup(Group):
         if old is None and request.member_epoch != JOIN:
             member.generation = request.member_epoch  # it was in before the input began
         else:
-            since_ns = (asked.time_ns or 0) - self._raised_ns
-            again = not self.members and message.member_epoch < (self.generation or 0)
-            if again and since_ns > ASSIGNMENT_INTERVAL_NS:  # else it is that of a target from before
+            since_ns = (request_place.time_ns or 0) - self._raised_ns
+            starts_over = not self.members and message.member_epoch < (self.generation or 0)
+            if starts_over and since_ns > ASSIGNMENT_INTERVAL_NS:  # else it is that of a target from before
                 self.generation = None  # the group was deleted, and is a new one
-            why = of_first_heartbeat(self, member, old, static)
+            trigger = of_first_heartbeat(self, member, old, static)
             if old is not None:
-                self.consumption.ends(member_id, asked.time_ns)
+                self.consumption.ends(member_id, request_place.time_ns)
             if static is not None and static.away and not static.assigned:
                 self._close_even()  # the others didn't wait for what it had
             if static is not None:
                 self.members.drop(static.member_id)
-                self.inherits(member, static, asked)
-            other = static is not None and member.topics != static.topics
-            if other and static is not None and static.topics:
-                self.raise_alone(why, asked)
-            rebalance = self.disturbed(why, asked)
-            rebalance.join(member_id, asked.time_ns)
-            another = rebalance.joined_ns is not None and rebalance.why.member_id != member_id
+                self.inherits(member, static, request_place)
+            has_other_topics = static is not None and member.topics != static.topics
+            if has_other_topics and static is not None and static.topics:
+                self.raise_alone(trigger, request_place)
+            rebalance = self.disturbed(trigger, request_place)
+            rebalance.join(member_id, request_place.time_ns)
+            another = rebalance.joined_ns is not None and rebalance.trigger.member_id != member_id
             pattern = has_pattern(member.topics)
-            new = why.cause in ("first_member", "new_member")
-            if (new and (another or pattern)) or (other and pattern):
-                self._owes(why, asked)
+            new = trigger.cause in ("first_member", "new_member")
+            if (new and (another or pattern)) or (has_other_topics and pattern):
+                self._owes(trigger, request_place)
         known = old is not None or static is not None or request.member_epoch != JOIN
         self.add(member, place, rejoined=known)
         self.watch(member)
         return member
 
-    def _released(self, request: Any, message: Any, asked: Seen) -> None:
+    def _released(self, request: Any, message: Any, request_place: Seen) -> None:
         """A static member that had not left is out if another joins in its name and raises the epoch."""
         static = self.members.of_instance(getattr(request, "instance_id", None))
         known = self.generation is not None and self.kind == "consumer"
@@ -638,19 +670,23 @@ class ModernGroup(Group):
         if message.member_epoch <= (self.generation or 0) + max(self._raises, self._departures) + 1:
             return  # it may have left for now, which is missing
         detail = f"another joins as {static.instance_id}"
-        if self.timeout.is_replaced(self.quiet(static, asked)):
-            self.died(static, asked, detail, shown=asked)
+        if self.timeout.is_replaced(self.quiet(static, request_place)):
+            self.died(static, request_place, detail, sign_place=request_place)
             return
-        self.remove(static.member_id, asked, "removed", inferred=True)
-        self.departed(Why("member_removed", static.member_id, inferred=True, detail=detail), asked, asked)
+        self.remove(static.member_id, request_place, "removed", inferred=True)
+        self.departed(
+            Trigger("member_removed", static.member_id, inferred=True, detail=detail),
+            request_place,
+            request_place,
+        )
 
-    def _leaves(self, request: Any, member_id: str, place: Seen, asked: Seen) -> None:
+    def _leaves(self, request: Any, member_id: str, place: Seen, request_place: Seen) -> None:
         if request.member_epoch == LEAVE_FOR_NOW:
-            self.remove(member_id, asked, "left_for_now")  # its partitions wait for it: no rebalance
+            self.remove(member_id, request_place, "left_for_now")  # its partitions wait for it: no rebalance
             self.progress.leaves(member_id)
             return
-        self.remove(member_id, asked, "left")
-        self.departed(Why("member_left", member_id), asked, place)
+        self.remove(member_id, request_place, "left")
+        self.departed(Trigger("member_left", member_id), request_place, place)
 
     def refuse_heartbeat(self, error_code: int, member_id: str, place: Seen) -> None:
         member = self.members.get(member_id)
@@ -666,35 +702,37 @@ class ModernGroup(Group):
         silence_ns = self.silence(member, place)
         if error_code != ErrorCode.UNKNOWN_MEMBER_ID:
             self.remove(member_id, place, "fenced")
-            self.departed(Why("member_fenced", member_id), place, place)
+            self.departed(Trigger("member_fenced", member_id), place, place)
         elif self.timeout.explains(silence_ns):
-            self.died(member, place, "UNKNOWN_MEMBER_ID", shown=place, refused=True)
+            self.died(member, place, "UNKNOWN_MEMBER_ID", sign_place=place, refused=True)
         else:
             self.remove(member_id, place, "removed", inferred=True)
-            why = Why("member_removed", member_id, inferred=True, detail="UNKNOWN_MEMBER_ID")
-            self.departed(why, place, place)
+            trigger = Trigger("member_removed", member_id, inferred=True, detail="UNKNOWN_MEMBER_ID")
+            self.departed(trigger, place, place)
 
-    def _reconcile(self, member: Member, request: Any, message: Any, place: Seen, asked: Seen) -> None:
-        reported, given = self._partitions(request), self._partitions(message)
-        if given is not None and given != member.assigned:
-            self._replaced(member, given, place)
-        self.in_epoch(member, message.member_epoch, place, asked)
+    def _reconcile(
+        self, member: Member, request: Any, message: Any, place: Seen, request_place: Seen
+    ) -> None:
+        reported, assigned = self._partitions(request), self._partitions(message)
+        if assigned is not None and assigned != member.assigned:
+            self._replaced(member, assigned, place)
+        self.in_epoch(member, message.member_epoch, place, request_place)
         if reported is not None:
             member.owned = reported
             if reported <= (member.assigned or frozenset()):
                 member.revokes_ns = None  # it gave up what it had to; this answer may give it more
-        if given is not None and given != member.assigned:
-            if member.revokes_ns is None and not (member.assigned or frozenset()) <= given:
+        if assigned is not None and assigned != member.assigned:
+            if member.revokes_ns is None and not (member.assigned or frozenset()) <= assigned:
                 member.revokes_ns = place.time_ns
-            self.gives(member, given, place)
-        self.takes_up(member, given is not None or reported is not None, place)
+            self.gives(member, assigned, place)
+        self.takes_up(member, assigned is not None or reported is not None, place)
 
     def gives(self, member: Member, partitions: Owned, place: Seen) -> None:
         """A member has another assignment."""
         if self.rebalance is None and member.assigned is not None:
             detail = "its coordinator gave it another assignment"
-            why = Why("assignment_changed", member.member_id, inferred=True, detail=detail)
-            self.disturbed(why, place).joined_ns = place.time_ns
+            trigger = Trigger("assignment_changed", member.member_id, inferred=True, detail=detail)
+            self.disturbed(trigger, place).joined_ns = place.time_ns
         if self._given_ns is None:
             self._given_ns = place.time_ns
         self.assign(member, partitions)
@@ -711,9 +749,9 @@ class ModernGroup(Group):
 
     def _awaits_owners(self) -> bool:
         """Whether partitions are without an owner whose topics members subscribe to."""
-        wanted = {topic for member in self.members.values() for topic in member.topics}
-        patterns = any(topic.startswith("/") for topic in wanted)
-        return any(patterns or self.name_of(one.topic) in wanted for one in self.progress.lost)
+        topics = {topic for member in self.members.values() for topic in member.topics}
+        patterns = any(topic.startswith("/") for topic in topics)
+        return any(patterns or self.name_of(partition.topic) in topics for partition in self.progress.lost)
 
     def finish(self, place: Seen) -> None:
         """The input is at its end."""
@@ -727,16 +765,16 @@ class ModernGroup(Group):
         self.close("unfinished", place)
 
 
-def _explains(why: Why, place: Seen, rebalance: Rebalance) -> bool:
+def _explains(trigger: Trigger, place: Seen, rebalance: Rebalance) -> bool:
     """Whether a session that ended before is why one began that seemed to be the coordinator's own."""
     earlier = (place.time_ns or 0) <= (rebalance.began.time_ns or 0)
-    return earlier and why.cause == "session_timeout" and rebalance.why.cause == "assignment_changed"
+    return earlier and trigger.cause == "session_timeout" and rebalance.trigger.cause == "assignment_changed"
 
 
-def _batched(rebalance: Rebalance, why: Why, place: Seen) -> bool:
+def _batched(rebalance: Rebalance, trigger: Trigger, place: Seen) -> bool:
     """Whether a join is part of a rebalance that another began: the coordinator assigns once for both."""
-    both = why.cause in JOINS and rebalance.why.cause in JOINS
-    return both and (place.time_ns or 0) - (rebalance.began.time_ns or 0) < ASSIGNMENT_INTERVAL_NS
+    are_joins = trigger.cause in JOINS and rebalance.trigger.cause in JOINS
+    return are_joins and (place.time_ns or 0) - (rebalance.began.time_ns or 0) < ASSIGNMENT_INTERVAL_NS
 
 
 def is_earlier(place: Seen, began: Seen) -> bool:

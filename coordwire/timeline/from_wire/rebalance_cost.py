@@ -1,9 +1,9 @@
-"""What waited while partitions had no consumer: a group's lag there before a rebalance ended, and after.
+"""The lag of partitions without a consumer, before the end of a rebalance and after it.
 
 Strategy: when a rebalance ends, the lag of each partition that it left idle is noted as it was measured last;
 the first end of the partition that is seen afterwards (its new owner fetches) gives the lag after. The cost
 is reported once all have one, or another rebalance begins, or the input ends. Rules: partitions without both
-don't count; what is kept is bounded.
+don't count; memory is bounded.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Costs:
         self._waiting: dict[TopicPartition, dict[str, None]] = {}
 
     def see(self, event: GroupEvent) -> Iterator[GroupEvent]:
-        """An event of a group, and what it costs as far as that is known by then."""
+        """An event of a group, and the costs that are known by then."""
         if isinstance(event, RebalanceBegan):
             yield from self._report(event.group)
         yield event
@@ -61,26 +61,26 @@ class Costs:
 
     def _measure(self, event: RebalanceEnded) -> None:
         before = {}
-        for one in event.idle[:MOST_PARTITIONS]:
-            where = TopicPartition(one.topic, one.partition)
-            lag = self._lag.known(event.group, where)
+        for gap in event.idle[:MOST_PARTITIONS]:
+            partition = TopicPartition(gap.topic, gap.partition)
+            lag = self._lag.known(event.group, partition)
             if lag is not None:
-                before[where] = lag
+                before[partition] = lag
         if not before:
             return
         place = Seen(event.time_ns, event.source, event.number, event.packet)
         if len(self._open) >= MOST_GROUPS:
             self._forget(next(iter(self._open)))
         remember(self._open, event.group, _Open(place, event.generation, before), MOST_GROUPS)
-        for where in before:
-            self._waiting.setdefault(where, {})[event.group] = None
+        for partition in before:
+            self._waiting.setdefault(partition, {})[event.group] = None
 
-    def ends(self, where: TopicPartition) -> Iterator[GroupEvent]:
+    def ends(self, partition: TopicPartition) -> Iterator[GroupEvent]:
         """The end of a partition was seen."""
-        for group in self._waiting.pop(where, ()):
-            found = self._open[group]
-            found.after[where] = self._lag.known(group, where) or 0
-            if len(found.after) == len(found.before):
+        for group in self._waiting.pop(partition, ()):
+            cost = self._open[group]
+            cost.after[partition] = self._lag.known(group, partition) or 0
+            if len(cost.after) == len(cost.before):
                 yield from self._report(group)
 
     def finish(self) -> Iterator[GroupEvent]:
@@ -89,20 +89,21 @@ class Costs:
             yield from self._report(group)
 
     def _report(self, group: str) -> Iterator[GroupEvent]:
-        found = self._forget(group)
-        if found is not None and found.after:
+        cost = self._forget(group)
+        if cost is not None and cost.after:
             yield RebalanceCost(
-                group=group, **found.place._asdict(), generation=found.generation,
-                partitions=len(found.after), lag_before=sum(found.before[where] for where in found.after),
-                lag_after=sum(found.after.values()),
+                group=group, **cost.place._asdict(), generation=cost.generation,
+                partitions=len(cost.after),
+                lag_before=sum(cost.before[partition] for partition in cost.after),
+                lag_after=sum(cost.after.values()),
             )  # fmt: skip
 
     def _forget(self, group: str) -> _Open | None:
-        found = self._open.pop(group, None)
-        for where in found.before if found is not None else ():
-            groups = self._waiting.get(where)
+        cost = self._open.pop(group, None)
+        for partition in cost.before if cost is not None else ():
+            groups = self._waiting.get(partition)
             if groups is not None:
                 groups.pop(group, None)
                 if not groups:
-                    del self._waiting[where]
-        return found
+                    del self._waiting[partition]
+        return cost

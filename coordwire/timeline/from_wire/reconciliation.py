@@ -1,4 +1,4 @@
-"""How far the members of a group are that its coordinator assigns: who is in which epoch and has what.
+"""The members' progress in a group whose coordinator assigns: each one's epoch and partitions.
 
 Strategy: counters that each change keeps up to date, so that no question looks at all members. The group is
 even when all members are in one epoch and have reported to own what they were given. It is also complete when
@@ -30,11 +30,11 @@ class Reconciliation:
         self._late: set[str] = set()  # who hasn't reported what it was given
         self._epochs: Counter[int | None] = Counter()
         self._epoch_of: dict[str, int | None] = {}
-        self._held: dict[str, Owned] = {}
+        self._partitions: dict[str, Owned] = {}
         self._holder: dict[TopicPartition, str] = {}
         self._lost: set[TopicPartition] = set()
         self._round = 0
-        self._heard: dict[str, int] = {}  # the round in which each was heard last
+        self._report_rounds: dict[str, int] = {}  # the round in which each was heard last
         self._heard_now = 0
         self.even_since: Seen | None = None
         self.even_by: str | None = None
@@ -62,7 +62,7 @@ class Reconciliation:
         """A member counts no more; what it has waits for it."""
         self._uncount(member_id)
         self._late.discard(member_id)
-        if self._heard.pop(member_id, 0) == self._round:
+        if self._report_rounds.pop(member_id, 0) == self._round:
             self._heard_now -= 1
 
     def drop(self, member_id: str) -> None:
@@ -81,23 +81,23 @@ class Reconciliation:
 
     def hold(self, member_id: str, partitions: Owned | None) -> None:
         """A member has these and no others."""
-        before = self._held.pop(member_id, frozenset())
+        before = self._partitions.pop(member_id, frozenset())
         if partitions is before:
-            self._held[member_id] = before
+            self._partitions[member_id] = before
             return
-        for one in before - (partitions or frozenset()):
-            if self._holder.get(one) == member_id:
-                del self._holder[one]
-                self._lost.add(one)
+        for partition in before - (partitions or frozenset()):
+            if self._holder.get(partition) == member_id:
+                del self._holder[partition]
+                self._lost.add(partition)
         if partitions:
-            self._held[member_id] = partitions
-            for one in partitions:
-                self._holder[one] = member_id
+            self._partitions[member_id] = partitions
+            for partition in partitions:
+                self._holder[partition] = member_id
             self._lost -= partitions
 
     @property
     def lost(self) -> frozenset[TopicPartition]:
-        """What has no owner any more."""
+        """The partitions that lost their owner."""
         return frozenset(self._lost)
 
     @property
@@ -107,18 +107,18 @@ class Reconciliation:
 
     def is_exclusive(self, member_id: str) -> bool:
         """Whether a member has partitions that no other can have at the same time."""
-        return not self._shared and bool(self._held.get(member_id))
+        return not self._shared and bool(self._partitions.get(member_id))
 
     def former_owners(self, member_id: str, partitions: Owned) -> Iterator[str]:
-        """Who had what a member is given, and wasn't seen to give it up."""
+        """The owners of partitions that a member gets, which weren't seen to give them up."""
         if not self._shared:
-            before = self._held.get(member_id, frozenset())
-            found = (self._holder.get(one) for one in sorted(partitions - before))
-            yield from dict.fromkeys(one for one in found if one is not None and one != member_id)
+            before = self._partitions.get(member_id, frozenset())
+            owners = (self._holder.get(partition) for partition in sorted(partitions - before))
+            yield from dict.fromkeys(owner for owner in owners if owner is not None and owner != member_id)
 
     # --- the group ---
 
-    def heard(self, member_id: str, generation: int | None, place: Seen) -> None:
+    def note_report(self, member_id: str, generation: int | None, place: Seen) -> None:
         """A member's heartbeat was counted; see whether the group is even with it."""
         if self._late or len(self._epochs) != 1 or generation not in self._epochs:
             self.even_since = None
@@ -127,8 +127,8 @@ class Reconciliation:
             self.even_since, self.even_by = place, member_id
             self._round += 1
             self._heard_now = 0
-        elif member_id in self._epoch_of and self._heard.get(member_id) != self._round:
-            self._heard[member_id] = self._round
+        elif member_id in self._epoch_of and self._report_rounds.get(member_id) != self._round:
+            self._report_rounds[member_id] = self._round
             self._heard_now += 1
 
     @property
@@ -138,7 +138,7 @@ class Reconciliation:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether all members were heard since the group is even."""
+        """Whether all members have sent a heartbeat since the group is even."""
         return self.even_since is not None and self._heard_now >= len(self._epoch_of)
 
     def begin(self) -> None:

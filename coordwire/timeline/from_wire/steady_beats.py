@@ -1,9 +1,9 @@
-"""Heartbeats that say what they said before: most of a group's traffic, known again by their bytes.
+"""Heartbeats that repeat the last one, most of a group's traffic: recognised by their bytes.
 
 Strategy: the frames of a member whose group is steady differ in nothing but their correlation ids. A
 heartbeat that asked for nothing new and an answer to it that gave nothing new are remembered by their bytes
-without those; the same bytes say the same again, and nothing is decoded. What they mean to the group is the
-group's to judge, each time. Rules: only whole frames without deviations are remembered; memory is bounded,
+without those; the same bytes have the same meaning, and nothing is decoded. The group judges each time what
+they mean for it. Rules: only whole frames without deviations are remembered; memory is bounded,
 and everything is forgotten at the bound.
 """
 
@@ -30,15 +30,15 @@ SHORTEST, LONGEST = 9, 1024
 
 @dataclass(slots=True)
 class Beat:
-    """A member's heartbeat. kept: as what its group is kept; key: of its API; epoch: the generation or member
-    epoch that it says.
+    """A member's heartbeat. group_key: of its group in the `GroupTable`; key: of its API; epoch: the
+    generation or member epoch that it says.
 
     answer: the bytes after the correlation id of an answer that gave nothing new, None where none was seen;
     answered_epoch, interval_ms: what that says, of groups whose coordinator assigns.
     """
 
     group_id: str
-    kept: tuple[str, Kind]
+    group_key: tuple[str, Kind]
     key: int
     member_id: str
     client_id: str | None
@@ -60,7 +60,7 @@ class SteadyBeats:
         self.known: dict[bytes, Beat] = {}
 
     def find(self, entry: FrameEntry) -> Beat | None:
-        """What a request is known to say."""
+        """The heartbeat that a request is, if its bytes are known."""
         body = entry.body
         return self.known.get(body[:4] + body[8:])
 
@@ -89,9 +89,9 @@ class SteadyBeats:
             epoch,
         )
 
-    def learn_answer(self, asked: FrameEntry, entry: FrameEntry, message: Any) -> None:
+    def learn_answer(self, request_entry: FrameEntry, entry: FrameEntry, message: Any) -> None:
         """The answer to a heartbeat, read whole, and without an error."""
-        beat = self.find(asked)
+        beat = self.find(request_entry)
         if beat is None or not SHORTEST <= len(entry.body) <= LONGEST or entry.deviations:
             return
         if beat.key != _HEARTBEAT:
@@ -109,10 +109,10 @@ def _reports(request: Any) -> bool:
 
 def _gives(message: Any) -> bool:
     """Whether a member is given an assignment."""
-    given = message.active_tasks if hasattr(message, "active_tasks") else _partitions(message)
-    return given is not None
+    assigned = message.active_tasks if hasattr(message, "active_tasks") else _partitions(message)
+    return assigned is not None
 
 
 def _partitions(message: Any) -> Any:
-    inside = getattr(message, "assignment", message)
-    return None if inside is None else getattr(inside, "topic_partitions", None)
+    assignment = getattr(message, "assignment", message)
+    return None if assignment is None else getattr(assignment, "topic_partitions", None)

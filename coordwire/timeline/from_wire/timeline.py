@@ -68,7 +68,7 @@ USED_APIS: frozenset[int] = ABOUT_A_GROUP | OTHER_APIS - {ApiKey.API_VERSIONS}
 
 
 def timeline(entries: Iterable[Entry | ConnectionEnd], *, ends: bool = False) -> Iterator[GroupEvent]:
-    """What the entries of one or several captures say of groups, in their order.
+    """The events of groups in the entries of one or several captures, in their order.
 
     Entries come in the order of time; those of several captures may be mixed. ends: whether they have the
     ends of connections among them (`Capture.entries_and_ends`), for `MemberLeft.ending`.
@@ -90,13 +90,13 @@ class Timeline:
         self._groups = GroupTable(self._names, self._timeouts, self._ends.end_of if self._ends else None)
         self._commits = Commits(self._names.name_of)
         self._drafts = DraftGroups()
-        self._others = OtherAnswers(self._names, self._timeouts, self._groups, self._commits)
+        self._other_answers = OtherAnswers(self._names, self._timeouts, self._groups, self._commits)
         self._waiting: OrderedDict[Seen, Asked | Beat] = OrderedDict()
         self._last = Seen(None, "", 0)
         self._beats = SteadyBeats()
 
     def feed(self, entry: Entry | ConnectionEnd) -> Iterable[GroupEvent]:
-        """What one entry adds. It must be drawn before the next entry is fed.
+        """The events of one entry. They must be drawn before the next entry is fed.
 
         Most frames are heartbeats of groups that nothing happens to, and requests; they take the short way.
         """
@@ -131,20 +131,26 @@ class Timeline:
                     self._beats.learn_request(entry, message, kind)
                 self._asks(entry, message, place)
             return ()
-        asked = entry.request
-        if key not in BEATS or asked is None or asked.message is None or asked.error or message.error_code:
+        request_entry = entry.request
+        if (
+            key not in BEATS
+            or request_entry is None
+            or request_entry.message is None
+            or request_entry.error
+            or message.error_code
+        ):
             return self._events(self._read(entry))
-        self._beats.learn_answer(asked, entry, message)
+        self._beats.learn_answer(request_entry, entry, message)
         place = self._last = place_of(entry)
-        asked_place = place_of(asked)
+        asked_place = place_of(request_entry)
         self._waiting.pop(asked_place, None)
-        group = self._beat(entry, asked, message, place, asked_place)
+        group = self._beat(entry, request_entry, message, place, asked_place)
         return self._events(group.drain()) if group is not None and group.pending else ()
 
     def _steady(self, entry: FrameEntry) -> Iterable[GroupEvent] | None:
         """The events of a heartbeat, or of its answer, whose bytes are known; None where it must be read."""
-        asked = entry.request
-        if asked is None:
+        request_entry = entry.request
+        if request_entry is None:
             if entry.direction == "response" or (beat := self._beats.find(entry)) is None:
                 return None
             place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
@@ -152,17 +158,22 @@ class Timeline:
             waiting[place] = beat
             if len(waiting) > MOST_UNANSWERED:
                 remember(waiting, place, beat, MOST_UNANSWERED)
-            if (group := self._groups.at(beat.kept)) is not None:
+            if (group := self._groups.at(beat.group_key)) is not None:
                 group.asks(beat.member_id, place)
             if self._ends is not None:
                 self._ends.speaks(beat.member_id, entry.flow, place)
             return ()
-        asked_at: Any = asked.time_ns, asked.capture, asked.number, asked.packet  # equal to its place
+        asked_at: Any = (
+            request_entry.time_ns,
+            request_entry.capture,
+            request_entry.number,
+            request_entry.packet,
+        )  # equal to its place
         waits = self._waiting.get(asked_at)
-        beat = waits if type(waits) is Beat and asked.body else self._beats.find(asked)
+        beat = waits if type(waits) is Beat and request_entry.body else self._beats.find(request_entry)
         if beat is None or beat.answer is None or beat.answer != entry.body[4:]:
             return None
-        group = self._groups.at(beat.kept)
+        group = self._groups.at(beat.group_key)
         if type(group) is not _GROUPS[beat.key] or (member := group.members.get(beat.member_id)) is None:
             return None
         place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
@@ -176,12 +187,17 @@ class Timeline:
 
     def _stored(self, entry: FrameEntry) -> list[GroupEvent] | None:
         """The events of a commit's answer without any error code; None for all else."""
-        asked = entry.request
-        if asked is None or asked.error is not None or asked.message is None or not has_no_codes(entry):
+        request_entry = entry.request
+        if (
+            request_entry is None
+            or request_entry.error is not None
+            or request_entry.message is None
+            or not has_no_codes(entry)
+        ):
             return None
         place = self._last = place_of(entry)
-        self._waiting.pop(place_of(asked), None)
-        events, group = self._commit(entry, asked, place, (), 0)
+        self._waiting.pop(place_of(request_entry), None)
+        events, group = self._commit(entry, request_entry, place, (), 0)
         if group is not None and group.pending:
             events += self._events(group.drain())
         return events
@@ -189,7 +205,7 @@ class Timeline:
     def _of_no_group(self, entry: FrameEntry) -> Iterable[GroupEvent] | None:
         """The events of a frame that is about no group, where few of its kind need be decoded for them; None
         where it must be read."""
-        key, asked = entry.api_key, entry.request
+        key, request_entry = entry.api_key, entry.request
         if entry.dialect != KAFKA:
             return None
         if entry.direction == "request":
@@ -199,46 +215,46 @@ class Timeline:
                 return None
             self._last = place_of(entry)
             return ()
-        if asked is None or not _is_sound(asked):
+        if request_entry is None or not _is_sound(request_entry):
             return None
         if key == _FETCH and entry.error is None and entry.message is not None:
-            self._opens(asked)
+            self._opens(request_entry)
             place = self._last = place_of(entry)
             return self._commits.ends(entry.message, place)
         if key in OTHER_APIS or not _is_sound(entry):
             return None
-        self._opens(asked)
+        self._opens(request_entry)
         self._last = place_of(entry)
         return ()
 
-    def _opens(self, asked: FrameEntry) -> None:
-        """A request that was answered shows whose its connection is."""
-        if self._ends is not None and asked.flow:
-            self._ends.opens(asked)
+    def _opens(self, request_entry: FrameEntry) -> None:
+        """Note the connection of a request that was answered."""
+        if self._ends is not None and request_entry.flow:
+            self._ends.opens(request_entry)
 
     def _commit(
-        self, entry: FrameEntry, asked: FrameEntry, place: Seen, topics: Iterable[Any], code: int
+        self, entry: FrameEntry, request_entry: FrameEntry, place: Seen, topics: Iterable[Any], code: int
     ) -> tuple[list[GroupEvent], AnyGroup | None]:
         """A commit, answered: what was committed, and its group as it goes on, if that is known. topics: the
         answer's, if it has error codes; code: the first of them."""
-        request: Any = asked.message
+        request: Any = request_entry.message
         events = self._commits.commit(entry, request, topics, place)
         known = self._groups.known(request.group_id)
         if known is None:
             return events, None
         generation = getattr(request, "generation_id_or_member_epoch", -1)
-        known.alive(request, code, generation, asked, place, host_of(asked))
+        known.alive(request, code, generation, request_entry, place, host_of(request_entry))
         return events, self._groups.current(known, None, place)
 
     def _events(self, events: Iterable[GroupEvent]) -> list[GroupEvent]:
         """The events, and what they cost."""
-        found: list[GroupEvent] = []
+        completed: list[GroupEvent] = []
         for event in events:
             if type(event) in self._completed:
-                found += self._tell(event)
+                completed += self._tell(event)
             else:
-                found.append(event)
-        return found
+                completed.append(event)
+        return completed
 
     def _tell(self, event: GroupEvent) -> Iterator[GroupEvent]:
         if self._ends is not None:
@@ -246,7 +262,7 @@ class Timeline:
         yield from self._commits.costs.see(event)
 
     def _read(self, entry: FrameEntry) -> Iterable[GroupEvent]:
-        message, asked = entry.message, entry.request
+        message, request_entry = entry.message, entry.request
         if entry.error is not None or message is None:
             return self._unreadable(entry)
         place = self._last = place_of(entry)
@@ -254,16 +270,16 @@ class Timeline:
             return self._drafts.feed(entry, place)
         if entry.direction == "request":
             return self._request(entry, message, place)
-        if asked is not None and asked.message is not None and not asked.error:
-            return self._response(entry, asked, asked.message, message, place)
-        if asked is not None and asked.released:
+        if request_entry is not None and request_entry.message is not None and not request_entry.error:
+            return self._response(entry, request_entry, request_entry.message, message, place)
+        if request_entry is not None and request_entry.released:
             return self._unreadable(entry)  # without its request it says little more
         return ()
 
     def finish(self) -> Iterator[GroupEvent]:
-        """What there is to say when the input is at its end."""
-        for place, asked in self._waiting.items():
-            yield unanswered(place, asked)
+        """The events that only the end of the input shows."""
+        for place, request in self._waiting.items():
+            yield unanswered(place, request)
         self._waiting.clear()
         for group in self._groups:
             group.finish(self._last)
@@ -273,11 +289,11 @@ class Timeline:
 
     def _unreadable(self, entry: FrameEntry) -> Iterator[GroupEvent]:
         """A frame that wasn't decoded whole: it answers its request, whatever it says."""
-        asked = None if entry.request is None else place_of(entry.request)
-        left = None if asked is None else self._waiting.pop(asked, None)
-        if asked is None or left is None:
+        request_place = None if entry.request is None else place_of(entry.request)
+        request = None if request_place is None else self._waiting.pop(request_place, None)
+        if request_place is None or request is None:
             return
-        waiting = unanswered(asked, left, unreadable=True)
+        waiting = unanswered(request_place, request, unreadable=True)
         yield waiting
         code = getattr(entry.message, "error_code", 0)
         place = place_of(entry)
@@ -288,7 +304,7 @@ class Timeline:
             )  # fmt: skip
         known = self._groups.known(waiting.group)
         if known is not None and entry.api_key in CLASSIC:
-            known.unreadable(asked, code, waiting.member_id or "", place)
+            known.unreadable(request_place, code, waiting.member_id or "", place)
             yield from known.drain()
 
     # --- requests ---
@@ -328,56 +344,69 @@ class Timeline:
     # --- responses ---
 
     def _response(
-        self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen
+        self, entry: FrameEntry, request_entry: FrameEntry, request: Any, message: Any, place: Seen
     ) -> Iterable[GroupEvent]:
         key = entry.api_key
         if key not in ABOUT_A_GROUP:
-            self._opens(asked)
-            return self._others.feed(entry, request, message, place) if key in OTHER_APIS else ()
-        asked_place = place_of(asked)
+            self._opens(request_entry)
+            return self._other_answers.feed(entry, request, message, place) if key in OTHER_APIS else ()
+        asked_place = place_of(request_entry)
         self._waiting.pop(asked_place, None)
-        self._given(asked, request, message)
+        self._learn_answer(request_entry, request, message)
         events: list[GroupEvent] = [*errors_of(entry, request, message, place)]
         group: AnyGroup | None
         if key in BEATS:
-            group = self._beat(entry, asked, message, place, asked_place)
+            group = self._beat(entry, request_entry, message, place, asked_place)
         elif key in CLASSIC:
-            group = self._of_classic(entry, asked, request, message, place, asked_place)
+            group = self._of_classic(entry, request_entry, request, message, place, asked_place)
         else:
-            codes = (one.error_code for topic in message.topics for one in topic.partitions)
+            codes = (part.error_code for topic in message.topics for part in topic.partitions)
             code = next(filter(None, codes), 0)
-            more, group = self._commit(entry, asked, place, message.topics, code)
-            events += more
+            commit_events, group = self._commit(entry, request_entry, place, message.topics, code)
+            events += commit_events
         if group is not None and group.pending:
             events += group.drain()
         return events
 
-    def _given(self, asked: FrameEntry, request: Any, message: Any) -> None:
+    def _learn_answer(self, request_entry: FrameEntry, request: Any, message: Any) -> None:
         """A member may be given its id by an answer."""
         member_id = getattr(message, "member_id", None)
         if self._ends is not None and member_id and not request.member_id:
-            self._ends.speaks(member_id, asked.flow, place_of(asked))
+            self._ends.speaks(member_id, request_entry.flow, place_of(request_entry))
 
     def _beat(
-        self, entry: FrameEntry, asked: FrameEntry, message: Any, place: Seen, asked_place: Seen
+        self, entry: FrameEntry, request_entry: FrameEntry, message: Any, place: Seen, asked_place: Seen
     ) -> AnyGroup | None:
         """A heartbeat, answered: the group that it is about as it goes on, if it is of this kind."""
-        request: Any = asked.message
+        request: Any = request_entry.message
         group: AnyGroup | None
-        self._given(asked, request, message)
+        self._learn_answer(request_entry, request, message)
         if entry.api_key == _HEARTBEAT:
             group = self._groups.of_classic(request.group_id)
-            group.alive(request, message.error_code, request.generation_id, asked, place, host_of(asked))
+            group.alive(
+                request,
+                message.error_code,
+                request.generation_id,
+                request_entry,
+                place,
+                host_of(request_entry),
+            )
         else:
             kind = MODERN[entry.api_key or 0]
             group = self._groups.of_heartbeat(kind, request, message, asked_place)
             if group is None:
                 return None
-            group.heartbeat(entry, request, message, place, asked_place, host_of(asked))
+            group.heartbeat(entry, request, message, place, asked_place, host_of(request_entry))
         return self._groups.current(group, request.member_id or None, place)
 
     def _of_classic(
-        self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen, asked_place: Seen
+        self,
+        entry: FrameEntry,
+        request_entry: FrameEntry,
+        request: Any,
+        message: Any,
+        place: Seen,
+        asked_place: Seen,
     ) -> AnyGroup:
         """JoinGroup, SyncGroup or LeaveGroup, answered: the group as it goes on."""
         group: ClassicGroup | ConsumerGroup
@@ -387,7 +416,7 @@ class Timeline:
         else:
             group = self._groups.of_classic(request.group_id)
             if entry.api_key == _SYNC:
-                group.sync_response(request, message, asked, place, host_of(asked))
+                group.sync_response(request, message, request_entry, place, host_of(request_entry))
             else:
                 group.leave_response(request, message, place, asked_place)
         return self._groups.current(group, request.member_id or None, place)

@@ -24,7 +24,7 @@ from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
 from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
 from coordwire.timeline.group import Group
-from coordwire.timeline.rebalance import Why
+from coordwire.timeline.rebalance import Trigger
 from tests.coordinator.stories.comparison import KEEPS_GENERATION
 from tests.coordinator.stories.scripts import LENGTH, Story, play
 from tests.coordinator.stories.world import MS, START
@@ -143,8 +143,8 @@ def _do_nothing(*args: Any, **named: Any) -> None:
     return None
 
 
-def _unknown(*args: Any, **named: Any) -> Why:
-    return Why("unknown", inferred=True)
+def _unknown(*args: Any, **named: Any) -> Trigger:
+    return Trigger("unknown", inferred=True)
 
 
 RULE_FAULTS: dict[str, tuple[object, str, Any]] = {
