@@ -8,8 +8,9 @@ requests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
+from typing import TYPE_CHECKING
 
 from coordwire.codec import Message
 from coordwire.connection.endpoint import Endpoint
@@ -19,9 +20,27 @@ from coordwire.designs.dialects.grammar import Call, Dialect, DraftFrame, Gramma
 from coordwire.designs.dialects.matching import Matching, PendingRequest
 from coordwire.errors import EncodeError, Malformed, NotInVersion
 
+if TYPE_CHECKING:
+    from coordwire.capture.pending_requests import PendingRequests
+    from coordwire.designs.dialects.conversation import DraftConversation
+    from coordwire.designs.dialects.groups import DraftGroups
+
+
+def find_dialect(
+    name: Dialect | str, *, type_ids: Mapping[str, int] | None = None, auto_commit: bool | None = None
+) -> ConnectionDialect | None:
+    """The dialect of this name, None for Kafka's own protocol. Raises `ValueError` as `ConnectionDialect`
+    does, and for type ids or auto_commit of Kafka's protocol."""
+    if Dialect(name) is not Dialect.KAFKA:
+        return ConnectionDialect(name, type_ids=type_ids, auto_commit=auto_commit)
+    if type_ids is not None or auto_commit is not None:
+        raise ValueError("type ids and auto_commit apply to dialects other than Kafka's")
+    return None
+
 
 class ConnectionDialect:
-    """A dialect of connections: `Connection(role, dialect=ConnectionDialect("draft-1"))`.
+    """A dialect, for a connection, a capture or a timeline:
+    `Connection(role, dialect=ConnectionDialect("draft-1"))`.
 
     In the drafts the server is the coordinator, which sends requests over the client's connection. type_ids:
     by the request's name ("Ping"), where they differ from the reconstructed ones. auto_commit: whether the
@@ -39,9 +58,31 @@ class ConnectionDialect:
         self.grammar = Grammar(dialect, type_ids)
         self.auto_commit = auto_commit
 
+    @property
+    def name(self) -> str:
+        return self.grammar.dialect
+
     def endpoint(self, side: Side, *, strict: bool) -> Endpoint:
         """A new connection's endpoint."""
         return DraftConnection(self.grammar, side, self.auto_commit, strict=strict)
+
+    # Only recordings need these modules, and what they import.
+
+    def conversation(
+        self, capture: str, number: Callable[[], int], *, strict: bool, waiting: PendingRequests
+    ) -> DraftConversation:
+        """A recorded connection's conversation."""
+        from coordwire.designs.dialects.conversation import DraftConversation
+
+        return DraftConversation(
+            capture, number, self.grammar, auto_commit=self.auto_commit, strict=strict, waiting=waiting
+        )
+
+    def groups(self) -> DraftGroups:
+        """The groups of a timeline."""
+        from coordwire.designs.dialects.groups import DraftGroups
+
+        return DraftGroups()
 
 
 class DraftConnection(Endpoint):

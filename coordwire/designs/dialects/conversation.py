@@ -7,7 +7,7 @@ whose request wasn't seen is read where its type id says what it is; without a t
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from coordwire.capture.conversation import LATEST
 from coordwire.capture.entries import FrameEntry
@@ -17,7 +17,7 @@ from coordwire.capture.framing import Effort, FrameBody, part_of
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.connection.dialect import Direction
-from coordwire.designs.dialects.grammar import Call, Dialect, Grammar, Side
+from coordwire.designs.dialects.grammar import Call, Grammar, Side
 from coordwire.designs.dialects.matching import Matching, PendingRequest, Reading
 from coordwire.errors import DecodeError
 from coordwire.frames import PREFIX
@@ -34,7 +34,7 @@ _SIDES: tuple[Side, ...] = ("client", "server")
 
 
 class DraftConversation:
-    """As `Conversation`. type_ids, auto_commit: as for `Connection`."""
+    """As `Conversation`. auto_commit: as for `ConnectionDialect`."""
 
     head = HEAD
     connection: TcpConnection | None = None
@@ -43,18 +43,17 @@ class DraftConversation:
         self,
         capture: str,
         number: Callable[[], int],
-        dialect: Dialect,
+        grammar: Grammar,
         *,
-        type_ids: Mapping[str, int] | None = None,
         auto_commit: bool | None = None,
         strict: bool = False,
         waiting: PendingRequests | None = None,
     ) -> None:
         self.capture = capture
         self.number = number
-        self.dialect = dialect
+        self.dialect = grammar.dialect
         self.waiting = PendingRequests() if waiting is None else waiting
-        self.matching = Matching(Grammar(dialect, type_ids), auto_commit, strict, LATEST, self._gone)
+        self.matching = Matching(grammar, auto_commit, strict, LATEST, self._gone)
 
     def request(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the client, whatever it is."""

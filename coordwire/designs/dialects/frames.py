@@ -58,6 +58,10 @@ class Call:
         """Whether the answer begins with the request's type id."""
         return self.known_by == "type"
 
+    def header(self, direction: Direction) -> type[Message] | None:
+        """The class of what precedes the message, if anything does."""
+        return find_message("RequestTypeHeader") if direction == "request" or self.answer_typed else None
+
     def message(self, direction: Direction) -> type[Message]:
         """The class of the request or of the response. Raises `KeyError` without a response."""
         name = self.request if direction == "request" else self.response

@@ -74,6 +74,16 @@ CALLS: dict[Dialect, tuple[Call, ...]] = {
 """The calls of each dialect, with the type ids that apply unless the caller sets others."""
 
 
+def find_call(name: object, dialect: str | None = None, *, type_id: int | None = None) -> Call | None:
+    """The call of this name, in upper or lower case, of one dialect or of any. type_id: its own, if not the
+    reconstructed one."""
+    for candidate, calls in CALLS.items():
+        for call in calls:
+            if dialect in (None, candidate) and isinstance(name, str) and name.lower() == call.name.lower():
+                return call if type_id is None else replace(call, type_id=type_id)
+    return None
+
+
 class Grammar:
     """A dialect's calls with the type ids of one conversation.
 
@@ -137,8 +147,8 @@ class Grammar:
         cls = call.message(direction)
         deviations: list[Deviation] = []
         at = 0
-        if direction == "request" or call.answer_typed:
-            header = find_message("RequestTypeHeader")
+        header = call.header(direction)
+        if header is not None:
             reader = Reader(body, 0, 0, marks=marks)
             try:
                 reader.message(header, whole=False)
