@@ -178,7 +178,7 @@ class Connections:
                         entry = talk.lazy_request(inside, time_ns, packet, name)
                     elif lazy:
                         entry = talk.lazy_response(inside, time_ns, packet, name)
-                    elif share and size >= PREFIX and (asked := talk.asked(_ID(data)[0])) is not None:
+                    elif share and size >= PREFIX and (asked := talk.awaited(_ID(data)[0])) is not None:
                         share.takes(size)  # of another share: noted without being made
                         talk.pass_answer(asked)
                         continue

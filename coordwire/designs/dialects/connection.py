@@ -1,9 +1,9 @@
-"""One side of a connection in a dialect other than Kafka's: messages to bytes, frames to events.
+"""A dialect as an object, and one side of a connection in it: messages to bytes, frames to events.
 
-Strategy: `Matching` decides what a frame is; this class turns that into an event, and notes what we send
-until its response comes. Rules: as `Connection`'s: nothing that a peer sends raises; what the caller does
-wrong raises `EncodeError` and changes nothing. Responses without a type id go out in the order of their
-requests.
+Strategy: `Matching` decides what a frame is; `DraftConnection` turns that into an event, and remembers
+each request that we send until its response comes. Rules: as `Connection`'s: nothing that a peer sends
+raises; a caller's mistake raises `EncodeError` and changes nothing. Responses without a type id go out in the
+order of their requests.
 """
 
 from __future__ import annotations
@@ -97,13 +97,13 @@ class DraftConnection(Endpoint):
         self._next_id = 0
 
     def unanswered(self) -> list[SentRequest]:
-        return [asked.about for asked in self.matching.waiting[self.side]]
+        return [pending.context for pending in self.matching.waiting[self.side]]
 
     def read(self, body: bytes) -> Event:
         match = self.matching.match(body, other(self.side))
-        asked = match.asked
-        sent = asked.about if asked is not None and isinstance(asked.about, SentRequest) else None
-        number = None if asked is None else asked.number
+        pending = match.pending
+        sent = pending.context if pending is not None and isinstance(pending.context, SentRequest) else None
+        number = None if pending is None else pending.number
         if match.frame is None:
             assert match.error is not None
             return FrameRefused(body=body, error=match.error, request=sent, correlation_id=number)
@@ -135,37 +135,37 @@ class DraftConnection(Endpoint):
     def _ask(self, call: Call, message: Message, version: int) -> bytes:
         message = self._numbered(message)
         data = self.grammar.encode(message, version=version)
-        asked = self.matching.ask(call, message)
-        asked.about = SentRequest(message, call.type_id, version, asked.number)
+        pending = self.matching.ask(call, message)
+        pending.context = SentRequest(message, call.type_id, version, pending.number)
         return data
 
     def _numbered(self, message: Message) -> Message:
         """The message with a correlation id, where the dialect has one and the caller gave none."""
         if self.grammar.dialect is not Dialect.DRAFT_3:
             return message
-        taken = self.matching.waiting[self.side].numbered
-        given = getattr(message, "correlation_id", -1)
-        if given != -1:
-            if taken(given) is not None:
+        pending_of = self.matching.waiting[self.side].numbered
+        number = getattr(message, "correlation_id", -1)
+        if number != -1:
+            if pending_of(number) is not None:
                 raise EncodeError(
-                    f"another request with the number {given} waits for its answer", "correlation_id"
+                    f"another request with the number {number} waits for its answer", "correlation_id"
                 )
             return message
-        while taken(self._next_id) is not None:
+        while pending_of(self._next_id) is not None:
             self._next_id += 1
         self._next_id += 1
         return _with_number(message, self._next_id - 1)
 
     def _answer(self, call: Call, message: Message, version: int | None, request: RequestReceived) -> bytes:
-        asked = self._owed(call, message, request)
+        pending = self._owed(call, message, request)
         if self.grammar.dialect is Dialect.DRAFT_3:
-            given = getattr(message, "correlation_id", -1)
-            if given == -1:
-                message = _with_number(message, asked.number)
-            elif given != asked.number:
-                raise EncodeError(f"expected the request's, {asked.number}, got {given}", "correlation_id")
+            number = getattr(message, "correlation_id", -1)
+            if number == -1:
+                message = _with_number(message, pending.number)
+            elif number != pending.number:
+                raise EncodeError(f"expected the request's, {pending.number}, got {number}", "correlation_id")
         data = self.grammar.encode(message, version=self._version(call, message, version))
-        self.matching.answer(asked)
+        self.matching.answer(pending)
         return data
 
     def _owed(self, call: Call, message: Message, request: RequestReceived) -> PendingRequest:
@@ -176,12 +176,12 @@ class DraftConnection(Endpoint):
         if frame.call != call:
             raise EncodeError(f"{type(message).__name__} doesn't answer {type(frame.message).__name__}")
         queue = self.matching.waiting[other(self.side)]
-        asked = queue.numbered(frame.correlation_id, call)
-        if asked is None:
+        pending = queue.numbered(frame.correlation_id, call)
+        if pending is None:
             raise EncodeError("this request waits for no answer")
-        if call.known_by == "order" and queue.firsts()[0] is not asked:
+        if call.known_by == "order" and queue.firsts()[0] is not pending:
             raise EncodeError("another request waits for its answer before this one")
-        return asked
+        return pending
 
     def _version(self, call: Call, message: Message, version: int | None) -> int:
         allowed = self.matching.versions(call)
@@ -193,8 +193,10 @@ class DraftConnection(Endpoint):
                 )
             return allowed[0]
         if version not in allowed:
-            name, what = type(message).__name__, "with" if allowed[0] else "without"
-            raise NotInVersion(f"the consumer registered {what} auto_commit: {name} has version {allowed[0]}")
+            name, preposition = type(message).__name__, "with" if allowed[0] else "without"
+            raise NotInVersion(
+                f"the consumer registered {preposition} auto_commit: {name} has version {allowed[0]}"
+            )
         return version
 
 

@@ -1,6 +1,6 @@
-"""The frames of dialects other than Kafka's: what a call is, and what a received frame holds.
+"""The types of dialects other than Kafka's: a call, and a received frame.
 
-Strategy: the types only; `grammar` has the calls of each dialect and the bytes of their frames.
+Strategy: types only; `grammar` has the calls of each dialect and the bytes of their frames.
 """
 
 from __future__ import annotations

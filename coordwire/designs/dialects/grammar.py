@@ -119,10 +119,10 @@ class Grammar:
         Raises `EncodeError` for a message of another dialect.
         """
         name = type(message).__name__
-        found = self._by_message.get(name)
-        if found is None or not isinstance(message, find_message(name)):
+        call_and_direction = self._by_message.get(name)
+        if call_and_direction is None or not isinstance(message, find_message(name)):
             raise EncodeError(f"{name} is not a message of {self.dialect}")
-        return found
+        return call_and_direction
 
     def encode(self, message: Message, *, version: int = 0) -> bytes:
         """A message's frame, size prefix and type id included. Raises `EncodeError`."""

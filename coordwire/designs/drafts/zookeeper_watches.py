@@ -1,4 +1,4 @@
-"""Who watches what: each watch fires once.
+"""The watches of sessions on nodes; each watch fires once.
 
 Strategy: two tables, as ZooKeeper has them: watches on a node's data and existence, and on its children. A
 session watches a node's data once, however often it asks. Rules: a node's end fires both, as one event for a

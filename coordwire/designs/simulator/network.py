@@ -1,4 +1,4 @@
-"""Nodes, and links between them: ordered bytes with a latency, until somebody closes or something breaks.
+"""Nodes, and links between them: ordered bytes with a latency, until one side closes or the link breaks.
 
     link.send            arrives after the latency, never before what was sent earlier
     cut A B              bytes wait, as TCP sends them again, and arrive after the cut; nothing connects
@@ -158,7 +158,7 @@ class Link:
     """
 
     __slots__ = (
-        "_last", "address", "connection", "context", "held", "is_listener", "is_open", "node", "number",
+        "_last", "address", "blocked", "connection", "context", "is_listener", "is_open", "node", "number",
         "other", "peer", "peer_address",
     )  # fmt: skip
 
@@ -173,7 +173,7 @@ class Link:
         self.is_open = False
         self.is_listener = False
         self.other: Link | None = None
-        self.held: deque[bytes | None] = deque()
+        self.blocked: deque[bytes | None] = deque()
         self._last = 0
 
     def send_message(
@@ -207,8 +207,8 @@ class Link:
 
     def release(self) -> None:
         """The nodes can reach each other again: what waited goes on."""
-        while self.held:
-            self._arrive(self.held.popleft())
+        while self.blocked:
+            self._arrive(self.blocked.popleft())
 
     # --- inside ---
 
@@ -218,9 +218,9 @@ class Link:
             return
         if self.is_listener and world.tap is not None:
             self._show(world.tap, data, to_client=True)
-        if self.held or (world.cuts and world.is_cut(self.node.name, other.node.name)):
-            self.held.append(data)
-            world.held[id(self)] = self
+        if self.blocked or (world.cuts and world.is_cut(self.node.name, other.node.name)):
+            self.blocked.append(data)
+            world.blocked_links[id(self)] = self
             return
         self._arrive(data)
 
