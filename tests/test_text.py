@@ -44,7 +44,6 @@ NAMES_LEFT: dict[str, int] = {
     "coordwire/cli": 412,
     "coordwire/codec": 37,
     "coordwire/coordinator": 1,
-    "coordwire/designs": 11,
     "coordwire/enums": 6,
     "coordwire/jsonform": 15,
     "coordwire/notebook": 30,

@@ -16,7 +16,7 @@ from coordwire.codec import Message
 from coordwire.connection.endpoint import Endpoint
 from coordwire.connection.events import Event, FrameRefused, RequestReceived, ResponseReceived, SentRequest
 from coordwire.connection.state import ConnectionState
-from coordwire.designs.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, other
+from coordwire.designs.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, opposite
 from coordwire.designs.dialects.matching import Matching, PendingRequest
 from coordwire.errors import EncodeError, Malformed, NotInVersion
 
@@ -100,7 +100,7 @@ class DraftConnection(Endpoint):
         return [pending.context for pending in self.matching.waiting[self.side]]
 
     def read(self, body: bytes) -> Event:
-        match = self.matching.match(body, other(self.side))
+        match = self.matching.match(body, opposite(self.side))
         pending = match.pending
         sent = pending.context if pending is not None and isinstance(pending.context, SentRequest) else None
         number = None if pending is None else pending.number
@@ -175,7 +175,7 @@ class DraftConnection(Endpoint):
             raise EncodeError(f"expected a request in {self.grammar.dialect}, got one of another dialect")
         if frame.call != call:
             raise EncodeError(f"{type(message).__name__} doesn't answer {type(frame.message).__name__}")
-        queue = self.matching.waiting[other(self.side)]
+        queue = self.matching.waiting[opposite(self.side)]
         pending = queue.numbered(frame.correlation_id, call)
         if pending is None:
             raise EncodeError("this request waits for no answer")

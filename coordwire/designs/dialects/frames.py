@@ -16,7 +16,7 @@ from coordwire.connection.dialect import Direction, Side
 from coordwire.errors import Deviation, OutOfRange
 from coordwire.messages import find_message
 
-__all__ = ["Call", "Dialect", "Direction", "DraftFrame", "KnownBy", "Side", "other"]
+__all__ = ["Call", "Dialect", "Direction", "DraftFrame", "KnownBy", "Side", "opposite"]
 
 KnownBy = Literal["order", "type", "number"]
 
@@ -79,7 +79,7 @@ class Call:
         return b"".join((_SIZE.pack(size), head, body))
 
 
-def other(side: Side) -> Side:
+def opposite(side: Side) -> Side:
     """The opposite side."""
     return "server" if side == "client" else "client"
 

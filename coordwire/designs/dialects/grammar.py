@@ -22,11 +22,11 @@ from dataclasses import replace
 
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.designs.dialects.frames import Call, Dialect, Direction, DraftFrame, KnownBy, Side, other
+from coordwire.designs.dialects.frames import Call, Dialect, Direction, DraftFrame, KnownBy, Side, opposite
 from coordwire.errors import DecodeError, Deviation, EncodeError
 from coordwire.messages import find_message
 
-__all__ = ["CALLS", "Call", "Dialect", "Direction", "DraftFrame", "Grammar", "Side", "other"]
+__all__ = ["CALLS", "Call", "Dialect", "Direction", "DraftFrame", "Grammar", "Side", "opposite"]
 
 
 def _calls(prefix: str, *rows: tuple[str, int, Side, str | None, KnownBy, bool]) -> tuple[Call, ...]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from coordwire.codec import Message
-from coordwire.designs.dialects.grammar import Call, Dialect, Direction, DraftFrame, Grammar, Side, other
+from coordwire.designs.dialects.grammar import Call, Dialect, Direction, DraftFrame, Grammar, Side, opposite
 from coordwire.errors import DecodeError, Malformed, Truncated, UnknownApi
 
 _TYPE = struct.Struct(">h").unpack_from
@@ -210,7 +210,7 @@ class Matching:
 
     def readings(self, body: bytes, sender: Side) -> Iterator[Reading]:
         """What the conversation allows a frame to be, the likeliest first."""
-        queue = self.waiting[other(sender)]
+        queue = self.waiting[opposite(sender)]
         call = self.grammar.by_id.get(_TYPE(body)[0]) if len(body) >= 2 else None
         if call is not None and call.asker == sender:
             yield Reading(call, "request", 0, None)

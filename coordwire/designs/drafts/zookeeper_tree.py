@@ -105,13 +105,13 @@ class ZooKeeperTree:
         self._undo: list[Callable[[], object]] = []
         self._fired: list[tuple[EventKind, str]] = []
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ZooKeeperTree):
+    def __eq__(self, value: object) -> bool:
+        if not isinstance(value, ZooKeeperTree):
             return NotImplemented
         return (
-            self._nodes == other._nodes and self._sessions == other._sessions
-            and self._watches == other._watches and self._events == other._events
-            and self._zxid == other._zxid
+            self._nodes == value._nodes and self._sessions == value._sessions
+            and self._watches == value._watches and self._events == value._events
+            and self._zxid == value._zxid
         )  # fmt: skip
 
     __hash__ = None  # type: ignore[assignment]

@@ -22,10 +22,10 @@ class Watches:
         self._children: _Table = {}
         self._of_session: dict[int, set[tuple[bool, str]]] = {}
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Watches):
+    def __eq__(self, value: object) -> bool:
+        if not isinstance(value, Watches):
             return NotImplemented
-        return self._data == other._data and self._children == other._children
+        return self._data == value._data and self._children == value._children
 
     __hash__ = None  # type: ignore[assignment]
 

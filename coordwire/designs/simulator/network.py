@@ -159,7 +159,7 @@ class Link:
 
     __slots__ = (
         "_last", "address", "blocked", "connection", "context", "is_listener", "is_open", "node", "number",
-        "other", "peer", "peer_address",
+        "peer", "peer_address", "peer_link",
     )  # fmt: skip
 
     def __init__(self, node: SimulatedNode, address: str, connection: Connection | None = None) -> None:
@@ -172,7 +172,7 @@ class Link:
         self.peer_address = ""
         self.is_open = False
         self.is_listener = False
-        self.other: Link | None = None
+        self.peer_link: Link | None = None
         self.blocked: deque[bytes | None] = deque()
         self._last = 0
 
@@ -197,7 +197,7 @@ class Link:
 
     def break_off(self) -> None:
         """The link is lost: both ends notice, what is on its way is not delivered."""
-        for end in (self, self.other):
+        for end in (self, self.peer_link):
             if end is not None and end.is_open:
                 end._lost()
 
@@ -213,25 +213,25 @@ class Link:
     # --- inside ---
 
     def _transmit(self, data: bytes | None) -> None:
-        world, other = self.node.world, self.other
-        if other is None:
+        world, peer_link = self.node.world, self.peer_link
+        if peer_link is None:
             return
         if self.is_listener and world.tap is not None:
             self._show(world.tap, data, to_client=True)
-        if self.blocked or (world.cuts and world.is_cut(self.node.name, other.node.name)):
+        if self.blocked or (world.cuts and world.is_cut(self.node.name, peer_link.node.name)):
             self.blocked.append(data)
             world.blocked_links[id(self)] = self
             return
         self._arrive(data)
 
     def _arrive(self, data: bytes | None) -> None:
-        world, other = self.node.world, self.other
-        assert other is not None
-        at = world.clock.now + world.latency(self.node.name, other.node.name)
+        world, peer_link = self.node.world, self.peer_link
+        assert peer_link is not None
+        at = world.clock.now + world.latency(self.node.name, peer_link.node.name)
         if at < self._last:
             at = self._last
         self._last = at
-        world.clock.at(at, other._deliver, data)
+        world.clock.at(at, peer_link._deliver, data)
 
     def _deliver(self, data: bytes | None) -> None:
         if not self.is_open:

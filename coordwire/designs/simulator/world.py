@@ -81,8 +81,8 @@ class World:
             usual += sum(extra_ms for a, b, extra_ms in self._slow if _between(sender, receiver, a, b))
         return usual
 
-    def is_cut(self, node: str, other: str) -> bool:
-        return any(_between(node, other, a, b) for a, b in self.cuts)
+    def is_cut(self, node: str, peer: str) -> bool:
+        return any(_between(node, peer, a, b) for a, b in self.cuts)
 
     def open(self, link: Link, name: str) -> None:
         """Open a link from its node to another, which learns of it after the latency."""
@@ -105,7 +105,7 @@ class World:
         accepted.is_listener = True
         accepted.peer, accepted.peer_address = asker.name, link.address
         link.peer_address = accepted.address
-        accepted.other, link.other = link, accepted
+        accepted.peer_link, link.peer_link = link, accepted
         accepted.is_open = True
         node.links[id(accepted)] = accepted
         if self.tap is not None:
@@ -119,10 +119,10 @@ class World:
     def _opened(self, link: Link) -> None:
         node = link.node
         if node.links.get(id(link)) is not link or node.process is None:
-            if link.other is not None and link.other.is_open:
-                link.other.break_off()
+            if link.peer_link is not None and link.peer_link.is_open:
+                link.peer_link.break_off()
             return
-        if link.other is None or not link.other.is_open:
+        if link.peer_link is None or not link.peer_link.is_open:
             self._refuse(link)
             return
         link.is_open = True
@@ -184,18 +184,18 @@ class World:
     def _mend(self, pair: tuple[str, str]) -> None:
         self.cuts.remove(pair)
         for key, link in list(self.blocked_links.items()):
-            if link.other is not None and not self.is_cut(link.node.name, link.other.node.name):
+            if link.peer_link is not None and not self.is_cut(link.node.name, link.peer_link.node.name):
                 del self.blocked_links[key]
                 link.release()
 
-    def _drop(self, end: str, other: str) -> None:
+    def _drop(self, end: str, peer: str) -> None:
         links = [link for node in self.nodes.values() for link in node.links.values()]
         for link in links:
-            if link.is_open and _between(link.node.name, link.peer, end, other):
+            if link.is_open and _between(link.node.name, link.peer, end, peer):
                 link.break_off()
 
 
-def _between(sender: str, receiver: str, node: str, other: str) -> bool:
-    return (fnmatchcase(sender, node) and fnmatchcase(receiver, other)) or (
-        fnmatchcase(sender, other) and fnmatchcase(receiver, node)
+def _between(sender: str, receiver: str, node: str, peer: str) -> bool:
+    return (fnmatchcase(sender, node) and fnmatchcase(receiver, peer)) or (
+        fnmatchcase(sender, peer) and fnmatchcase(receiver, node)
     )
