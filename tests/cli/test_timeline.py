@@ -240,7 +240,7 @@ def documented() -> dict[str, list[str]]:
 
 def test_the_page_has_every_event_and_field(run: Run, captures: Path) -> None:
     pages = documented()
-    assert pages.pop("What all events have") == BASE
+    assert pages.pop("Common fields") == BASE
     (summary,) = run("timeline", "--summary", captures / GROUP).forms
     assert ["event", *pages.pop("summary")] == list(summary)
     assert set(pages) == set(KEYS)
