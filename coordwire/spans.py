@@ -18,7 +18,6 @@ from coordwire.codec.message import Buffer, Message
 from coordwire.enums import meaning
 from coordwire.errors import DecodeError, counted
 from coordwire.frames import PREFIX, check_size, read_request, read_response
-from coordwire.messages import find_message
 from coordwire.versions import api_name
 
 API_KEYS = frozenset({"api_key", "request_api_key"})
@@ -104,25 +103,30 @@ def show_body(
 
 
 def message_spans(
-    body: bytes, cls: type[Message], version: int, *, typed: bool = False, strict: bool = True
+    body: bytes, cls: type[Message], version: int, *, header: type[Message] | None = None, strict: bool = True
 ) -> list[Span]:
-    """The spans of one message without a header of Kafka's; `typed`: a type id precedes it, as in
-    `coordwire.designs.dialects`."""
+    """The spans of one message without a header of Kafka's. header: the class of what precedes it instead."""
     spans: list[Span] = []
-    show_message(spans.append, body, cls, version, typed=typed, strict=strict)
+    show_message(spans.append, body, cls, version, header=header, strict=strict)
     return spans
 
 
 def show_message(
-    show: Show, body: bytes, cls: type[Message], version: int, *, typed: bool = False, strict: bool = True
+    show: Show,
+    body: bytes,
+    cls: type[Message],
+    version: int,
+    *,
+    header: type[Message] | None = None,
+    strict: bool = True,
 ) -> None:
     """Give `show` what `message_spans` returns."""
     cover = _Cover(show, len(body))
     try:
-        header = Reader(body, 0, 0, marks=cover.marks)
-        if typed:
-            header.message(find_message("RequestTypeHeader"), whole=False)
-        Reader(body, header.pos, version, strict=strict, marks=cover.marks).message(cls)
+        reader = Reader(body, 0, 0, marks=cover.marks)
+        if header is not None:
+            reader.message(header, whole=False)
+        Reader(body, reader.pos, version, strict=strict, marks=cover.marks).message(cls)
     except DecodeError as error:
         cover.finish(error)
     else:

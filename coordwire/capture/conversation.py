@@ -81,6 +81,17 @@ class AnyConversation(Protocol):
     def close(self) -> None: ...
 
 
+class CaptureDialect(Protocol):
+    """A protocol that a capture is read in instead of Kafka's."""
+
+    @property
+    def name(self) -> str: ...
+    def conversation(
+        self, capture: str, number: Callable[[], int], *, strict: bool, waiting: PendingRequests
+    ) -> AnyConversation:
+        """A new connection's conversation; the arguments are those of `Conversation`."""
+
+
 class Conversation:
     """The requests of one connection that wait, and the entries that its frames become.
 

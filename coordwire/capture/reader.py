@@ -8,12 +8,12 @@ pipe serves. Rules: an input that is none of these raises `DecodeError`; all aft
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from itertools import chain
 from typing import BinaryIO
 
 from coordwire.capture.connections import Connections, Summary
-from coordwire.capture.conversation import AnyConversation, Conversation
+from coordwire.capture.conversation import AnyConversation, CaptureDialect, Conversation
 from coordwire.capture.entries import ConnectionEnd, Entry
 from coordwire.capture.flows import CaptureCounts
 from coordwire.capture.formats.compressed import decompressed, fault_of, find_compression
@@ -24,8 +24,6 @@ from coordwire.capture.pending_requests import PendingRequests
 from coordwire.capture.share import Share, shared
 from coordwire.capture.tcp.lone_packets import LonePackets, PacketFrame, find_link
 from coordwire.capture.tcp.streams import read_streams
-from coordwire.designs.dialects.conversation import DraftConversation
-from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import Malformed, UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
@@ -49,12 +47,11 @@ class Capture:
     name: what entries call it. input: its format, found by content if None. strict: refuse frames that
     deviate from the protocol though Apache Kafka's own decoder accepts them. ports: of brokers; None finds
     Kafka connections by content.
-    dialect: what is spoken; type_ids, auto_commit: of another dialect than Kafka's, as for `Connection`.
+    dialect: the protocol, if it is not Kafka's (`coordwire.designs.dialects`).
     head: what `read_head` has taken from the stream, if it has. share: of the entries, those to give out.
     lazy: let frames of a pcap or pcapng be decoded when something asks what they say, within the limits of
     that moment.
-    Raises `ValueError` for a dialect or type ids that can't be, `CodecUnavailable` for compressed input whose
-    library isn't installed.
+    Raises `CodecUnavailable` for compressed input whose library isn't installed.
     """
 
     def __init__(
@@ -65,9 +62,7 @@ class Capture:
         input: InputFormat | None = None,
         strict: bool = False,
         ports: Collection[int] = (),
-        dialect: Dialect | str = Dialect.KAFKA,
-        type_ids: Mapping[str, int] | None = None,
-        auto_commit: bool | None = None,
+        dialect: CaptureDialect | None = None,
         head: bytes | None = None,
         share: Share | None = None,
         lazy: bool = False,
@@ -77,14 +72,11 @@ class Capture:
         self.ports = ports
         self.share = share
         self.lazy = lazy
-        self.dialect = Dialect(dialect)
-        self._type_ids = type_ids
-        self._auto_commit = auto_commit
+        self.dialect = dialect
         self.summary = Summary()
         self.counts = CaptureCounts()
         self.waiting = PendingRequests()
         self._ended: Callable[[ConnectionEnd], None] | None = None
-        self._conversation()  # refuses what can't be
         self._stream = stream
         self._head = read_head(stream) if head is None else head
         if compression := find_compression(self._head):
@@ -95,7 +87,7 @@ class Capture:
             raise fault_of(self._stream) or Malformed("the input is empty", 0)
         if inner := find_compression(self._head):
             raise Malformed(f"{inner} inside of another compression: decompress it once first", 0)
-        if self.format is None and self.dialect is not Dialect.KAFKA:
+        if self.format is None and self.dialect is not None:
             self.format = "frames"  # too short, perhaps, to look like anything
         if self.format not in FORMATS:
             if fault := fault_of(self._stream):
@@ -138,14 +130,8 @@ class Capture:
     def _conversation(self) -> AnyConversation:
         """The conversation of a new connection."""
         number = self.summary.next_frame
-        if self.dialect is Dialect.KAFKA:
-            if self._type_ids is not None or self._auto_commit is not None:
-                raise ValueError("type ids and auto_commit apply to dialects other than Kafka's")
-            return Conversation(self.name, number, strict=self.strict, waiting=self.waiting)
-        return DraftConversation(
-            self.name, number, self.dialect, type_ids=self._type_ids, auto_commit=self._auto_commit,
-            strict=self.strict, waiting=self.waiting,
-        )  # fmt: skip
+        opened = Conversation if self.dialect is None else self.dialect.conversation
+        return opened(self.name, number, strict=self.strict, waiting=self.waiting)
 
     def _blocks(self) -> Iterator[bytes]:
         yield self._head

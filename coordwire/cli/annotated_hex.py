@@ -78,8 +78,8 @@ class HexFormat:
             show(Span(0, entry.size, "", reason, "refused", ""))
         elif entry.call is not None:
             cls = entry.call.message(entry.direction)
-            typed = entry.direction == "request" or entry.call.answer_typed
-            show_message(show, entry.body, cls, entry.api_version, typed=typed, strict=self._strict)
+            header = entry.call.header(entry.direction)
+            show_message(show, entry.body, cls, entry.api_version, header=header, strict=self._strict)
         else:
             answered = (entry.api_key, entry.api_version) if entry.direction == "response" else (None, None)
             show_body(show, entry.body, *answered, strict=self._strict)

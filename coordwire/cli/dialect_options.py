@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.designs.dialects import ConnectionDialect, Dialect, find_dialect
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_name(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the name alone."""
     parser.add_argument(
         "--dialect",
         choices=[str(name) for name in Dialect],
         default="kafka",
         help="protocol dialect (default: kafka)",
     )
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add all of these options."""
+    configure_name(parser)
     parser.add_argument(
         "--type-id", type=_type_id, action="append", default=[], metavar="NAME=N",
         help="a request's type id in another dialect",
@@ -26,13 +31,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def capture_options(options: argparse.Namespace) -> dict[str, Any]:
-    """The options, as arguments of a `Capture`."""
-    return {
-        "dialect": options.dialect,
-        "type_ids": dict(options.type_id) or None,
-        "auto_commit": None if options.auto_commit is None else options.auto_commit == "on",
-    }
+def dialect_of(options: argparse.Namespace) -> ConnectionDialect | None:
+    """The dialect that the options name, None for Kafka's protocol. Raises `ValueError` for type ids that are
+    invalid."""
+    return find_dialect(
+        options.dialect,
+        type_ids=dict(options.type_id) or None,
+        auto_commit=None if options.auto_commit is None else options.auto_commit == "on",
+    )
 
 
 def _type_id(text: str) -> tuple[str, int]:

@@ -14,7 +14,6 @@ import json
 import struct
 import sys
 from binascii import a2b_base64
-from dataclasses import replace
 from typing import Any, BinaryIO
 
 from coordwire.capture.formats.compressed import MAGIC, fault_of
@@ -23,7 +22,8 @@ from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.inputs import failure, is_piped, opened
 from coordwire.codec import Message
-from coordwire.designs.dialects.grammar import CALLS, Dialect, Direction
+from coordwire.connection.dialect import KAFKA, Direction
+from coordwire.designs.dialects import find_call
 from coordwire.errors import EncodeError, OutOfRange, WrongType
 from coordwire.frames import encode_request, encode_response
 from coordwire.jsonform import from_json
@@ -183,8 +183,8 @@ def _from_body(form: dict[str, Any]) -> bytes:
     if direction not in ("request", "response"):
         raise WrongType('expected "request" or "response"', "direction")
     key, version = _int(form, "apiKey", 16), _int(form, "apiVersion", 16)
-    if form.get("dialect", "kafka") != "kafka":
-        return _from_draft(form, direction, key, version)
+    if form.get("dialect", KAFKA) != KAFKA:
+        return _from_call(form, direction, key, version)
     try:
         cls = find_message(key, direction)
     except KeyError:
@@ -205,12 +205,11 @@ def _from_body(form: dict[str, Any]) -> bytes:
     )
 
 
-def _from_draft(form: dict[str, Any], direction: Direction, key: int, version: int) -> bytes:
+def _from_call(form: dict[str, Any], direction: Direction, key: int, version: int) -> bytes:
     """A line of another dialect: its name determines the message, its key is the type id."""
     name, dialect = form.get("api"), form["dialect"]
-    rows = CALLS[Dialect(dialect)] if dialect in list(CALLS) else ()
-    call = next((replace(row, type_id=key) for row in rows if row.name == name), None)
-    if call is None or (direction == "response" and call.response is None):
+    call = find_call(name, str(dialect), type_id=key)
+    if call is None or call.name != name or (direction == "response" and call.response is None):
         raise OutOfRange(f"{name!r} is not a {direction} of the dialect {dialect!r}", "api")
     message = _message(call.message(direction), form, version)
     return call.encode(message, direction, version=version)

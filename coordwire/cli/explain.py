@@ -12,6 +12,7 @@ import io
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.printable import shown
@@ -73,14 +74,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _entries(options: argparse.Namespace) -> Iterator[Entry]:
-    reading = {"strict": options.strict} | dialect_options.capture_options(options)
     try:
+        open_capture = partial(Capture, strict=options.strict, dialect=dialect_options.dialect_of(options))
         if options.hex == ["-"]:
             with opened("-") as stdin:
-                yield from Capture(stdin, "", **reading).entries()
+                yield from open_capture(stdin, "").entries()
         else:
             stream = io.BytesIO(_text(options.hex).encode("utf-8", "replace"))
-            yield from Capture(stream, "", input="hex", **reading).entries()
+            yield from open_capture(stream, "", input="hex").entries()
     except DecodeError as error:
         raise Failure(f"explain: {error.reason}") from None
     except OSError as error:

@@ -37,9 +37,9 @@ class DialectCall(Protocol):
     def type_id(self) -> int: ...
     @property
     def response(self) -> str | None: ...
-    @property
-    def answer_typed(self) -> bool:
-        """Whether the answer begins with the request's type id."""
+
+    def header(self, direction: Direction) -> type[Message] | None:
+        """The class of what precedes the message, if anything does."""
 
     def message(self, direction: Direction) -> type[Message]:
         """The class of the request or of the response. Raises `KeyError` without a response."""

@@ -1,7 +1,7 @@
-"""What the documents of Kafka's coordinators describe, running.
+"""The designs that the documents of Kafka's coordinators describe, running.
 
-dialects/   their protocols, and that before Kafka 0.8: calls, frames, conversations
+dialects/   the drafts' protocols, and that before Kafka 0.8: calls, frames, conversations
 drafts/     the coordinator drafts and the ZooKeeper consumer, as machines
-zookeeper/  what is kept in ZooKeeper
+zookeeper/  the nodes in ZooKeeper
 simulator/  a virtual clock and network, in which they run beside Kafka's own coordinator
 """

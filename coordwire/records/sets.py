@@ -29,8 +29,8 @@ class RecordSet(NamedTuple):
     """A record set in a message.
 
     path: of its field ("responses[0].partitions[2].records"). topic, topic_id, partition: whose it is, each
-    None where the message doesn't say. data: its bytes. dialect: "kafka", or "kafka-0.7" for messages of that
-    layout.
+    None where the message doesn't say. data: its bytes. is_kafka_07: whether they are messages of
+    Kafka 0.7's layout.
     """
 
     path: str
@@ -38,7 +38,7 @@ class RecordSet(NamedTuple):
     topic_id: UUID | None
     partition: int | None
     data: bytes
-    dialect: Literal["kafka", "kafka-0.7"]
+    is_kafka_07: bool
 
     @overload
     def batches(
@@ -53,7 +53,7 @@ class RecordSet(NamedTuple):
 
         A piece of a snapshot (`unaligned_records`) may begin within a batch: "skip" finds the next one.
         """
-        if self.dialect == "kafka-0.7":
+        if self.is_kafka_07:
             return kafka_07.batches(self.data, on_error=on_error, check_records=check_records)
         return batch_reader.batches(self.data, on_error=on_error, check_records=check_records)
 
@@ -66,9 +66,8 @@ class _Place(NamedTuple):
 
 def record_sets(message: Message) -> Iterator[RecordSet]:
     """The record sets in a message, in its order; null and empty ones are left out. Raises nothing."""
-    dialect: Literal["kafka", "kafka-0.7"] = "kafka" if message.api_key is not None else "kafka-0.7"
     for path, place, data in _found(message, "", _Place()):
-        yield RecordSet(path, *place, data, dialect)
+        yield RecordSet(path, *place, data, is_kafka_07=message.api_key is None)
 
 
 def _found(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Place, bytes]]:

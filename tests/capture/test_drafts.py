@@ -15,7 +15,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.cli.__main__ import main
 from coordwire.codec import Message
-from coordwire.designs.dialects.grammar import CALLS, Dialect
+from coordwire.designs.dialects import CALLS, Dialect, find_dialect
 from tests.capture.build import ACK, FIN, PSH, SYN, packet, pcap
 from tests.conversations import CONVERSATIONS, is_request, spoken
 
@@ -37,8 +37,16 @@ def recorded(said: Said, *, syn: bool = True, skip: int = 0) -> bytes:
     return pcap(packets)
 
 
-def entries(data: bytes, dialect: Dialect, **options: Any) -> list[Entry]:
-    return list(Capture(io.BytesIO(data), "test", dialect=dialect, **options).entries())
+def entries(
+    data: bytes,
+    dialect: Dialect,
+    *,
+    type_ids: dict[str, int] | None = None,
+    auto_commit: bool | None = None,
+    **options: Any,
+) -> list[Entry]:
+    chosen = find_dialect(dialect, type_ids=type_ids, auto_commit=auto_commit)
+    return list(Capture(io.BytesIO(data), "test", dialect=chosen, **options).entries())
 
 
 def frames(data: bytes, dialect: Dialect, **options: Any) -> list[FrameEntry]:

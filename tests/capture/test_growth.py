@@ -120,7 +120,7 @@ def test_undecided_connections(make: Callable[[int], bytes]) -> None:
 @pytest.mark.parametrize("make", [tls, claims_of_half_the_stream])
 @pytest.mark.parametrize("dialect", [Dialect.KAFKA_07, Dialect.DRAFT_2, Dialect.DRAFT_3])
 def test_undecided_connections_of_other_dialects(make: Callable[[int], bytes], dialect: Dialect) -> None:
-    assert_linear(make, lambda data: read(data, dialect=dialect), n=700)
+    assert_linear(make, lambda data: read(data, dialect=ConnectionDialect(dialect)), n=700)
 
 
 def test_many_connections() -> None:
@@ -219,7 +219,7 @@ def test_requests_of_other_dialects_that_wait(dialect: Dialect, name: str, field
     def make(count: int) -> bytes:
         return frame * count
 
-    assert_linear(make, lambda data: read(data, input="frames", dialect=dialect), n=200)
+    assert_linear(make, lambda data: read(data, input="frames", dialect=ConnectionDialect(dialect)), n=200)
 
     def fed(data: bytes) -> int:
         role = Role.CLIENT if dialect is Dialect.DRAFT_2 else Role.SERVER

@@ -46,7 +46,7 @@ EXAMPLES: list[tuple[str, str, Node]] = [
             host="h",
             version=3,
             port=9092,
-            more={"rack": "r1"},
+            other_fields={"rack": "r1"},
         ),
     ),
     (
@@ -193,8 +193,8 @@ def test_changed_nodes_raise_nothing_but_ours(example: tuple[str, str, Node], da
 def test_a_value_that_cannot_be_written() -> None:
     with pytest.raises(EncodeError, match=r"isr\[0\]: expected a number"):
         PartitionState(isr=["x"]).build()  # type: ignore[list-item]
-    with pytest.raises(EncodeError, match=r"more\.port"):
-        Broker(port=1, more={"port": 2}).build()
+    with pytest.raises(EncodeError, match=r"other_fields\.port"):
+        Broker(port=1, other_fields={"port": 2}).build()
     with pytest.raises(EncodeError, match="cluster id"):
         ClusterId(id="").build()
     with pytest.raises(EncodeError, match="UTF-8"):

@@ -53,7 +53,7 @@ def test_produce_by_name_and_by_id() -> None:
     assert (found.topic, found.topic_id, found.partition) == ("orders", None, 0)
     by_id = ProduceRequest(topic_data=[produce.TopicProduceData(topic_id=TOPIC, partition_data=[data])])
     (found,) = record_sets(ProduceRequest.decode(by_id.encode(version=13), version=13))
-    assert (found.topic_id, found.partition, found.dialect) == (TOPIC, 0, "kafka")
+    assert (found.topic_id, found.partition, found.is_kafka_07) == (TOPIC, 0, False)
 
 
 def test_share_fetch() -> None:
@@ -99,7 +99,7 @@ def test_kafka_07() -> None:
     ):
         (found,) = record_sets(type(message).decode(message.encode(version=0), version=0))
         assert found[:4] == place
-        assert found.dialect == "kafka-0.7"
+        assert found.is_kafka_07
         assert [record.value for batch in found.batches() for record in batch] == [b"one", b"two", b"three"]
 
 

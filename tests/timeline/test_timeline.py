@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.reader import Capture
+from coordwire.designs.dialects import ConnectionDialect
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -317,9 +318,11 @@ def test_a_coordinator_and_another() -> None:
 
 @pytest.mark.parametrize("name", ["draft-1 with auto_commit", "draft-2 with auto_commit", "draft-3"])
 def test_a_drafts_conversation_is_a_story(name: str) -> None:
-    dialect, lines = CONVERSATIONS[name]
-    data = recorded(spoken(dialect, lines))
-    events = list(timeline(Capture(BytesIO(data), "draft", dialect=dialect).entries()))
+    name_of_dialect, lines = CONVERSATIONS[name]
+    data = recorded(spoken(name_of_dialect, lines))
+    dialect = ConnectionDialect(name_of_dialect)
+    entries = Capture(BytesIO(data), "draft", dialect=dialect).entries()
+    events = list(timeline(entries, dialect=dialect))
     (story,) = stories(events).values()
     assert (story.group, story.kind, story.joined) == ("payments", "draft", 1)
     found = only(events, RebalanceEnded)

@@ -12,7 +12,7 @@ from functools import cache
 
 from coordwire import messages
 from coordwire.codec import Message
-from coordwire.designs.dialects.grammar import CALLS
+from coordwire.designs.dialects import CALLS
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from coordwire.messages.record_types import RECORD_TYPES, TOPICS
@@ -48,7 +48,7 @@ class PageEntry:
 @cache
 def entries() -> tuple[PageEntry, ...]:
     """All of them, group by group."""
-    all_entries = [*_apis(), *_records(), *_drafts()]
+    all_entries = [*_apis(), *_records(), *_calls()]
     listed_names = {name for entry in all_entries for name in entry.messages}
     for name in sorted(set(messages.__all__) - listed_names - {"find_message"}):
         header = find_message(name).direction == "header"
@@ -74,7 +74,7 @@ def _records() -> Iterator[PageEntry]:
             yield PageEntry(names.value, f"Records in {TOPICS[log]}", parts, None, number, place)
 
 
-def _drafts() -> Iterator[PageEntry]:
+def _calls() -> Iterator[PageEntry]:
     for dialect, calls in CALLS.items():
         for call in calls:
             parts = tuple(name for name in (call.request, call.response) if name is not None)

@@ -262,7 +262,7 @@ def _capture(
         ports=frozenset(options.port),
         head=head,
         lazy=lazy,
-        **dialect_options.capture_options(options),
+        dialect=dialect_options.dialect_of(options),
     )
 
 

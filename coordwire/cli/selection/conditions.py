@@ -39,7 +39,7 @@ from coordwire.cli.selection.fields import EntryFields, FieldPath, Sort, resolve
 from coordwire.cli.selection.names import api
 from coordwire.cli.selection.times import DAY, Moment, moment
 from coordwire.codec.names import suggestion
-from coordwire.designs.dialects.grammar import CALLS
+from coordwire.designs.dialects import find_call
 from coordwire.enums import ErrorCode
 from coordwire.patterns import InvalidPattern, RegularExpression
 
@@ -214,7 +214,7 @@ def _name(field: FieldPath, fields: EntryFields, value: Any) -> str | None:
 
 def _known_api(constant: Constant) -> None:
     text = str(constant.value)
-    if any(text.lower() == call.name.lower() for calls in CALLS.values() for call in calls):
+    if find_call(text):
         return
     try:
         api(text)

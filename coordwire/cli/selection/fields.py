@@ -29,7 +29,7 @@ from coordwire.codec import Field, Message, Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
 from coordwire.codec.walk import fields_of
-from coordwire.designs.dialects.grammar import CALLS
+from coordwire.designs.dialects import CALLS
 from coordwire.enums import enum_of, meaning
 from coordwire.errors import UnreadableRange
 from coordwire.messages import find_message

@@ -36,7 +36,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
-from coordwire.designs.dialects.grammar import CALLS
+from coordwire.designs.dialects import find_call
 from coordwire.messages.keys import FACTS
 
 HELP = "an exact value, the beginning of one where none equals it, or a glob as 'pay*'"
@@ -108,8 +108,7 @@ def apis(text: str) -> set[int | str]:
 
 def _api_or_call(text: str) -> int | str:
     """A key, or a name in lower case: of an API, or of what another dialect asks."""
-    drafts = {call.name.lower() for calls in CALLS.values() for call in calls}
-    return text.lower() if text.lower() in drafts else api(text)
+    return text.lower() if find_call(text) else api(text)
 
 
 def api(text: str) -> int:

@@ -12,13 +12,12 @@ from collections.abc import Collection
 from typing import Protocol
 
 from coordwire.capture.reader import FORMATS
-from coordwire.cli import live_capture, progress
+from coordwire.cli import dialect_options, live_capture, progress
 from coordwire.cli.selection import names, times
 from coordwire.cli.selection.names import Find, Names
 from coordwire.cli.selection.survey import Survey
 from coordwire.cli.terminal import chosen_format
 from coordwire.cli.timeline.inputs import TimelineInputs
-from coordwire.designs.dialects.grammar import Dialect
 from coordwire.timeline.events import (
     ErrorMet,
     GroupEvent,
@@ -73,12 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="a broker's port; repeatable",
     )
-    parser.add_argument(
-        "--dialect",
-        choices=[str(name) for name in Dialect],
-        default="kafka",
-        help="protocol dialect (default: kafka)",
-    )
+    dialect_options.configure_name(parser)
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     group = parser.add_argument_group("filters", "all of them must match")
     group.add_argument("--group", action="append", metavar="ID", help=f"only this group: {names.HELP}")

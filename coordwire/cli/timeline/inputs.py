@@ -34,6 +34,7 @@ from coordwire.cli.inputs import failure, note, open_file, opened
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.connection.dialect import KAFKA
+from coordwire.designs.dialects import find_dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem
@@ -52,6 +53,7 @@ class TimelineInputs:
     def __init__(self, options: argparse.Namespace, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._options = options
+        self._dialect = find_dialect(options.dialect)
         self._captures: list[tuple[int, tuple[str, ...]]] = []
         self._logs: list[LogFile] = []
         self._apis: Counter[str] = Counter()
@@ -159,7 +161,7 @@ class TimelineInputs:
 
     def events(self) -> Iterator[GroupEvent]:
         """The events of the captures and of the logs, by time."""
-        sources = [timeline(self._counted(), ends=True)] if self._captures else []
+        sources = [timeline(self._counted(), ends=True, dialect=self._dialect)] if self._captures else []
         names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
         group_logs = [file for file in self._logs if file.log in (None, "consumer_offsets")]
         by_partition = groupby(group_logs, key=lambda file: (os.path.dirname(file.path), file.partition))
@@ -239,7 +241,7 @@ class TimelineInputs:
             with self._stream(names) as stream:
                 capture = Capture(
                     stream, name, input=options.input, strict=options.strict, ports=frozenset(options.port),
-                    dialect=options.dialect,
+                    dialect=self._dialect,
                 )  # fmt: skip
                 yield from capture.entries_and_ends()
             for text in capture_hints(capture):
@@ -279,8 +281,8 @@ def _missed(entry: Entry) -> bool:
     """Whether a group's story may lack what couldn't be read here."""
     if isinstance(entry, UnreadableRange):
         return True
-    drafts = entry.dialect != KAFKA
-    return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in USED_APIS)
+    any_api = entry.dialect != KAFKA or entry.api_key is None
+    return entry.error is not None and (any_api or entry.api_key in USED_APIS)
 
 
 def _deviates(entry: Entry) -> bool:

@@ -3,12 +3,40 @@
 frames.py        a call and a frame
 grammar.py       the calls of each dialect, and the bytes of their frames
 matching.py      what a frame may be, and which request it answers
-connection.py    one side of a connection
+connection.py    a dialect as connections, captures and timelines take it; one side of a connection
 conversation.py  a recorded connection
 groups.py        groups in recorded traffic
 """
 
-from coordwire.designs.dialects.connection import ConnectionDialect
-from coordwire.designs.dialects.grammar import Dialect, DraftFrame, Grammar
+from typing import TYPE_CHECKING
 
-__all__ = ["ConnectionDialect", "Dialect", "DraftFrame", "Grammar"]
+from coordwire._lazy import exports
+
+if TYPE_CHECKING:
+    from coordwire.designs.dialects.connection import ConnectionDialect, find_dialect
+    from coordwire.designs.dialects.frames import Call, Dialect, DraftFrame
+    from coordwire.designs.dialects.grammar import CALLS, Grammar, find_call
+
+_LAZY = {
+    "CALLS": "grammar",
+    "Call": "frames",
+    "ConnectionDialect": "connection",
+    "Dialect": "frames",
+    "DraftFrame": "frames",
+    "Grammar": "grammar",
+    "find_call": "grammar",
+    "find_dialect": "connection",
+}
+
+__all__ = [
+    "CALLS",
+    "Call",
+    "ConnectionDialect",
+    "Dialect",
+    "DraftFrame",
+    "Grammar",
+    "find_call",
+    "find_dialect",
+]
+
+__getattr__, __dir__ = exports(__name__, __all__, _LAZY)

@@ -1,27 +1,46 @@
-"""One side of a connection in a dialect other than Kafka's: messages to bytes, frames to events.
+"""A dialect as an object, and one side of a connection in it: messages to bytes, frames to events.
 
-Strategy: `Matching` decides what a frame is; this class turns that into an event, and notes what we send
-until its response comes. Rules: as `Connection`'s: nothing that a peer sends raises; what the caller does
-wrong raises `EncodeError` and changes nothing. Responses without a type id go out in the order of their
-requests.
+Strategy: `Matching` decides what a frame is; `DraftConnection` turns that into an event, and remembers
+each request that we send until its response comes. Rules: as `Connection`'s: nothing that a peer sends
+raises; a caller's mistake raises `EncodeError` and changes nothing. Responses without a type id go out in the
+order of their requests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
+from typing import TYPE_CHECKING
 
 from coordwire.codec import Message
 from coordwire.connection.endpoint import Endpoint
 from coordwire.connection.events import Event, FrameRefused, RequestReceived, ResponseReceived, SentRequest
 from coordwire.connection.state import ConnectionState
-from coordwire.designs.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, other
+from coordwire.designs.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, opposite
 from coordwire.designs.dialects.matching import Matching, PendingRequest
 from coordwire.errors import EncodeError, Malformed, NotInVersion
 
+if TYPE_CHECKING:
+    from coordwire.capture.pending_requests import PendingRequests
+    from coordwire.designs.dialects.conversation import DraftConversation
+    from coordwire.designs.dialects.groups import DraftGroups
+
+
+def find_dialect(
+    name: Dialect | str, *, type_ids: Mapping[str, int] | None = None, auto_commit: bool | None = None
+) -> ConnectionDialect | None:
+    """The dialect of this name, None for Kafka's own protocol. Raises `ValueError` as `ConnectionDialect`
+    does, and for type ids or auto_commit of Kafka's protocol."""
+    if Dialect(name) is not Dialect.KAFKA:
+        return ConnectionDialect(name, type_ids=type_ids, auto_commit=auto_commit)
+    if type_ids is not None or auto_commit is not None:
+        raise ValueError("type ids and auto_commit apply to dialects other than Kafka's")
+    return None
+
 
 class ConnectionDialect:
-    """A dialect of connections: `Connection(role, dialect=ConnectionDialect("draft-1"))`.
+    """A dialect, for a connection, a capture or a timeline:
+    `Connection(role, dialect=ConnectionDialect("draft-1"))`.
 
     In the drafts the server is the coordinator, which sends requests over the client's connection. type_ids:
     by the request's name ("Ping"), where they differ from the reconstructed ones. auto_commit: whether the
@@ -39,9 +58,31 @@ class ConnectionDialect:
         self.grammar = Grammar(dialect, type_ids)
         self.auto_commit = auto_commit
 
+    @property
+    def name(self) -> str:
+        return self.grammar.dialect
+
     def endpoint(self, side: Side, *, strict: bool) -> Endpoint:
         """A new connection's endpoint."""
         return DraftConnection(self.grammar, side, self.auto_commit, strict=strict)
+
+    # Only recordings need these modules, and what they import.
+
+    def conversation(
+        self, capture: str, number: Callable[[], int], *, strict: bool, waiting: PendingRequests
+    ) -> DraftConversation:
+        """A recorded connection's conversation."""
+        from coordwire.designs.dialects.conversation import DraftConversation
+
+        return DraftConversation(
+            capture, number, self.grammar, auto_commit=self.auto_commit, strict=strict, waiting=waiting
+        )
+
+    def groups(self) -> DraftGroups:
+        """The groups of a timeline."""
+        from coordwire.designs.dialects.groups import DraftGroups
+
+        return DraftGroups()
 
 
 class DraftConnection(Endpoint):
@@ -56,13 +97,13 @@ class DraftConnection(Endpoint):
         self._next_id = 0
 
     def unanswered(self) -> list[SentRequest]:
-        return [asked.about for asked in self.matching.waiting[self.side]]
+        return [pending.context for pending in self.matching.waiting[self.side]]
 
     def read(self, body: bytes) -> Event:
-        match = self.matching.match(body, other(self.side))
-        asked = match.asked
-        sent = asked.about if asked is not None and isinstance(asked.about, SentRequest) else None
-        number = None if asked is None else asked.number
+        match = self.matching.match(body, opposite(self.side))
+        pending = match.pending
+        sent = pending.context if pending is not None and isinstance(pending.context, SentRequest) else None
+        number = None if pending is None else pending.number
         if match.frame is None:
             assert match.error is not None
             return FrameRefused(body=body, error=match.error, request=sent, correlation_id=number)
@@ -94,37 +135,37 @@ class DraftConnection(Endpoint):
     def _ask(self, call: Call, message: Message, version: int) -> bytes:
         message = self._numbered(message)
         data = self.grammar.encode(message, version=version)
-        asked = self.matching.ask(call, message)
-        asked.about = SentRequest(message, call.type_id, version, asked.number)
+        pending = self.matching.ask(call, message)
+        pending.context = SentRequest(message, call.type_id, version, pending.number)
         return data
 
     def _numbered(self, message: Message) -> Message:
         """The message with a correlation id, where the dialect has one and the caller gave none."""
         if self.grammar.dialect is not Dialect.DRAFT_3:
             return message
-        taken = self.matching.waiting[self.side].numbered
-        given = getattr(message, "correlation_id", -1)
-        if given != -1:
-            if taken(given) is not None:
+        pending_of = self.matching.waiting[self.side].numbered
+        number = getattr(message, "correlation_id", -1)
+        if number != -1:
+            if pending_of(number) is not None:
                 raise EncodeError(
-                    f"another request with the number {given} waits for its answer", "correlation_id"
+                    f"another request with the number {number} waits for its answer", "correlation_id"
                 )
             return message
-        while taken(self._next_id) is not None:
+        while pending_of(self._next_id) is not None:
             self._next_id += 1
         self._next_id += 1
         return _with_number(message, self._next_id - 1)
 
     def _answer(self, call: Call, message: Message, version: int | None, request: RequestReceived) -> bytes:
-        asked = self._owed(call, message, request)
+        pending = self._owed(call, message, request)
         if self.grammar.dialect is Dialect.DRAFT_3:
-            given = getattr(message, "correlation_id", -1)
-            if given == -1:
-                message = _with_number(message, asked.number)
-            elif given != asked.number:
-                raise EncodeError(f"expected the request's, {asked.number}, got {given}", "correlation_id")
+            number = getattr(message, "correlation_id", -1)
+            if number == -1:
+                message = _with_number(message, pending.number)
+            elif number != pending.number:
+                raise EncodeError(f"expected the request's, {pending.number}, got {number}", "correlation_id")
         data = self.grammar.encode(message, version=self._version(call, message, version))
-        self.matching.answer(asked)
+        self.matching.answer(pending)
         return data
 
     def _owed(self, call: Call, message: Message, request: RequestReceived) -> PendingRequest:
@@ -134,13 +175,13 @@ class DraftConnection(Endpoint):
             raise EncodeError(f"expected a request in {self.grammar.dialect}, got one of another dialect")
         if frame.call != call:
             raise EncodeError(f"{type(message).__name__} doesn't answer {type(frame.message).__name__}")
-        queue = self.matching.waiting[other(self.side)]
-        asked = queue.numbered(frame.correlation_id, call)
-        if asked is None:
+        queue = self.matching.waiting[opposite(self.side)]
+        pending = queue.numbered(frame.correlation_id, call)
+        if pending is None:
             raise EncodeError("this request waits for no answer")
-        if call.known_by == "order" and queue.firsts()[0] is not asked:
+        if call.known_by == "order" and queue.firsts()[0] is not pending:
             raise EncodeError("another request waits for its answer before this one")
-        return asked
+        return pending
 
     def _version(self, call: Call, message: Message, version: int | None) -> int:
         allowed = self.matching.versions(call)
@@ -152,8 +193,10 @@ class DraftConnection(Endpoint):
                 )
             return allowed[0]
         if version not in allowed:
-            name, what = type(message).__name__, "with" if allowed[0] else "without"
-            raise NotInVersion(f"the consumer registered {what} auto_commit: {name} has version {allowed[0]}")
+            name, preposition = type(message).__name__, "with" if allowed[0] else "without"
+            raise NotInVersion(
+                f"the consumer registered {preposition} auto_commit: {name} has version {allowed[0]}"
+            )
         return version
 
 

@@ -7,7 +7,7 @@ whose request wasn't seen is read where its type id says what it is; without a t
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from coordwire.capture.conversation import LATEST
 from coordwire.capture.entries import FrameEntry
@@ -17,7 +17,7 @@ from coordwire.capture.framing import Effort, FrameBody, part_of
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.connection.dialect import Direction
-from coordwire.designs.dialects.grammar import Call, Dialect, Grammar, Side
+from coordwire.designs.dialects.grammar import Call, Grammar, Side
 from coordwire.designs.dialects.matching import Matching, PendingRequest, Reading
 from coordwire.errors import DecodeError
 from coordwire.frames import PREFIX
@@ -34,7 +34,7 @@ _SIDES: tuple[Side, ...] = ("client", "server")
 
 
 class DraftConversation:
-    """As `Conversation`. type_ids, auto_commit: as for `Connection`."""
+    """As `Conversation`. auto_commit: as for `ConnectionDialect`."""
 
     head = HEAD
     connection: TcpConnection | None = None
@@ -43,18 +43,17 @@ class DraftConversation:
         self,
         capture: str,
         number: Callable[[], int],
-        dialect: Dialect,
+        grammar: Grammar,
         *,
-        type_ids: Mapping[str, int] | None = None,
         auto_commit: bool | None = None,
         strict: bool = False,
         waiting: PendingRequests | None = None,
     ) -> None:
         self.capture = capture
         self.number = number
-        self.dialect = dialect
+        self.dialect = grammar.dialect
         self.waiting = PendingRequests() if waiting is None else waiting
-        self.matching = Matching(Grammar(dialect, type_ids), auto_commit, strict, LATEST, self._gone)
+        self.matching = Matching(grammar, auto_commit, strict, LATEST, self._remove)
 
     def request(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the client, whatever it is."""
@@ -88,7 +87,7 @@ class DraftConversation:
         """None: answers are matched by what they say."""
         return None
 
-    def pass_answer(self, asked: AwaitedRequest) -> None:
+    def pass_answer(self, pending: AwaitedRequest) -> None:
         raise AssertionError("an answer is matched by what it says")
 
     def either(self, body: FrameBody) -> FrameEntry:
@@ -133,32 +132,32 @@ class DraftConversation:
             entry.api_key = entry.call.type_id
         number = getattr(entry.message, "correlation_id", None)  # draft-3 alone has one on the wire
         entry.correlation_id = number
-        if match.asked is not None:
+        if match.pending is not None:
             if entry.direction == "request":
-                self._wait(match.asked, entry)
-            elif isinstance(match.asked.about, AwaitedRequest):
-                entry.request = match.asked.about.entry
-                match.asked.about = None  # each knows the other
+                self._wait(match.pending, entry)
+            elif isinstance(match.pending.context, AwaitedRequest):
+                entry.request = match.pending.context.entry
+                match.pending.context = None  # each knows the other
         return entry
 
-    def _wait(self, asked: PendingRequest, entry: FrameEntry) -> None:
+    def _wait(self, pending: PendingRequest, entry: FrameEntry) -> None:
         """Keep a request for its answer, if there will be one."""
-        if asked.call.response is not None:
-            asked.about = AwaitedRequest(entry, lambda _: self._forget(asked))
-            self.waiting.add(asked.about)
+        if pending.call.response is not None:
+            pending.context = AwaitedRequest(entry, lambda _: self._forget(pending))
+            self.waiting.add(pending.context)
 
-    def _forget(self, asked: PendingRequest) -> None:
-        self.matching.drop(asked)
+    def _forget(self, pending: PendingRequest) -> None:
+        self.matching.drop(pending)
 
-    def _gone(self, asked: PendingRequest) -> None:
-        if isinstance(asked.about, AwaitedRequest):
-            self.waiting.remove(asked.about)
+    def _remove(self, pending: PendingRequest) -> None:
+        if isinstance(pending.context, AwaitedRequest):
+            self.waiting.remove(pending.context)
 
     def close(self) -> None:
         """The connection is over: nothing waits any longer."""
         for queue in self.matching.waiting.values():
-            for asked in queue:
-                self._gone(asked)
+            for pending in queue:
+                self._remove(pending)
 
     # --- where frames may begin, and whose they are ---
 

@@ -1,6 +1,6 @@
-"""The frames of dialects other than Kafka's: what a call is, and what a received frame holds.
+"""The types of dialects other than Kafka's: a call, and a received frame.
 
-Strategy: the types only; `grammar` has the calls of each dialect and the bytes of their frames.
+Strategy: types only; `grammar` has the calls of each dialect and the bytes of their frames.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from coordwire.connection.dialect import Direction, Side
 from coordwire.errors import Deviation, OutOfRange
 from coordwire.messages import find_message
 
-__all__ = ["Call", "Dialect", "Direction", "DraftFrame", "KnownBy", "Side", "other"]
+__all__ = ["Call", "Dialect", "Direction", "DraftFrame", "KnownBy", "Side", "opposite"]
 
 KnownBy = Literal["order", "type", "number"]
 
@@ -58,6 +58,10 @@ class Call:
         """Whether the answer begins with the request's type id."""
         return self.known_by == "type"
 
+    def header(self, direction: Direction) -> type[Message] | None:
+        """The class of what precedes the message, if anything does."""
+        return find_message("RequestTypeHeader") if direction == "request" or self.answer_typed else None
+
     def message(self, direction: Direction) -> type[Message]:
         """The class of the request or of the response. Raises `KeyError` without a response."""
         name = self.request if direction == "request" else self.response
@@ -75,7 +79,7 @@ class Call:
         return b"".join((_SIZE.pack(size), head, body))
 
 
-def other(side: Side) -> Side:
+def opposite(side: Side) -> Side:
     """The opposite side."""
     return "server" if side == "client" else "client"
 

@@ -22,11 +22,11 @@ from dataclasses import replace
 
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.designs.dialects.frames import Call, Dialect, Direction, DraftFrame, KnownBy, Side, other
+from coordwire.designs.dialects.frames import Call, Dialect, Direction, DraftFrame, KnownBy, Side, opposite
 from coordwire.errors import DecodeError, Deviation, EncodeError
 from coordwire.messages import find_message
 
-__all__ = ["CALLS", "Call", "Dialect", "Direction", "DraftFrame", "Grammar", "Side", "other"]
+__all__ = ["CALLS", "Call", "Dialect", "Direction", "DraftFrame", "Grammar", "Side", "opposite"]
 
 
 def _calls(prefix: str, *rows: tuple[str, int, Side, str | None, KnownBy, bool]) -> tuple[Call, ...]:
@@ -74,6 +74,16 @@ CALLS: dict[Dialect, tuple[Call, ...]] = {
 """The calls of each dialect, with the type ids that apply unless the caller sets others."""
 
 
+def find_call(name: object, dialect: str | None = None, *, type_id: int | None = None) -> Call | None:
+    """The call of this name, in upper or lower case, of one dialect or of any. type_id: its own, if not the
+    reconstructed one."""
+    for candidate, calls in CALLS.items():
+        for call in calls:
+            if dialect in (None, candidate) and isinstance(name, str) and name.lower() == call.name.lower():
+                return call if type_id is None else replace(call, type_id=type_id)
+    return None
+
+
 class Grammar:
     """A dialect's calls with the type ids of one conversation.
 
@@ -109,10 +119,10 @@ class Grammar:
         Raises `EncodeError` for a message of another dialect.
         """
         name = type(message).__name__
-        found = self._by_message.get(name)
-        if found is None or not isinstance(message, find_message(name)):
+        call_and_direction = self._by_message.get(name)
+        if call_and_direction is None or not isinstance(message, find_message(name)):
             raise EncodeError(f"{name} is not a message of {self.dialect}")
-        return found
+        return call_and_direction
 
     def encode(self, message: Message, *, version: int = 0) -> bytes:
         """A message's frame, size prefix and type id included. Raises `EncodeError`."""
@@ -137,8 +147,8 @@ class Grammar:
         cls = call.message(direction)
         deviations: list[Deviation] = []
         at = 0
-        if direction == "request" or call.answer_typed:
-            header = find_message("RequestTypeHeader")
+        header = call.header(direction)
+        if header is not None:
             reader = Reader(body, 0, 0, marks=marks)
             try:
                 reader.message(header, whole=False)

@@ -2,7 +2,7 @@
 
 Strategy: a consumer has one connection, and its registration names its group; from the coordinator's Stop to
 the answer of the last Start the group rebalances. Rules: what comes over a connection on which no consumer
-registered says nothing of a group; the offsets that a consumer reports when it is pinged or stopped count as
+registered belongs to no group; the offsets that a consumer reports when it is pinged or stopped count as
 committed.
 """
 
@@ -32,7 +32,7 @@ class DraftGroups:
     def __init__(self) -> None:
         self._groups: OrderedDict[str, Group] = OrderedDict()
         self._consumers: OrderedDict[ConnectionKey, tuple[Group, str]] = OrderedDict()
-        self._asked: OrderedDict[ConnectionKey, Seen] = OrderedDict()
+        self._joining: OrderedDict[ConnectionKey, Seen] = OrderedDict()
 
     def feed(self, entry: FrameEntry, place: Seen) -> Iterator[GroupEvent]:
         """What one frame adds."""
@@ -42,7 +42,7 @@ class DraftGroups:
             case "Draft1RegisterRequest" | "Draft2RegisterConsumerRequest":
                 self._register(entry, message, connection, place)
             case "Draft3JoinGroupRequest":
-                remember(self._asked, connection, place, MOST_CONNECTIONS)
+                remember(self._joining, connection, place, MOST_CONNECTIONS)
             case "Draft3JoinGroupResponse" if message.error_code == 0:
                 self._join(entry, message, connection, place)
         known = self._consumers.get(connection)
@@ -51,7 +51,7 @@ class DraftGroups:
         group, consumer_id = known
         self._rebalance(group, consumer_id, message, place)
         yield from group.drain()
-        yield from _said(group.group, consumer_id, entry, message, place)
+        yield from _reports(group.group, consumer_id, entry, message, place)
 
     def _group(self, group_id: str) -> Group:
         group = self._groups.get(group_id)
@@ -63,12 +63,12 @@ class DraftGroups:
     def _register(self, entry: FrameEntry, message: Any, connection: ConnectionKey, place: Seen) -> None:
         group = self._group(message.group_id or "")
         name = message.consumer_id or ""
-        why = Trigger("new_member" if group.members else "first_member", name, inferred=not group.members)
+        cause = Trigger("new_member" if group.members else "first_member", name, inferred=not group.members)
         host = entry.flow.partition(" > ")[0] or None
         timeout = getattr(message, "session_timeout_ms", None)
         member = Member(name, host=host, topics=(message.topic_count or "",), session_timeout_ms=timeout)
         rejoined = name in group.members
-        group.begin(Trigger("member_rejoined", name) if rejoined else why, place)
+        group.begin(Trigger("member_rejoined", name) if rejoined else cause, place)
         group.add(member, place, rejoined=rejoined)
         remember(self._consumers, connection, (group, name), MOST_CONNECTIONS)
 
@@ -77,12 +77,14 @@ class DraftGroups:
         group = self._group(message.group_id or "")
         name = message.consumer_id or ""
         old = group.members.get(name)
-        why = Trigger("member_rejoined" if old else "new_member" if group.members else "first_member", name)
-        rebalance = group.begin(why, self._asked.pop(connection, place))
+        cause = Trigger("member_rejoined" if old else "new_member" if group.members else "first_member", name)
+        rebalance = group.begin(cause, self._joining.pop(connection, place))
         rebalance.generation = group.generation = message.generation
         if old is None:
             group.add(Member(name, host=entry.flow.partition(" > ")[2] or None), place)
-        parts = owned((one.topic or "", [one.partition]) for one in message.partitions_to_own)
+        parts = owned(
+            (partition.topic or "", [partition.partition]) for partition in message.partitions_to_own
+        )
         self._assign(group, name, parts)
         remember(self._consumers, connection, (group, name), MOST_CONNECTIONS)
         group.end("steady", place)
@@ -90,8 +92,8 @@ class DraftGroups:
     def _rebalance(self, group: Group, consumer_id: str, message: Any, place: Seen) -> None:
         match type(message).__name__:
             case "Draft1StopRequest" | "Draft2StopFetcherRequest":
-                why = Trigger("unknown", inferred=True, detail="the coordinator stops its consumers")
-                group.begin(why, place).join(consumer_id, place.time_ns)
+                cause = Trigger("unknown", inferred=True, detail="the coordinator stops its consumers")
+                group.begin(cause, place).join(consumer_id, place.time_ns)
             case "Draft1StartRequest":
                 self._assign(group, consumer_id, _owned(message.assigned_parts))
             case "Draft2StartFetcherRequest":
@@ -116,7 +118,9 @@ class DraftGroups:
             yield from group.drain()
 
 
-def _said(group: str, consumer_id: str, entry: FrameEntry, message: Any, place: Seen) -> Iterator[GroupEvent]:
+def _reports(
+    group: str, consumer_id: str, entry: FrameEntry, message: Any, place: Seen
+) -> Iterator[GroupEvent]:
     """The error that an answer carries, and the offsets that a consumer reports."""
     code = getattr(message, "error_code", 0)
     if code:
@@ -125,21 +129,24 @@ def _said(group: str, consumer_id: str, entry: FrameEntry, message: Any, place: 
             client_id=None,
         )  # fmt: skip
         return
-    for one in getattr(message, "offset_info", ()):
-        where = _where(one)
+    for reported in getattr(message, "offset_info", ()):
+        partition = _partition_of(reported)
         yield OffsetCommitted(
             group=group, **place._asdict(), member_id=consumer_id, client_id=None, generation=-1,
-            topic=where.topic, partition=where.partition, offset=one.offset, leader_epoch=-1, metadata=None,
+            topic=partition.topic, partition=partition.partition, offset=reported.offset, leader_epoch=-1,
+            metadata=None,
         )  # fmt: skip
 
 
 def _owned(parts: Iterable[Any]) -> Owned:
-    return owned((where.topic, [where.partition]) for where in map(_where, parts))
+    return owned((partition.topic, [partition.partition]) for partition in map(_partition_of, parts))
 
 
-def _where(one: Any) -> TopicPartition:
+def _partition_of(reported: Any) -> TopicPartition:
     """A partition that the drafts call "broker-partition", as text."""
-    broker, _, number = (one.partition or "").rpartition("-")
+    broker, _, number = (reported.partition or "").rpartition("-")
     if number.isascii() and number.isdecimal() and len(number) < 10:
-        return TopicPartition(f"{one.topic or ''}/{broker}" if broker else one.topic or "", int(number))
-    return TopicPartition(f"{one.topic or ''}/{one.partition or ''}", -1)
+        return TopicPartition(
+            f"{reported.topic or ''}/{broker}" if broker else reported.topic or "", int(number)
+        )
+    return TopicPartition(f"{reported.topic or ''}/{reported.partition or ''}", -1)

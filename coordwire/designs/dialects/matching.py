@@ -1,4 +1,4 @@
-"""What each frame of a connection is, in a dialect other than Kafka's, and which request it answers.
+"""The message in each frame of a connection in a dialect other than Kafka's, and the request it answers.
 
 Strategy: in these dialects a frame does not always identify itself. `Matching` keeps the requests of each
 side that wait, and lists the readings of a new frame that the conversation allows: a request by its type
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from coordwire.codec import Message
-from coordwire.designs.dialects.grammar import Call, Dialect, Direction, DraftFrame, Grammar, Side, other
+from coordwire.designs.dialects.grammar import Call, Dialect, Direction, DraftFrame, Grammar, Side, opposite
 from coordwire.errors import DecodeError, Malformed, Truncated, UnknownApi
 
 _TYPE = struct.Struct(">h").unpack_from
@@ -29,12 +29,12 @@ _NUMBER = struct.Struct(">hq")
 
 @dataclass(slots=True, eq=False)
 class PendingRequest:
-    """A request that was sent. number: as `DraftFrame.correlation_id`. about: data of the caller's own.
+    """A request that was sent. number: as `DraftFrame.correlation_id`. context: data of the caller's own.
     turn: its place among all requests of its side that waited."""
 
     call: Call
     number: int
-    about: Any = None
+    context: Any = None
     turn: int = -1
 
 
@@ -54,25 +54,25 @@ class Queue:
     def __iter__(self) -> Iterator[PendingRequest]:
         return iter(self._all.values())
 
-    def add(self, asked: PendingRequest) -> None:
-        kind, turn = asked.call.type_id, self._turn
+    def add(self, pending: PendingRequest) -> None:
+        kind, turn = pending.call.type_id, self._turn
         self._turn += 1
-        asked.turn = turn
-        self._all[turn] = asked
-        self._of_call.setdefault(kind, OrderedDict())[turn] = asked
-        self._numbered.setdefault((kind, asked.number), OrderedDict())[turn] = asked
+        pending.turn = turn
+        self._all[turn] = pending
+        self._of_call.setdefault(kind, OrderedDict())[turn] = pending
+        self._numbered.setdefault((kind, pending.number), OrderedDict())[turn] = pending
 
-    def remove(self, asked: PendingRequest) -> bool:
+    def remove(self, pending: PendingRequest) -> bool:
         """Remove a request; False if it does not wait."""
-        if self._all.get(asked.turn) is not asked:
+        if self._all.get(pending.turn) is not pending:
             return False
-        kind, turn = asked.call.type_id, asked.turn
+        kind, turn = pending.call.type_id, pending.turn
         del self._all[turn]
         del self._of_call[kind][turn]
-        numbered = self._numbered[kind, asked.number]
+        numbered = self._numbered[kind, pending.number]
         del numbered[turn]
         if not numbered:
-            del self._numbered[kind, asked.number]
+            del self._numbered[kind, pending.number]
         return True
 
     def oldest(self) -> PendingRequest | None:
@@ -85,30 +85,30 @@ class Queue:
     def firsts(self) -> list[PendingRequest]:
         """The oldest request of each call whose answers come in order, sorted by age."""
         heads = [_first(queue) for queue in self._of_call.values()]
-        return sorted((one for one in heads if one and one.call.known_by == "order"), key=_turn)
+        return sorted((head for head in heads if head and head.call.known_by == "order"), key=_turn)
 
     def numbered(self, number: int, call: Call | None = None) -> PendingRequest | None:
         """The oldest request with a number, and of this call if one is given."""
         kinds = self._of_call if call is None else (call.type_id,)
         heads = (_first(self._numbered.get((kind, number))) for kind in kinds)
-        return min((one for one in heads if one), key=_turn, default=None)
+        return min((head for head in heads if head), key=_turn, default=None)
 
 
 def _first(queue: OrderedDict[int, PendingRequest] | None) -> PendingRequest | None:
     return next(iter(queue.values()), None) if queue else None
 
 
-def _turn(asked: PendingRequest) -> int:
-    return asked.turn
+def _turn(pending: PendingRequest) -> int:
+    return pending.turn
 
 
 class Reading(NamedTuple):
-    """What a frame may be. asked: the request that it would answer."""
+    """What a frame may be. pending: the request that it would answer."""
 
     call: Call
     direction: Direction
     version: int
-    asked: PendingRequest | None
+    pending: PendingRequest | None
 
 
 @dataclass(slots=True)
@@ -116,13 +116,13 @@ class Match:
     """What a frame is. frame: None if it was refused; `error` then says why. reading: the likeliest one,
     None if there is none.
 
-    asked: for a request the request itself, for a response the request that it answers, if that was seen.
+    pending: for a request the request itself, for a response the request that it answers, if that was seen.
     """
 
     frame: DraftFrame | None
     error: DecodeError | None
     reading: Reading | None
-    asked: PendingRequest | None
+    pending: PendingRequest | None
 
 
 @dataclass(slots=True)
@@ -130,50 +130,50 @@ class Matching:
     """One connection's conversation.
 
     auto_commit: as the consumer registered, None if unknown. latest: how many waiting requests of a side are
-    remembered, None for all of them. gone: called with each request that waits no longer.
+    remembered, None for all of them. on_drop: called with each request that waits no longer.
     """
 
     grammar: Grammar
     auto_commit: bool | None = None
     strict: bool = False
     latest: int | None = None
-    gone: Callable[[PendingRequest], None] | None = None
+    on_drop: Callable[[PendingRequest], None] | None = None
     waiting: dict[Side, Queue] = field(default_factory=lambda: {"client": Queue(), "server": Queue()})
-    _asked: dict[Side, int] = field(init=False, default_factory=lambda: {"client": 0, "server": 0})
+    _counts: dict[Side, int] = field(init=False, default_factory=lambda: {"client": 0, "server": 0})
 
     # --- requests and answers ---
 
     def ask(self, call: Call, message: Message) -> PendingRequest:
         """Note a request that was sent."""
         side = call.asker
-        asked = PendingRequest(call, getattr(message, "correlation_id", self._asked[side]))
-        self._asked[side] += 1
+        pending = PendingRequest(call, getattr(message, "correlation_id", self._counts[side]))
+        self._counts[side] += 1
         known = getattr(message, "auto_commit", None)
         if isinstance(known, bool):
             self.auto_commit = known
         if call.response is not None:
             queue = self.waiting[side]
-            queue.add(asked)
+            queue.add(pending)
             if self.latest is not None and len(queue) > self.latest:
                 oldest = queue.oldest()
                 assert oldest is not None
                 self.drop(oldest)
-        return asked
+        return pending
 
-    def answer(self, asked: PendingRequest) -> None:
+    def answer(self, pending: PendingRequest) -> None:
         """Note that a request was answered. Earlier ones that are answered in order never will be."""
-        if not self.drop(asked) or asked.call.known_by != "order":
+        if not self.drop(pending) or pending.call.known_by != "order":
             return
-        queue = self.waiting[asked.call.asker]
-        while (first := next(iter(queue.firsts()), None)) is not None and first.turn < asked.turn:
+        queue = self.waiting[pending.call.asker]
+        while (first := next(iter(queue.firsts()), None)) is not None and first.turn < pending.turn:
             self.drop(first)
 
-    def drop(self, asked: PendingRequest) -> bool:
+    def drop(self, pending: PendingRequest) -> bool:
         """Stop waiting for a request's answer; False if it does not wait."""
-        there = self.waiting[asked.call.asker].remove(asked)
-        if there and self.gone is not None:
-            self.gone(asked)
-        return there
+        was_waiting = self.waiting[pending.call.asker].remove(pending)
+        if was_waiting and self.on_drop is not None:
+            self.on_drop(pending)
+        return was_waiting
 
     def match(self, body: bytes, sender: Side) -> Match:
         """Find what a received frame is, from its bytes after the size prefix, and note it."""
@@ -190,27 +190,27 @@ class Matching:
                     continue
                 return self._matched(frame, reading)
         if not readings or first is None:
-            return Match(None, self._nothing(body, sender), None, None)
+            return Match(None, self._no_reading(body, sender), None, None)
         reading = readings[0]
-        if reading.asked is not None:
-            self.answer(reading.asked)
-        return Match(None, first, reading, reading.asked)
+        if reading.pending is not None:
+            self.answer(reading.pending)
+        return Match(None, first, reading, reading.pending)
 
     def _matched(self, frame: DraftFrame, reading: Reading) -> Match:
-        asked = reading.asked
+        pending = reading.pending
         if reading.direction == "request":
-            asked = self.ask(reading.call, frame.message)
-        elif asked is not None:
-            self.answer(asked)
-        if asked is not None:
-            frame.correlation_id = asked.number
-        return Match(frame, None, reading, asked)
+            pending = self.ask(reading.call, frame.message)
+        elif pending is not None:
+            self.answer(pending)
+        if pending is not None:
+            frame.correlation_id = pending.number
+        return Match(frame, None, reading, pending)
 
     # --- what a frame may be ---
 
     def readings(self, body: bytes, sender: Side) -> Iterator[Reading]:
         """What the conversation allows a frame to be, the likeliest first."""
-        queue = self.waiting[other(sender)]
+        queue = self.waiting[opposite(sender)]
         call = self.grammar.by_id.get(_TYPE(body)[0]) if len(body) >= 2 else None
         if call is not None and call.asker == sender:
             yield Reading(call, "request", 0, None)
@@ -218,16 +218,16 @@ class Matching:
             yield from self._answers(call, queue.first(call))
         if self.grammar.dialect is Dialect.DRAFT_3:
             number = _NUMBER.unpack_from(body)[1] if len(body) >= _NUMBER.size else None
-            asked = None if number is None else queue.numbered(number)
-            if asked is not None:
-                yield from self._answers(asked.call, asked)
+            pending = None if number is None else queue.numbered(number)
+            if pending is not None:
+                yield from self._answers(pending.call, pending)
             return
-        for asked in queue.firsts():
-            yield from self._answers(asked.call, asked)
+        for pending in queue.firsts():
+            yield from self._answers(pending.call, pending)
 
-    def _answers(self, call: Call, asked: PendingRequest | None) -> Iterator[Reading]:
+    def _answers(self, call: Call, pending: PendingRequest | None) -> Iterator[Reading]:
         for version in self.versions(call):
-            yield Reading(call, "response", version, asked)
+            yield Reading(call, "response", version, pending)
 
     def versions(self, call: Call) -> tuple[int, ...]:
         """The versions that an answer may have."""
@@ -235,7 +235,7 @@ class Matching:
             return (0,)
         return (1, 0) if self.auto_commit is None else (int(self.auto_commit),)
 
-    def _nothing(self, body: bytes, sender: Side) -> DecodeError:
+    def _no_reading(self, body: bytes, sender: Side) -> DecodeError:
         if all(call.asker != sender for call in self.grammar.calls):
             if self.grammar.dialect is Dialect.DRAFT_3 and len(body) < _NUMBER.size:
                 return Truncated(

@@ -5,18 +5,18 @@ decided, is in docs/explanation/drafts.md. Everything is a machine without socke
 in, actions out.
 
 ZooKeeper
-    zookeeper_operations.py   what is asked of ZooKeeper and what comes back
+    zookeeper_operations.py   operations of ZooKeeper and their outcomes
     zookeeper_tree.py         ZooKeeper as a value: nodes, sessions, transactions
-    zookeeper_watches.py      who watches what
+    zookeeper_watches.py      the watches of sessions
     zookeeper_steps.py        a node's parents, and nodes that are written wherever they are
-    ownership_nodes.py        what a coordinator reads and writes for a group
-What all have in common
-    actions.py                what a machine wants done
+    ownership_nodes.py        a group's nodes, as a coordinator reads and writes them
+Shared by all
+    actions.py                a machine's actions
     machine.py                inputs, timers, and procedures that wait
     machine_host.py           a machine with the connections of its dialect: bytes in, bytes out
-    topic_interest.py         topic_count, and who owns what
+    topic_interest.py         topic_count, and the plan of ownership
     draft_settings.py         settings, error codes
-    recent_values.py          what many machines make of the same value, made once
+    recent_values.py          results that many machines share
 The ZooKeeper consumer
     zookeeper_consumer.py     registration, rebalances, ownership, offsets
 Drafts 1 and 2

@@ -1,4 +1,4 @@
-"""What a machine wants done, as values, and the partitions that it speaks of."""
+"""A machine's actions as values, and the partitions that they name."""
 
 from __future__ import annotations
 

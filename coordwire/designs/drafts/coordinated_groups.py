@@ -1,4 +1,4 @@
-"""What a pinging coordinator keeps in memory: its groups, and the registration of each consumer.
+"""A pinging coordinator's state in memory: its groups, and the registration of each consumer.
 
 Source: the first draft's groupsBeingRebalanced, and the detailed design's GroupRegistry and ConsumerRegistry
 (section 12.1). Rules: a group stays when its last consumer has gone, as section 13 of the detailed design
@@ -21,8 +21,8 @@ __all__ = ["ConsumerRegistry", "GroupRegistry"]
 class ConsumerRegistry:
     """A registered consumer. connection: None once it is closed. ping_ms: how often it is pinged; answer_ms:
     how soon it must answer; max_retries: unanswered pings that are allowed; starts_at: for a partition
-    without an offset. pinged: whether a ping waits for its answer; held: whether a rebalance uses its
-    channel; asked: the last Stop or Start that it has to answer."""
+    without an offset. pinged: whether a ping waits for its answer; is_rebalancing: whether a rebalance uses
+    its channel; pending: the last Stop or Start that it has to answer."""
 
     group_id: str
     consumer_id: str
@@ -35,8 +35,8 @@ class ConsumerRegistry:
     max_retries: int
     failures: int = 0
     pinged: bool = False
-    held: bool = False
-    asked: Message | None = None
+    is_rebalancing: bool = False
+    pending: Message | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -67,15 +67,15 @@ class GroupRegistry:
 
     @property
     def wildcards(self) -> bool:
-        return any(one.interest.is_wildcard for one in self.members.values())
+        return any(member.interest.is_wildcard for member in self.members.values())
 
     def wants(self, topic: str) -> bool:
         """Whether the group is interested in a topic."""
-        return topic in self.topics or any(one.interest.wants(topic) for one in self.members.values())
+        return topic in self.topics or any(member.interest.wants(topic) for member in self.members.values())
 
 
 def reported_offsets(message: Any) -> dict[DraftPartition, int]:
     """The offsets in a response, by partition."""
     return {
-        DraftPartition(one.topic or "", one.partition or ""): one.offset for one in message.offset_info
+        DraftPartition(part.topic or "", part.partition or ""): part.offset for part in message.offset_info
     }  # fmt: skip

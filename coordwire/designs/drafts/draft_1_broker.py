@@ -9,6 +9,7 @@ that succeeds, and by nothing else.
 from __future__ import annotations
 
 import zlib
+from itertools import chain
 
 from coordwire.codec import Message
 from coordwire.connection.events import RequestReceived
@@ -99,7 +100,7 @@ class FirstDraftBroker(PingingCoordinator):
         return Draft1PingRequest(num_retries=min(consumer.failures, 0x7FFF))
 
     def _on_Draft1PingResponse(
-        self, consumer: ConsumerRegistry, response: Draft1PingResponse, asked: Message
+        self, consumer: ConsumerRegistry, response: Draft1PingResponse, request: Message
     ) -> None:
         self.answered_ping(consumer, response)
         self.start_commit(self.groups[consumer.group_id])
@@ -129,16 +130,16 @@ class FirstDraftBroker(PingingCoordinator):
             return True
         offsets = yield from read_offsets(group.group_id, plan)
         for consumer in members.values():
-            consumer.held = True
+            consumer.is_rebalancing = True
             self.send_to(consumer, Draft1StopRequest())
         owned = split_plan(plan)
-        done = yield from self.broadcast(group, members, {
-            name: _start(consumer, [one for parts in owned.get(name, {}).values() for one in parts], offsets)
+        outcomes = yield from self.broadcast(group, members, {
+            name: _start(consumer, list(chain.from_iterable(owned.get(name, {}).values())), offsets)
             for name, consumer in members.items()
         })  # fmt: skip
         for consumer in members.values():
-            consumer.held = False
-        if not done:
+            consumer.is_rebalancing = False
+        if not outcomes:
             return False
         yield from write_owners(group.group_id, plan, owners)
         return True
@@ -154,13 +155,13 @@ class FirstDraftBroker(PingingCoordinator):
         self.count_failure(consumer)
 
     def _on_Draft1StartResponse(
-        self, consumer: ConsumerRegistry, response: Draft1StartResponse, asked: Message
+        self, consumer: ConsumerRegistry, response: Draft1StartResponse, request: Message
     ) -> None:
         """Whichever attempt's Start it answers, the consumer lives."""
         consumer.failures = 0
-        if asked is consumer.asked:
-            consumer.held = False
-        self.answered(consumer, response, asked)
+        if request is consumer.pending:
+            consumer.is_rebalancing = False
+        self.answered(consumer, response, request)
 
 
 def _start(
@@ -168,9 +169,10 @@ def _start(
 ) -> Message:
     return Draft1StartRequest(assigned_parts=[
         Draft1PartitionOffset(
-            topic=one.topic, partition=one.partition, offset=offsets.get(one, consumer.starts_at)
+            topic=partition.topic, partition=partition.partition,
+            offset=offsets.get(partition, consumer.starts_at),
         )
-        for one in parts
+        for partition in parts
     ])  # fmt: skip
 
 

@@ -93,7 +93,7 @@ class FirstDraftConsumer(DiscoveringConsumer):
         self._untried = None
         self.reach_coordinator(
             response.error_code, response.coordinator_id,
-            {one.id: BrokerAddress(one.host or "", one.port) for one in response.brokers_info},
+            {broker.id: BrokerAddress(broker.host or "", broker.port) for broker in response.brokers_info},
         )  # fmt: skip
 
     def registration(self) -> Message:
@@ -113,8 +113,8 @@ class FirstDraftConsumer(DiscoveringConsumer):
     def _on_Draft1PingRequest(self, event: RequestReceived, request: Draft1PingRequest) -> None:
         assert self._connection is not None
         offsets = [
-            Draft1PartitionOffset(topic=one.topic, partition=one.partition, offset=offset)
-            for one, offset in self.owned.items()
+            Draft1PartitionOffset(topic=partition.topic, partition=partition.partition, offset=offset)
+            for partition, offset in self.owned.items()
         ]
         response = Draft1PingResponse(offset_info=offsets if self.config.auto_commit else [])
         self.send(self._connection, response, event)
@@ -127,7 +127,8 @@ class FirstDraftConsumer(DiscoveringConsumer):
         """handleStartRequest; step 3: other partitions while fetchers run are an IllegalStateException."""
         assert self._connection is not None
         assigned = {
-            DraftPartition(one.topic or "", one.partition or ""): one.offset for one in request.assigned_parts
+            DraftPartition(part.topic or "", part.partition or ""): part.offset
+            for part in request.assigned_parts
         }
         if self.fetching and assigned.keys() != self.owned.keys():
             self.note("IllegalStateException", "Start with other partitions while fetchers run")

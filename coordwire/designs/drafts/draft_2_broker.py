@@ -95,7 +95,7 @@ class DetailedDesignBroker(PingingCoordinator):
             group.topics |= set(outcome.children)
             group.awaited = {thread.rpartition("-")[0] for thread in owners.values()} - set(group.members)
             if group.awaited:
-                longest = max((3 * one.ping_ms for one in group.members.values()), default=0)
+                longest = max((3 * member.ping_ms for member in group.members.values()), default=0)
                 self._await_until(group, max(longest, self.settings.min_session_timeout_ms))
         for group in self.groups.values():
             if not group.awaited:
@@ -151,7 +151,7 @@ class DetailedDesignBroker(PingingCoordinator):
             return
         group.awaited.discard(request.consumer_id or "")
         if group.awaited:
-            longest = max(3 * one.ping_ms for one in group.members.values())
+            longest = max(3 * member.ping_ms for member in group.members.values())
             self._await_until(group, max(longest, self.settings.min_session_timeout_ms))
         else:
             self._wait_is_over(group)
@@ -181,7 +181,7 @@ class DetailedDesignBroker(PingingCoordinator):
         return Draft2PingRequest(consumer_id=consumer.consumer_id, num_retries=consumer.failures)
 
     def _on_Draft2PingResponse(
-        self, consumer: ConsumerRegistry, response: Draft2PingResponse, asked: Message
+        self, consumer: ConsumerRegistry, response: Draft2PingResponse, request: Message
     ) -> None:
         self.answered_ping(consumer, response)
 
@@ -259,10 +259,10 @@ class DetailedDesignBroker(PingingCoordinator):
                 ownership_info=[
                     Draft2Ownership(consumer_thread_id=thread, assigned_parts=[
                         Draft2PartitionOffset(
-                            topic=one.topic, partition=one.partition,
-                            offset=offsets.get(one, consumer.starts_at),
+                            topic=partition.topic, partition=partition.partition,
+                            offset=offsets.get(partition, consumer.starts_at),
                         )
-                        for one in parts
+                        for partition in parts
                     ])
                     for thread, parts in owned.get(name, {}).items()
                 ],
@@ -272,12 +272,12 @@ class DetailedDesignBroker(PingingCoordinator):
         }  # fmt: skip
 
     def _on_Draft2StopFetcherResponse(
-        self, consumer: ConsumerRegistry, response: Draft2StopFetcherResponse, asked: Message
+        self, consumer: ConsumerRegistry, response: Draft2StopFetcherResponse, request: Message
     ) -> None:
         self.keep_offsets(consumer, response)
-        self.answered(consumer, response, asked)
+        self.answered(consumer, response, request)
 
     def _on_Draft2StartFetcherResponse(
-        self, consumer: ConsumerRegistry, response: Draft2StartFetcherResponse, asked: Message
+        self, consumer: ConsumerRegistry, response: Draft2StartFetcherResponse, request: Message
     ) -> None:
-        self.answered(consumer, response, asked)
+        self.answered(consumer, response, request)

@@ -85,7 +85,7 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         self._refused_in_a_row = 0
         self.reach_coordinator(
             response.error_code, response.coordinator_id,
-            {one.id: BrokerAddress(one.host or "", one.port) for one in response.brokers_info},
+            {broker.id: BrokerAddress(broker.host or "", broker.port) for broker in response.brokers_info},
         )  # fmt: skip
 
     def registration(self) -> Message:
@@ -118,8 +118,8 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         if not self.config.auto_commit:
             return []
         return [
-            Draft2PartitionOffset(topic=one.topic, partition=one.partition, offset=offset)
-            for one, offset in self.owned.items()
+            Draft2PartitionOffset(topic=partition.topic, partition=partition.partition, offset=offset)
+            for partition, offset in self.owned.items()
         ]
 
     def _error(self, consumer_id: str | None) -> DraftError:
@@ -163,12 +163,13 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         if not error:
             if request.brokers_info:
                 self.cluster = {
-                    one.id: BrokerAddress(one.host or "", one.port) for one in request.brokers_info
+                    broker.id: BrokerAddress(broker.host or "", broker.port)
+                    for broker in request.brokers_info
                 }  # fmt: skip
             self.stop_fetchers()
             self.start_fetchers({
-                DraftPartition(one.topic or "", one.partition or ""): one.offset
-                for thread in request.ownership_info for one in thread.assigned_parts
+                DraftPartition(part.topic or "", part.partition or ""): part.offset
+                for thread in request.ownership_info for part in thread.assigned_parts
             })  # fmt: skip
         response = Draft2StartFetcherResponse(error_code=error, consumer_id=self.config.consumer_id)
         self.send(self._connection, response, event)

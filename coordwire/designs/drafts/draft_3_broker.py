@@ -109,20 +109,20 @@ class NewConsumerBroker(DraftBroker):
 
     def _topic(self, name: str) -> Draft3TopicMetadata:
         """What the answer has of a topic; made anew when its partitions are others."""
-        found = self.partitions.get(name)
-        made = self._metadata.get(name)
-        if made is not None and made[0] is found:
-            return made[1]
-        topic = self._make_topic(name, found)
-        if found is not None:
-            self._metadata[name] = found, topic
+        partitions = self.partitions.get(name)
+        cached = self._metadata.get(name)
+        if cached is not None and cached[0] is partitions:
+            return cached[1]
+        topic = self._make_topic(name, partitions)
+        if partitions is not None:
+            self._metadata[name] = partitions, topic
         return topic
 
-    def _make_topic(self, name: str, found: list[str] | None) -> Draft3TopicMetadata:
-        if found is None:
+    def _make_topic(self, name: str, ids: list[str] | None) -> Draft3TopicMetadata:
+        if ids is None:
             return Draft3TopicMetadata(error_code=_UNKNOWN_TOPIC, name=name)
         partitions = []
-        for partition in sorted(found, key=partition_order):
+        for partition in sorted(ids, key=partition_order):
             leader, _, number = partition.rpartition("-")
             partitions.append(Draft3Partition(
                 partition_index=int(number), leader_id=int(leader), replica_nodes=[int(leader)],
@@ -228,7 +228,7 @@ class NewConsumerBroker(DraftBroker):
 
     def _close_round(self, group: _Group) -> None:
         """Those that have not joined by now have stopped, as their last ping's answer is too old."""
-        for member in [one for one in group.members.values() if one.joining is None]:
+        for member in [candidate for candidate in group.members.values() if candidate.joining is None]:
             self.cancel_timer(member.timer)
             self.note("ConsumerFailed", f"{member.group_id}/{member.consumer_id}")
             del group.members[member.consumer_id]
@@ -244,13 +244,13 @@ class NewConsumerBroker(DraftBroker):
             return
         group.generation = (group.generation + 1) & 0x7FFF
         plan = plan_ownership(
-            {name: dict.fromkeys(sorted(one.topics & self.partitions.keys()), 1)
-             for name, one in group.members.items()},
+            {name: dict.fromkeys(sorted(member.topics & self.partitions.keys()), 1)
+             for name, member in group.members.items()},
             self.partitions,
         )  # fmt: skip
         owned: dict[str, list[DraftPartition]] = {}
-        for one, thread in plan.items():
-            owned.setdefault(thread.rpartition("-")[0], []).append(one)
+        for partition, thread in plan.items():
+            owned.setdefault(thread.rpartition("-")[0], []).append(partition)
         for member in group.members.values():
             self._answer_join(group, member, DraftError.NONE, owned.get(member.consumer_id, []))
             self._expect(member)
@@ -266,7 +266,7 @@ class NewConsumerBroker(DraftBroker):
             error_code=error, generation=group.generation, group_id=group.group_id,
             consumer_id=member.consumer_id,
             partitions_to_own=[
-                Draft3TopicAndPartition(topic=one.topic, partition=int(one.partition.rpartition("-")[2]))
-                for one in owned or ()
+                Draft3TopicAndPartition(topic=topic, partition=int(partition.rpartition("-")[2]))
+                for topic, partition in owned or ()
             ],
         ), event)  # fmt: skip

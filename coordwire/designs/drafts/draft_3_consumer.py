@@ -154,17 +154,17 @@ class NewConsumer(Machine):
         """Learn the cluster, and the coordinator; other partitions than before are a reason to join again."""
         if response.brokers:
             self.cluster = {
-                one.node_id: BrokerAddress(one.host or "", one.port) for one in response.brokers
+                broker.node_id: BrokerAddress(broker.host or "", broker.port) for broker in response.brokers
             }  # fmt: skip
-        shape = {one.name or "": len(one.partitions) for one in response.topics_metadata}
+        shape = {topic.name or "": len(topic.partitions) for topic in response.topics_metadata}
         changed, self._shape = shape != self._shape, shape
         if self.state is not NewConsumerState.REFRESHING:
             if changed and self.state is NewConsumerState.PINGING:
                 self._join()
             return
         self.cancel_timer("answer")
-        found = response.coordinator_ids[0] if response.coordinator_ids else -1
-        address = self.cluster.get(found)
+        coordinator_id = response.coordinator_ids[0] if response.coordinator_ids else -1
+        address = self.cluster.get(coordinator_id)
         if address is None:
             self._retry()
             return
@@ -196,8 +196,11 @@ class NewConsumer(Machine):
         self.consumer_id = response.consumer_id or ""
         self.generation = response.generation
         self.state = NewConsumerState.PINGING
-        owned = [DraftPartition(one.topic or "", str(one.partition)) for one in response.partitions_to_own]
-        self.owned = {one: self._offsets.get(one, 0) for one in owned}
+        owned = [
+            DraftPartition(assigned.topic or "", str(assigned.partition))
+            for assigned in response.partitions_to_own
+        ]
+        self.owned = {partition: self._offsets.get(partition, 0) for partition in owned}
         self._hold_lease(self._sent_at)
         self._ping()
         self.after("refresh", self.config.metadata_refresh_ms, self._refresh)

@@ -94,10 +94,12 @@ class DraftBroker(Machine):
             self._ids_changed = False
             yield CreateNode(own, node.build(), ephemeral=True)
             ids = yield GetChildren(_IDS, watch=True)
-            found = (yield tuple(GetData(f"{_IDS}/{name}") for name in ids.children)) if ids.children else ()
+            registrations = (
+                (yield tuple(GetData(f"{_IDS}/{name}") for name in ids.children)) if ids.children else ()
+            )
             self.brokers = {
                 int(name): address
-                for name, outcome in zip(ids.children, found, strict=True)
+                for name, outcome in zip(ids.children, registrations, strict=True)
                 if name.isdecimal() and len(name) < 10 and (address := _address(outcome)) is not None
             }
             self.on_cluster()
@@ -111,11 +113,11 @@ class DraftBroker(Machine):
 
     def read_topics(self) -> Steps:
         """Read and watch all topics; gives those that are new, or have other partitions."""
-        listed = yield GetChildren(_TOPICS_PATH, watch=True)
+        topics = yield GetChildren(_TOPICS_PATH, watch=True)
         known = self.partitions
-        self.partitions = yield from read_partitions(listed.children, watch=True)
+        self.partitions = yield from read_partitions(topics.children, watch=True)
         self._existing = None
-        return {name for name, found in self.partitions.items() if known.get(name) != found}
+        return {name for name, partition_ids in self.partitions.items() if known.get(name) != partition_ids}
 
     def exists(self, partition: DraftPartition) -> bool:
         """Whether there is such a partition; every response to a ping asks it of each of its partitions."""
@@ -145,7 +147,9 @@ class DraftBroker(Machine):
             else:
                 names = sorted(path.rpartition("/")[2] for path in paths)
                 read = yield from read_partitions(names, watch=True)
-                changed = {name for name, found in read.items() if self.partitions.get(name) != found}
+                changed = {
+                    name for name, partition_ids in read.items() if self.partitions.get(name) != partition_ids
+                }
                 self.partitions |= read
                 self._existing = None
             if changed:
@@ -159,15 +163,15 @@ class DraftBroker(Machine):
         yield from ensure_parents(path)
         while True:
             yield CreateNode(path, node, ephemeral=True)
-            found = yield GetData(path, watch=True)
-            if not found.ok:
+            outcome = yield GetData(path, watch=True)
+            if not outcome.ok:
                 continue
             try:
-                self.coordinator_id = Coordinator.parse(found.data).broker_id
+                self.coordinator_id = Coordinator.parse(outcome.data).broker_id
             except DecodeError as error:
                 self.note("UnreadableNode", f"{path}: {error}")
                 self.coordinator_id = -1
-            if found.stat.ephemeral_owner != self.session:
+            if outcome.stat.ephemeral_owner != self.session:
                 self._resign()
             elif not self.coordinates:
                 self.coordinates = True

@@ -1,4 +1,4 @@
-"""What an operator sets for the drafts' brokers, the codes of their errors, and the members of a cluster.
+"""The settings of the drafts' brokers, the codes of their errors, and the members of a cluster.
 
 Rules: the documents name the settings but give no values: the defaults are Kafka 0.8's where it had the same
 setting, else our own. Nor do they give error codes ("an appropriate error code", "some more error code"):

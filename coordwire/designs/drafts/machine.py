@@ -1,4 +1,4 @@
-"""What all machines of the drafts are: inputs in, actions out, and procedures that wait in between.
+"""The base of all machines of the drafts: inputs in, actions out, and procedures that wait in between.
 
     machine.start()
     for action in machine.actions(): ...           do it, in order
@@ -66,7 +66,7 @@ class Machine:
         self._actions: deque[Action] = deque()
         self._timers: Timers[None] = Timers()
         self._procedures: dict[TimerKey, Procedure] = {}
-        self._asked: dict[int, tuple[TimerKey, Procedure, bool]] = {}
+        self._procedure_by_ask: dict[int, tuple[TimerKey, Procedure, bool]] = {}
         self._asks = 0
         self._executing: list[Procedure] = []
         self._connections = 0
@@ -217,14 +217,14 @@ class Machine:
         else:
             self._asks += 1
             several = isinstance(step, tuple)
-            self._asked[self._asks] = key, procedure, several
+            self._procedure_by_ask[self._asks] = key, procedure, several
             self.do(AskZooKeeper(self._asks, step if several else (step,)))
 
     # --- ZooKeeper ---
 
     def zookeeper_reply(self, number: int, outcomes: tuple[OperationOutcome, ...]) -> None:
         """The outcomes of an `AskZooKeeper`."""
-        key, procedure, several = self._asked.pop(number, ("", None, False))
+        key, procedure, several = self._procedure_by_ask.pop(number, ("", None, False))
         if procedure is None or self._procedures.get(key) is not procedure:
             return
         if outcomes and outcomes[-1].error is ZooKeeperError.SESSION_EXPIRED:
@@ -239,7 +239,7 @@ class Machine:
         """ZooKeeper has ended the session, and this is the new one (the documents' handleNewSession)."""
         self.session = session
         self.end_all()
-        self._asked.clear()
+        self._procedure_by_ask.clear()
         self.on_new_session()
 
     def on_new_session(self) -> None:

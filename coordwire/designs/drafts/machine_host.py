@@ -95,11 +95,11 @@ class MachineHost:
 
     def receive(self, connection: int, data: bytes) -> None:
         """Bytes from a peer."""
-        found = self.connections.get(connection)
-        if found is None:
+        peer = self.connections.get(connection)
+        if peer is None:
             return
-        found.receive_data(data)
-        for event in found.events():
+        peer.receive_data(data)
+        for event in peer.events():
             self.machine.received(connection, event)
 
     def closed(self, connection: int) -> None:

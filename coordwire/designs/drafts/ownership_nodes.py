@@ -1,4 +1,4 @@
-"""What a coordinator reads and writes in ZooKeeper for a group: partitions, owners, offsets.
+"""A group's nodes in ZooKeeper, as a coordinator reads and writes them: partitions, owners, offsets.
 
 Source: rebalance steps 1.1, 3 and 4.6 of both drafts with a pinging coordinator. Rules: a partition is named
 "broker-partition" after the broker that leads it, as both documents say of their messages; a topic that
@@ -31,8 +31,8 @@ def partitions_of(outcome: OperationOutcome) -> list[str]:
 def read_partitions(topics: Iterable[str], *, watch: bool = False) -> Steps:
     """The partitions of these topics (step 1.1)."""
     names = list(topics)
-    found = (yield tuple(GetData(Topic.path(name), watch) for name in names)) if names else ()
-    return {name: partitions_of(outcome) for name, outcome in zip(names, found, strict=True)}
+    outcomes = (yield tuple(GetData(Topic.path(name), watch) for name in names)) if names else ()
+    return {name: partitions_of(outcome) for name, outcome in zip(names, outcomes, strict=True)}
 
 
 def read_owners(group: str, topics: Iterable[str]) -> Steps:
@@ -40,19 +40,23 @@ def read_owners(group: str, topics: Iterable[str]) -> Steps:
     names = list(topics)
     above = [Owner.path(group, name, "0").rpartition("/")[0] for name in names]
     lists = (yield tuple(map(GetChildren, above))) if names else ()
-    wanted = [
+    candidates = [
         DraftPartition(name, partition)
         for name, outcome in zip(names, lists, strict=True)
         for partition in outcome.children
     ]
-    found = (yield tuple(GetData(Owner.path(group, *one)) for one in wanted)) if wanted else ()
+    outcomes = (
+        (yield tuple(GetData(Owner.path(group, *partition)) for partition in candidates))
+        if candidates
+        else ()
+    )
     owners = {}
-    for one, outcome in zip(wanted, found, strict=True):
+    for owned, outcome in zip(candidates, outcomes, strict=True):
         try:
             if outcome.ok:
-                owners[one] = Owner.parse(outcome.data).thread_id
+                owners[owned] = Owner.parse(outcome.data).thread_id
         except DecodeError:
-            owners[one] = ""
+            owners[owned] = ""
     return owners
 
 
@@ -64,10 +68,10 @@ def rebalance_reason(
     """Why a rebalance is necessary (steps 3.1 to 3.4); None if it is not (3.5)."""
     if not owners and plan:
         return "no registered ownership"
-    existing = {DraftPartition(topic, one) for topic, names in partitions.items() for one in names}
-    if any(one not in owners for one in existing if one in plan):
+    existing = {DraftPartition(topic, name) for topic, names in partitions.items() for name in names}
+    if any(partition not in owners for partition in existing if partition in plan):
         return "partitions without an owner"
-    if any(one not in existing for one in owners):
+    if any(partition not in existing for partition in owners):
         return "partitions that no longer exist"
     return "another ownership" if dict(plan) != dict(owners) else None
 
@@ -76,21 +80,23 @@ def write_owners(
     group: str, plan: Mapping[DraftPartition, str], before: Mapping[DraftPartition, str]
 ) -> Steps:
     """The new ownership in the place of the one before (step 4.6)."""
-    gone = [DeleteNode(Owner.path(group, *one)) for one in before if one not in plan]
-    if gone:
-        yield tuple(gone)
-    yield from write_nodes({Owner.path(group, *one): Owner(thread).build() for one, thread in plan.items()})
+    deletions = [DeleteNode(Owner.path(group, *partition)) for partition in before if partition not in plan]
+    if deletions:
+        yield tuple(deletions)
+    yield from write_nodes(
+        {Owner.path(group, *partition): Owner(thread).build() for partition, thread in plan.items()}
+    )
 
 
-def read_offsets(group: str, wanted: Iterable[DraftPartition]) -> Steps:
+def read_offsets(group: str, partitions: Iterable[DraftPartition]) -> Steps:
     """The offsets that the group has committed, of those partitions that have one."""
-    names = list(wanted)
-    found = (yield tuple(GetData(Offset.path(group, *one)) for one in names)) if names else ()
+    names = list(partitions)
+    outcomes = (yield tuple(GetData(Offset.path(group, *partition)) for partition in names)) if names else ()
     offsets = {}
-    for one, outcome in zip(names, found, strict=True):
+    for partition, outcome in zip(names, outcomes, strict=True):
         try:
             if outcome.ok:
-                offsets[one] = Offset.parse(outcome.data).offset
+                offsets[partition] = Offset.parse(outcome.data).offset
         except DecodeError:
             continue
     return offsets

@@ -82,8 +82,8 @@ class PingingCoordinator(DraftBroker):
     def _start_up(self) -> Procedure:
         """coordinatorStartup: read the topics and watch them, then the groups."""
         yield from self.read_topics()
-        found = yield GetChildren("/consumers")
-        yield from self.on_startup([name for name in found.children if name != "coordinator"])
+        groups = yield GetChildren("/consumers")
+        yield from self.on_startup([name for name in groups.children if name != "coordinator"])
         self.watch_topics()
 
     def on_resigned(self) -> None:
@@ -183,7 +183,7 @@ class PingingCoordinator(DraftBroker):
 
     def _ping(self, consumer: ConsumerRegistry) -> None:
         """The scheduler's turn for one consumer: ping it unless its channel is held, or a ping waits."""
-        if not consumer.held and not consumer.pinged:
+        if not consumer.is_rebalancing and not consumer.pinged:
             self.send_to(consumer, self.ping_request(consumer))
             consumer.pinged = True
             self.after(("pong", *consumer.key), consumer.answer_ms, lambda: self._unanswered(consumer))
@@ -221,15 +221,16 @@ class PingingCoordinator(DraftBroker):
         group = self.groups.get(consumer.group_id)
         if group is None or not consumer.auto_commit:
             return
-        for one, offset in reported_offsets(response).items():
-            if self.exists(one):
-                group.offsets[one] = group.unsaved[one] = offset
+        for partition, offset in reported_offsets(response).items():
+            if self.exists(partition):
+                group.offsets[partition] = group.unsaved[partition] = offset
 
     def commit(self, group: GroupRegistry) -> Steps:
         """Write the offsets that ZooKeeper does not have yet."""
         unsaved, group.unsaved = group.unsaved, {}
         yield from write_nodes({
-            Offset.path(group.group_id, *one): Offset(offset).build() for one, offset in unsaved.items()
+            Offset.path(group.group_id, *partition): Offset(offset).build()
+            for partition, offset in unsaved.items()
         })  # fmt: skip
 
     def start_commit(self, group: GroupRegistry) -> None:
@@ -284,7 +285,7 @@ class PingingCoordinator(DraftBroker):
 
     def plan(self, members: Mapping[str, ConsumerRegistry]) -> Steps:
         """Steps 1 and 3: the new ownership, that of ZooKeeper, and the partitions of the group's topics."""
-        subscribed = {name: one.interest.streams(self.partitions) for name, one in members.items()}
+        subscribed = {name: member.interest.streams(self.partitions) for name, member in members.items()}
         topics = sorted({topic for streams in subscribed.values() for topic in streams})
         partitions = yield from read_partitions(topics)
         group_id = next(iter(members.values())).group_id
@@ -312,7 +313,7 @@ class PingingCoordinator(DraftBroker):
 
     def send_request(self, consumer: ConsumerRegistry, message: Message) -> bool:
         """Send a Stop or Start, and watch for its answer."""
-        consumer.asked = message
+        consumer.pending = message
         key = ("answer", *consumer.key)
         self.after(key, consumer.answer_ms, lambda: self._expired(consumer))
         return self.send_to(consumer, message)
@@ -331,11 +332,11 @@ class PingingCoordinator(DraftBroker):
             group.failed = True
             self._wake_handler(group)
 
-    def answered(self, consumer: ConsumerRegistry, response: Any, asked: Message) -> None:
+    def answered(self, consumer: ConsumerRegistry, response: Any, request: Message) -> None:
         """A Stop or Start was answered. One that is not the last is of an earlier attempt: the answer is
         late, and the last one is still to come."""
         group = self.groups.get(consumer.group_id)
-        if group is None or asked is not consumer.asked:
+        if group is None or request is not consumer.pending:
             return
         self.cancel_timer(("answer", *consumer.key))
         if response.error_code:
@@ -352,7 +353,7 @@ class PingingCoordinator(DraftBroker):
 
 def split_plan(plan: Mapping[DraftPartition, str]) -> dict[str, dict[str, list[DraftPartition]]]:
     """A plan by consumer and thread."""
-    found: dict[str, dict[str, list[DraftPartition]]] = {}
-    for one, thread in plan.items():
-        found.setdefault(thread.rpartition("-")[0], {}).setdefault(thread, []).append(one)
-    return found
+    by_consumer: dict[str, dict[str, list[DraftPartition]]] = {}
+    for partition, thread in plan.items():
+        by_consumer.setdefault(thread.rpartition("-")[0], {}).setdefault(thread, []).append(partition)
+    return by_consumer

@@ -1,8 +1,8 @@
-"""What was made from the last few large values, each made once: in a large group every consumer reads the
-same nodes, and comes to the same plan.
+"""Results computed from the last few large values, each computed once: in a large group every consumer
+reads the same nodes and computes the same plan.
 
 Strategy: a value is known again by its identity, so that nothing is compared or hashed; it is kept as long as
-what was made from it. Rules: only for functions whose result depends on the value alone, and is not changed
+its result. Rules: only for functions whose result depends on the value alone, and is not changed
 by those who get it; a small value is not kept, as making its result again costs less than keeping it.
 """
 
@@ -25,16 +25,16 @@ class RecentValues(Generic[_Value, _Made]):
     def __init__(self, make: Callable[[_Value], _Made], large: int) -> None:
         self._make = make
         self._large = large
-        self._found: dict[int, tuple[_Value, _Made]] = {}
+        self._entries: dict[int, tuple[_Value, _Made]] = {}
 
     def __call__(self, value: _Value) -> _Made:
         if len(value) < self._large:
             return self._make(value)
-        found = self._found.get(id(value))
-        if found is not None:  # the value is kept, so that no other has its identity
-            return found[1]
-        made = self._make(value)
-        if len(self._found) >= _KEPT:
-            self._found.pop(next(iter(self._found)), None)
-        self._found[id(value)] = value, made
-        return made
+        entry = self._entries.get(id(value))
+        if entry is not None:  # the value is kept, so that no other has its identity
+            return entry[1]
+        result = self._make(value)
+        if len(self._entries) >= _KEPT:
+            self._entries.pop(next(iter(self._entries)), None)
+        self._entries[id(value)] = value, result
+        return result

@@ -122,10 +122,10 @@ class ZooKeeperConsumer(Machine):
             outcome = yield create
             if outcome.ok:
                 return
-            found = yield GetData(self._own_id)
-            if found.ok and self._is_own(found):
+            registration = yield GetData(self._own_id)
+            if registration.ok and self._is_own(registration):
                 return  # our own request, whose answer was lost
-            self.note("NodeExists" if found.ok else outcome.error.name, self._own_id)
+            self.note("NodeExists" if registration.ok else outcome.error.name, self._own_id)
             yield Wait(self.now + self.config.rebalance_backoff_ms)
 
     def _rebalance_until_done(self) -> Steps:
@@ -155,8 +155,8 @@ class ZooKeeperConsumer(Machine):
             return False
         if not brokers.children:
             return True
-        mine = self.interest.streams(topics.children)
-        reads = yield _reads(tuple(mine), self._ids, ids.children)
+        own_streams = self.interest.streams(topics.children)
+        reads = yield _reads(tuple(own_streams), self._ids, ids.children)
         self._stop()
         if self.config.auto_commit_enable:
             yield from self._commit()
@@ -186,34 +186,39 @@ class ZooKeeperConsumer(Machine):
         """releasePartitionOwnership: the nodes are deleted unread, as deletePath does it."""
         owned, self.owned = self.owned, {}
         if owned:
-            yield tuple(DeleteNode(self._owner(one)) for one in owned)
+            yield tuple(DeleteNode(self._owner(partition)) for partition in owned)
 
-    def _offsets(self, wanted: list[DraftPartition]) -> Steps:
+    def _offsets(self, partitions: list[DraftPartition]) -> Steps:
         """Where to begin: what the group has committed, or 0."""
-        paths = [Offset.path(self.config.group_id, *one) for one in wanted]
-        found = (yield tuple(map(GetData, paths))) if paths else ()
-        return {one: _offset(outcome) for one, outcome in zip(wanted, found, strict=True)}
+        paths = [Offset.path(self.config.group_id, *partition) for partition in partitions]
+        outcomes = (yield tuple(map(GetData, paths))) if paths else ()
+        return {partition: _offset(outcome) for partition, outcome in zip(partitions, outcomes, strict=True)}
 
     def _claim(self, threads: Mapping[DraftPartition, str]) -> Steps:
         """reflectPartitionOwnershipDecision: all of them, or none."""
         claims = [
-            CreateNode(self._owner(one), Owner(thread).build(), ephemeral=True)
-            for one, thread in threads.items()
+            CreateNode(self._owner(partition), Owner(thread).build(), ephemeral=True)
+            for partition, thread in threads.items()
         ]
         if not claims:
             return True
-        for topic in dict.fromkeys(one.topic for one in threads):
+        for topic in dict.fromkeys(partition.topic for partition in threads):
             yield from ensure_parents(self._owner(DraftPartition(topic, "0")))
         outcomes = yield tuple(claims)
-        taken = [claim for claim, outcome in zip(claims, outcomes, strict=True) if not outcome.ok]
-        if not taken:
+        contested = [claim for claim, outcome in zip(claims, outcomes, strict=True) if not outcome.ok]
+        if not contested:
             return True
-        found = yield tuple(GetData(claim.path) for claim in taken)
-        if all(self._is_own(one) and one.data == claim.data for one, claim in zip(found, taken, strict=True)):
+        nodes = yield tuple(GetData(claim.path) for claim in contested)
+        if all(
+            self._is_own(node) and node.data == claim.data
+            for node, claim in zip(nodes, contested, strict=True)
+        ):
             return True  # our own requests, whose answers were lost
-        done = [DeleteNode(claim.path) for claim, one in zip(claims, outcomes, strict=True) if one.ok]
-        if done:
-            yield tuple(done)
+        deletions = [
+            DeleteNode(claim.path) for claim, outcome in zip(claims, outcomes, strict=True) if outcome.ok
+        ]
+        if deletions:
+            yield tuple(deletions)
         return False
 
     def _is_own(self, node: OperationOutcome) -> bool:
@@ -239,8 +244,8 @@ class ZooKeeperConsumer(Machine):
 
     def _commit(self) -> Steps:
         yield from write_nodes({
-            Offset.path(self.config.group_id, *one): Offset(offset).build()
-            for one, offset in self.owned.items()
+            Offset.path(self.config.group_id, *partition): Offset(offset).build()
+            for partition, offset in self.owned.items()
         })  # fmt: skip
 
     def _leave(self) -> Procedure:
@@ -276,8 +281,8 @@ def _plan_by_consumer(reads: Sequence[OperationOutcome]) -> dict[str, dict[Draft
         except (DecodeError, EncodeError) as error:
             return f"{outcome.path}: {error}"
     plan: dict[str, dict[DraftPartition, str]] = {}
-    for one, thread in plan_ownership(subscribed, partitions).items():
-        plan.setdefault(thread.rpartition("-")[0], {})[one] = thread
+    for partition, thread in plan_ownership(subscribed, partitions).items():
+        plan.setdefault(thread.rpartition("-")[0], {})[partition] = thread
     return plan
 
 

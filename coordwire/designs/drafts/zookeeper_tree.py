@@ -58,21 +58,21 @@ class _Node:
     cversion: int = 0
     created: int = 0
     children: set[str] = field(default_factory=set)
-    listed: tuple[str, ...] | None = field(default=None, compare=False)
+    sorted_children: tuple[str, ...] | None = field(default=None, compare=False)
     """The children sorted, as they were read last; None once they have changed."""
 
     def listing(self) -> tuple[str, ...]:
-        if self.listed is None:
-            self.listed = tuple(sorted(self.children))
-        return self.listed
+        if self.sorted_children is None:
+            self.sorted_children = tuple(sorted(self.children))
+        return self.sorted_children
 
     def add(self, child: str) -> None:
         self.children.add(child)
-        self.listed = None
+        self.sorted_children = None
 
     def remove(self, child: str) -> None:
         self.children.remove(child)
-        self.listed = None
+        self.sorted_children = None
 
 
 @dataclass(slots=True)
@@ -105,13 +105,13 @@ class ZooKeeperTree:
         self._undo: list[Callable[[], object]] = []
         self._fired: list[tuple[EventKind, str]] = []
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ZooKeeperTree):
+    def __eq__(self, value: object) -> bool:
+        if not isinstance(value, ZooKeeperTree):
             return NotImplemented
         return (
-            self._nodes == other._nodes and self._sessions == other._sessions
-            and self._watches == other._watches and self._events == other._events
-            and self._zxid == other._zxid
+            self._nodes == value._nodes and self._sessions == value._sessions
+            and self._watches == value._watches and self._events == value._events
+            and self._zxid == value._zxid
         )  # fmt: skip
 
     __hash__ = None  # type: ignore[assignment]
@@ -208,17 +208,17 @@ class ZooKeeperTree:
         return outcome
 
     def _transaction(self, session: int, transaction: Transaction, now: int) -> OperationOutcome:
-        done: list[OperationOutcome] = []
+        outcomes: list[OperationOutcome] = []
         for operation in transaction.operations:
             try:
-                done.append(self._run(session, operation, now))
+                outcomes.append(self._run(session, operation, now))
             except _Refused as refusal:
                 while self._undo:
                     self._undo.pop()()
                 self._fired.clear()
-                return _rolled_back(transaction, len(done), refusal.error)
+                return _rolled_back(transaction, len(outcomes), refusal.error)
         self._commit()
-        return OperationOutcome(outcomes=tuple(done))
+        return OperationOutcome(outcomes=tuple(outcomes))
 
     def _run(self, session: int, operation: Operation, now: int) -> OperationOutcome:
         assert not isinstance(operation, Transaction)
@@ -359,7 +359,7 @@ def _valid(path: str) -> bool:
 
 def _rolled_back(transaction: Transaction, failed: int, error: ZooKeeperError) -> OperationOutcome:
     """As ZooKeeper reports it: no error before the one that failed, "not tried" after it."""
-    each = tuple(
+    outcomes = tuple(
         OperationOutcome(
             ZooKeeperError.OK if index < failed
             else error if index == failed
@@ -368,4 +368,4 @@ def _rolled_back(transaction: Transaction, failed: int, error: ZooKeeperError) -
         )
         for index, operation in enumerate(transaction.operations)
     )  # fmt: skip
-    return OperationOutcome(error, each[failed].path, outcomes=each)
+    return OperationOutcome(error, outcomes[failed].path, outcomes=outcomes)

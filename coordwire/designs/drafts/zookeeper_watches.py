@@ -1,4 +1,4 @@
-"""Who watches what: each watch fires once.
+"""The watches of sessions on nodes; each watch fires once.
 
 Strategy: two tables, as ZooKeeper has them: watches on a node's data and existence, and on its children. A
 session watches a node's data once, however often it asks. Rules: a node's end fires both, as one event for a
@@ -22,10 +22,10 @@ class Watches:
         self._children: _Table = {}
         self._of_session: dict[int, set[tuple[bool, str]]] = {}
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Watches):
+    def __eq__(self, value: object) -> bool:
+        if not isinstance(value, Watches):
             return NotImplemented
-        return self._data == other._data and self._children == other._children
+        return self._data == value._data and self._children == value._children
 
     __hash__ = None  # type: ignore[assignment]
 

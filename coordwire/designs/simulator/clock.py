@@ -1,4 +1,4 @@
-"""The virtual clock: a queue of what happens when. Equal times happen in the order in which they were set."""
+"""The virtual clock: a queue of callbacks by time. Those of one time run in the order in which they came."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Clock:
     def run(self, until: int, *, steps: int | None = None) -> bool:
         """Let time go by up to a moment, this included; False if `steps` events did not reach it."""
         queue, pop = self._queue, heapq.heappop
-        left = -1 if steps is None else steps
+        remaining = -1 if steps is None else steps
         while queue and queue[0][0] <= until:
-            if not left:
+            if not remaining:
                 return False
-            left -= 1
+            remaining -= 1
             self.now, _, action, arguments = pop(queue)
             self.steps += 1
             action(*arguments)

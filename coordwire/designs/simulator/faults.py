@@ -1,4 +1,4 @@
-"""PlannedFault plans: what goes wrong when, as data, the same for each design.
+"""Fault plans: the faults of a run with their times, as data, the same for each design.
 
     10s crash coordinator-1 for 5s         the process is gone; with a duration it comes back
     20s freeze consumer-2 for 60s          it does nothing (a long garbage collection, a debugger)
@@ -59,26 +59,26 @@ def _fault(words: list[str], line: int) -> PlannedFault:
         raise Malformed(f"line {line}: expected a time such as 10s or 250ms, got {words[0]!r}")
     if len(words) < 3:
         raise Malformed(f"line {line}: expected TIME KIND TARGET, got {' '.join(words)!r}")
-    kind, rest, duration = words[1], words[2:], None
-    if len(rest) > 2 and rest[-2] == "for":
-        duration = parse_time(rest[-1])
+    kind, operands, duration = words[1], words[2:], None
+    if len(operands) > 2 and operands[-2] == "for":
+        duration = parse_time(operands[-1])
         if duration is None:
-            raise Malformed(f"line {line}: expected a duration such as 10s after 'for', got {rest[-1]!r}")
-        rest = rest[:-2]
+            raise Malformed(f"line {line}: expected a duration such as 10s after 'for', got {operands[-1]!r}")
+        operands = operands[:-2]
     count = _TARGETS.get(kind, 1)
-    if len(rest) < count:
-        raise Malformed(f"line {line}: expected {count} targets of {kind}, got {len(rest)}")
+    if len(operands) < count:
+        raise Malformed(f"line {line}: expected {count} targets of {kind}, got {len(operands)}")
     if kind in ("freeze", "cut", "slow") and duration is None:
         raise Malformed(f"line {line}: expected 'for' and a duration after {kind}")
-    if kind == "slow" and (len(rest) != 3 or parse_time(rest[2]) is None):
+    if kind == "slow" and (len(operands) != 3 or parse_time(operands[2]) is None):
         raise Malformed(f"line {line}: expected a latency such as 200ms after slow and its targets")
-    return PlannedFault(at, kind, tuple(rest[:count]), tuple(rest[count:]), duration)
+    return PlannedFault(at, kind, tuple(operands[:count]), tuple(operands[count:]), duration)
 
 
 def parse_time(text: str) -> int | None:
     """Milliseconds; None for what is not a time."""
-    found = _TIME.fullmatch(text)
-    return None if found is None else round(float(found[1]) * _UNITS[found[2]])
+    match = _TIME.fullmatch(text)
+    return None if match is None else round(float(match[1]) * _UNITS[match[2]])
 
 
 def _written(time: int) -> str:

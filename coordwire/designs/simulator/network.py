@@ -1,4 +1,4 @@
-"""Nodes, and links between them: ordered bytes with a latency, until somebody closes or something breaks.
+"""Nodes, and links between them: ordered bytes with a latency, until one side closes or the link breaks.
 
     link.send            arrives after the latency, never before what was sent earlier
     cut A B              bytes wait, as TCP sends them again, and arrive after the cut; nothing connects
@@ -158,8 +158,8 @@ class Link:
     """
 
     __slots__ = (
-        "_last", "address", "connection", "context", "held", "is_listener", "is_open", "node", "number",
-        "other", "peer", "peer_address",
+        "_last", "address", "blocked", "connection", "context", "is_listener", "is_open", "node", "number",
+        "peer", "peer_address", "peer_link",
     )  # fmt: skip
 
     def __init__(self, node: SimulatedNode, address: str, connection: Connection | None = None) -> None:
@@ -172,8 +172,8 @@ class Link:
         self.peer_address = ""
         self.is_open = False
         self.is_listener = False
-        self.other: Link | None = None
-        self.held: deque[bytes | None] = deque()
+        self.peer_link: Link | None = None
+        self.blocked: deque[bytes | None] = deque()
         self._last = 0
 
     def send_message(
@@ -197,7 +197,7 @@ class Link:
 
     def break_off(self) -> None:
         """The link is lost: both ends notice, what is on its way is not delivered."""
-        for end in (self, self.other):
+        for end in (self, self.peer_link):
             if end is not None and end.is_open:
                 end._lost()
 
@@ -207,31 +207,31 @@ class Link:
 
     def release(self) -> None:
         """The nodes can reach each other again: what waited goes on."""
-        while self.held:
-            self._arrive(self.held.popleft())
+        while self.blocked:
+            self._arrive(self.blocked.popleft())
 
     # --- inside ---
 
     def _transmit(self, data: bytes | None) -> None:
-        world, other = self.node.world, self.other
-        if other is None:
+        world, peer_link = self.node.world, self.peer_link
+        if peer_link is None:
             return
         if self.is_listener and world.tap is not None:
             self._show(world.tap, data, to_client=True)
-        if self.held or (world.cuts and world.is_cut(self.node.name, other.node.name)):
-            self.held.append(data)
-            world.held[id(self)] = self
+        if self.blocked or (world.cuts and world.is_cut(self.node.name, peer_link.node.name)):
+            self.blocked.append(data)
+            world.blocked_links[id(self)] = self
             return
         self._arrive(data)
 
     def _arrive(self, data: bytes | None) -> None:
-        world, other = self.node.world, self.other
-        assert other is not None
-        at = world.clock.now + world.latency(self.node.name, other.node.name)
+        world, peer_link = self.node.world, self.peer_link
+        assert peer_link is not None
+        at = world.clock.now + world.latency(self.node.name, peer_link.node.name)
         if at < self._last:
             at = self._last
         self._last = at
-        world.clock.at(at, other._deliver, data)
+        world.clock.at(at, peer_link._deliver, data)
 
     def _deliver(self, data: bytes | None) -> None:
         if not self.is_open:

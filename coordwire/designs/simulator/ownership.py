@@ -1,4 +1,4 @@
-"""Who thinks that it owns what: the measure of split brain and of partitions without a reader.
+"""The partitions that each process counts as its own: the measure of split brain and of orphaned partitions.
 
 Rules: owners report when they begin and end to read a partition. Times are sums over partitions,
 in milliseconds: `duplicated` counts each owner beyond the first, `orphaned` a known partition without any.
@@ -75,19 +75,25 @@ class Ownership:
         """The owner does nothing for a while, and knows nothing of it."""
         if owner not in self._suspended:
             self._settle()
-            found = [(one, self._readers(self._owners[one])) for one in self._owned.get(owner, ())]
+            partitions = [
+                (partition, self._readers(self._owners[partition]))
+                for partition in self._owned.get(owner, ())
+            ]
             self._suspended.add(owner)
-            for one, before in found:
-                self._counted(owner, one, "suspend", before, before - 1)
+            for partition, before in partitions:
+                self._counted(owner, partition, "suspend", before, before - 1)
 
     def resume(self, owner: str) -> None:
         """The owner goes on with what it had."""
         if owner in self._suspended:
             self._settle()
-            found = [(one, self._readers(self._owners[one])) for one in self._owned.get(owner, ())]
+            partitions = [
+                (partition, self._readers(self._owners[partition]))
+                for partition in self._owned.get(owner, ())
+            ]
             self._suspended.discard(owner)
-            for one, before in found:
-                self._counted(owner, one, "resume", before, before + 1)
+            for partition, before in partitions:
+                self._counted(owner, partition, "resume", before, before + 1)
 
     def release_all(self, owner: str) -> None:
         """The owner is gone, or stopped reading."""
@@ -104,7 +110,7 @@ class Ownership:
 
     def readers(self, partition: Hashable) -> list[str]:
         """The owners that are not suspended."""
-        return [one for one in self._owners.get(partition, ()) if one not in self._suspended]
+        return [owner for owner in self._owners.get(partition, ()) if owner not in self._suspended]
 
     def owned(self, owner: str) -> list[Hashable]:
         return list(self._owned.get(owner, ()))
@@ -132,7 +138,7 @@ class Ownership:
     def _readers(self, owners: dict[str, None]) -> int:
         if not self._suspended:
             return len(owners)
-        return sum(one not in self._suspended for one in owners)
+        return sum(owner not in self._suspended for owner in owners)
 
     def _counted(
         self, owner: str, partition: Hashable, change: OwnershipChange, before: int, after: int

@@ -1,4 +1,4 @@
-"""What runs on a node: a machine without socket and clock that gets bytes, timers and the ends of links.
+"""A node's process: a machine without socket and clock that gets bytes, timers and the ends of links.
 
 Rules: a process acts only inside these calls, through its node and its links; what it wants to remember after
 a crash it keeps in `node.disk`. Randomness comes from `node.random` alone, so that a seed gives a run.

@@ -1,4 +1,4 @@
-"""What a capture beside the listeners would show, and a capture file of it.
+"""The packets that a capture beside the listeners would have, and a capture file of them.
 
 Rules: times are the simulation's; a file adds microseconds where several packets have one millisecond, so
 that their order is that of the times. Checksums are 0, as captures on the sending machine have them.
@@ -84,13 +84,13 @@ class PcapWriter:
 
     def _packet(self, time: int, ends: _Ends, back: bool, data: bytes, flags: int) -> None:
         numbers, way = ends.numbers, -1 if back else 1
-        seen = numbers[1 - back] if flags & _ACK else 0
-        segment = _TCP.pack(*ends.ports[::way], numbers[back], seen, 5 << 4, flags, 65_535, 0, 0) + data
+        acked = numbers[1 - back] if flags & _ACK else 0
+        segment = _TCP.pack(*ends.ports[::way], numbers[back], acked, 5 << 4, flags, 65_535, 0, 0) + data
         numbers[back] = (numbers[back] + len(data) + bool(flags & (_SYN | _FIN))) & 0xFFFF_FFFF
         size = 20 + len(segment)
         packet = _IPV4.pack(0x45, 0, size, 0, 0x4000, 64, 6, 0, *ends.addresses[::way]) + segment
         microseconds = max(self._last + 1, (EPOCH_MS + time) * 1000)
         self._last = microseconds
-        seconds, rest = divmod(microseconds, _US)
+        seconds, remainder = divmod(microseconds, _US)
         frame = _ETHERNET + packet
-        self._file.write(_RECORD.pack(seconds, rest, len(frame), len(frame)) + frame)
+        self._file.write(_RECORD.pack(seconds, remainder, len(frame), len(frame)) + frame)

@@ -44,7 +44,7 @@ class World:
         self.cuts: list[tuple[str, str]] = []
         self.ownership = Ownership(lambda: self.clock.now)
         self.faults: list[tuple[int, PlannedFault]] = []
-        self.held: dict[int, Link] = {}
+        self.blocked_links: dict[int, Link] = {}
         self._slow: list[tuple[str, str, int]] = []
         self._least, most = latency
         self._spread = most - self._least + 1
@@ -78,11 +78,11 @@ class World:
         """How long bytes take now."""
         usual = self._least + int(self._random() * self._spread)
         if self._slow:
-            usual += sum(more for a, b, more in self._slow if _between(sender, receiver, a, b))
+            usual += sum(extra_ms for a, b, extra_ms in self._slow if _between(sender, receiver, a, b))
         return usual
 
-    def is_cut(self, one: str, other: str) -> bool:
-        return any(_between(one, other, a, b) for a, b in self.cuts)
+    def is_cut(self, node: str, peer: str) -> bool:
+        return any(_between(node, peer, a, b) for a, b in self.cuts)
 
     def open(self, link: Link, name: str) -> None:
         """Open a link from its node to another, which learns of it after the latency."""
@@ -105,7 +105,7 @@ class World:
         accepted.is_listener = True
         accepted.peer, accepted.peer_address = asker.name, link.address
         link.peer_address = accepted.address
-        accepted.other, link.other = link, accepted
+        accepted.peer_link, link.peer_link = link, accepted
         accepted.is_open = True
         node.links[id(accepted)] = accepted
         if self.tap is not None:
@@ -119,10 +119,10 @@ class World:
     def _opened(self, link: Link) -> None:
         node = link.node
         if node.links.get(id(link)) is not link or node.process is None:
-            if link.other is not None and link.other.is_open:
-                link.other.break_off()
+            if link.peer_link is not None and link.peer_link.is_open:
+                link.peer_link.break_off()
             return
-        if link.other is None or not link.other.is_open:
+        if link.peer_link is None or not link.peer_link.is_open:
             self._refuse(link)
             return
         link.is_open = True
@@ -167,9 +167,9 @@ class World:
                 self._drop(*fault.targets)
             case "slow":
                 assert end is not None
-                more = parse_time(fault.words[0])
-                assert more is not None
-                slow = fault.targets[0], fault.targets[1], more
+                extra_ms = parse_time(fault.words[0])
+                assert extra_ms is not None
+                slow = fault.targets[0], fault.targets[1], extra_ms
                 self._slow.append(slow)
                 self.clock.at(end, self._slow.remove, slow)
             case _:
@@ -183,19 +183,19 @@ class World:
 
     def _mend(self, pair: tuple[str, str]) -> None:
         self.cuts.remove(pair)
-        for key, link in list(self.held.items()):
-            if link.other is not None and not self.is_cut(link.node.name, link.other.node.name):
-                del self.held[key]
+        for key, link in list(self.blocked_links.items()):
+            if link.peer_link is not None and not self.is_cut(link.node.name, link.peer_link.node.name):
+                del self.blocked_links[key]
                 link.release()
 
-    def _drop(self, one: str, other: str) -> None:
+    def _drop(self, end: str, peer: str) -> None:
         links = [link for node in self.nodes.values() for link in node.links.values()]
         for link in links:
-            if link.is_open and _between(link.node.name, link.peer, one, other):
+            if link.is_open and _between(link.node.name, link.peer, end, peer):
                 link.break_off()
 
 
-def _between(sender: str, receiver: str, one: str, other: str) -> bool:
-    return (fnmatchcase(sender, one) and fnmatchcase(receiver, other)) or (
-        fnmatchcase(sender, other) and fnmatchcase(receiver, one)
+def _between(sender: str, receiver: str, node: str, peer: str) -> bool:
+    return (fnmatchcase(sender, node) and fnmatchcase(receiver, peer)) or (
+        fnmatchcase(sender, peer) and fnmatchcase(receiver, node)
     )

@@ -1,4 +1,4 @@
-"""What Kafka and its consumers kept in ZooKeeper, and the `topic_count` that the drafts took from there.
+"""The nodes of Kafka and its consumers in ZooKeeper, and the `topic_count` that the drafts took from there.
 
     /brokers/ids/[id]                               Broker, or in the oldest form OldBroker
     /brokers/topics/[topic]                         Topic

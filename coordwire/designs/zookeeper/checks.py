@@ -22,37 +22,37 @@ INT32 = (-(1 << 31), (1 << 31) - 1)
 INT64 = (-(1 << 63), (1 << 63) - 1)
 
 
-def text_of(data: bytes | str, what: str) -> str:
+def text_of(data: bytes | str, subject: str) -> str:
     if isinstance(data, str):
         return data
     try:
         return bytes(data).decode()
     except UnicodeDecodeError as error:
-        raise Malformed(f"{what} isn't UTF-8: {error.reason}", error.start) from None
+        raise Malformed(f"{subject} isn't UTF-8: {error.reason}", error.start) from None
 
 
-def json_object(data: bytes | str, what: str) -> dict[str, Any]:
+def json_object(data: bytes | str, subject: str) -> dict[str, Any]:
     """A JSON object whose keys are unique."""
-    text = text_of(data, what)
+    text = text_of(data, subject)
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         at = len(text[: error.pos].encode("utf-8", "surrogatepass"))
-        raise Malformed(f"{what} isn't JSON: {error.msg}", at) from None
+        raise Malformed(f"{subject} isn't JSON: {error.msg}", at) from None
     except (ValueError, RecursionError) as error:  # too many digits, or too deep
-        raise Malformed(f"{what} isn't JSON: {type(error).__name__}", 0) from None
+        raise Malformed(f"{subject} isn't JSON: {type(error).__name__}", 0) from None
     if not isinstance(value, dict):
-        raise Malformed(f"{what} is not a JSON object", 0)
+        raise Malformed(f"{subject} is not a JSON object", 0)
     return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    value_by_key: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in value_by_key:
             raise Malformed("a key occurs twice", 0, key)
-        found[key] = value
-    return found
+        value_by_key[key] = value
+    return value_by_key
 
 
 def _no_constant(name: str) -> Any:
@@ -110,9 +110,7 @@ def map_of(key: Callable[[str, str], Any], check: Check) -> Check:
     def run(value: Any, path: str) -> dict[Any, Any]:
         if not isinstance(value, dict):
             raise Malformed(f"expected an object, got {_kind(value)}", 0, path)
-        return {
-            key(name, join(path, name)): check(inside, join(path, name)) for name, inside in value.items()
-        }
+        return {key(name, join(path, name)): check(item, join(path, name)) for name, item in value.items()}
 
     return run
 
@@ -150,9 +148,9 @@ def encoded(text: str, path: str) -> bytes:
         raise OutOfRange(f"not encodable as UTF-8: {error.reason}", path) from None
 
 
-def number(data: bytes | str, what: str, check: Check) -> int:
+def number(data: bytes | str, subject: str, check: Check) -> int:
     """A node that is a number in decimal digits."""
-    digits = text_of(data, what)
+    digits = text_of(data, subject)
     if not INTEGER.fullmatch(digits):
-        raise Malformed(f"{what} is not a number", 0)
+        raise Malformed(f"{subject} is not a number", 0)
     return int(check(int(digits), ""))

@@ -2,7 +2,7 @@
 
 Strategy: nodes of JSON are rows of keys, each with its check; the others are plain texts. Rules: partitions
 are texts in paths, a number or the oldest form's broker-partition; keys that the documents don't have are
-kept in `more` and written back after the others.
+kept in `other_fields` and written back after the others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _JsonNode:
     whether it must be there; those that need not are None where they are absent."""
 
     _keys_: ClassVar[dict[str, tuple[Check, bool]]]
-    more: dict[str, Any] = field(default_factory=dict)
+    other_fields: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, data: bytes | str) -> Self:
@@ -53,7 +53,7 @@ class _JsonNode:
                 raise Malformed("null" if key in form else "missing", 0, key)
             else:
                 form.pop(key, None)
-        return cls(**values, more=form)
+        return cls(**values, other_fields=form)
 
     def build(self) -> bytes:
         """The node's text, as Kafka writes it but for spaces. Raises `EncodeError`."""
@@ -63,14 +63,14 @@ class _JsonNode:
             if value is not None or needed:
                 value = checked(check, _as_json(value), key)
                 form[key] = str(value) if check is time_ms else value
-        if twice := next((key for key in self.more if key in self._keys_), None):
-            raise OutOfRange("a field of its own", f"more.{twice}")
-        return built(form | self.more)
+        if twice := next((key for key in self.other_fields if key in self._keys_), None):
+            raise OutOfRange("a field of its own", f"other_fields.{twice}")
+        return built(form | self.other_fields)
 
 
 def _as_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(key) if isinstance(key, int) else key: inside for key, inside in value.items()}
+        return {str(key) if isinstance(key, int) else key: item for key, item in value.items()}
     return value
 
 
@@ -198,8 +198,8 @@ class Owner:
     @staticmethod
     def path(group: str, topic: str, partition: int | str, *, old: bool = False) -> str:
         """old: the singular `owner` of the oldest form, where a partition is "broker-partition"."""
-        where = "owner" if old else "owners"
-        return f"{_group(group)}/{where}/{_place(topic, partition)}"
+        folder = "owner" if old else "owners"
+        return f"{_group(group)}/{folder}/{_place(topic, partition)}"
 
 
 def _owner(value: Any, path: str) -> str:
@@ -263,9 +263,9 @@ class ClusterId(_JsonNode):
         return super(ClusterId, cls).parse(text)
 
     def build(self) -> bytes:
-        if self.version is None and not self.more:
-            found: str = checked(_cluster_id, self.id, "id")
-            return found.encode()
+        if self.version is None and not self.other_fields:
+            cluster_id: str = checked(_cluster_id, self.id, "id")
+            return cluster_id.encode()
         return super(ClusterId, self).build()
 
     @staticmethod
@@ -279,10 +279,10 @@ def _cluster_id(value: Any, path: str) -> str:
     return str(value)
 
 
-def name_in_path(name: Any, what: str) -> str:
+def name_in_path(name: Any, subject: str) -> str:
     """A part of a path."""
     if not isinstance(name, str) or not name or "/" in name or "\0" in name or name in (".", ".."):
-        raise OutOfRange(f"{name!r} can't be in a path", what)
+        raise OutOfRange(f"{name!r} can't be in a path", subject)
     return name
 
 

@@ -66,10 +66,10 @@ def parse_topic_count(text: str | bytes) -> TopicCount:
     """What a `topic_count` says: JSON of topic to streams, or a wildcard. Raises `DecodeError`."""
     text = text_of(text, "topic_count")
     if text[:1] in ("*", "!"):
-        found = _WILDCARD.fullmatch(text)
-        if found is None:
+        match = _WILDCARD.fullmatch(text)
+        if match is None:
             raise Malformed(f"a wildcard is {text[0]}streams{text[0]}regex", 1)
-        return WildcardTopics(found[3], stream_count(int(found[2]), "streams"), blacklist=text[0] == "!")
+        return WildcardTopics(match[3], stream_count(int(match[2]), "streams"), blacklist=text[0] == "!")
     if not text:
         raise Malformed("topic_count is empty", 0)
     return StaticTopics(map_of(string, stream_count)(json_object(text, "topic_count"), ""))
@@ -91,11 +91,11 @@ def range_assignment(partitions: Iterable[int], threads: Sequence[str]) -> dict[
     if len(set(threads)) < len(threads):
         raise ValueError("a thread occurs twice")
     ordered = sorted(partitions)
-    each, extra = divmod(len(ordered), len(threads))
+    share, extra = divmod(len(ordered), len(threads))
     owned = {}
     at = 0
     for index, thread in enumerate(sorted(threads)):
-        size = each + (index < extra)
+        size = share + (index < extra)
         owned[thread] = ordered[at : at + size]
         at += size
     return owned

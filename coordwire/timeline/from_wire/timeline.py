@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.redaction.entry_secrets import is_accounted_for
 from coordwire.connection.dialect import KAFKA
-from coordwire.designs.dialects.groups import DraftGroups
 from coordwire.timeline.events import ErrorMet, GroupEvent
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.cluster_answers import OTHER_APIS, OtherAnswers
@@ -47,7 +46,7 @@ from coordwire.timeline.from_wire.steady_beats import Beat, SteadyBeats
 from coordwire.timeline.sightings import Seen, remember
 from coordwire.versions import ApiKey
 
-__all__ = ["USED_APIS", "Timeline", "timeline"]
+__all__ = ["USED_APIS", "DialectGroups", "Timeline", "TimelineDialect", "timeline"]
 
 MOST_UNANSWERED = 10_000
 
@@ -67,13 +66,33 @@ USED_APIS: frozenset[int] = ABOUT_A_GROUP | OTHER_APIS - {ApiKey.API_VERSIONS}
 """The APIs that a timeline draws on; what can't be read of others takes nothing from it."""
 
 
-def timeline(entries: Iterable[Entry | ConnectionEnd], *, ends: bool = False) -> Iterator[GroupEvent]:
+class DialectGroups(Protocol):
+    """The groups in frames of a protocol other than Kafka's."""
+
+    def feed(self, entry: FrameEntry, place: Seen) -> Iterable[GroupEvent]:
+        """The events that one frame adds."""
+
+    def finish(self, place: Seen) -> Iterable[GroupEvent]:
+        """The events at the end of the input."""
+
+
+class TimelineDialect(Protocol):
+    """A protocol other than Kafka's that has groups."""
+
+    def groups(self) -> DialectGroups:
+        """No groups yet, for one timeline."""
+
+
+def timeline(
+    entries: Iterable[Entry | ConnectionEnd], *, ends: bool = False, dialect: TimelineDialect | None = None
+) -> Iterator[GroupEvent]:
     """The events of groups in the entries of one or several captures, in their order.
 
     Entries come in the order of time; those of several captures may be mixed. ends: whether they have the
-    ends of connections among them (`Capture.entries_and_ends`), for `MemberLeft.ending`.
+    ends of connections among them (`Capture.entries_and_ends`), for `MemberLeft.ending`. dialect: the
+    captures', if it is not Kafka's; frames of any other dialect add nothing.
     """
-    story = Timeline(ends=ends)
+    story = Timeline(ends=ends, dialect=dialect)
     for entry in entries:
         yield from story.feed(entry)
     yield from story.finish()
@@ -82,14 +101,14 @@ def timeline(entries: Iterable[Entry | ConnectionEnd], *, ends: bool = False) ->
 class Timeline:
     """As `timeline`, entry by entry."""
 
-    def __init__(self, *, ends: bool = False) -> None:
+    def __init__(self, *, ends: bool = False, dialect: TimelineDialect | None = None) -> None:
         self._ends = ConnectionEnds() if ends else None
         self._completed = COSTLY | ENDED if ends else COSTLY
         self._names = TopicsById()
         self._timeouts = KnownTimeouts()
         self._groups = GroupTable(self._names, self._timeouts, self._ends.end_of if self._ends else None)
         self._commits = Commits(self._names.name_of)
-        self._drafts = DraftGroups()
+        self._dialect_groups = None if dialect is None else dialect.groups()
         self._other_answers = OtherAnswers(self._names, self._timeouts, self._groups, self._commits)
         self._waiting: OrderedDict[Seen, Asked | Beat] = OrderedDict()
         self._last = Seen(None, "", 0)
@@ -267,7 +286,7 @@ class Timeline:
             return self._unreadable(entry)
         place = self._last = place_of(entry)
         if entry.dialect != KAFKA:
-            return self._drafts.feed(entry, place)
+            return () if self._dialect_groups is None else self._dialect_groups.feed(entry, place)
         if entry.direction == "request":
             return self._request(entry, message, place)
         if request_entry is not None and request_entry.message is not None and not request_entry.error:
@@ -284,7 +303,8 @@ class Timeline:
         for group in self._groups:
             group.finish(self._last)
             yield from self._events(group.drain())
-        yield from self._drafts.finish(self._last)
+        if self._dialect_groups is not None:
+            yield from self._dialect_groups.finish(self._last)
         yield from self._commits.costs.finish()
 
     def _unreadable(self, entry: FrameEntry) -> Iterator[GroupEvent]:

@@ -209,7 +209,7 @@ def test_a_start_of_an_earlier_attempt_that_is_answered_late_is_not_the_answer_t
     for left in ({"a"}, {"a"}, set()):
         answers.pop(0)()
         assert group.waiting == left
-        assert group.members["a"].held is bool(left)
+        assert group.members["a"].is_rebalancing is bool(left)
     assert world.owned() == "aabb"
     world.run(10)
     assert world.read("/consumers/g/owners/t/1-3") == b"b-0"

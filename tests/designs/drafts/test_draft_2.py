@@ -265,7 +265,7 @@ def test_a_late_answer_of_an_attempt_before_is_not_one_of_this() -> None:
     group = broker.groups["g"]
     assert group.waiting == {"b"}
     member = group.members["b"]
-    stop, start = member.asked, Draft2StartFetcherRequest(consumer_id="b")
+    stop, start = member.pending, Draft2StartFetcherRequest(consumer_id="b")
     broker._on_Draft2StartFetcherResponse(member, Draft2StartFetcherResponse(consumer_id="b"), start)
     world.drain("broker-1")
     world.run(500)

@@ -10,6 +10,7 @@ import pytest
 
 from coordwire.capture import Capture, FrameEntry
 from coordwire.cli.__main__ import main
+from coordwire.designs.dialects import ConnectionDialect
 from coordwire.designs.dialects.grammar import CALLS
 from coordwire.designs.simulator.drafts import DRAFT_DESIGNS
 from coordwire.designs.zookeeper import Broker, Coordinator, Offset, Owner, Registration, Topic, parse_node
@@ -23,7 +24,7 @@ def kept(draft: str) -> Path:
 
 def frames(draft: str) -> list[FrameEntry]:
     stream = io.BytesIO(kept(draft).read_bytes())
-    found = list(Capture(stream, draft, dialect=DRAFT_DESIGNS[draft]).entries())
+    found = list(Capture(stream, draft, dialect=ConnectionDialect(DRAFT_DESIGNS[draft])).entries())
     assert all(isinstance(one, FrameEntry) for one in found)
     return [one for one in found if isinstance(one, FrameEntry)]
 
@@ -51,7 +52,7 @@ def test_every_message_decodes_and_encodes_back(draft: str) -> None:
 
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_the_timeline_has_the_members_and_their_partitions(draft: str) -> None:
-    events = list(timeline(frames(draft)))
+    events = list(timeline(frames(draft), dialect=ConnectionDialect(DRAFT_DESIGNS[draft])))
     assert {one.group for one in events} == {"group"}
     assert len({one.member_id for one in events if isinstance(one, MemberJoined)}) >= MEMBERS
     last = [one for one in events if isinstance(one, RebalanceEnded)][-1]

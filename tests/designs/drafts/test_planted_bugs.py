@@ -100,7 +100,7 @@ def at_every_ping(real: Any) -> Any:
 
 def late_or_not(real: Any) -> Any:
     """Whichever Start was answered, the last one counts as answered."""
-    return lambda self, consumer, response, asked: real(self, consumer, response, consumer.asked)
+    return lambda self, consumer, response, request: real(self, consumer, response, consumer.pending)
 
 
 def another_handler(real: Any) -> Any:

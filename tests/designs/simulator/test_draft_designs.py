@@ -7,6 +7,7 @@ import io
 import pytest
 
 from coordwire.capture import Capture, FrameEntry
+from coordwire.designs.dialects import ConnectionDialect
 from coordwire.designs.dialects.grammar import CALLS
 from coordwire.designs.drafts.actions import Connect
 from coordwire.designs.drafts.draft_3_consumer import NewConsumer, NewConsumerConfig
@@ -138,7 +139,8 @@ def test_a_run_is_a_capture_with_every_message(design: str) -> None:
     world = World(seed=3, tap=Filtered(file))
     add_design(world, design, members=2)
     world.run(20_000)
-    dialect = DRAFT_DESIGNS[design]
+    design_dialect = DRAFT_DESIGNS[design]
+    dialect = ConnectionDialect(design_dialect)
     entries = list(Capture(io.BytesIO(file.getvalue()), "run", dialect=dialect).entries())
     seen = set()
     for entry in entries:
@@ -149,9 +151,9 @@ def test_a_run_is_a_capture_with_every_message(design: str) -> None:
         seen.add(type(entry.message).__name__)
         data = entry.call.encode(entry.message, entry.direction, version=entry.api_version or 0)
         assert data[4:] == entry.body
-    calls = CALLS[dialect]
+    calls = CALLS[design_dialect]
     assert seen == {one.request for one in calls} | {one.response for one in calls if one.response}
-    events = list(timeline(entries))
+    events = list(timeline(entries, dialect=dialect))
     assert {one.group for one in events} == {"group"}
     assert any(isinstance(one, RebalanceEnded) for one in events)
 

@@ -19,7 +19,8 @@ from coordwire.cli.api.contents import PageEntry
 from coordwire.cli.api.html.markup import Html, join, table, tag
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.walk import fields_of
-from coordwire.designs.dialects.grammar import CALLS, Call
+from coordwire.connection.dialect import Direction
+from coordwire.designs.dialects import CALLS, Call
 from coordwire.frames import PREFIX, encode_request, encode_response
 from coordwire.logs import LogRecord, encode_log_record
 from coordwire.messages.record_types import RECORD_TYPES
@@ -55,9 +56,9 @@ def samples(page: PageEntry) -> list[Sample]:
     if record is not None:
         return record
     call = next(
-        (call for calls in CALLS.values() for call in calls if call.request == page.name + "Request"), None
+        (call for calls in CALLS.values() for call in calls if call.request == page.messages[0]), None
     )
-    return [_draft(cls, call) if call else _alone(cls) for cls in page.classes]
+    return [_called(cls, call) if call else _alone(cls) for cls in page.classes]
 
 
 # --- Kafka's own ---
@@ -106,15 +107,11 @@ def _frame(title: str, origin: str, body: bytes, spans: list[Span]) -> Sample:
 # --- the others ---
 
 
-def _draft(cls: type[Message], call: Call) -> Sample:
+def _called(cls: type[Message], call: Call) -> Sample:
     version = cls.versions[-1]
-    direction = cls.direction
-    assert direction in ("request", "response")
-    wire = call.encode(
-        example(cls, version), "request" if direction == "request" else "response", version=version
-    )
-    typed = direction == "request" or call.answer_typed
-    spans = message_spans(wire[PREFIX:], cls, version, typed=typed)
+    direction: Direction = "request" if cls.direction == "request" else "response"
+    wire = call.encode(example(cls, version), direction, version=version)
+    spans = message_spans(wire[PREFIX:], cls, version, header=call.header(direction))
     return _frame(f"{cls.__name__}, version {version}", MADE, wire[PREFIX:], spans)
 
 

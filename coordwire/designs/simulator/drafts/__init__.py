@@ -5,7 +5,7 @@ nodes.
     run = add_design(world, "draft-2", members=4, partitions={"orders": 6})
     world.run(60_000)
 
-zookeeper_wire.py     what processes and ZooKeeper send each other
+zookeeper_wire.py     the messages between processes and ZooKeeper
 zookeeper_node.py     ZooKeeper as a process
 machine_process.py    a machine of `coordwire.designs.drafts` as a process, and its ZooKeeper session
 designs.py            each design with its nodes: zookeeper, coordinator-N, consumer-N

@@ -98,7 +98,7 @@ def add_design(
                 partial(_broker, design, settings),
                 dialect,
                 session_ms=_SESSION_MS,
-                noted=note,
+                on_note=note,
             ),
             port=_PORT,
             at=number * 10,
@@ -109,7 +109,7 @@ def add_design(
             f"consumer-{number}",
             partial(
                 MachineProcess, make, dialect, session_ms=session_ms if design == "zookeeper" else None,
-                group=group, noted=note,
+                group=group, on_note=note,
             ),
             at=1_000 + number * apart_ms,
         )  # fmt: skip
@@ -117,7 +117,7 @@ def add_design(
 
 
 def _noter(run: DraftRun) -> Callable[[int, str, Noted], None]:
-    return lambda time, name, noted: run.log.append((time, name, noted))
+    return lambda time, name, note: run.log.append((time, name, note))
 
 
 def _broker(design: str, settings: BrokerSettings, node: SimulatedNode) -> Machine:

@@ -44,8 +44,8 @@ _REPLY = b'["reply"'
 class MachineProcess(Process):
     """One machine. make: the machine, with the time of its start and a seeded `Random`.
 
-    session_ms: of its ZooKeeper session, None if it has none. group: whose partitions it owns. noted: called
-    with the time, the node's name and each line of its log.
+    session_ms: of its ZooKeeper session, None if it has none. group: whose partitions it owns. on_note:
+    called with the time, the node's name and each line of its log.
     """
 
     def __init__(
@@ -55,17 +55,17 @@ class MachineProcess(Process):
         *,
         session_ms: int | None = None,
         group: str = "",
-        noted: Callable[[int, str, Noted], None] | None = None,
+        on_note: Callable[[int, str, Noted], None] | None = None,
     ) -> None:
         self._make = make
         self._dialect = dialect
         self._session_ms = session_ms
         self._group = group
-        self._noted = noted
+        self._on_note = on_note
         self._links: dict[int, Link] = {}
         self._session = 0
         self._zookeeper: Link | None = None
-        self._asked: dict[int, bytes] = {}
+        self._requests: dict[int, bytes] = {}
         self._welcomed = False
 
     def start(self, node: SimulatedNode) -> None:
@@ -92,30 +92,30 @@ class MachineProcess(Process):
                 case Disconnect(connection=number):
                     self._links.pop(number).close()
                 case AskZooKeeper(number=number, operations=operations):
-                    data = self._asked[number] = ask_bytes(operations)
+                    data = self._requests[number] = ask_bytes(operations)
                     if self._welcomed and self._zookeeper is not None:
                         self._zookeeper.send(data)
                 case FetchersStarted(partitions=partitions):
-                    for one in partitions:
-                        world.ownership.take(node.name, self._partition(one))
+                    for partition in partitions:
+                        world.ownership.take(node.name, self._partition(partition))
                 case FetchersStopped(partitions=partitions):
-                    for one in partitions:
-                        world.ownership.release(node.name, self._partition(one))
+                    for partition in partitions:
+                        world.ownership.release(node.name, self._partition(partition))
                 case EndSession():
                     if self._zookeeper is not None:
                         self._zookeeper.send(to_wire("end"))
                         self._session_ms = None
                         node.cancel_timer(_KEEP_ALIVE)
-                case Noted() if self._noted is not None:
-                    self._noted(node.now, node.name, action)
+                case Noted() if self._on_note is not None:
+                    self._on_note(node.now, node.name, action)
         deadline = self.machine.next_deadline()
         if deadline is None:
             node.cancel_timer(_DEADLINE)
         else:
             node.set_timer(_DEADLINE, deadline)
 
-    def _partition(self, one: DraftPartition) -> tuple[str, str, int]:
-        return self._group, one.topic, int(one.partition.rpartition("-")[2])
+    def _partition(self, partition: DraftPartition) -> tuple[str, str, int]:
+        return self._group, partition.topic, int(partition.partition.rpartition("-")[2])
 
     # --- links ---
 
@@ -177,9 +177,9 @@ class MachineProcess(Process):
 
     def _on_reply(self, data: bytes) -> None:
         """The outcomes of the oldest request."""
-        number = next(iter(self._asked), None)
+        number = next(iter(self._requests), None)
         if number is not None:
-            del self._asked[number]
+            del self._requests[number]
             self.machine.zookeeper_reply(number, replied_outcomes(data))
 
     def _on_zookeeper(self, kind: str, *words: Any) -> None:
@@ -191,11 +191,11 @@ class MachineProcess(Process):
                 if not before:
                     self.machine.start(self._session)
                 elif before != self._session:
-                    self._asked.clear()
+                    self._requests.clear()
                     self.machine.session_expired(self._session)
                 else:
                     assert self._zookeeper is not None
-                    for data in self._asked.values():
+                    for data in self._requests.values():
                         self._zookeeper.send(data)
             case "event":
                 event = event_from(list(words))

@@ -49,16 +49,16 @@ class _Reads:
 class ZooKeeperProcess(Process):
     """ZooKeeper. topics: what it has at first, partitions and their replicas.
 
-    noted: called with the time, the node's name and which client's session has expired. counts: operations,
+    on_note: called with the time, the node's name and which client's session has expired. counts: operations,
     events and sessions that ended, since the start."""
 
     def __init__(
         self,
         topics: Mapping[str, Mapping[int, list[int]]],
-        noted: Callable[[int, str, Noted], None] | None = None,
+        on_note: Callable[[int, str, Noted], None] | None = None,
     ) -> None:
         self._topics = topics
-        self._noted = noted
+        self._on_note = on_note
         self._links: dict[int, Link] = {}
         self._waiting: dict[int, deque[WatchEvent]] = {}
         self._reads: dict[int, _Reads] = {}
@@ -113,19 +113,23 @@ class ZooKeeperProcess(Process):
     def _reply(self, session: int, operations: tuple[Operation, ...]) -> bytes:
         """Carry out a request; its reply."""
         now = self.node.now
-        kept = self._reads.get(id(operations))
-        if kept is not None:
-            for one in kept.watching:
-                self.tree.apply(session, one, now)
-            return kept.reply
-        reply = reply_bytes([self.tree.apply(session, one, now) for one in operations])
-        if len(operations) >= _MANY and all(isinstance(one, GetData) for one in operations):
+        reading = self._reads.get(id(operations))
+        if reading is not None:
+            for watch in reading.watching:
+                self.tree.apply(session, watch, now)
+            return reading.reply
+        reply = reply_bytes([self.tree.apply(session, operation, now) for operation in operations])
+        if len(operations) >= _MANY and all(isinstance(operation, GetData) for operation in operations):
             if len(self._reads) >= _KEPT:
                 del self._reads[next(iter(self._reads))]
             self._reads[id(operations)] = _Reads(
                 operations,
-                tuple(one for one in operations if isinstance(one, GetData) and one.watch),
-                frozenset(one.path for one in operations if isinstance(one, GetData)),
+                tuple(
+                    operation
+                    for operation in operations
+                    if isinstance(operation, GetData) and operation.watch
+                ),
+                frozenset(operation.path for operation in operations if isinstance(operation, GetData)),
                 reply,
             )
         return reply
@@ -181,8 +185,8 @@ class ZooKeeperProcess(Process):
         self.counts["expired"] += 1
         self._waiting.pop(session, None)
         client = self._clients.pop(session, None)
-        if client is not None and self._noted is not None:
-            self._noted(self.node.now, self.node.name, Noted("SessionExpired", client))
+        if client is not None and self._on_note is not None:
+            self._on_note(self.node.now, self.node.name, Noted("SessionExpired", client))
         link = self._links.pop(session, None)
         if link is not None:
             link.context = None

@@ -1,4 +1,4 @@
-"""What processes and ZooKeeper send each other in the simulation: one JSON text a message, our own form.
+"""The messages between processes and ZooKeeper in the simulation: one JSON text a message, our own form.
 
     ["hello", session, timeout]  ["session", session]  ["alive"]  ["end"]  ["event", session, kind, path]
     ["ask", count, [operation...]]                      ["reply", count, [outcome...]]
@@ -92,8 +92,8 @@ def operation_from(words: list[Any]) -> Operation:
     kind: Any = _KINDS[number]
     if kind in (CreateNode, SetData):
         fields[1] = fields[1].encode("latin-1")
-    made: Operation = kind(*fields)
-    return made
+    operation: Operation = kind(*fields)
+    return operation
 
 
 def outcome_words(outcome: OperationOutcome) -> list[Any]:
@@ -102,7 +102,7 @@ def outcome_words(outcome: OperationOutcome) -> list[Any]:
     fields = None if stat is None else [getattr(stat, name) for name in NodeStat.__slots__]
     return [
         int(outcome.error), outcome.path, _text(outcome.data), list(outcome.children), fields,
-        [outcome_words(one) for one in outcome.outcomes],
+        [outcome_words(part) for part in outcome.outcomes],
     ]  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def _ask(operations: tuple[Operation, ...]) -> bytes:
     return to_wire("ask", len(operations), list(map(operation_words, operations)))
 
 
-def _asked(data: bytes) -> tuple[Operation, ...]:
+def _parse_operations(data: bytes) -> tuple[Operation, ...]:
     return tuple(map(operation_from, from_wire(data)[2]))
 
 
@@ -152,7 +152,7 @@ def _replied(data: bytes) -> tuple[OperationOutcome, ...]:
 ask_bytes = RecentValues(_ask, _MANY)
 """A request for these operations."""
 
-asked_operations = RecentValues(_asked, _LONG)
+asked_operations = RecentValues(_parse_operations, _LONG)
 """The operations of a request."""
 
 replied_outcomes = RecentValues(_replied, _LONG)

@@ -84,8 +84,8 @@ class ClassicClient(GroupClient):
         self._revoking: list[OwnedPartition] | None = None
 
     def version(self, kind: type[Message]) -> int:
-        found = self.config.versions.get(kind)
-        return _NEWEST[kind] if found is None else found
+        version = self.config.versions.get(kind)
+        return _NEWEST[kind] if version is None else version
 
     @property
     def is_stable(self) -> bool:
@@ -148,8 +148,8 @@ class ClassicClient(GroupClient):
         self._joined_for = self.topics
         config = self.config
         if not config.stubborn:
-            kept = self.topics if config.cooperative else ()
-            self.drop([one for one in self.owned if one[0] not in kept])
+            topics = self.topics if config.cooperative else ()
+            self.drop([partition for partition in self.owned if partition[0] not in topics])
         request = JoinGroupRequest(
             group_id=config.group_id, session_timeout_ms=config.session_timeout_ms,
             rebalance_timeout_ms=config.rebalance_timeout_ms, member_id=self.member_id,
@@ -194,11 +194,11 @@ class ClassicClient(GroupClient):
             self._sync(response)
 
     def topics_to_know(self) -> list[str]:
-        found = dict.fromkeys(self.topics)
+        topics = dict.fromkeys(self.topics)
         if self.leads:
             for claim in self._claims.values():
-                found.update(dict.fromkeys(claim.topics))
-        return list(found)
+                topics.update(dict.fromkeys(claim.topics))
+        return list(topics)
 
     def _sync(self, response: JoinGroupResponse) -> None:
         if self.phase != "syncing":
@@ -237,7 +237,7 @@ class ClassicClient(GroupClient):
         assign = (
             cooperative_assignment if response.protocol_name == "cooperative-sticky" else range_assignment
         )
-        found = []
+        rows = []
         for member_id, partitions in assign(self._claims, self.partitions).items():
             by_topic: dict[str, list[int]] = {}
             for topic, partition in partitions:
@@ -249,8 +249,8 @@ class ClassicClient(GroupClient):
                 ]
             )
             data = _INT16.pack(_SUBSCRIPTION_VERSION) + assignment.encode(version=_SUBSCRIPTION_VERSION)
-            found.append(SyncGroupRequestAssignment(member_id=member_id, assignment=data))
-        return found
+            rows.append(SyncGroupRequestAssignment(member_id=member_id, assignment=data))
+        return rows
 
     def _synced(self, response: SyncGroupResponse) -> None:
         error = ErrorCode(response.error_code)
@@ -263,14 +263,14 @@ class ClassicClient(GroupClient):
         # What changed while the group synced is noticed now.
         outdated = self.leads and self.assigned_in == self.epoch and self.partitions != self._assigned_from
         outdated = outdated or self.topics != self._joined_for
-        given = assigned(response.assignment)
-        revoked = [one for one in self.owned if one not in given]
+        assignment = assigned(response.assignment)
+        revoked = [partition for partition in self.owned if partition not in assignment]
         self._owned_since = self.epoch
         if self.config.stubborn:
             revoked = []
         if not self.config.cooperative or not revoked:
             self.drop(revoked)
-            self.take(given)
+            self.take(assignment)
             if outdated:
                 self._rejoin()
             return
@@ -279,7 +279,7 @@ class ClassicClient(GroupClient):
             self._revoking = None
             self.drop(revoked)
             if self.phase == "stable":
-                self.take(given)
+                self.take(assignment)
                 self._rejoin()
 
         self._revoking = revoked
@@ -341,20 +341,20 @@ class ClassicClient(GroupClient):
     def leave(self) -> None:
         member_id = self.member_id
 
-        def left(_: object = None) -> None:
+        def finish(_: object = None) -> None:
             self.stop()
 
         def committed() -> None:
             self.drop(list(self.owned))
             if self.config.instance_id is not None or not member_id or not self.has_coordinator:
-                left()
+                finish()
                 return
             request = LeaveGroupRequest(group_id=self.config.group_id)
             if self.version(LeaveGroupRequest) >= _BATCHES:
                 request.members = [MemberIdentity(member_id=member_id)]
             else:
                 request.member_id = member_id
-            self.ask(request, left)
+            self.ask(request, finish)
 
         self.commit(committed)
 
@@ -367,7 +367,9 @@ def _claim(metadata: bytes) -> Claim:
         subscription = ConsumerProtocolSubscription.decode(metadata[2:], version=version)
     except (struct.error, DecodeError):
         return Claim(())
-    owned = tuple((one.topic, index) for one in subscription.owned_partitions for index in one.partitions)
+    owned = tuple(
+        (topic.topic, index) for topic in subscription.owned_partitions for index in topic.partitions
+    )
     return Claim(tuple(subscription.topics), owned, subscription.generation_id)
 
 
@@ -377,4 +379,4 @@ def assigned(data: bytes) -> list[OwnedPartition]:
         return []
     (version,) = _INT16.unpack_from(data)
     assignment = ConsumerProtocolAssignment.decode(data[2:], version=min(version, _SUBSCRIPTION_VERSION))
-    return [(one.topic, index) for one in assignment.assigned_partitions for index in one.partitions]
+    return [(topic.topic, index) for topic in assignment.assigned_partitions for index in topic.partitions]

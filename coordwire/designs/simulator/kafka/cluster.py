@@ -1,4 +1,4 @@
-"""What the coordinator's nodes have in common: a replicated log, its leader, and the cluster's topics.
+"""The state that the coordinator's nodes share: a replicated log, its leader, and the cluster's topics.
 
 Strategy: the controller and the replication are facts, not messages: a node that does not answer the
 controller for a while loses the partition to another, and a write of an older leader epoch is refused. Rules:
@@ -105,8 +105,10 @@ class Cluster:
         if self._away_since is None:
             self._away_since = world.now
         if world.now - self._away_since >= self._failover_ms:
-            others = [name for name in self.names if name != self.leader]
-            ready = [name for name in others if world.nodes[name].is_up and not world.nodes[name].is_frozen]
+            followers = [name for name in self.names if name != self.leader]
+            ready = [
+                name for name in followers if world.nodes[name].is_up and not world.nodes[name].is_frozen
+            ]
             if ready:
                 self.elect(ready[0])
 
@@ -115,8 +117,8 @@ class Cluster:
         old, self.leader = self.leader, name
         self.leader_epoch += 1
         self._away_since = None
-        for one in dict.fromkeys((old, name)):
-            process, node = self.process(one), self.world.nodes[one]
+        for leader in dict.fromkeys((old, name)):
+            process, node = self.process(leader), self.world.nodes[leader]
             if process is not None and not node.postpones(process.on_leadership):
                 process.on_leadership()
 

@@ -50,14 +50,14 @@ class ConsumerClient(GroupClient):
         self._interval_ms = config.heartbeat_interval_ms
         self._assigned: list[OwnedPartition] | None = None
         self._answer: Assignment | None = None
-        self._said: list[OwnedPartition] | None = None
+        self._sent_owned: list[OwnedPartition] | None = None
         self._says_all = True
         self._is_asking = False
         self._is_revoking = False
 
     def version(self, kind: type[Message]) -> int:
-        found = self.config.versions.get(kind)
-        return _NEWEST[kind] if found is None else found
+        version = self.config.versions.get(kind)
+        return _NEWEST[kind] if version is None else version
 
     def start(self, node: SimulatedNode) -> None:
         if self.version(ConsumerGroupHeartbeatRequest) >= _ID_FROM_CLIENT:
@@ -101,23 +101,23 @@ class ConsumerClient(GroupClient):
             request.server_assignor = config.assignor
         if joins:
             request.topic_partitions = []
-        elif self._says_all or owned != self._said:
+        elif self._says_all or owned != self._sent_owned:
             request.topic_partitions = self._reported(owned)
-        self._said = owned
+        self._sent_owned = owned
         self._says_all = False
         self._is_asking = True
         self.ask(request, self._answered, timeout_ms=config.session_timeout_ms)
 
     def _reported(self, owned: list[OwnedPartition]) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
-        found: dict[str, ConsumerGroupHeartbeatRequestTopicPartitions] = {}
+        topics: dict[str, ConsumerGroupHeartbeatRequestTopicPartitions] = {}
         for topic, partition in owned:
-            if topic not in found:
+            if topic not in topics:
                 topic_id = self.topic_ids[topic]
-                found[topic] = ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic_id)
-            found[topic].partitions.append(partition)
-        return list(found.values())
+                topics[topic] = ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic_id)
+            topics[topic].partitions.append(partition)
+        return list(topics.values())
 
-    def _again(self, delay_ms: int) -> None:
+    def _schedule(self, delay_ms: int) -> None:
         self.node.set_timer(_BEAT, self.node.now + delay_ms)
 
     def _answered(self, response: ConsumerGroupHeartbeatResponse) -> None:
@@ -133,7 +133,7 @@ class ConsumerClient(GroupClient):
             self._assigned = self._named(response.assignment)
             if self._assigned is None:
                 self.ask_metadata()
-        self._again(self._interval_ms)
+        self._schedule(self._interval_ms)
         self._reconcile()
 
     def _refused(self, error: ErrorCode) -> None:
@@ -141,11 +141,11 @@ class ConsumerClient(GroupClient):
         match error:
             case ErrorCode.FENCED_MEMBER_EPOCH | ErrorCode.UNKNOWN_MEMBER_ID:
                 self._lose()
-                self._again(0)
+                self._schedule(0)
             case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                self._again(_BACKOFF_MS)
+                self._schedule(_BACKOFF_MS)
             case ErrorCode.UNRELEASED_INSTANCE_ID:
-                self._again(_LATER_MS)
+                self._schedule(_LATER_MS)
             case error if error in REDISCOVER:
                 self.lose_coordinator()
             case _:
@@ -162,12 +162,12 @@ class ConsumerClient(GroupClient):
     def _named(self, assignment: Assignment) -> list[OwnedPartition] | None:
         """An assignment by names; None where a topic's name is not known yet."""
         names = {topic_id: name for name, topic_id in self.topic_ids.items()}
-        found = []
+        partitions = []
         for topic in assignment.topic_partitions:
             if topic.topic_id not in names:
                 return None
-            found += [(names[topic.topic_id], index) for index in topic.partitions]
-        return found
+            partitions += [(names[topic.topic_id], index) for index in topic.partitions]
+        return partitions
 
     def topics_changed(self) -> None:
         if self._answer is not None and self._assigned is None:
@@ -179,14 +179,14 @@ class ConsumerClient(GroupClient):
         assigned = self._assigned
         if assigned is None or self._is_revoking:
             return
-        revoked = [one for one in self.owned if one not in assigned]
+        revoked = [partition for partition in self.owned if partition not in assigned]
         if self.config.stubborn:
             return
         if not revoked:
             self._assigned = self._answer = None
-            if any(one not in self.owned for one in assigned):
+            if any(partition not in self.owned for partition in assigned):
                 self.take(assigned)
-                self._again(0)
+                self._schedule(0)
             return
         self._is_revoking = True
         epoch = self.epoch
@@ -196,7 +196,7 @@ class ConsumerClient(GroupClient):
             if self.epoch < epoch or self.epoch == _JOIN:
                 return
             self.drop(revoked)
-            self._again(0)
+            self._schedule(0)
             self._reconcile()
 
         self.commit(committed)
@@ -206,7 +206,7 @@ class ConsumerClient(GroupClient):
         if self._is_revoking:  # its commit has no answer any more
             self._is_revoking = False
             assigned = self._assigned or []
-            self.drop([one for one in self.owned if one not in assigned])
+            self.drop([partition for partition in self.owned if partition not in assigned])
 
     def may_commit(self) -> bool:
         return self.epoch > _JOIN
@@ -219,22 +219,22 @@ class ConsumerClient(GroupClient):
     def resubscribe(self) -> None:
         self.ask_metadata()
         self._says_all = True
-        self._again(0)
+        self._schedule(0)
 
     def leave(self) -> None:
-        def left(_: object = None) -> None:
+        def finish(_: object = None) -> None:
             self.stop()
 
         def committed() -> None:
             self.drop(list(self.owned))
             if self.epoch <= _JOIN or not self.has_coordinator:
-                left()
+                finish()
                 return
             request = ConsumerGroupHeartbeatRequest(
                 group_id=self.config.group_id, member_id=self.member_id, instance_id=self.config.instance_id,
                 member_epoch=_LEAVE if self.config.instance_id is None else _LEAVE_FOR_NOW,
             )  # fmt: skip
             self._is_asking = True
-            self.ask(request, left)
+            self.ask(request, finish)
 
         self.commit(committed)

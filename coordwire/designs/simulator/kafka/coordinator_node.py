@@ -51,11 +51,11 @@ _KEYS = 4
 class _Asker:
     """A link's requests: the one that waits for its answer, and those after it."""
 
-    __slots__ = ("asked", "context", "waiting")
+    __slots__ = ("context", "pending", "waiting")
 
     def __init__(self, context: RequestContext) -> None:
         self.context = context
-        self.asked: RequestReceived | None = None
+        self.pending: RequestReceived | None = None
         self.waiting: deque[RequestReceived] = deque()
 
 
@@ -190,14 +190,14 @@ class CoordinatorProcess(Process):
             link.close()
             return
         asker: _Asker = link.context
-        if asker.asked is None:
+        if asker.pending is None:
             self._take(link, asker, event)
         else:
             asker.waiting.append(event)
 
-    def _take(self, link: Link, asker: _Asker, asked: RequestReceived) -> None:
-        asker.asked = asked
-        frame = asked.frame
+    def _take(self, link: Link, asker: _Asker, event: RequestReceived) -> None:
+        asker.pending = event
+        frame = event.frame
         assert isinstance(frame, RequestFrame)
         request = frame.message
         if isinstance(request, FindCoordinatorRequest):
@@ -217,10 +217,10 @@ class CoordinatorProcess(Process):
 
     def _answer(self, link: Link, response: Message) -> None:
         asker: _Asker = link.context
-        asked, asker.asked = asker.asked, None
-        if not link.is_open or asked is None:
+        event, asker.pending = asker.pending, None
+        if not link.is_open or event is None:
             return
-        link.send_message(response, request=asked)
+        link.send_message(response, request=event)
         if asker.waiting:
             self._take(link, asker, asker.waiting.popleft())
 
@@ -246,25 +246,25 @@ class CoordinatorProcess(Process):
     def _metadata(self, request: MetadataRequest) -> MetadataResponse:
         """The answer for these topics; made once for all who ask, until the topics change."""
         cluster = self.cluster
-        asked = None if request.topics is None else tuple(one.name or "" for one in request.topics)
+        names = None if request.topics is None else tuple(topic.name or "" for topic in request.topics)
         if self._metadata_of is not cluster.topics:
             self._metadata_of = cluster.topics
             self._answers.clear()
-        answer = self._answers.get(asked)
+        answer = self._answers.get(names)
         if answer is None:
             if len(self._answers) >= _MOST_ANSWERS:
                 self._answers.clear()
-            answer = self._answers[asked] = self._make_metadata(asked)
+            answer = self._answers[names] = self._make_metadata(names)
         return answer
 
-    def _make_metadata(self, asked: tuple[str, ...] | None) -> MetadataResponse:
-        cluster, found = self.cluster, []
-        names = cluster.topics.names if asked is None else asked
+    def _make_metadata(self, requested: tuple[str, ...] | None) -> MetadataResponse:
+        cluster, topics = self.cluster, []
+        names = cluster.topics.names if requested is None else requested
         for name in names:
             topic = cluster.topics.find(name)
             if topic is None:
                 error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                found.append(MetadataResponseTopic(name=name, error_code=error))
+                topics.append(MetadataResponseTopic(name=name, error_code=error))
                 continue
             partitions = [
                 MetadataResponsePartition(
@@ -272,11 +272,11 @@ class CoordinatorProcess(Process):
                 )
                 for index in range(topic.partitions)
             ]
-            found.append(MetadataResponseTopic(name=name, topic_id=topic.id, partitions=partitions))
+            topics.append(MetadataResponseTopic(name=name, topic_id=topic.id, partitions=partitions))
         brokers = [
             MetadataResponseBroker(
                 node_id=cluster.number(name), host=self.node.world.nodes[name].host, port=_PORT
             )
             for name in cluster.names
         ]
-        return MetadataResponse(brokers=brokers, cluster_id="simulated", controller_id=1, topics=found)
+        return MetadataResponse(brokers=brokers, cluster_id="simulated", controller_id=1, topics=topics)

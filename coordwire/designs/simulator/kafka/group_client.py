@@ -1,4 +1,4 @@
-"""What all models of a group's members do: find the coordinator, ask, time out, own partitions, commit.
+"""The base of all models of a group's members: find the coordinator, ask, time out, own partitions, commit.
 
 Strategy: as Apache Kafka's Java client. One link to the coordinator; where that is lost, or the answer is an
 error of another coordinator, the client asks any node for the coordinator again, a little later. Rules: an
@@ -104,7 +104,7 @@ class GroupClient(Process):
         self.is_done = False
         self.link: Link | None = None
         self._has_coordinator = False
-        self._asked: dict[int, tuple[Answered, int]] = {}
+        self._callbacks: dict[int, tuple[Answered, int]] = {}
 
     # --- what kinds of clients do each in their own way ---
 
@@ -174,8 +174,8 @@ class GroupClient(Process):
         return self._has_coordinator
 
     def version(self, kind: type[Message]) -> int:
-        found = self.config.versions.get(kind)
-        return VERSIONS[kind] if found is None else found
+        version = self.config.versions.get(kind)
+        return VERSIONS[kind] if version is None else version
 
     def _connect(self, name: str) -> None:
         self.link = self.node.connect(name, connection=Connection("client", client_id=self.config.client_id))
@@ -196,9 +196,9 @@ class GroupClient(Process):
             if version >= _KEYS
             else FindCoordinatorRequest(key=group_id)
         )
-        self.ask(request, self._found)
+        self.ask(request, self._use_coordinator)
 
-    def _found(self, response: FindCoordinatorResponse) -> None:
+    def _use_coordinator(self, response: FindCoordinatorResponse) -> None:
         link = self.link
         assert link is not None
         number = response.coordinators[0].node_id if response.coordinators else response.node_id
@@ -219,7 +219,7 @@ class GroupClient(Process):
         """Look for the coordinator again, a little later."""
         link, self.link = self.link, None
         self._has_coordinator = False
-        self._asked.clear()
+        self._callbacks.clear()
         if link is not None:
             link.close()
         self.end_session()
@@ -239,9 +239,9 @@ class GroupClient(Process):
             return
         timeout = self.config.request_timeout_ms if timeout_ms is None else timeout_ms
         due = self.node.now + timeout
-        self._asked[id(request)] = (answered, due)
+        self._callbacks[id(request)] = (answered, due)
         link.send_message(request, version=self.version(type(request)))
-        if len(self._asked) == 1:
+        if len(self._callbacks) == 1:
             self.node.set_timer(_PATIENCE, due)
 
     def on_event(self, link: Link, event: Event) -> None:
@@ -250,14 +250,14 @@ class GroupClient(Process):
         if not isinstance(event, ResponseReceived):
             self.lose_coordinator()
             return
-        found = self._asked.pop(id(event.request.message), None)
-        if found is not None:
-            found[0](event.response)
+        callback = self._callbacks.pop(id(event.request.message), None)
+        if callback is not None:
+            callback[0](event.response)
 
     def _check_patience(self) -> None:
         link, now = self.link, self.node.now
-        if self._asked:
-            due = min(due for _, due in self._asked.values())
+        if self._callbacks:
+            due = min(due for _, due in self._callbacks.values())
             if due <= now:
                 self.lose_coordinator()
             else:
@@ -273,8 +273,8 @@ class GroupClient(Process):
 
     def ask_metadata(self, then: Callable[[], None] | None = None) -> None:
         topics = [MetadataRequestTopic(name=name) for name in self.topics_to_know()]
-        everything = self.config.regex is not None
-        request = MetadataRequest(topics=None if everything else topics, allow_auto_topic_creation=False)
+        is_pattern = self.config.regex is not None
+        request = MetadataRequest(topics=None if is_pattern else topics, allow_auto_topic_creation=False)
 
         def answered(response: MetadataResponse) -> None:
             self._learn_topics(response)
@@ -296,18 +296,18 @@ class GroupClient(Process):
 
     def take(self, partitions: list[OwnedPartition]) -> None:
         """Begin to read partitions, from the offsets that the group committed."""
-        new = [one for one in partitions if one not in self.owned]
-        for one in new:
-            self.owned[one] = 0
-            self.node.world.ownership.take(self.node.name, (self.config.group_id, *one))
+        new = [partition for partition in partitions if partition not in self.owned]
+        for partition in new:
+            self.owned[partition] = 0
+            self.node.world.ownership.take(self.node.name, (self.config.group_id, *partition))
         if new:
             self._fetch_offsets(new)
 
     def drop(self, partitions: list[OwnedPartition]) -> None:
         """End to read partitions."""
-        for one in partitions:
-            if self.owned.pop(one, None) is not None:
-                self.node.world.ownership.release(self.node.name, (self.config.group_id, *one))
+        for partition in partitions:
+            if self.owned.pop(partition, None) is not None:
+                self.node.world.ownership.release(self.node.name, (self.config.group_id, *partition))
 
     def _fetch_offsets(self, partitions: list[OwnedPartition]) -> None:
         by_topic: dict[str, list[int]] = {}
@@ -348,16 +348,17 @@ class GroupClient(Process):
         for owner in owners:
             for topic in owner.topics:
                 name = topic.name or names.get(topic.topic_id, "")
-                for found in topic.partitions:
-                    key = name, found.partition_index
-                    if key in self.owned and found.committed_offset > self.owned[key]:
-                        self.owned[key] = found.committed_offset
+                for partition in topic.partitions:
+                    key = name, partition.partition_index
+                    if key in self.owned and partition.committed_offset > self.owned[key]:
+                        self.owned[key] = partition.committed_offset
 
-    def commit(self, done: Callable[[], None] | None = None) -> None:
-        """Commit what was read; `done` comes after the answer, whatever that is; at once if none is due."""
+    def commit(self, on_done: Callable[[], None] | None = None) -> None:
+        """Commit what was read; `on_done` is called after the answer, with or without an error; at once if
+        no answer is due."""
         if not self.owned or not self.has_coordinator or not self.may_commit():
-            if done is not None:
-                done()
+            if on_done is not None:
+                on_done()
             return
         by_id = self.version(OffsetCommitRequest) >= _TOPIC_IDS
         topics: dict[str, OffsetCommitRequestTopic] = {}
@@ -379,10 +380,10 @@ class GroupClient(Process):
         )  # fmt: skip
 
         def answered(response: OffsetCommitResponse) -> None:
-            errors = [one.error_code for topic in response.topics for one in topic.partitions]
+            errors = [partition.error_code for topic in response.topics for partition in topic.partitions]
             self.committed(next((ErrorCode(error) for error in errors if error), None))
-            if done is not None:
-                done()
+            if on_done is not None:
+                on_done()
 
         self.ask(request, answered)
 

@@ -1,4 +1,4 @@
-"""What a classic group's leader computes: the range assignor, and a cooperative one that keeps what it can.
+"""The assignment that a classic group's leader computes: range, or cooperative, which keeps what it can.
 
 Rules: members and topics are taken in sorted order, so that an assignment follows from its input. The
 cooperative assignor never gives a member what another still owns: that comes in the rebalance after the owner
@@ -28,18 +28,18 @@ class Claim:
 
 def range_assignment(members: Mapping[str, Claim], partitions: Mapping[str, int]) -> Partitions:
     """Of each topic, a range for each member; the first members get one more where it does not divide."""
-    found: Partitions = {member: [] for member in members}
+    plan: Partitions = {member: [] for member in members}
     for topic in sorted(partitions):
         takers = sorted(member for member, claim in members.items() if topic in claim.topics)
         if not takers:
             continue
-        size, more = divmod(partitions[topic], len(takers))
+        size, extra = divmod(partitions[topic], len(takers))
         begin = 0
         for number, member in enumerate(takers):
-            end = begin + size + (number < more)
-            found[member] += [(topic, index) for index in range(begin, end)]
+            end = begin + size + (number < extra)
+            plan[member] += [(topic, index) for index in range(begin, end)]
             begin = end
-    return found
+    return plan
 
 
 def cooperative_assignment(members: Mapping[str, Claim], partitions: Mapping[str, int]) -> Partitions:
@@ -49,32 +49,32 @@ def cooperative_assignment(members: Mapping[str, Claim], partitions: Mapping[str
     target: Partitions = {member: [] for member in sorted(members)}
     quota = -(-len(every) // len(members)) if members else 0
     free = []
-    for one in every:
-        owner = owners.get(one)
+    for partition in every:
+        owner = owners.get(partition)
         if owner is not None and len(target[owner]) < quota:
-            target[owner].append(one)
+            target[owner].append(partition)
         else:
-            free.append(one)
-    for one in free:
-        takers = [member for member, claim in members.items() if one[0] in claim.topics]
+            free.append(partition)
+    for partition in free:
+        takers = [member for member, claim in members.items() if partition[0] in claim.topics]
         if takers:
-            target[min(takers, key=lambda member: (len(target[member]), member))].append(one)
+            target[min(takers, key=lambda member: (len(target[member]), member))].append(partition)
     return {
-        member: [one for one in given if owners.get(one, member) == member]
-        for member, given in target.items()
+        member: [partition for partition in partitions if owners.get(partition, member) == member]
+        for member, partitions in target.items()
     }  # fmt: skip
 
 
 def _owners(members: Mapping[str, Claim], partitions: Mapping[str, int]) -> dict[tuple[str, int], str]:
-    found: dict[tuple[str, int], tuple[int, str | None]] = {}
+    owners: dict[tuple[str, int], tuple[int, str | None]] = {}
     for member in sorted(members):
         claim = members[member]
-        for one in claim.owned:
-            if one[0] not in claim.topics or one[1] >= partitions.get(one[0], 0):
+        for partition in claim.owned:
+            if partition[0] not in claim.topics or partition[1] >= partitions.get(partition[0], 0):
                 continue
-            known = found.get(one)
+            known = owners.get(partition)
             if known is None or known[0] < claim.generation:
-                found[one] = claim.generation, member
+                owners[partition] = claim.generation, member
             elif known[0] == claim.generation:
-                found[one] = claim.generation, None
-    return {one: member for one, (_, member) in found.items() if member is not None}
+                owners[partition] = claim.generation, None
+    return {partition: member for partition, (_, member) in owners.items() if member is not None}

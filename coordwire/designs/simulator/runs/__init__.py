@@ -4,7 +4,7 @@
     print(run.measures.duplicated_ms, run.measures.rebalances)
 
 every_design.py     the six designs, added to a world under the same names
-run_observer.py     what happens to ownership: rebalances, deaths, partitions with two owners or none
+run_observer.py     the changes of ownership: rebalances, deaths, partitions with two owners or none
 traffic_count.py    messages and watches, by the time
 run_measures.py     the figures of a run
 simulated_run.py    a run from its start to its figures, with its capture

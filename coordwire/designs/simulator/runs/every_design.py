@@ -117,9 +117,9 @@ class _OfDraft(DesignRun):
     def notes(self) -> list[RunNote]:
         """Brokers of the ZooKeeper design elect a coordinator too, which has nothing to do: left out."""
         return [
-            RunNote(time, node, noted.name, noted.text, self._subject(noted.name, noted.text))
-            for time, node, noted in self._draft.log
-            if self.design != "zookeeper" or noted.name not in ("Elected", "Resigned")
+            RunNote(time, node, note.name, note.text, self._subject(note.name, note.text))
+            for time, node, note in self._draft.log
+            if self.design != "zookeeper" or note.name not in ("Elected", "Resigned")
         ]
 
     def identify(self, node: str) -> None:
@@ -141,16 +141,16 @@ class _OfDraft(DesignRun):
 class _ReportingShard(Shard):
     """A shard whose events are kept as notes."""
 
-    def __init__(self, left: Callable[[MemberLeft], None], now: int, config: CoordinatorConfig) -> None:
+    def __init__(self, on_leave: Callable[[MemberLeft], None], now: int, config: CoordinatorConfig) -> None:
         self._timeline = ShardTimeline()
         super().__init__(now=now, config=config, listener=self._timeline)
-        self._left = left
+        self._on_leave = on_leave
 
     def effects(self) -> Iterator[Any]:
         yield from super().effects()
         for event in self._timeline.events():
             if isinstance(event, MemberLeft):
-                self._left(event)
+                self._on_leave(event)
 
 
 class _OfKafka(DesignRun):
@@ -159,7 +159,7 @@ class _OfKafka(DesignRun):
         session_ms: int, apart_ms: int, metadata_ms: int,
     ) -> None:  # fmt: skip
         super().__init__(world, design)
-        self._gone: list[RunNote] = []
+        self._departures: list[RunNote] = []
         beat_ms = max(session_ms // 3, 1)
         self.cluster = Cluster(
             world, coordinators=coordinators, topics=topics, failover_ms=session_ms,
@@ -167,7 +167,7 @@ class _OfKafka(DesignRun):
                 min_session_timeout_ms=min(session_ms, 6_000),
                 consumer=ConsumerGroupConfig(session_timeout_ms=session_ms, heartbeat_interval_ms=beat_ms),
             ),
-            new_shard=partial(_ReportingShard, self._left),
+            new_shard=partial(_ReportingShard, self._note_departure),
         )  # fmt: skip
         world.ownership.know(
             (GROUP, name, number) for name, count in topics.items() for number in range(count)
@@ -182,11 +182,13 @@ class _OfKafka(DesignRun):
             )  # fmt: skip
             world.add(f"consumer-{number}", partial(make, config), at=_FIRST_MS + number * apart_ms)
 
-    def _left(self, event: MemberLeft) -> None:
+    def _note_departure(self, event: MemberLeft) -> None:
         time = self.world.now if event.time_ns is None else event.time_ns // _NS
         name = event.client_id or event.member_id
-        self._gone.append(RunNote(time, self.cluster.leader, "MemberLeft", f"{name}: {event.how}", name))
+        self._departures.append(
+            RunNote(time, self.cluster.leader, "MemberLeft", f"{name}: {event.how}", name)
+        )
 
     def notes(self) -> list[RunNote]:
         elected = [RunNote(time, node, "Elected", node) for time, node in self.cluster.loaded]
-        return sorted([*elected, *self._gone], key=lambda note: note.time)
+        return sorted([*elected, *self._departures], key=lambda note: note.time)

@@ -63,7 +63,11 @@ class RunMeasures:
     def lengths_ms(self) -> list[int]:
         """Of the rebalances that ended, after the first assignment."""
         first = self.assigned_at
-        lengths = [one.length_ms for one in self.rebalances if first is not None and one.began > first]
+        lengths = [
+            rebalance.length_ms
+            for rebalance in self.rebalances
+            if first is not None and rebalance.began > first
+        ]
         return [length for length in lengths if length is not None]
 
 
@@ -85,16 +89,16 @@ def measure(run: DesignRun, observer: RunObserver, traffic: TrafficCount) -> Run
 
 def _find_detections(deaths: list[Death], notes: list[RunNote]) -> None:
     """Who was counted as gone after its death, and before it died again."""
-    gone: dict[str, list[int]] = {}
+    times: dict[str, list[int]] = {}
     for note in notes:
         if note.subject:
-            gone.setdefault(note.subject, []).append(note.time)
+            times.setdefault(note.subject, []).append(note.time)
     for number, death in enumerate(deaths):
-        again = next((one.time for one in deaths[number + 1 :] if one.node == death.node), None)
+        next_death = next((later.time for later in deaths[number + 1 :] if later.node == death.node), None)
         death.detected = next(
             (
-                time for time in gone.get(death.node, ())
-                if time >= death.time and (again is None or time < again)
+                time for time in times.get(death.node, ())
+                if time >= death.time and (next_death is None or time < next_death)
             ),
             None,
         )  # fmt: skip
@@ -126,6 +130,6 @@ def _change_times(world: World) -> Iterable[int]:
 def _changes(world: World) -> int:
     consumers = [node for name, node in world.nodes.items() if name.startswith("consumer-")]
     boots, up = sum(node.boots for node in consumers), sum(node.is_up for node in consumers)
-    left = [fault for _, fault in world.faults if fault.kind == "leave"]
-    leaving = sum(fnmatchcase(node.name, fault.targets[0]) for fault in left for node in consumers)
+    leaves = [fault for _, fault in world.faults if fault.kind == "leave"]
+    leaving = sum(fnmatchcase(node.name, fault.targets[0]) for fault in leaves for node in consumers)
     return boots + (boots - up) + leaving

@@ -1,4 +1,4 @@
-"""What happens to the ownership of partitions in a run: rebalances, deaths, two owners, none.
+"""The changes of the ownership of partitions in a run: rebalances, deaths, two owners, none.
 
 A rebalance is seen from outside, in the same way for each design: it begins with the first partition that a
 running consumer takes or gives up, and ends with the last one before every partition is read and nothing
@@ -76,7 +76,7 @@ class RunObserver:
         self._frozen: set[str] = set()
         self._before: dict[Hashable, str] = {}
         self._lost: dict[Hashable, list[Death]] = {}
-        self._left: dict[int, int] = {}
+        self._remaining: dict[int, int] = {}
         self._open: dict[Hashable, tuple[int, tuple[str, ...]]] = {}
         world.ownership.observe = self._changed
 
@@ -126,8 +126,8 @@ class RunObserver:
         current.owners = {
             name: tuple(owned) for name, owned in self._owned.items() if owned and name not in self._frozen
         }
-        after = {one: name for name, owned in current.owners.items() for one in owned}
-        current.moved = sum(self._before.get(one) != name for one, name in after.items())
+        after = {partition: name for name, owned in current.owners.items() for partition in owned}
+        current.moved = sum(self._before.get(partition) != name for partition, name in after.items())
         self._before = after
         self.rebalances.append(current)
         self._current = None
@@ -136,19 +136,19 @@ class RunObserver:
         now = self._world.now
         if not self.deaths or self.deaths[-1].time != now or self.deaths[-1].node != owner:
             self.deaths.append(Death(now, owner))
-            self._left[len(self.deaths) - 1] = 0
+            self._remaining[len(self.deaths) - 1] = 0
         death = self.deaths[-1]
         death.partitions += 1
-        self._left[len(self.deaths) - 1] += 1
+        self._remaining[len(self.deaths) - 1] += 1
         self._lost.setdefault(partition, []).append(death)
 
     def _count(self, partition: Hashable, before: int, after: int) -> None:
         now = self._world.now
         if after == 1 and not before:
             for death in self._lost.pop(partition, ()):
-                number = next(index for index, one in enumerate(self.deaths) if one is death)
-                self._left[number] -= 1
-                if not self._left[number]:
+                number = next(index for index, candidate in enumerate(self.deaths) if candidate is death)
+                self._remaining[number] -= 1
+                if not self._remaining[number]:
                     death.taken_over = now
         if partition in self._open:
             self._spell(self._open[partition][0], partition, self._open.pop(partition)[1])

@@ -88,6 +88,8 @@ def comparable_faults(seed: int, *, members: int, duration_ms: int = 120_000) ->
     the consumers of one design talk to ZooKeeper alone. The last part of the time is left to recover."""
     end = max(duration_ms - _LAST_QUIET_MS, 20_000)
     return [
-        replace(fault, targets=tuple("*" if one == "coordinator-*" else one for one in fault.targets))
+        replace(
+            fault, targets=tuple("*" if target == "coordinator-*" else target for target in fault.targets)
+        )
         for fault in random_faults(seed, members=members, end=end)
     ]

@@ -53,26 +53,26 @@ class TrafficCount:
 
     def is_mostly_quiet(self, until: int, changes: Iterable[int]) -> bool:
         """Whether `quiet` is that of a quiet stretch: more than half of them have no change."""
-        whole = until // self._stretch_ms
+        stretches = until // self._stretch_ms
         busy = {time // self._stretch_ms for time in changes}
-        return 2 * sum(number < whole for number in busy) < whole
+        return 2 * sum(number < stretches for number in busy) < stretches
 
     def quiet(self, until: int) -> float:
         """Messages in a quiet stretch: the median of those before a time."""
-        whole = until // self._stretch_ms
-        return median(self.stretches.get(number, 0) for number in range(whole)) if whole else 0.0
+        stretches = until // self._stretch_ms
+        return median(self.stretches.get(number, 0) for number in range(stretches)) if stretches else 0.0
 
     def beyond(self, until: int) -> float:
         """Messages beyond those of a group that is quiet all the time."""
-        quiet, whole = self.quiet(until), until // self._stretch_ms
-        return sum(max(self.stretches.get(number, 0) - quiet, 0) for number in range(whole))
+        quiet, stretches = self.quiet(until), until // self._stretch_ms
+        return sum(max(self.stretches.get(number, 0) - quiet, 0) for number in range(stretches))
 
 
 def without_zookeeper(tap: Callable[[TapRecord], None]) -> Callable[[TapRecord], None]:
     """A tap that does not see ZooKeeper's links: their messages are the simulation's own, of no dialect."""
 
-    def seen(record: TapRecord) -> None:
+    def count_record(record: TapRecord) -> None:
         if not record.server.endswith(_ZOOKEEPER):
             tap(record)
 
-    return seen
+    return count_record
