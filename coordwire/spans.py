@@ -121,7 +121,7 @@ def show_message(
     try:
         header = Reader(body, 0, 0, marks=cover.marks)
         if typed:
-            header.message(find_message("RequestTypeHeader"), whole=False)
+            header.message(find_message("RequestTypeHeader"), to_end=False)
         Reader(body, header.pos, version, strict=strict, marks=cover.marks).message(cls)
     except DecodeError as error:
         cover.finish(error)

@@ -29,11 +29,11 @@ HAS_CODES, OTHERWISE = 1, 2
 def layout_transcriber(layout: VersionLayout) -> _native.Transcriber | None:
     """The transcriber of a layout, made once; None where Python alone serves."""
     if not layout.transcribers:
-        layout.transcribers.append(_made(layout))
+        layout.transcribers.append(_build(layout))
     return layout.transcribers[0]
 
 
-def _made(layout: VersionLayout) -> _native.Transcriber | None:
+def _build(layout: VersionLayout) -> _native.Transcriber | None:
     program = layout_program(layout)
     if native is None or program is None:
         return None
@@ -61,7 +61,7 @@ def _row(field: Field, layout: VersionLayout, order: list[Field]) -> _native.Tex
     if field.unprefixed or (field.tag is not None and field.type == "float64"):  # 0.0 and -0.0 are equal
         return None
     before = order[: order.index(field)]
-    place = sum(one.tag is None for one in before)
+    place = sum(earlier.tag is None for earlier in before)
     code = field.entity == "error_code"
     if code and (field.array or field.type != "int16"):
         return None

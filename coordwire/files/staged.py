@@ -91,7 +91,7 @@ class Staged:
     def new(self, name: str) -> Iterator[BinaryIO]:
         """A file to write; it gets its name on `commit`."""
         final = self.folder / name
-        with _about(final):
+        with _error_about(final):
             part = _unnamed(final) or _named(final)
             self._parts.append(part)
             with open(part.descriptor, "wb", closefd=False) as file:
@@ -113,7 +113,7 @@ class Staged:
         self._parts.sort(key=lambda part: part.final.name == last)
         try:
             for part in self._parts:
-                with _about(part.final):
+                with _error_about(part.final):
                     if replace:
                         _replace(part)
                     else:
@@ -206,7 +206,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 @contextmanager
-def _about(final: Path) -> Iterator[None]:
+def _error_about(final: Path) -> Iterator[None]:
     """Let an error of the system name the file, not the one that it is written to at first."""
     try:
         yield
@@ -262,7 +262,7 @@ def _replace(part: _Part) -> None:
 def _sync(folder: Path) -> None:
     if _WINDOWS:
         return
-    with _about(folder):
+    with _error_about(folder):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)

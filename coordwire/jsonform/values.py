@@ -39,9 +39,9 @@ _TO_URL = str.maketrans("+/", "-_")
 _FROM_URL = str.maketrans("-_+/", "+/!!")  # what isn't base64url must not pass as base64
 
 
-def wrong(wanted: str, value: object) -> WrongType:
+def wrong(expected: str, value: object) -> WrongType:
     """The error for a value of another type."""
-    return WrongType(f"expected {wanted}, got {type(value).__name__}")
+    return WrongType(f"expected {expected}, got {type(value).__name__}")
 
 
 def within(step: str | int, error: EncodeError) -> EncodeError:

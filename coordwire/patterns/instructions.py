@@ -88,8 +88,8 @@ def repeated(fragment: Fragment, least: int, most: int) -> Fragment:
     size = fragment.size
     parts: list[Instruction | Fragment] = [fragment] * least if size else []
     if most < 0:
-        again = (fragment,) if size else ()
-        parts += (Split((1, size + 2)), *again, Split((-size - 1,)))
+        loop = (fragment,) if size else ()
+        parts += (Split((1, size + 2)), *loop, Split((-size - 1,)))
         return Fragment(tuple(parts), size * (least + 1) + 2)
     optional = most - least
     for remaining in range(optional, 0, -1):

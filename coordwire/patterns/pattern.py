@@ -145,7 +145,7 @@ class RegularExpression:
             instruction = program[position] if position < end else None
             if isinstance(instruction, Split):
                 waiting += [position + way for way in instruction.ways]
-            elif isinstance(instruction, Assertion) and _holds(instruction, before, after):
+            elif isinstance(instruction, Assertion) and _is_met(instruction, before, after):
                 waiting.append(position + 1)
         return reached, work
 
@@ -211,7 +211,7 @@ class PatternSelection:
         self._name = ""
         self._match: PatternMatch | None = None
         self.names: list[str] = []
-        self.done = False
+        self.is_done = False
 
     def advance(self, amount: int) -> int:
         """Do so much work, which one character may exceed; gives the work that was done."""
@@ -220,7 +220,7 @@ class PatternSelection:
             if self._match is None:
                 name = next(self._waiting, None)
                 if name is None:
-                    self.done = True
+                    self.is_done = True
                     break
                 self._name, self._match = name, PatternMatch(self._pattern, name)
             work += self._match.advance(amount - work)
@@ -231,7 +231,7 @@ class PatternSelection:
         return work
 
 
-def _holds(assertion: Assertion, before: int, after: str) -> bool:
+def _is_met(assertion: Assertion, before: int, after: str) -> bool:
     match assertion:
         case Assertion.BEGIN:
             return before == _BEGINNING

@@ -48,7 +48,7 @@ if TYPE_CHECKING or speedups is None:
     class _Opened:
         """What the native half has as `Opened`, which has a view and a header once they are asked for."""
 
-        __slots__ = ("_head", "_kept", "_view", "position", "size")
+        __slots__ = ("_first_chunk", "_head", "_view", "position", "size")
         _head: tuple[int, ...]
 
 else:
@@ -76,7 +76,7 @@ class RecordBatch(_Opened):
 
     def __init__(self, view: memoryview, position: int = 0) -> None:
         self._view = view
-        self._kept: list[Record] | None = None
+        self._first_chunk: list[Record] | None = None
         self.position = position
         self.size = len(view)
         self._head = self._unpack(view)
@@ -219,11 +219,11 @@ class RecordBatch(_Opened):
         create_time: give the timestamps that the producer set, not the broker's, under log-append time; the
         batch keeps both (in message sets only inside a compressed one).
         """
-        kept = self._kept
-        if kept is not None:
-            self._kept = None
+        first_chunk = self._first_chunk
+        if first_chunk is not None:
+            self._first_chunk = None
             if not (create_time and self.attributes & APPEND_TIME):
-                return iter(kept)
+                return iter(first_chunk)
         if backend.codec is not None and self.__class__ is RecordBatch:
             return backend.codec.records(self, create_time)
         return chain.from_iterable(self._chunks(create_time))
@@ -248,18 +248,18 @@ class RecordBatch(_Opened):
 
     def verify(self) -> None:
         """Read it all and keep nothing but a few records for the next iteration. Raises as iterating does."""
-        self._kept = None
+        self._first_chunk = None
         first: list[Record] = []
-        seen = 0
+        chunk_count = 0
         for chunk in self._chunks(False):
-            seen += 1
+            chunk_count += 1
             if isinstance(chunk, list):
                 first = chunk
             else:
                 chunk.walk()
-                seen += 1
-        if seen <= 1:
-            self._kept = first
+                chunk_count += 1
+        if chunk_count <= 1:
+            self._first_chunk = first
 
     def payload(self) -> Buffer:
         """The records' bytes, checked and decompressed. Raises as iterating does."""
@@ -278,35 +278,35 @@ class RecordBatch(_Opened):
         if refusal is not None:
             raise refusal
         stamp = self.max_timestamp if self.attributes & APPEND_TIME and not create_time else None
-        pos = done = 0
+        pos = record_count = 0
         if backend.codec is not None:
             run = backend.codec.read(data, count, base_offset, base_timestamp, stamp)
             yield run
-            done, pos = run.done, run.position
+            record_count, pos = run.done, run.position
         elif -SANE < base_offset < SANE and -SANE < base_timestamp < SANE:
             data = bytes(data)
-            while done < count:
-                todo = min(CHUNK, count - done)
+            while record_count < count:
+                todo = min(CHUNK, count - record_count)
                 try:
                     records, pos = read_records(data, pos, todo, base_offset, base_timestamp)
                 except Exception:  # whatever it was: the judge words it
                     break
-                done += todo
+                record_count += todo
                 yield _stamped(records, stamp)
-        for record in self._judge(data).read(pos, done, base_offset, base_timestamp):
+        for record in self._judge(data).read(pos, record_count, base_offset, base_timestamp):
             yield _stamped([record], stamp)
 
     def _exactly(self, create_time: bool) -> Iterator[Record]:
         """The records, for the native half that is in doubt before the first."""
         return chain.from_iterable(self._chunks(create_time))
 
-    def _judged(self, data: Buffer | None, pos: int, done: int, stamp: int | None) -> Iterator[Record]:
-        """The records from number `done` at `pos` on, for the native half that doubts that one.
+    def _judged(self, data: Buffer | None, pos: int, number: int, stamp: int | None) -> Iterator[Record]:
+        """The records from `number` at `pos` on, for the native half that doubts that one.
 
         data: what was decompressed, None where nothing was.
         """
         judge = self._judge(self._view[HEADER.size :] if data is None else data)
-        for record in judge.read(pos, done, self._head[0], self._head[7]):
+        for record in judge.read(pos, number, self._head[0], self._head[7]):
             yield from _stamped([record], stamp)
 
     def _judge(self, data: Buffer) -> StrictReader:

@@ -131,9 +131,9 @@ class Batches(_Walk, Iterator[T], Generic[T]):
                 if self._on_error == "raise":
                     self._end()
                     raise
-                bad = self._pass_over(start, size, error)
+                unreadable = self._pass_over(start, size, error)
                 if self._on_error == "report":
-                    return cast(T, bad)
+                    return cast(T, unreadable)
             else:
                 self.position = start + size
                 self._last = batch.last_offset
@@ -218,9 +218,9 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         # A matching checksum vouches for the length too.
         vouched = bool(size) and error.path != "checksum"
         self.position = start + size if vouched else self._search.after(start, size)
-        bad = UnreadableRange(start, self.position - start, str(error))
-        self.skipped.append(bad)
-        return bad
+        unreadable = UnreadableRange(start, self.position - start, str(error))
+        self.skipped.append(unreadable)
+        return unreadable
 
 
 @overload

@@ -129,8 +129,8 @@ class BatchWriter:
         if length >= INT32 - LOG_OVERHEAD:
             raise OutOfRange(f"a batch can't have {length} bytes")
         head = _HEAD.pack(base, length, epoch, 2)
-        rest = _REST.pack(attributes, last - base, stamp, latest, *producer, count)
-        return self.body.batch(head, rest, packed)
+        tail = _REST.pack(attributes, last - base, stamp, latest, *producer, count)
+        return self.body.batch(head, tail, packed)
 
 
 assert _HEAD.size + 4 == CRC_FROM
@@ -162,17 +162,17 @@ def _exact_headers(headers: object, path: str) -> tuple[Header, ...]:
         raise WrongType(f"expected list or tuple, got {type(headers).__name__}", f"{path}.headers")
     plain: list[Header] = []
     for number, pair in enumerate(headers):
-        where = f"{path}.headers[{number}]"
+        header_path = f"{path}.headers[{number}]"
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise WrongType("expected a pair of key and value", where)
+            raise WrongType("expected a pair of key and value", header_path)
         key, value = pair
         if not isinstance(key, str):
-            raise WrongType(f"expected str, got {type(key).__name__}", f"{where}.key")
+            raise WrongType(f"expected str, got {type(key).__name__}", f"{header_path}.key")
         try:
             key.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
-            raise OutOfRange(f"not encodable as UTF-8: {key[error.start]!a}", f"{where}.key") from None
-        plain.append((str(key), _bytes(value, f"{where}.value")))
+            raise OutOfRange(f"not encodable as UTF-8: {key[error.start]!a}", f"{header_path}.key") from None
+        plain.append((str(key), _bytes(value, f"{header_path}.value")))
     return tuple(plain)
 
 

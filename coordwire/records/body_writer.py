@@ -146,7 +146,7 @@ class BodyWriter:
     """
 
     def __init__(self, base_offset: int | None, base_timestamp: int | None) -> None:
-        self._bases = self._given = base_offset, base_timestamp
+        self._bases = self._initial_bases = base_offset, base_timestamp
         self._written: Written = (0, 0, 0, -1)
         self._parts: list[bytes] = []
         self._send: Callable[[Sequence[Record]], Written] | None = None
@@ -214,13 +214,13 @@ class BodyWriter:
         del self._parts[PIECES * count :]
         self._send = None
         if not count:
-            self._bases = self._given
+            self._bases = self._initial_bases
 
     def records(self) -> bytes:
         """The records."""
         return b"".join(self._parts)
 
-    def batch(self, head: bytes, rest: bytes, packed: bytes | None) -> bytes:
-        """The batch: `head`, the checksum of what follows, `rest`, the records, or `packed` for them."""
-        covered = b"".join((rest, *(self._parts if packed is None else (packed,))))
+    def batch(self, head: bytes, tail: bytes, packed: bytes | None) -> bytes:
+        """The batch: `head`, the checksum of what follows, `tail`, the records, or `packed` for them."""
+        covered = b"".join((tail, *(self._parts if packed is None else (packed,))))
         return b"".join((head, backend.crc32c(covered).to_bytes(4), covered))

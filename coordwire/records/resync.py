@@ -72,7 +72,7 @@ class Search:
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
-        self._found: tuple[int, tuple[int, int] | None] = (1, (0, 0))
+        self._last_search: tuple[int, tuple[int, int] | None] = (1, (0, 0))
         self._later = _LaterBatches()
         self._checksums: dict[bool, Checksums] = {}
         self._spent = 0
@@ -96,9 +96,9 @@ class Search:
             return end
         if self.is_blank(start):
             return len(self.view)
-        found = self.next_sound(start + 1)
-        if found is not None:
-            return found[0]
+        bounds = self.next_sound(start + 1)
+        if bounds is not None:
+            return bounds[0]
         return end if size else len(self.view)
 
     def _is_confirmed(self, start: int, size: int) -> bool:
@@ -118,8 +118,8 @@ class Search:
     def _not_last(self, start: int) -> CorruptBatch:
         after = start + self.length_at + 4
         length = int.from_bytes(self.view[after - 4 : after])
-        left = len(self.view) - after
-        reason = f"a length of {counted(length, 'byte')}, {left} left, with whole batches among them"
+        remaining = len(self.view) - after
+        reason = f"a length of {counted(length, 'byte')}, {remaining} left, with whole batches among them"
         return CorruptBatch(reason, start + self.length_at, "length")
 
     def _is_followed(self, start: int, after: int | None) -> bool:
@@ -131,11 +131,11 @@ class Search:
         own, later = self._claimed_offset(start), self._later
         pos = start + 1
         while not later.shows_later(pos, own, after):
-            found = self._sound_from(max(pos, later.scanned))
-            later.scanned = len(self.view) if found is None else found[0] + 1
-            if found is None:
+            bounds = self._sound_from(max(pos, later.scanned))
+            later.scanned = len(self.view) if bounds is None else bounds[0] + 1
+            if bounds is None:
                 return False
-            begin, end = found
+            begin, end = bounds
             offset = self._offset(begin)
             followed = self.sound_end(end) > 0
             near = len(self.view) - end < HEADER.size and after is not None
@@ -153,11 +153,11 @@ class Search:
 
     def next_sound(self, pos: int) -> tuple[int, int] | None:
         """The first batch from `pos` on whose checksum is right: where it begins and ends; None for none."""
-        asked, found = self._found
-        if pos < asked or (found is not None and pos > found[0]):
-            found = self._sound_from(pos)
-            self._found = pos, found
-        return found
+        start, bounds = self._last_search
+        if pos < start or (bounds is not None and pos > bounds[0]):
+            bounds = self._sound_from(pos)
+            self._last_search = pos, bounds
+        return bounds
 
     def _sound_from(self, pos: int) -> tuple[int, int] | None:
         for start in self._candidates(pos):
@@ -185,8 +185,8 @@ class Search:
         if self._spent + size > WASTE * start:
             computed, stated, at = self._sums(start, size)
             if computed != stated:
-                name, what = ("CRC-32C", "batch") if self._is_modern(start) else ("CRC-32", "message")
-                reason = f"the {name} is {computed:#010x}, the {what} says {stated:#010x}"
+                name, kind = ("CRC-32C", "batch") if self._is_modern(start) else ("CRC-32", "message")
+                reason = f"the {name} is {computed:#010x}, the {kind} says {stated:#010x}"
                 raise CorruptBatch(reason, at, "checksum")
         try:
             check()
@@ -291,11 +291,11 @@ class ThoroughSearch(Search):
         if not self._is_confirmed(start, size):
             return super().after(start, size)
         end = start + size
-        found = self.next_sound(start + 1)
-        if found is None or found[0] >= end:
+        bounds = self.next_sound(start + 1)
+        if bounds is None or bounds[0] >= end:
             return end
         self._claim(start, end)
-        return found[0]
+        return bounds[0]
 
     def incomplete(self, start: int, *, after: int | None) -> None:
         """Raise `CorruptBatch` if a sound batch follows, with any offset."""

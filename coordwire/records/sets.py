@@ -67,11 +67,11 @@ class _Place(NamedTuple):
 def record_sets(message: Message) -> Iterator[RecordSet]:
     """The record sets in a message, in its order; null and empty ones are left out. Raises nothing."""
     dialect: Literal["kafka", "kafka-0.7"] = "kafka" if message.api_key is not None else "kafka-0.7"
-    for path, place, data in _found(message, "", _Place()):
+    for path, place, data in _walk_sets(message, "", _Place()):
         yield RecordSet(path, *place, data, dialect)
 
 
-def _found(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Place, bytes]]:
+def _walk_sets(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Place, bytes]]:
     cls: Any = type(value)
     fields = _RECORDS.fields(cls)
     if not fields:
@@ -83,22 +83,22 @@ def _found(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Pl
         place.partition if (own := _first(value, _PARTITION, int)) is None else own,
     )
     for field in fields:
-        inside = getattr(value, field.name)
+        content = getattr(value, field.name)
         path = f"{prefix}{field.name}"
         if field.struct is None:
-            if inside:
-                yield path, place, inside
+            if content:
+                yield path, place, content
         elif field.array:
-            for index, element in enumerate(inside or ()):
-                yield from _found(element, f"{path}[{index}].", place)
-        elif inside is not None:
-            yield from _found(inside, f"{path}.", place)
+            for index, element in enumerate(content or ()):
+                yield from _walk_sets(element, f"{path}[{index}].", place)
+        elif content is not None:
+            yield from _walk_sets(content, f"{path}.", place)
 
 
 def _first(value: Struct, names: tuple[str, ...], kind: type) -> Any:
     """What a struct says in the first of these fields that it has; None for nothing, and for zero ids."""
     for name in names:
-        found = getattr(value, name, None)
-        if isinstance(found, kind):
-            return None if isinstance(found, UUID) and not found.int else found
+        content = getattr(value, name, None)
+        if isinstance(content, kind):
+            return None if isinstance(content, UUID) and not content.int else content
     return None

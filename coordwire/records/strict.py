@@ -82,10 +82,12 @@ class StrictReader:
 
     def finish(self, pos: int) -> None:
         """Nothing may follow the last record. Raises `CorruptBatch`."""
-        left = len(self.data) - pos
-        if left:
+        remaining = len(self.data) - pos
+        if remaining:
             raise self.place.refusal(
-                f"{counted(left, 'byte')} after the last of {counted(self.count, 'record')}", pos, "records"
+                f"{counted(remaining, 'byte')} after the last of {counted(self.count, 'record')}",
+                pos,
+                "records",
             )
 
     def _record(self, base_offset: int, base_timestamp: int) -> Record:
@@ -117,8 +119,10 @@ class StrictReader:
         if count < 0:
             raise self.refusal(f"a record can't have {counted(count, 'header')}", start, ".headers")
         if count * 2 > self.end - self.pos:
-            left = self.end - self.pos
-            raise self.refusal(f"{counted(count, 'header')}, {counted(left, 'byte')} left", start, ".headers")
+            remaining = self.end - self.pos
+            raise self.refusal(
+                f"{counted(count, 'header')}, {counted(remaining, 'byte')} left", start, ".headers"
+            )
         headers = []
         for number in range(count):
             start, field = self.pos, f".headers[{number}]"
@@ -133,11 +137,13 @@ class StrictReader:
         size = self._varint(field)
         if size == -1:
             return None
-        left = self.end - self.pos
+        remaining = self.end - self.pos
         if size < 0:
             raise self.refusal(f"a length can't be {size}", start, field)
-        if size > left:
-            raise self.refusal(f"a field of {counted(size, 'byte')}, {left} left in the record", start, field)
+        if size > remaining:
+            raise self.refusal(
+                f"a field of {counted(size, 'byte')}, {remaining} left in the record", start, field
+            )
         self.pos += size
         return bytes(self.data[self.pos - size : self.pos])
 

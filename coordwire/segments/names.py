@@ -94,9 +94,9 @@ def live_path(path: str) -> str:
     folder, slash, name = path.rpartition("/")
     if match := _SUFFIX.fullmatch(name):
         name = match["name"]
-    above, other, last = folder.rpartition("/")
+    above, topic_name, last = folder.rpartition("/")
     if file_name(name) is not None and (moved := _MOVED.fullmatch(last)):
-        folder = f"{above}{other}{moved['folder']}"
+        folder = f"{above}{topic_name}{moved['folder']}"
     return f"{folder}{slash}{name}"
 
 

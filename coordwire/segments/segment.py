@@ -92,7 +92,7 @@ class Segment:
 
     # --- what is beside it -----------------------------------------------------------------------------
 
-    def beside(self, kind: FileKind) -> Path | None:
+    def sibling_path(self, kind: FileKind) -> Path | None:
         """The path of the segment's file of another kind, whether it is there or not; None without a name."""
         name = self.path.name
         if self.base_offset is None:
@@ -101,7 +101,7 @@ class Segment:
         return self.path.with_name(f"{start}.{kind}{ending.removeprefix('log')}")
 
     def _index(self, kind: FileKind, read: type[I]) -> I | None:
-        path = self.beside(kind)
+        path = self.sibling_path(kind)
         if path is None or self.base_offset is None:
             return None
         try:
@@ -130,7 +130,7 @@ class Segment:
 
         Raises `OSError`, `DecodeError`.
         """
-        data = _read(self.beside("snapshot"))
+        data = _read(self.sibling_path("snapshot"))
         return None if data is None else read_snapshot(data)
 
     @cached_property
@@ -218,16 +218,16 @@ class Segment:
             yield start, end
             start = end
 
-    def _cut(self, search: Search, start: int, wanted: int) -> int:
-        """Where a batch begins, at `wanted` or after it; the batch at `start` being another one."""
+    def _cut(self, search: Search, start: int, target: int) -> int:
+        """Where a batch begins, at `target` or after it, after the batch at `start`."""
         index = self.offset_index
         if index is not None:
-            at = bisect_left(index, wanted, key=lambda entry: entry.position)
+            at = bisect_left(index, target, key=lambda entry: entry.position)
             for entry in index[at : at + 1] + index[max(at - 1, 0) : at]:
-                if start < entry.position < 2 * wanted - start and search.sound_end(entry.position):
+                if start < entry.position < 2 * target - start and search.sound_end(entry.position):
                     start = entry.position
                     break
-        while start < self.size and (start < wanted or not search.sound_end(start)):
+        while start < self.size and (start < target or not search.sound_end(start)):
             try:
                 step = search.size(start)
             except CorruptBatch:
@@ -261,17 +261,17 @@ class Segment:
                         return record
         return None
 
-    def verify(self, *, check_records: bool = True, tally: SegmentCounts | None = None) -> Iterator[Fault]:
+    def verify(self, *, check_records: bool = True, counts: SegmentCounts | None = None) -> Iterator[Fault]:
         """What is wrong with the segment and the files beside it, lazily; nothing for a sound one.
 
         Bad bytes in the log, each range with its reason; batches out of order, or outside what the file's
         name and the indexes allow; entries of the indexes that the log belies; what can't be read beside it.
-        check_records: False to compare the batches' checksums, and not read their records. tally: takes in
-        what was there besides. Raises `OSError` for a file beside it that the system refuses, and, after all
-        faults, `CodecUnavailable` if batches with a right checksum couldn't be read for want of a codec's
-        library: these are not faults.
+        check_records: False to compare the batches' checksums, and not read their records. counts: filled
+        with what the walk counts. Raises `OSError` for a file beside it that the system refuses, and, after
+        all faults, `CodecUnavailable` if batches with a right checksum couldn't be read because a codec's
+        library is missing: these are not faults.
         """
-        return verify(self, tally or SegmentCounts(), check_records=check_records)
+        return verify(self, counts or SegmentCounts(), check_records=check_records)
 
     def _start(self, offset: int) -> int:
         """A position at or before the first batch that reaches `offset`."""

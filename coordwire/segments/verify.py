@@ -47,39 +47,43 @@ class SegmentCounts:
     needs: str | None = None
 
 
-def verify(segment: Segment, tally: SegmentCounts, *, check_records: bool) -> Iterator[Fault]:
+def verify(segment: Segment, counts: SegmentCounts, *, check_records: bool) -> Iterator[Fault]:
     """The faults of a segment, in the order of the log; see `Segment.verify`."""
     name = segment.path.name
     checks = (OffsetCheck(segment), TimeCheck(segment), TransactionCheck(segment))
     order = _Order(segment)
-    tally.records = 0 if check_records else None
+    counts.records = 0 if check_records else None
     reader = segment.batches(on_error="report", check_records=False)
-    for found in reader:
-        bad = found if isinstance(found, UnreadableRange) else _read(found, tally) if check_records else None
-        if bad is not None:
-            tally.bad_bytes += bad.length
-            yield Fault(name, bad.position, bad.length, bad.reason)
+    for item in reader:
+        unreadable = (
+            item if isinstance(item, UnreadableRange) else _read(item, counts) if check_records else None
+        )
+        if unreadable is not None:
+            counts.bad_bytes += unreadable.length
+            yield Fault(name, unreadable.position, unreadable.length, unreadable.reason)
             for check in checks:
                 check.doubt()
             continue
-        assert isinstance(found, RecordBatch)
-        tally.batches += 1
-        yield from (Fault(name, *wrong) for wrong in order.add(found))
+        assert isinstance(item, RecordBatch)
+        counts.batches += 1
+        yield from (Fault(name, *wrong) for wrong in order.add(item))
         for check in checks:
-            check.add(found)
+            check.add(item)
             yield from check.take()
-    if left := len(reader.remainder):
-        tally.bad_bytes += left
-        yield Fault(name, reader.position, left, f"the file ends {counted(left, 'byte')} into a batch")
-    tally.first_offset, tally.last_offset = order.first, order.last
+    if remaining := len(reader.remainder):
+        counts.bad_bytes += remaining
+        yield Fault(
+            name, reader.position, remaining, f"the file ends {counted(remaining, 'byte')} into a batch"
+        )
+    counts.first_offset, counts.last_offset = order.first, order.last
     for check in checks:
-        if left:
+        if remaining:
             check.doubt()
         check.end()
         yield from check.take()
-    yield from _beside(segment)
-    if tally.needs is not None:
-        raise CodecUnavailable(tally.needs)
+    yield from _sibling_faults(segment)
+    if counts.needs is not None:
+        raise CodecUnavailable(counts.needs)
 
 
 def read_records(batch: RecordBatch) -> tuple[int, str | None]:
@@ -97,20 +101,20 @@ def read_records(batch: RecordBatch) -> tuple[int, str | None]:
     return number, None
 
 
-def _read(batch: RecordBatch, tally: SegmentCounts) -> UnreadableRange | None:
+def _read(batch: RecordBatch, counts: SegmentCounts) -> UnreadableRange | None:
     """What is wrong with a batch's records, if anything; else they are counted."""
     count = 0
     try:
         count, reason = read_records(batch)
     except CodecUnavailable as error:
-        tally.unread += 1
-        tally.needs = tally.needs or error.reason
+        counts.unread += 1
+        counts.needs = counts.needs or error.reason
         return None
     except (CorruptBatch, LimitExceeded) as error:
         reason = str(error)
     if reason is not None:
         return UnreadableRange(batch.position, batch.size, reason)
-    tally.records = (tally.records or 0) + count
+    counts.records = (counts.records or 0) + count
     return None
 
 
@@ -146,9 +150,9 @@ class _Order:
             self.epoch = epoch
 
 
-def _beside(segment: Segment) -> Iterator[Fault]:
+def _sibling_faults(segment: Segment) -> Iterator[Fault]:
     """What is wrong with the small files."""
-    snapshot = segment.beside("snapshot")
+    snapshot = segment.sibling_path("snapshot")
     files: list[tuple[str, Callable[[], object]]] = [
         (EPOCHS, lambda: segment.leader_epochs),
         (METADATA, lambda: segment.metadata),

@@ -49,7 +49,7 @@ class GroupConversation:
     """The life of a group, or its beginning.
 
     kind: "classic" (JoinGroup and its kin) or "consumer" (KIP-848). topic, partitions: all members subscribe
-    to this one topic. frames: in order. joined, left: member ids, in the order of events. generation: the
+    to this one topic. frames: in order. joiners, leavers: member ids, in the order of events. generation: the
     last one, or the group epoch; assignments: the partitions of those who are in at the end. commits: all of
     them were accepted.
     """
@@ -59,8 +59,8 @@ class GroupConversation:
     topic: str
     partitions: int
     frames: tuple[ConversationFrame, ...]
-    joined: tuple[str, ...]
-    left: tuple[str, ...]
+    joiners: tuple[str, ...]
+    leavers: tuple[str, ...]
     generation: int
     assignments: Mapping[str, tuple[int, ...]]
     commits: tuple[ConversationCommit, ...]
@@ -101,10 +101,10 @@ class Recorder:
         data = encode_request(request, version=version, correlation_id=number, client_id=client_id)
         return self._add(ConversationFrame(self._time, connection, "request", key, version, number, data))
 
-    def answer(self, asked: ConversationFrame, response: Message) -> None:
+    def answer(self, request: ConversationFrame, response: Message) -> None:
         """The answer to a request."""
-        data = encode_response(response, version=asked.version, correlation_id=asked.correlation_id)
-        self._add(asked._replace(time_ns=self._time, direction="response", data=data))
+        data = encode_response(response, version=request.version, correlation_id=request.correlation_id)
+        self._add(request._replace(time_ns=self._time, direction="response", data=data))
 
     def exchange(self, connection: int, client_id: str, request: Message, response: Message) -> None:
         """A request and its answer."""

@@ -30,8 +30,8 @@ class GroupScript(ABC):
         self.topic = topic
         self.partitions = partitions
         self.generation = 0
-        self.joined: list[str] = []
-        self.left: list[str] = []
+        self.joiners: list[str] = []
+        self.leavers: list[str] = []
         self.commits: list[ConversationCommit] = []
 
     @property
@@ -63,29 +63,29 @@ class GroupScript(ABC):
         """What was said, and what is true now."""
         return GroupConversation(
             kind=self.kind, group_id=self.group_id, topic=self.topic, partitions=self.partitions,
-            frames=tuple(self.recorder.frames), joined=tuple(self.joined), left=tuple(self.left),
+            frames=tuple(self.recorder.frames), joiners=tuple(self.joiners), leavers=tuple(self.leavers),
             generation=self.generation, assignments=self.assignments(), commits=tuple(self.commits),
         )  # fmt: skip
 
     def _commit(
         self, connection: int, client_id: str, member_id: str, generation: int, partitions: Iterable[int]
     ) -> None:
-        made = [
+        commits = [
             ConversationCommit(member_id, number, 10 * len(self.commits) + number) for number in partitions
         ]
-        if not made:
+        if not commits:
             return
-        self.commits += made
-        asked = [
-            OffsetCommitRequestPartition(partition_index=one.partition, committed_offset=one.offset)
-            for one in made
+        self.commits += commits
+        requested = [
+            OffsetCommitRequestPartition(partition_index=commit.partition, committed_offset=commit.offset)
+            for commit in commits
         ]
-        answered = [OffsetCommitResponsePartition(partition_index=one.partition) for one in made]
+        answered = [OffsetCommitResponsePartition(partition_index=commit.partition) for commit in commits]
         self.recorder.exchange(
             connection, client_id,
             OffsetCommitRequest(
                 group_id=self.group_id, generation_id_or_member_epoch=generation, member_id=member_id,
-                topics=[OffsetCommitRequestTopic(name=self.topic, partitions=asked)],
+                topics=[OffsetCommitRequestTopic(name=self.topic, partitions=requested)],
             ),
             OffsetCommitResponse(
                 topics=[OffsetCommitResponseTopic(name=self.topic, partitions=answered)]

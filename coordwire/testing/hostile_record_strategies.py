@@ -64,8 +64,8 @@ def hostile_record_sets(
             _seal(data)
         return bytes(data)
 
-    some = [mutated(valid, st.integers(1, 2)) for _ in range(3)]
-    return st.one_of(*some, mutated(large, st.integers(0, 1)), st.binary(max_size=80))
+    mutations = [mutated(valid, st.integers(1, 2)) for _ in range(3)]
+    return st.one_of(*mutations, mutated(large, st.integers(0, 1)), st.binary(max_size=80))
 
 
 def _seal(data: bytearray) -> None:

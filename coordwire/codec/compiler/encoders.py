@@ -43,10 +43,10 @@ class _Encoder:
 
     # --- runs of fixed fields ---
 
-    def put(self, *more: tuple[str, str], extra: str = "") -> None:
-        """Write the pending run with `more` in it, then `extra`; the run stays pending."""
+    def put(self, *items: tuple[str, str], extra: str = "") -> None:
+        """Write the pending run with `items` in it, then `extra`; the run stays pending."""
         text = self.text
-        run = [*self.run, *more]
+        run = [*self.run, *items]
         if not self.run and (literal := constant(run)):
             text.add(f"{self.out}({literal})")
         elif run:

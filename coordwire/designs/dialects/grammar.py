@@ -141,7 +141,7 @@ class Grammar:
             header = find_message("RequestTypeHeader")
             reader = Reader(body, 0, 0, marks=marks)
             try:
-                reader.message(header, whole=False)
+                reader.message(header, to_end=False)
             except DecodeError as error:
                 error.partial = None
                 raise

@@ -82,11 +82,11 @@ def schema(columns: Sequence[str] | None = None, *, view: bool = False) -> pyarr
     }
     for name, kind in BATCH_COLUMNS.items():
         fields[name] = pa.field(name, getattr(pa, kind)(), nullable=name in ("delete_horizon_ms", "count"))
-    chosen = RECORD_COLUMNS if columns is None else columns
-    unknown = [name for name in chosen if name not in fields]
+    selection = RECORD_COLUMNS if columns is None else columns
+    unknown = [name for name in selection if name not in fields]
     if unknown:
         raise ValueError(f"no such column: {', '.join(map(repr, unknown))}; there are {', '.join(fields)}")
-    return pa.schema([fields[name] for name in chosen])
+    return pa.schema([fields[name] for name in selection])
 
 
 def iter_batches(
@@ -131,20 +131,20 @@ def _tables(
     skipped: list[UnreadableRange],
 ) -> Iterator[pyarrow.RecordBatch]:
     pa = _arrow()
-    noted = 0
+    known_count = 0
     gathering = PythonColumns(pa, form, most)
     if backend.columns is not None:
-        found = fill(pa, reader, form, gathering, most, whole=on_error == "skip")
+        tables = fill(pa, reader, form, gathering, most, whole_batches=on_error == "skip")
     else:
-        found = _gather(reader, gathering)
+        tables = _gather(reader, gathering)
     try:
-        for table in found:
-            skipped += reader.skipped[noted:]
-            noted = len(reader.skipped)
+        for table in tables:
+            skipped += reader.skipped[known_count:]
+            known_count = len(reader.skipped)
             yield table
             del table
     finally:
-        skipped += reader.skipped[noted:]
+        skipped += reader.skipped[known_count:]
 
 
 def _gather(reader: Batches[RecordBatch], gathering: PythonColumns) -> Iterator[pyarrow.RecordBatch]:
@@ -152,6 +152,6 @@ def _gather(reader: Batches[RecordBatch], gathering: PythonColumns) -> Iterator[
         for batch in reader:
             yield from gathering.tables(batch)
     except CoordwireError:
-        yield from gathering.rest()
+        yield from gathering.last_table()
         raise
-    yield from gathering.rest()
+    yield from gathering.last_table()

@@ -60,19 +60,19 @@ def fill(
     gathering: PythonColumns,
     most: int,
     *,
-    whole: bool,
+    whole_batches: bool,
 ) -> Iterator[pyarrow.RecordBatch]:
     """The tables of what `reader` reads, those of all rows before an error first.
 
-    whole: nothing of a batch is kept unless all of it is sound; else its records before a bad one are.
+    whole_batches: keep nothing of a batch unless all of it is sound; else keep its records before a bad one.
     """
     source = reader.remainder
-    filler = _Filler(pa, source, form, most, whole)
+    filler = _Filler(pa, source, form, most, whole_batches)
     try:
         yield from _filled(lambda: _Filler(pa, source, form, most, True), filler, reader, gathering, most)
     except CoordwireError:
-        yield from filler.rest()
-        yield from gathering.rest()
+        yield from filler.last_table()
+        yield from gathering.last_table()
         raise
 
 
@@ -88,16 +88,16 @@ def _filled(
     spread = _Spread(make, most) if len(source) > MANY and SPREAD > 1 else None
     position = 0  # where to go on
     last = NONE  # the last batch that the kernel read,
-    given = -1  # and where the last one began that the reader gave
+    reader_position = -1  # and where the last one began that the reader gave
     walked = wasted = 0  # up to where headers were walked, and bytes of bad batches that were read
     with Readahead(source) as ahead:
         while True:
-            if spread is not None and not filler.begun and position >= walked:
+            if spread is not None and not filler.has_rows and position >= walked:
                 walked = filler.span(position, MANY)
                 if walked - position > MANY // 2:
                     yield from spread.tables(position)
                     position, last = spread.position, max(last, spread.last)
-                    spread = spread if spread.sound else None
+                    spread = spread if spread.is_sound else None
             body, before = ahead.body(position), position
             full, position = filler.run(position, body)
             if full:
@@ -106,36 +106,36 @@ def _filled(
             if position != before and (body is not None or ahead.body(position) is not None):
                 continue
             last = max(last, filler.last)
-            reader.resume(position, last[1] if last[0] > given else None)
+            reader.resume(position, last[1] if last[0] > reader_position else None)
             batch = next(reader, None)
             if batch is not None and batch.position != position:  # what it has passed over was read in vain
                 wasted += claimed_size(source, position)
             if batch is not None and (batch.position == position or wasted > WASTE * batch.position):
-                done = filler.done if batch.position == position else 0
-                yield from filler.rest()
+                record_count = filler.record_count if batch.position == position else 0
+                yield from filler.last_table()
                 while batch is not None and (
                     batch.magic < 2 or batch.position == position or wasted > WASTE * batch.position
                 ):
-                    yield from gathering.tables(batch, done)
-                    done, given = 0, batch.position
+                    yield from gathering.tables(batch, record_count)
+                    record_count, reader_position = 0, batch.position
                     batch = next(reader, None)
-                yield from gathering.rest()
+                yield from gathering.last_table()
             if batch is None:
                 break
-            position = given = batch.position
-    yield from filler.rest()
+            position = reader_position = batch.position
+    yield from filler.last_table()
 
 
-_Stretch = tuple[list[Any], int, tuple[int, int]]
+_StretchResult = tuple[list[Any], int, tuple[int, int]]
 """Tables, where their batches end, and the last of these."""
 
 
 class _Spread:
     """Stretches of uncompressed batches, each filled by a thread: their tables, in order.
 
-    position: where they ended; last: the last batch, as `_Filler.last` has it; sound: whether that wasn't at
-    a bad batch, after which the threads' work was for nothing, so that one such is enough. Each filler's
-    table was taken before its next turn.
+    position: where they ended. last: the last batch, as `_Filler.last` has it. is_sound: False once they
+    ended at a bad batch, where the further work of the threads is dropped: it is then not tried again. Each
+    filler's table is taken before its next turn.
     """
 
     def __init__(self, make: Callable[[], _Filler], most: int) -> None:
@@ -143,13 +143,13 @@ class _Spread:
         self._most = most
         self._size = most  # of a stretch, in bytes
         self.position, self.last = 0, NONE
-        self.sound = True
+        self.is_sound = True
 
     def tables(self, begin: int) -> Iterator[pyarrow.RecordBatch]:
         """The tables from `begin` on. The last of each stretch may be smaller than the others."""
         fillers = [self._make() for _ in range(SPREAD + 1)]
         turns = cycle(fillers)
-        stretches: deque[tuple[int, int, Future[_Stretch]]] = deque()
+        stretches: deque[tuple[int, int, Future[_StretchResult]]] = deque()
         threads = ThreadPoolExecutor(SPREAD, "coordwire-arrow")
         self.position = begin
         try:
@@ -171,7 +171,7 @@ class _Spread:
                 while tables:
                     yield tables.pop()
                 if self.position != end:
-                    self.sound = False
+                    self.is_sound = False
                     return
         finally:
             threads.shutdown(cancel_futures=True)
@@ -184,11 +184,13 @@ class _Spread:
 class _Filler:
     """The kernel and the tables that it fills."""
 
-    def __init__(self, pa: Any, source: memoryview, form: pyarrow.Schema, most: int, whole: bool) -> None:
+    def __init__(
+        self, pa: Any, source: memoryview, form: pyarrow.Schema, most: int, whole_batches: bool
+    ) -> None:
         assert backend.columns is not None
-        wanted = {_WANTED.get(name, _BATCH_WANTED) for name in form.names}
+        column_bits = {_WANTED.get(name, _BATCH_WANTED) for name in form.names}
         self.view = any(field.type == pa.binary_view() for field in form)
-        self._columns: _native.Columns = backend.columns(sum(wanted), most, self.view, whole)
+        self._columns: _native.Columns = backend.columns(sum(column_bits), most, self.view, whole_batches)
         self._pa = pa
         self.source = source
         self._tables = Tables(pa, form)
@@ -198,7 +200,7 @@ class _Filler:
         self._number = 0
 
     @property
-    def begun(self) -> int:
+    def has_rows(self) -> int:
         """Whether there is anything in the table at hand, or of the batch at hand in another."""
         return self._columns.rows or self._columns.done
 
@@ -206,7 +208,7 @@ class _Filler:
         """Where the uncompressed batches end that begin there, at most so many bytes or one."""
         return self._columns.span(self.source, begin, most)
 
-    def stretch(self, begin: int, end: int) -> _Stretch:
+    def stretch(self, begin: int, end: int) -> _StretchResult:
         """The tables of the batches there, where they really end, and the last of them."""
         tables = []
         part, position, full = self.source[:end], begin, True
@@ -214,7 +216,7 @@ class _Filler:
             full, position = self._columns.run(part, position, None, 0)
             if full:
                 tables.append(self.table())
-        tables += self.rest()
+        tables += self.last_table()
         return tables, position, self.last
 
     @property
@@ -223,7 +225,7 @@ class _Filler:
         return self._columns.last
 
     @property
-    def done(self) -> int:
+    def record_count(self) -> int:
         """How many records of the batch at hand are in tables already."""
         return self._columns.done
 
@@ -233,11 +235,11 @@ class _Filler:
             return self._columns.run(self.source, position, body, 0)
         if body is not self._body:
             self._body, self._number = body, len(self._buffers)
-            whole = memoryview(body)
-            self._buffers += [self._pa.py_buffer(whole[at:]) for at in range(0, len(body), SLICE)]
+            view = memoryview(body)
+            self._buffers += [self._pa.py_buffer(view[at:]) for at in range(0, len(body), SLICE)]
         return self._columns.run(self.source, position, body, self._number)
 
-    def rest(self) -> Iterator[pyarrow.RecordBatch]:
+    def last_table(self) -> Iterator[pyarrow.RecordBatch]:
         """The last table, if there is anything in it."""
         if self._columns.rows:
             yield self.table()
@@ -245,7 +247,7 @@ class _Filler:
     def table(self) -> pyarrow.RecordBatch:
         """What was filled so far; the next one begins."""
         rows, headers, memories = self._columns.take()
-        made = self._tables.table(rows, headers, memories, self._buffers)
+        table = self._tables.table(rows, headers, memories, self._buffers)
         if self._body is not None:
             self._buffers, self._body = list(self._slices), None
-        return made
+        return table

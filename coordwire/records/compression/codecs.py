@@ -49,11 +49,11 @@ LEVELS = {"gzip": range(1, 10), "lz4": range(17), "zstd": range(-131072, 23)}
 STEP = 1 << 20
 """Bytes that come out at a time where nothing else bounds them."""
 
-GIVEN = 1 << 16
+LZ4_CHUNK = 1 << 16
 """Bytes of lz4 that its library is given at a time, since it copies what it hasn't read yet at each step."""
 
 Buffer = bytes | bytearray | memoryview
-_kept = threading.local()
+_contexts = threading.local()
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """As Java writes it: no time, no flags, unknown system."""
 
@@ -96,8 +96,8 @@ def decompress(
     except MemoryError:  # which says nothing about the bytes: what may come out is bounded
         raise
     except Exception as error:  # each library has its own
-        what = " ".join(str(error).split()) or type(error).__name__
-        raise CorruptBatch(f"not valid {codec}: {what}", offset, "records") from None
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise CorruptBatch(f"not valid {codec}: {text}", offset, "records") from None
     if len(out) > limit:
         raise LimitExceeded(
             f"{counted(len(wire), 'byte')} of {codec} decompress to {len(out)}, over {limit}",
@@ -140,9 +140,9 @@ def compress(codec: Codec, data: bytes, level: int | None = None, *, magic: int 
 def _zstd_compressor(library: Any, level: int | None) -> Any:
     if level is not None:
         return library.ZstdCompressor(level=level)
-    context = getattr(_kept, "zstd_compressor", None)
+    context = getattr(_contexts, "zstd_compressor", None)
     if context is None:
-        context = _kept.zstd_compressor = library.ZstdCompressor(level=3)
+        context = _contexts.zstd_compressor = library.ZstdCompressor(level=3)
     return context
 
 
@@ -166,30 +166,30 @@ def _library(codec: str) -> Any:
 
 
 def _read_gzip(library: Any, data: bytes, limit: int) -> bytes:
-    whole = _read_whole_gzip(data, limit)
-    if whole is not None:
-        return whole
+    output = _read_whole_gzip(data, limit)
+    if output is not None:
+        return output
     parts: list[bytes] = []
     room = limit
     most = room + 1 if len(data) * _MOST_GZIP <= room else 16 * STEP
     view = memoryview(data)
-    pos, given = 0, len(data)
+    pos, input_size = 0, len(data)
     while True:
         member = library.decompressobj(wbits=31)
-        left: Buffer = b""
+        unread: Buffer = b""
         while not member.eof:
-            if not left:
-                left = view[pos : pos + given]
-                pos += len(left)
-                given *= 2
-            part = _step(member.decompress(left, most), room)
+            if not unread:
+                unread = view[pos : pos + input_size]
+                pos += len(unread)
+                input_size *= 2
+            part = _step(member.decompress(unread, most), room)
             room -= len(part)
             parts.append(part)
-            left = member.unconsumed_tail
-            if not part and not left and pos == len(data) and not member.eof:
+            unread = member.unconsumed_tail
+            if not part and not unread and pos == len(data) and not member.eof:
                 raise ValueError("it is cut short")
         pos -= len(member.unused_data)
-        given = 64  # little at first, as a member copies what it hands back
+        input_size = 64  # little at first, as a member copies what it hands back
         if not data.startswith(_GZIP_MAGIC, pos):  # no further member
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -248,13 +248,13 @@ def _read_lz4(library: Any, data: bytes, limit: int) -> bytes:
     frame = library.LZ4FrameDecompressor()
     parts: list[bytes] = []
     view = memoryview(data)
-    for start in range(0, len(data), GIVEN):
-        given: Buffer = view[start : start + GIVEN]
+    for start in range(0, len(data), LZ4_CHUNK):
+        chunk: Buffer = view[start : start + LZ4_CHUNK]
         while not frame.eof:
-            part = _step(frame.decompress(given, STEP), limit)
+            part = _step(frame.decompress(chunk, STEP), limit)
             limit -= len(part)
             parts.append(part)
-            given = b""
+            chunk = b""
             if frame.needs_input:
                 break
     if not frame.eof:
@@ -278,9 +278,9 @@ def _in_steps(step: Callable[[], bytes], room: int) -> bytes:
 
 
 def _read_zstd(library: Any, data: bytes, limit: int) -> bytes:
-    context = getattr(_kept, "zstd", None)
+    context = getattr(_contexts, "zstd", None)
     if context is None:
-        context = _kept.zstd = library.ZstdDecompressor()
+        context = _contexts.zstd = library.ZstdDecompressor()
     parts: list[bytes] = []
     for start, end, declared, most in zstd_frames(data, limit):
         if most > limit:  # perhaps too much: the rest in steps

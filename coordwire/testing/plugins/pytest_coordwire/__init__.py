@@ -95,12 +95,12 @@ def _running(config: pytest.Config, settings: dict[str, Any]) -> Generator[Kafka
         settings = {"kafka_defaults": True} | settings
     problem = ""
     try:
-        made = Kafka(**settings)
+        kafka = Kafka(**settings)
     except (TypeError, ValueError) as error:
         problem = str(error)
     if problem:  # outside of `except`, so that the report has it once
         pytest.fail(f"the settings of the fixture: {problem}", pytrace=False)
-    with made as running:
+    with kafka as running:
         yield running
         config.stash.setdefault(_MISSING, set()).update(running.missing_libraries)
 
@@ -143,9 +143,9 @@ def _shorten(error: BaseException) -> None:
     broker = sys.modules.get("coordwire.broker")
     if broker is None:
         return
-    inside, library = Path(broker.__path__[0]), Path(concurrent.futures.__file__).parents[2]
-    faces = tuple(str(inside / name) for name in ("harness", "injection", "thread.py"))
-    hidden = tuple(str(place) for place in (inside, library / "concurrent", library / "asyncio"))
+    package, library = Path(broker.__path__[0]), Path(concurrent.futures.__file__).parents[2]
+    faces = tuple(str(package / name) for name in ("harness", "injection", "thread.py"))
+    hidden = tuple(str(place) for place in (package, library / "concurrent", library / "asyncio"))
     calls: list[tuple[TracebackType, str]] = []
     call = error.__traceback__
     while call is not None:
@@ -154,13 +154,13 @@ def _shorten(error: BaseException) -> None:
     if not any(name.startswith(faces) for _, name in calls):
         return
     raised = calls[-1][1]
-    if raised.startswith(str(inside.parent)) and not raised.startswith(faces):
+    if raised.startswith(str(package.parent)) and not raised.startswith(faces):
         return
-    left: TracebackType | None = None
+    traceback: TracebackType | None = None
     for call, name in reversed(calls):
         if not name.startswith(hidden):
-            left = TracebackType(left, call.tb_frame, call.tb_lasti, call.tb_lineno)
-    error.__traceback__ = left
+            traceback = TracebackType(traceback, call.tb_frame, call.tb_lasti, call.tb_lineno)
+    error.__traceback__ = traceback
 
 
 @pytest.hookimpl(wrapper=True)
