@@ -1,4 +1,4 @@
-"""What a pattern becomes: instructions whose jumps are relative, put together from fragments.
+"""The program of a pattern: instructions whose jumps are relative, built from fragments.
 
 Strategy: a fragment is a rope: it refers to its parts, and a counted repetition refers to one part several
 times; it is written out once, when the pattern is whole. So each level of nesting costs what it adds, and
@@ -52,7 +52,7 @@ Instruction: TypeAlias = CharacterSet | Split | Assertion
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fragment:
-    """A part of a program. parts: none that is empty; size: how many instructions there are in them."""
+    """A part of a program. parts: none that is empty; size: the number of their instructions."""
 
     parts: tuple[Instruction | Fragment, ...]
     size: int

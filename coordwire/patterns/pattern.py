@@ -1,4 +1,4 @@
-"""Whether a pattern matches a text: all ways through its program at once, a character at a time.
+"""The match of a pattern with a text: all ways through its program at once, a character at a time.
 
 Strategy: the instructions that can be next, and the kind of the character before if the program asks for it,
 are a state; where each character leads from a state is kept, so that many texts cost little more than their
@@ -69,7 +69,7 @@ class RegularExpression:
 
     @property
     def kept_bytes(self) -> int:
-        """How much memory the states take that are kept, as far as that is counted."""
+        """The size in bytes of the cached states, as far as that is counted."""
         return self._bytes
 
     # --- what is kept ---
@@ -203,7 +203,7 @@ class PatternMatch:
 
 
 class PatternSelection:
-    """The names, of many, that a pattern matches: found in turns. done: whether `names` are all."""
+    """The names, of many, that a pattern matches: found in turns. is_done: whether `names` are all."""
 
     def __init__(self, pattern: RegularExpression, names: Iterable[str]) -> None:
         self._pattern = pattern
@@ -214,7 +214,7 @@ class PatternSelection:
         self.is_done = False
 
     def advance(self, amount: int) -> int:
-        """Do so much work, which one character may exceed; gives the work that was done."""
+        """Do so much work, which one character may exceed; return the work that was done."""
         work = 0
         while work < amount:
             if self._match is None:

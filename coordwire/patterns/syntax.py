@@ -49,7 +49,7 @@ class InvalidPattern(Exception):
     """A text is not a pattern, or exceeds a bound.
 
     description: what is wrong, as RE2/J describes it. position: the index in the text. reason: the same in
-    words that are clear to who does not know RE2/J.
+    words that need no knowledge of RE2/J.
     """
 
     def __init__(self, description: str, position: int, reason: str | None = None) -> None:

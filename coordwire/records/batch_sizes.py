@@ -1,6 +1,6 @@
-"""Where a batch ends, by its header: what Kafka's own reader checks of length and magic.
+"""Where a batch ends, by its header: the checks of length and magic that Kafka's own reader does.
 
-Rule: a header that no batch can have raises `CorruptBatch`; one whose batch isn't all there is not an error.
+Rule: a header that no batch can have raises `CorruptBatch`; one whose batch is cut short is not an error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BLANK = 1 << 16
 
 
 def content_end(view: memoryview) -> int:
-    """Where the zeros begin that the bytes end with; these may be gigabytes."""
+    """The position at which the zeros at the end begin; these may be gigabytes."""
     end = len(view)
     while end:
         start = max(0, end - BLANK)
@@ -73,7 +73,7 @@ def batch_size(view: memoryview, pos: int, is_blank: Callable[[int], bool] | Non
 
 
 def claimed_size(view: memoryview, pos: int) -> int:
-    """What `batch_size` gives; 0 too for a header that no batch can have."""
+    """The result of `batch_size`; 0 also for a header that no batch can have."""
     try:
         return batch_size(view, pos, _not_blank)
     except CorruptBatch:

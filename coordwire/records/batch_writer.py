@@ -1,8 +1,8 @@
 """The writing of a v2 batch: its records in `coordwire.records.body_writer` or in the native half, its header
 here.
 
-Rules: a body takes plain values only; what it doesn't accept it leaves in doubt, and `exact` goes over the
-same records, makes plain what is only unusual (a bytearray for bytes) and words the refusal of the rest.
+Rules: a body accepts plain values only and otherwise returns None; `exact` then goes over the same records,
+converts unusual values (a bytearray to bytes) and raises the error for all others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BatchWriter:
 
     @property
     def count(self) -> int:
-        """How many records it has."""
+        """The number of records."""
         return self.body.count
 
     @property
@@ -57,7 +57,7 @@ class BatchWriter:
     def append(self, record: Record, limit: int | None) -> bool:
         """The same for one record; limit: the bytes of the whole batch, header included, or None for any.
 
-        Who comes with many asks `body.append` first, and here only if that is in doubt.
+        A caller with many records calls `body.append` first, and this only if that returns None.
         """
         room = -1 if limit is None else min(max(0, limit - HEADER.size - self.size), INT64 - 1)
         return self._exactly((record,), room)

@@ -79,7 +79,7 @@ class Checksums:
 
 
 def _followed(polynomial: int, crc: int, blocks: int) -> int:
-    """What a CRC adds to that of so many blocks after its bytes."""
+    """The contribution of a CRC to the CRC of its bytes and `blocks` further blocks."""
     power = 0
     while blocks:
         if blocks & 1:
@@ -92,7 +92,7 @@ def _followed(polynomial: int, crc: int, blocks: int) -> int:
 
 @cache
 def _tables(polynomial: int, power: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """By each of a CRC's bytes, what 2^power blocks of zeros make of it."""
+    """For each byte of a CRC, the CRC after 2^power blocks of zeros."""
     columns = _columns(polynomial, power)
     tables = []
     for low in range(0, 32, 8):
@@ -107,7 +107,7 @@ def _tables(polynomial: int, power: int) -> tuple[Matrix, Matrix, Matrix, Matrix
 
 @cache
 def _columns(polynomial: int, power: int) -> Matrix:
-    """By each of a CRC's bits, what 2^power blocks of zeros make of it."""
+    """For each bit of a CRC, the CRC after 2^power blocks of zeros."""
     if power > -BLOCK_BITS - 3:
         half = _columns(polynomial, power - 1)
         return tuple(_times(half, column) for column in half)

@@ -1,8 +1,8 @@
-"""Control records: what brokers and controllers write into a partition for themselves.
+"""Control records: those that brokers and controllers write into a partition for themselves.
 
 Strategy: the key is two int16s, version and type; the type says which message of
-`coordwire.messages.control_records` the value is. Rules: a type that this package doesn't know passes through
-with its value as bytes, as does a value of a later version; both are what Kafka itself skips.
+`coordwire.messages.control_records` the value is. Rules: a record of an unknown type is returned with its
+value as bytes, as is a value of a later version; Kafka itself skips both.
 """
 
 from __future__ import annotations
@@ -121,5 +121,5 @@ def control_record(
 
 
 def _has_version(message: type[Message]) -> bool:
-    """Whether the layout begins with the version, which else is before it."""
+    """Whether the layout begins with the version; else the version is before it."""
     return "version" in message.__slots__

@@ -1,4 +1,4 @@
-"""Kafka 0.7's messages: what its Produce requests, its fetch results and its log files hold.
+"""Kafka 0.7's messages, of which its Produce requests, fetch results and log files consist.
 
 Layout: int32 length, magic; in magic 1 attributes, whose two low bits are the codec (none, gzip, snappy);
 CRC-32 of the payload, payload. No keys, no timestamps, and no offsets either: a message's offset is the byte
@@ -52,9 +52,9 @@ _HEADER = re.compile(
 class Kafka07Batch(RecordBatch):
     """A message of Kafka 0.7 with all that is in it: itself, or those that it holds compressed.
 
-    What its format lacks reads as unset: timestamps, producer id, epochs and sequences are -1. All records of
-    a batch have its own offset, as 0.7 can only be asked for all of them; `next_offset` is what to ask for
-    after it. Iterating raises as described for `RecordBatch`.
+    What its format lacks has the value of an unset field: timestamps, producer id, epochs and sequences are
+    -1. All records of a batch have its own offset, as 0.7 can only be asked for all of them; `next_offset` is
+    what to ask for after it. Iterating raises as described for `RecordBatch`.
     """
 
     __slots__ = ()
@@ -189,13 +189,13 @@ def batches(
 
 
 class _Search(Search):
-    """The search for such messages."""
+    """The search for messages of Kafka 0.7."""
 
     length_at = 0
     head = _MAGIC_AT + 1
 
     def size(self, pos: int) -> int:
-        """The size in bytes of the message at `pos`; 0 if it isn't all there. Raises `CorruptBatch`."""
+        """The size in bytes of the message at `pos`; 0 if it is cut short. Raises `CorruptBatch`."""
         remaining = len(self.view) - pos
         if remaining < _LENGTH.size:
             return 0
@@ -216,7 +216,7 @@ class _Search(Search):
         return size if size <= remaining else 0
 
     def _offset(self, pos: int) -> int:
-        """The same for all, and above what any claims: offsets tell nothing, as messages have none."""
+        """The same number for all, above any that is stated: messages have no offsets to compare."""
         return 0
 
     def _claimed_offset(self, pos: int) -> int:

@@ -1,17 +1,17 @@
 """Where the next batch begins after bytes that are not a batch.
 
-Strategy: `batch_sizes` checks one header as Kafka's own reader does. After a bad one a regular
-expression runs over the bytes for what looks like a header (at C speed, and without stopping in zeros); what
-the header and the lengths in it allow is looked at next, and at last the checksum decides. All of it is
-linear in the bytes, whatever headers claim: `Checksums` gives the checksum of any range at a cost that
-doesn't depend on its length, and the search never goes over bytes twice, since what it found last answers
-for all places up to there. So no sound batch is given up for want of a budget.
+Strategy: `batch_sizes` checks one header as Kafka's own reader does. After a bad one a regular expression
+runs over the bytes for what looks like a header (at C speed, and without stopping in zeros); the header and
+the lengths in it are checked next, and at last the checksum decides. All of it is linear in the bytes,
+whatever headers claim: `Checksums` gives the checksum of any range at a cost that doesn't depend on its
+length, and the search never goes over bytes twice, since the last result holds for all positions up to it. So
+no sound batch is lost to a budget.
 
-Rules: `Search` trusts the length of a batch that is bad inside where another one begins at its end; what is
-inside is taken for its records'. A batch that seems cut short at the end is corrupt if later ones are inside
-it, and not what a record's value may hold. `ThoroughSearch` looks inside both, and says so: its user
-decides whether a sound batch in there belongs to the log. The first sound batch takes its range, and no other
-begins in it.
+Rules: `Search` trusts the length of a bad batch if another batch begins at its end; the bytes inside count as
+its records. A batch that seems cut short at the end is corrupt if later ones are inside it that a record's
+value can't hold. `ThoroughSearch` looks inside both, and marks what it finds there: its caller decides
+whether a sound batch in there belongs to the log. The first sound batch takes its range, and no other begins
+in it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Search:
         return end if size else len(self.view)
 
     def _is_confirmed(self, start: int, size: int) -> bool:
-        """Whether what follows the bad batch at `start` speaks for its size."""
+        """Whether the bytes after the bad batch at `start` confirm its size."""
         end = start + size
         return bool(size) and (end == len(self.view) or self.looks_right(end) or self.sound_end(end) > 0)
 
@@ -180,7 +180,7 @@ class Search:
     def check(self, start: int, size: int, check: Callable[[], None]) -> None:
         """Run `check`, which compares the checksum of the batch at `start`; raises what it does.
 
-        Beyond the bytes that may be spent in vain, it isn't run where it would fail.
+        Once too many bytes were spent on checks that fail, a check that would fail isn't run.
         """
         if self._spent + size > WASTE * start:
             computed, stated, at = self._sums(start, size)
@@ -196,7 +196,7 @@ class Search:
             raise
 
     def _is_plausible(self, start: int, size: int) -> bool:
-        """Whether the lengths in what claims to be a batch allow that its records can be read."""
+        """Whether the lengths in a possible batch allow that its records can be read."""
         view = self.view
         magic = view[start + 16]
         if magic == 2:
@@ -218,7 +218,7 @@ class Search:
         return bool(value >= -1 and pos + 4 + max(value, 0) == end)
 
     def _candidates(self, pos: int) -> Iterator[int]:
-        """Where something like a header begins, from `pos` on."""
+        """The positions of possible headers, from `pos` on."""
         window = WINDOW[0]
         while pos < len(self.view):
             stop = min(pos + window, len(self.view))
@@ -226,7 +226,7 @@ class Search:
             pos, window = stop, min(2 * window, WINDOW[1])
 
     def _within(self, pos: int, stop: int) -> Iterator[int]:
-        """Where something like a header begins, from `pos` up to `stop`."""
+        """The positions of possible headers, from `pos` up to `stop`."""
         magic, last = pos + 16, stop + 16
         for run in _RUNS.finditer(self.view, pos, stop):
             # A magic byte further in would have a length of 0 before it, or one below that of its key.
@@ -274,7 +274,7 @@ class Search:
 
 
 class ThoroughSearch(Search):
-    """The search that looks inside what a bad batch claims, too.
+    """The search that also looks inside the range that a bad batch claims.
 
     claimed: up to where the last of these ranges goes in which a sound batch was found, and which `Search`
     would have passed over whole. Of ranges that overlap, that is the first.
@@ -332,7 +332,7 @@ class _Highest:
         self._offsets: list[int] = []
 
     def add(self, place: int, offset: int) -> None:
-        """Take in what is after all others."""
+        """Add a batch that is after all others."""
         while self._offsets and self._offsets[-1] <= offset:
             self._offsets.pop()
             self._places.pop()

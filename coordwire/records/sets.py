@@ -1,7 +1,7 @@
 """The record sets in messages: of Produce requests, of Fetch and ShareFetch answers, of a snapshot's pieces,
 and of Kafka 0.7's requests and fetch results.
 
-Strategy: the field tables say which fields hold records and which lead to them; the structs on the way say
+Strategy: the field tables say which fields hold records and which lead to them; the structs on the way have
 the topic and the partition. Rules: the fields stay bytes, nothing is copied, and nothing is read before a
 batch is asked for; so that a bad batch never makes the message an error.
 """
@@ -28,9 +28,8 @@ _PARTITION = ("partition_index", "partition", "index")
 class RecordSet(NamedTuple):
     """A record set in a message.
 
-    path: of its field ("responses[0].partitions[2].records"). topic, topic_id, partition: whose it is, each
-    None where the message doesn't say. data: its bytes. dialect: "kafka", or "kafka-0.7" for messages of that
-    layout.
+    path: of its field ("responses[0].partitions[2].records"). topic, topic_id, partition: those that the
+    message states, else None. data: its bytes. dialect: "kafka", or "kafka-0.7" for messages of that layout.
     """
 
     path: str
@@ -96,7 +95,7 @@ def _walk_sets(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str,
 
 
 def _first(value: Struct, names: tuple[str, ...], kind: type) -> Any:
-    """What a struct says in the first of these fields that it has; None for nothing, and for zero ids."""
+    """The value of the first of these fields that a struct has; None for none, and for zero ids."""
     for name in names:
         content = getattr(value, name, None)
         if isinstance(content, kind):

@@ -1,10 +1,10 @@
-"""Which of the batches that were found make a log: offsets that rise, leader epochs that don't fall.
+"""The choice of the batches that make a log: offsets that rise, leader epochs that don't fall.
 
 Strategy: of the batches that are valid by themselves the longest run with rising offsets, since Kafka can't
-serve any other; of these the longest run with leader epochs in order. What was found inside the range that a
-bad batch claims comes next, where its offsets and epoch fit between two of that run. So one wrong base offset
-or leader epoch, which no checksum covers, costs one batch, and what the value of a damaged batch holds takes
-no sound batch's place. There is one exception: if the last batch before such a range leaves a gap before it,
+serve any other; of these the longest run with leader epochs in order. Batches inside the range that a bad
+batch claims come next, where their offsets and epochs fit between two of that run. So one wrong base offset
+or leader epoch, which no checksum covers, costs one batch, and a batch in the value of a damaged batch
+replaces no sound one. There is one exception: if the last batch before such a range leaves a gap before it,
 and two more of the inner ones fit without it, its own base offset is taken for the wrong one. Rules: n log n
 comparisons; the order is that of the files.
 """
@@ -27,22 +27,22 @@ NO_EPOCH = -1
 
 
 class FoundBatches:
-    """Batches, as parallel arrays: first and last offset, leader epoch, and whether they were found inside
-    what a bad batch claims."""
+    """Batches, as parallel arrays: first and last offset, leader epoch, and whether they are inside the range
+    that a bad batch claims."""
 
     def __init__(self) -> None:
         self.firsts, self.lasts, self.epochs = (array("q") for _ in range(3))
         self.inner = bytearray()
 
     def add(self, first: int, last: int, epoch: int, inner: bool) -> None:
-        """Take in the next batch."""
+        """Add the next batch."""
         self.firsts.append(first)
         self.lasts.append(last)
         self.epochs.append(epoch)
         self.inner.append(inner)
 
     def extend(self, later: FoundBatches) -> None:
-        """Take in those of the next file."""
+        """Add the batches of the next file."""
         self.firsts += later.firsts
         self.lasts += later.lasts
         self.epochs += later.epochs

@@ -1,10 +1,11 @@
-"""What is wrong with a segment's indexes, found while its batches come by.
+"""The faults of a segment's indexes, compared batch by batch.
 
 Strategy: each check goes through its index as the log goes on, entry by entry; an entry that isn't after the
 one before it is wrong by itself and passed over, the others are compared with the batches. Rules: an entry of
 the offset index names a batch's position, and the last offset of that batch or of one that was appended with
 it; an entry of the time index the largest timestamp of a batch; one of the transaction index an abort marker.
-`doubt` means that bytes of the log were bad: what isn't found around there is not a fault of the index.
+`doubt` reports that bytes of the log were bad: an entry without its batch around there is not a fault of the
+index.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Fault(NamedTuple):
 
 
 class _Check:
-    """What the checks share. faults: those since the last call of `take`."""
+    """The common part of the checks. faults: those since the last call of `take`."""
 
     kind: FileKind
     size: int
@@ -55,7 +56,7 @@ class _Check:
         return faults
 
     def doubt(self) -> None:
-        """Bytes of the log were bad here."""
+        """Note that bytes of the log were bad here."""
         self._doubted = True
 
     def _wrong(self, number: int, reason: str) -> None:
@@ -119,7 +120,7 @@ class OffsetCheck(_Check):
         self._doubted = False
 
     def end(self) -> None:
-        """The log is at its end."""
+        """Note the end of the log."""
         if self._awaited is not None:
             number, offset = self._awaited
             self._unless_doubted(number, f"offset {offset} is after the log's last")

@@ -1,9 +1,9 @@
-"""What the names of a broker's files and folders say: topic and partition, base offset, kind.
+"""The names of a broker's files and folders: topic and partition, base offset, kind.
 
 Rules: as Kafka reads them (`LocalLog.parseTopicPartitionName`, `LogFileUtils`, `Snapshots`): a partition's
 folder is TOPIC-PARTITION, with ".UNIQUE-delete", "-future" or "-stray" after it while the broker moves it
-away or in; a segment's files are named by its base offset, with ".deleted", ".cleaned" or ".swap" after
-while they come or go. A name of another form says nothing, and is not an error.
+away or in; a segment's files are named by its base offset, with ".deleted", ".cleaned" or ".swap" after while
+they come or go. A name of another form gives None, and is not an error.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def topic_partition(folder: str) -> tuple[str, int] | None:
 
 
 def file_name(name: str) -> FileName | None:
-    """What the name of a segment's file says; None if it is of another form."""
+    """The parts of the name of a segment's file; None if it is of another form."""
     if match := _FILE.fullmatch(name):
         offset = int(match[1])
         return FileName(_kind(match[2]), offset) if offset < _INT64 else None

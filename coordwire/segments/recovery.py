@@ -1,16 +1,16 @@
-"""Saving what is whole: a clean copy of segments, and the rest beside it, byte for byte.
+"""The recovery of damaged segments: a clean copy, and all other bytes beside it in quarantine.
 
-Strategy: one walk finds the whole batches and the bad ranges, `choosing` says which of the batches make a
-log, a second walk copies. Rules: the originals are only read. All bytes of a segment are either in its copy
-or in its quarantine, whose manifest says where they were and why they were put there. Nothing is
-overwritten; every file appears whole under its name or not at all, the `.log` last; what an ended process may
-have left unfinished in the folder is removed. `Segment.verify` finds nothing wrong with a copy.
+Strategy: one walk finds the whole batches and the bad ranges, `batch_selection` chooses the batches that make
+a log, a second walk copies. Rules: the originals are only read. All bytes of a segment are either in its copy
+or in its quarantine, whose manifest has their position and the reason. Nothing is overwritten; every file
+appears whole under its name or not at all, the `.log` last; what an ended process may have left unfinished in
+the folder is removed. `Segment.verify` finds nothing wrong with a copy.
 
 A batch is whole if its checksum is right, its records can be read and their offsets rise within its own; also
-inside of the range that a bad batch claims, whatever its length (`ThoroughSearch`). A right checksum speaks
-for the whole range: what is inside of it isn't looked for, even where the records can't be read. Where
-`coordwire.limits` forbid to look inside, the checksum alone decides; under the same limits `verify` says of
-such a batch that it is over them. Where a codec's library is missing, nothing is recovered. The work is
+inside the range that a bad batch claims, whatever its length (`ThoroughSearch`). A right checksum confirms
+the whole range: batches inside it aren't looked for, even where the records can't be read. Where
+`coordwire.limits` forbid to read the records, the checksum alone decides; under the same limits `verify`
+reports such a batch as over them. Where a codec's library is missing, nothing is recovered. The work is
 linear in the bytes, but for n log n comparisons of offsets.
 """
 
@@ -135,16 +135,15 @@ def recover(
     interval: int = INTERVAL,
     progress: Callable[[Segment, int], None] | None = None,
 ) -> Iterator[Recovered]:
-    """Copy what is whole of a partition's segments into a folder; what became of each, one by one.
+    """Copy the whole batches of a partition's segments into a folder; yield a result for each segment.
 
-    paths: `.log` files of one partition; what is in several of them is kept once.
-    out: the folder, made if need be. Beside the copy are its indexes, for an `index.interval.bytes` of
-    `interval`; and, where something was bad, NAME.quarantine, with the bytes one after the other, and
-    NAME.quarantine.jsonl, with a line for each range: {"file", "position", "length", "reason",
-    "quarantinePosition"}. progress: gets a segment and the byte up to which it was read, batch by batch.
-    Raises `OSError`; before anything is written, `FileExistsError` for a file that is
-    there already, `ValueError` for two segments of one name and `CodecUnavailable` where a codec's library is
-    missing.
+    paths: `.log` files of one partition; a batch in several of them is kept once. out: the folder, made where
+    it is missing. Beside the copy are its indexes, for an `index.interval.bytes` of `interval`; and, where
+    there are bad ranges, NAME.quarantine, with the bytes one after the other, and NAME.quarantine.jsonl, with
+    a line for each range: {"file", "position", "length", "reason", "quarantinePosition"}. progress: gets a
+    segment and the byte up to which it was read, batch by batch. Raises `OSError`; before anything is
+    written, `FileExistsError` for a file that is there already, `ValueError` for two segments of one name and
+    `CodecUnavailable` where a codec's library is missing.
     """
     with ExitStack() as stack:
         segments = [stack.enter_context(Segment(path)) for path in paths]
@@ -173,7 +172,7 @@ def _refuse(folder: Path, sources: list[Path]) -> None:
 
 
 def _copy_name(source: Path) -> str:
-    """The name of the copy: without what a broker puts after it while the file comes or goes."""
+    """The name of the copy: without the suffix that a broker adds while the file comes or goes."""
     name = file_name(source.name)
     return log_name(name.offset) if name and name.kind == "log" and name.offset is not None else source.name
 
@@ -195,7 +194,7 @@ def _producers(segment: Segment) -> Producers:
 
 
 def _choose(walks: list[_Walk]) -> None:
-    """Say of each walk's batches what becomes of them."""
+    """Set the fates of each walk's batches."""
     batches = FoundBatches()
     for walk in walks:
         batches.extend(walk.batches)
@@ -207,7 +206,7 @@ def _choose(walks: list[_Walk]) -> None:
 
 
 def _rejected_batches(walks: list[_Walk]) -> Iterator[list[UnreadableRange]]:
-    """For each walk the batches that aren't kept, with what is in their way."""
+    """For each walk the batches that aren't kept, with the reason."""
     places = [(walk, n) for walk in walks for n, fate in enumerate(walk.fates) if fate == KEPT]
     lasts = [walk.batches.lasts[n] for walk, n in places]
     for walk in walks:
@@ -227,7 +226,7 @@ def _rejected_batches(walks: list[_Walk]) -> Iterator[list[UnreadableRange]]:
 
 
 def _clash(walk: _Walk, n: int, kept_walk: _Walk, m: int) -> str:
-    """How a batch gets in the way of one that is kept; nothing if it doesn't."""
+    """The reason why a batch is in conflict with a kept one; empty if it isn't."""
     if kept_walk.batches.firsts[m] > walk.batches.lasts[n]:
         return ""
     source = f"of {kept_walk.segment.path.name}" if kept_walk is not walk else "too"
@@ -267,7 +266,7 @@ def _write(walk: _Walk, folder: Path, interval: int, producers: Producers) -> Re
 
 
 def _runs(walk: _Walk) -> Iterator[tuple[int, int]]:
-    """The kept batches' bytes, adjacent ones as one range."""
+    """The ranges of the kept batches, adjacent ones as one."""
     start = end = 0
     for fate, at, size in zip(walk.fates, walk.starts, walk.sizes, strict=True):
         if fate == KEPT and at == end:

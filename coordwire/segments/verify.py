@@ -31,7 +31,7 @@ _EPOCH_AT, _NO_EPOCH = 12, -1
 
 @dataclass(slots=True)
 class SegmentCounts:
-    """What a walk has come by: batches that can be read, their records, and bytes that can't be.
+    """Counts of a walk: batches that can be read, their records, and bytes that can't be.
 
     records: None where the records weren't read. first_offset, last_offset: of the batches; None for none.
     unread: batches with the right checksum whose codec's library isn't installed; needs: what to install,

@@ -1,9 +1,9 @@
-"""What the Arrow kernel filled, as tables: its memory becomes the buffers of pyarrow's arrays.
+"""Tables from the buffers that the Arrow kernel filled: its memory becomes the buffers of pyarrow's arrays.
 
-Strategy: what each column is made of is settled once, and a table is then a few calls; after megabytes of
+Strategy: the parts of each column are worked out once, and a table is then a few calls; after megabytes of
 records pyarrow is no longer in the processor's caches, so that each call counts. Rules: nothing is copied;
-what a batch says of itself is computed once a batch, from the header that the kernel has read, and spread
-over its rows; an empty array is always the same.
+the columns of a batch's header are computed once a batch, from the header that the kernel has read, and
+spread over its rows; an empty array is always the same.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Tables:
         return column
 
     def _of_batches(self, field: pyarrow.Field) -> MakeColumn:
-        """What each of the table's batches says."""
+        """A column of the values in the batches' headers."""
         pa, kind = self._pa, field.type
         name = RENAMED.get(field.name, field.name)
 

@@ -43,10 +43,10 @@ class PythonColumns:
         self._rows = self._used = 0
 
     def tables(self, batch: RecordBatch, skip: int = 0) -> Iterator[pyarrow.RecordBatch]:
-        """Take in a batch's records but for the first `skip`: the tables that they fill.
+        """Add a batch's records but for the first `skip`; yield the tables that they fill.
 
         Raises what iterating the batch does, and `LimitExceeded` for a record whose header keys are beyond
-        Arrow's int32 offsets; the records before have been taken in then.
+        Arrow's int32 offsets; the records before that one are added.
         """
         part: list[Record] = []
         try:
@@ -84,7 +84,7 @@ class PythonColumns:
 
 
 def _headers_size(record: Record, position: int) -> int:
-    """What a record's headers count for, in bytes. position: of its batch."""
+    """The size that a record's headers count for, in bytes. position: of its batch."""
     keys = sum(len(name) if name.isascii() else len(_bytes(name)) for name, _ in record.headers)
     values = sum(len(value or b"") for _, value in record.headers)
     if (
@@ -99,7 +99,7 @@ def _headers_size(record: Record, position: int) -> int:
 
 
 class _Column:
-    """One column as it grows; `take` gives what has come together and begins anew."""
+    """One column as it grows; `take` returns the values so far and empties it."""
 
     def __init__(self, field: pyarrow.Field) -> None:
         self.name: str = field.name

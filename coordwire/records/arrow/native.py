@@ -2,11 +2,11 @@
 
 Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
 several threads, a table each; compressed batches are decompressed a little ahead
-(`coordwire.records.readahead`) and handed to it. Whatever else is there is Python's: the reader raises or
-passes over what is bad, and `PythonColumns` takes what is old, and what follows bad batches that claim much
-more than there is before them, so that the kernel doesn't read the same bytes again for each. Rules: the
-kernel's memory is pyarrow's while a table lives, and afterwards a kernel's again (up to 32 MB stay with the
-process); what belongs to the batch is computed once a batch and spread over its rows.
+(`coordwire.records.readahead`) and handed to it. Python reads all other batches: the reader raises for bad
+ones or passes over them, and `PythonColumns` takes those of old formats, and those after bad batches that
+claim much more than there is before them, so that the kernel doesn't read the same bytes again for each.
+Rules: the kernel's memory is pyarrow's while a table lives, and afterwards a kernel's again (up to 32 MB stay
+with the process); what belongs to the batch is computed once a batch and spread over its rows.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def fill(
     *,
     whole_batches: bool,
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The tables of what `reader` reads, those of all rows before an error first.
+    """The tables of the batches of `reader`; before an error those of all rows before it.
 
     whole_batches: keep nothing of a batch unless all of it is sound; else keep its records before a bad one.
     """
@@ -177,7 +177,7 @@ class _Spread:
             threads.shutdown(cancel_futures=True)
 
     def _learn(self, size: int, rows: int) -> None:
-        """From a stretch of so many bytes and rows: how long one is that just fills a table."""
+        """Set the size of a stretch that just fills a table, from a stretch of so many bytes and rows."""
         self._size = max(1, self._most * size // (size + ROW * rows))
 
 
@@ -201,15 +201,15 @@ class _Filler:
 
     @property
     def has_rows(self) -> int:
-        """Whether there is anything in the table at hand, or of the batch at hand in another."""
+        """Not zero if the current table has rows, or an earlier one has rows of the current batch."""
         return self._columns.rows or self._columns.done
 
     def span(self, begin: int, most: int) -> int:
-        """Where the uncompressed batches end that begin there, at most so many bytes or one."""
+        """The end of the uncompressed batches from `begin` on: at most `most` bytes, or one batch."""
         return self._columns.span(self.source, begin, most)
 
     def stretch(self, begin: int, end: int) -> _StretchResult:
-        """The tables of the batches there, where they really end, and the last of them."""
+        """The tables of the batches in this range, the end of the last one, and its position and offset."""
         tables = []
         part, position, full = self.source[:end], begin, True
         while full:
@@ -226,7 +226,7 @@ class _Filler:
 
     @property
     def record_count(self) -> int:
-        """How many records of the batch at hand are in tables already."""
+        """The number of records of the current batch that are in tables."""
         return self._columns.done
 
     def run(self, position: int, body: bytes | None) -> tuple[bool, int]:
@@ -245,7 +245,7 @@ class _Filler:
             yield self.table()
 
     def table(self) -> pyarrow.RecordBatch:
-        """What was filled so far; the next one begins."""
+        """The table that was filled so far; the next one begins."""
         rows, headers, memories = self._columns.take()
         table = self._tables.table(rows, headers, memories, self._buffers)
         if self._body is not None:

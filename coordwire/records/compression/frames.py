@@ -67,7 +67,7 @@ def _lz4_header_end(data: bytes) -> int | None:
 
 
 def mend_lz4_checksum(data: bytes) -> bytes:
-    """The frame with the checksum that libraries want, whatever it was."""
+    """The frame with the checksum that libraries expect, whatever it had."""
     end = _lz4_header_end(data)
     if end is None:
         return data
