@@ -178,7 +178,7 @@ def _unnamed(final: Path) -> _Part | None:
 
 
 def _named(final: Path) -> _Part:
-    """A file whose name says that it is a part of another, locked."""
+    """A file whose name marks it as a part of another, locked."""
     while True:
         name = os.fsdecode(os.fsencode(final.name)[:_LONGEST])
         run = secrets.token_hex(8)

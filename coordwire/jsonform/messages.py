@@ -14,7 +14,7 @@ names and the two functions that convert it (values.py), so that nothing is deci
 
 Rules: what the version can't carry is refused as `encode` refuses it; nothing but `EncodeError` leaves,
 whatever a form holds. Paths name fields as Python does, as all of coordwire's errors do; a path is put
-together on the way out of an error, and costs nothing before.
+together only when an error is raised.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class _Form:
         return value
 
     def refuse_unknown(self, form: Mapping[Any, Any]) -> None:
-        """Say which name the version doesn't have."""
+        """Raise the error for a name that the version doesn't have."""
         for key in form:
             known = self.names.get(key) if isinstance(key, str) else None
             if known is not None and not known.exists(self.layout.version):

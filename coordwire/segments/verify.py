@@ -1,9 +1,9 @@
-"""Whether a segment is as a broker left it: its batches, their order, and the files beside them.
+"""The faults of a segment: in its batches, their order, and the files beside them.
 
-Strategy: one walk over the batches; the indexes' entries are compared as the log comes by. Rules: a fault is
-what a broker never writes, so that a sound segment has none, whatever Kafka wrote it. That leaves out how
-close the entries of an index are: a broker writes one for an append, which may be any number of batches
-(`rebuild` gives an index to compare with where that matters).
+Strategy: one walk over the batches; the indexes' entries are compared batch by batch. Rules: a fault is what
+a broker never writes, so that a sound segment has none, whatever Kafka wrote it. That leaves out how close
+the entries of an index are: a broker writes one for an append, which may be any number of batches (`rebuild`
+gives an index to compare with where that matters).
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def verify(segment: Segment, counts: SegmentCounts, *, check_records: bool) -> I
 
 
 def read_records(batch: RecordBatch) -> tuple[int, str | None]:
-    """Read a batch's records: how many, and what is wrong with their offsets, which must rise within its own.
+    """Read a batch's records; return their number, and what is wrong with their offsets, which must rise
+    within its own.
 
     Raises as iterating does.
     """
@@ -102,7 +103,7 @@ def read_records(batch: RecordBatch) -> tuple[int, str | None]:
 
 
 def _read(batch: RecordBatch, counts: SegmentCounts) -> UnreadableRange | None:
-    """What is wrong with a batch's records, if anything; else they are counted."""
+    """The fault in a batch's records; None, and they are counted, if there is none."""
     count = 0
     try:
         count, reason = read_records(batch)
@@ -119,7 +120,7 @@ def _read(batch: RecordBatch, counts: SegmentCounts) -> UnreadableRange | None:
 
 
 class _Order:
-    """Whether batches follow one another as a broker appends them."""
+    """The order of batches, compared with that of a broker's appends."""
 
     def __init__(self, segment: Segment) -> None:
         self.base = segment.base_offset
@@ -128,7 +129,7 @@ class _Order:
         self.epoch = _NO_EPOCH
 
     def add(self, batch: RecordBatch) -> Iterator[tuple[int, int, str]]:
-        """What is wrong with the next batch's place: offset, length and reason."""
+        """The faults of the next batch's offsets and epoch: position, length and reason."""
         last = batch.last_offset
         first = batch.base_offset if batch.magic == 2 else last
         place = batch.position, batch.size
@@ -151,7 +152,7 @@ class _Order:
 
 
 def _sibling_faults(segment: Segment) -> Iterator[Fault]:
-    """What is wrong with the small files."""
+    """The faults of the small files."""
     snapshot = segment.sibling_path("snapshot")
     files: list[tuple[str, Callable[[], object]]] = [
         (EPOCHS, lambda: segment.leader_epochs),

@@ -2,8 +2,8 @@
 
 Strategy: one change at a time, and each ends with the group stable, all members in one generation. Rules: as
 Kafka's own: since version 4 a member gets its id first (MEMBER_ID_REQUIRED); members learn of a rebalance by
-their heartbeats; the leader gets the members and assigns; a group that loses its last member goes one
-generation on.
+their heartbeats; the leader gets the members and assigns; when its last member leaves, a group enters its
+next generation.
 """
 
 from __future__ import annotations

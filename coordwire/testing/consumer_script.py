@@ -1,8 +1,8 @@
 """A KIP-848 group's coordinator and its members: ConsumerGroupHeartbeat alone.
 
-Strategy: one change at a time; then each member that has to gives up partitions and says so, and after that
-each gets what it shall have, until all are in the group's epoch. Rules: as Kafka's own: a partition has no
-new owner before the old one has confirmed that it gave it up; a null assignment means no change; the member
+Strategy: one change at a time; then members give up partitions and confirm that, and after that each gets the
+partitions of its target, until all are in the group's epoch. Rules: as Kafka's own: a partition has no new
+owner before the old one has confirmed that it gave it up; a null assignment means no change; the member
 chooses its id since version 1.
 """
 
@@ -118,7 +118,8 @@ class ConsumerScript(GroupScript):
     # --- reconciliation ---
 
     def _target(self, members: list[_Member]) -> dict[str, tuple[int, ...]]:
-        """Who shall have what: as even as can be, and members keep what they have as far as that allows."""
+        """The partitions of each member: as even as possible, and members keep their partitions as far as
+        that allows."""
         unassigned, target = list(range(self.partitions)), {}
         for number, member in enumerate(members):
             share = self.partitions // len(members) + (number < self.partitions % len(members))

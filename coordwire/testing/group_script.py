@@ -1,4 +1,4 @@
-"""What scripts of all kinds of groups have in common: who joined and left, commits, the end's truth."""
+"""The common part of the scripts: joiners, leavers, commits, and the final state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["GroupScript"]
 
 
 class GroupScript(ABC):
-    """One group's life. `apis`: those that it speaks, by key; `generation`: the last, or the group epoch."""
+    """One group's life. `apis`: those that it uses, by key; `generation`: the last, or the group epoch."""
 
     kind: ClassVar[Literal["classic", "consumer"]]
     apis: ClassVar[tuple[int, ...]]
@@ -37,15 +37,16 @@ class GroupScript(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many members are in."""
+        """The number of members."""
 
     @abstractmethod
     def join(self) -> None:
-        """A new member comes, and the group settles."""
+        """Add a member, and bring the group to a stable state."""
 
     @abstractmethod
     def leave(self, index: int) -> None:
-        """A member leaves, and the others settle. index: which, counted around."""
+        """Remove a member, and bring the others to a stable state. index: of the member, modulo their
+        number."""
 
     @abstractmethod
     def heartbeat(self, index: int) -> None:
@@ -57,10 +58,10 @@ class GroupScript(ABC):
 
     @abstractmethod
     def assignments(self) -> dict[str, tuple[int, ...]]:
-        """What each member has at present."""
+        """The partitions of each member."""
 
     def conversation(self) -> GroupConversation:
-        """What was said, and what is true now."""
+        """The frames so far, and the state of the group."""
         return GroupConversation(
             kind=self.kind, group_id=self.group_id, topic=self.topic, partitions=self.partitions,
             frames=tuple(self.recorder.frames), joiners=tuple(self.joiners), leavers=tuple(self.leavers),

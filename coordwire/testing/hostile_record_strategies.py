@@ -1,4 +1,4 @@
-"""Record sets that mean harm: valid ones, mutated, mostly with their checksums made right again.
+"""Hostile record sets: valid ones, mutated, mostly with their checksums corrected.
 
 Strategy: a mutation that leaves the checksum wrong tests the checksum and nothing after it. So the last step
 gives each batch that can still be found, by the length that it claims, the checksum of what it now covers.

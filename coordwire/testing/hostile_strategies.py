@@ -1,5 +1,5 @@
-"""Bytes that mean harm: valid encodings, mutated where the reader's marks say that lengths, counts, tags and
-texts are.
+"""Hostile bytes: valid encodings, mutated at the lengths, counts, tags and texts, whose positions the
+reader's marks give.
 
 Rules: some of what comes out is valid all the same, and most is refused deep inside; all of it shrinks.
 """

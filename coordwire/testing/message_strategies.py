@@ -49,7 +49,7 @@ _MANY = (127, 128, 200)
 
 
 def versions_of(cls: type[Message]) -> st.SearchStrategy[int]:
-    """The versions that a message has."""
+    """The versions of a message."""
     return st.sampled_from(cls.versions)
 
 
@@ -66,11 +66,11 @@ def messages(
     """Messages that one version can carry: null where it may be, tagged fields at times at their default,
     fields of other versions at theirs.
 
-    version: None for messages of all versions, each of which one version at least can carry; who encodes
-    them needs that version too, and draws from `versioned`. nan: whether a float64 may be NaN (no message
-    that holds one equals itself). unknown_tags: whether there may be unknown tagged fields, in flexible
-    versions, at any depth. One message of five is large: texts and bytes of up to 16,384 bytes, arrays of up
-    to 200 small elements, up to 128 unknown tags. Raises `ValueError` if the message has no such version.
+    version: None for messages of all versions, each of which one version at least can carry; to encode them,
+    draw from `versioned`, which gives that version too. nan: whether a float64 may be NaN (no message that
+    holds one equals itself). unknown_tags: whether there may be unknown tagged fields, in flexible versions,
+    at any depth. One message of five is large: texts and bytes of up to 16,384 bytes, arrays of up to 200
+    small elements, up to 128 unknown tags. Raises `ValueError` if the message has no such version.
     """
     if version is None:
         return versioned(cls, nan=nan, unknown_tags=unknown_tags).map(lambda pair: pair.message)

@@ -27,7 +27,7 @@ PIECE = 32_000
 
 
 class Ends(NamedTuple):
-    """Who talks on a connection; hosts that are not IPv4 addresses are shown as 127.0.0.1."""
+    """The two ends of a connection; hosts that are not IPv4 addresses are shown as 127.0.0.1."""
 
     client: str
     client_port: int

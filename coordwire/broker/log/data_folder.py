@@ -66,8 +66,8 @@ def write_file(folder: Path, name: str, data: bytes) -> None:
 
 
 def check_files(folder: Path, names: Iterable[str]) -> None:
-    """Refuse links, pipes and folders where a broker has its files: opening one could block for ever, or write
-    elsewhere. Raises `DataFolderError`, `OSError`."""
+    """Refuse links, pipes and folders where a broker has its files: opening one could block for ever, or
+    write elsewhere. Raises `DataFolderError`, `OSError`."""
     for name in names:
         path = folder / name
         with suppress(FileNotFoundError):

@@ -1,12 +1,12 @@
-"""The pytest plugin: the fixtures `kafka` and `kafka_session`, and what a failed test leaves.
+"""The pytest plugin: the fixtures `kafka` and `kafka_session`, and the report of a failed test.
 
     @pytest.mark.kafka(topics={"orders": 6}, nodes=3)
     def test_orders(kafka): ...
 
 Strategy: nothing but pytest is imported until a test asks for one of the fixtures. Rules: a test fails if one
-of its faults never fired, or if it has not awaited what it waits for. When a test fails, its report has the
-groups' timeline, and a capture is written: beside the test's other files, or into `--kafka-captures`.
-A test's mistake is shown at its own line, unless `--full-trace` asks for all calls.
+of its faults never fired, or if it has not awaited one of its waits. When a test fails, its report has the
+groups' timeline, and a capture is written: beside the test's other files, or into `--kafka-captures`. A
+test's mistake is shown at its own line, unless `--full-trace` asks for all calls.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest) -> Generator[Kafka]:
-    """A Kafka broker for this test, as the marker `kafka` wants it."""
+    """A Kafka broker for this test, with the arguments of the marker `kafka`."""
     settings: dict[str, Any] = {}
     for marker in reversed(list(request.node.iter_markers("kafka"))):  # the nearest last
         if marker.args:
@@ -78,7 +78,7 @@ def kafka(request: pytest.FixtureRequest) -> Generator[Kafka]:
 
 @pytest.fixture(scope="session")
 def kafka_settings() -> dict[str, Any]:
-    """What the fixture `kafka_session` is started with; to be replaced in a conftest."""
+    """The arguments of the broker of `kafka_session`; to be overridden in a conftest."""
     return {}
 
 
