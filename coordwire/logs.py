@@ -7,12 +7,12 @@
     metadata            __cluster_metadata    none                 uvarint frame version, uvarint type,
                                                                    uvarint version, message
 
-Strategy: the type picks two classes from the generated table; the version is the value's own, since a key
-has one layout for each type. Rules: what a newer broker may write is not an error: an unknown type, version
-or frame stays bytes, and `unknown` says what wasn't known. What claims to be known and can't be read is
+Strategy: the type picks two classes from the generated table; the version is the value's own, since a key has
+one layout for each type. Rules: what a newer broker may write is not an error: an unknown type, version or
+frame stays bytes, and `unknown` has the reason. A record of a known type and version that can't be read is
 refused by `decode_log_record`, and left as bytes by `open_log_record`; offsets count from the start of the
 key or value, and paths begin with "key" or "value". What was decoded encodes again. Control batches hold
-other records, and are none of this module's business.
+other records, which this module doesn't read.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def find_record(log: Log, record_type: int) -> RecordClasses:
 
 
 class KeyAndValue(Protocol):
-    """What has a key and a value: a `coordwire.records.Record`, for one."""
+    """An object with a key and a value, as `coordwire.records.Record`."""
 
     @property
     def key(self) -> bytes | None: ...
@@ -106,7 +106,7 @@ class KeyAndValue(Protocol):
 
 
 def open_log_record(topic: str, record: KeyAndValue) -> LogRecord | None:
-    """What a record of this topic means; None if the topic is none of the brokers' own logs.
+    """The messages of a record of this topic; None if the topic isn't one of the brokers' own logs.
 
     Reads as leniently as Kafka does, and never raises: a key or value that can't be read stays bytes, and
     `unknown` says why. `record` must not come from a control batch. What its messages hide in bytes,
@@ -167,13 +167,13 @@ def decode_log_record(
 
 
 class _Reading(NamedTuple):
-    """How to read, and where to say what was odd."""
+    """Whether to read strictly, and the list of deviations, if they are wanted."""
 
     strict: bool
     deviations: list[Deviation] | None
 
     def deviate(self, reason: str, offset: int, path: str) -> None:
-        """Something that a strict decode refuses."""
+        """Note a deviation, or raise it if strict."""
         if self.strict:
             raise Malformed(reason, offset, path)
         if self.deviations is not None:

@@ -1,7 +1,7 @@
 """`python -m schemas` writes `coordwire/messages/`; `--check` compares instead and fails on any difference.
 
-Rules: needs `construct` only; writes only what changed; a file in the folder that no schema accounts for is
-removed (and reported by `--check`).
+Rules: needs `construct` only; writes only what changed; a file in the folder without a schema is removed (and
+reported by `--check`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def texts() -> dict[str, str]:
 
 
 def differences(files: dict[str, str], folder: Path) -> dict[str, str]:
-    """What is wrong with a folder: file name -> "missing", "stale" or "extra"."""
+    """The differences of a folder: file name -> "missing", "stale" or "extra"."""
     changes = {}
     for name, text in files.items():
         path = folder / name

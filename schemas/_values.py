@@ -1,7 +1,7 @@
 """Words for values: numbers, texts, arrays, and how their lengths are written.
 
-Strategy and rules: as `schemas.vocabulary`, which hands these words to the schemas; here is what a word
-does by itself, there what is said around it.
+Strategy and rules: as `schemas.vocabulary`, which exports these words to the schemas; here are the words for
+values, there those for messages.
 """
 
 from __future__ import annotations

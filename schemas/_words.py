@@ -86,7 +86,7 @@ ORDER = ("Between", "Tagged", "Fixed", "Default", "Nullable", "Secret")
 
 
 class Named:
-    """A field as the words around its value say it: what `Struct` and the generator both go by."""
+    """A field with the words around its value, as `Struct` and the generator use it."""
 
     def __init__(self, field: Renamed) -> None:
         self.name: str = field.name

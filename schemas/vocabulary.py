@@ -5,12 +5,12 @@ null, how are lengths written) is decided while parsing or building, from two co
 `Message.parse` and `Message.build` set: `version` and `encoding`. So one declaration serves all versions, and
 the generator (`schemas/_generate`) reads the very objects that the tests run as oracle.
 
-Rules: a word holds what it says and nothing of how coordwire runs it; parsing is strict, as `decode` is; a
-field's doc is written with `*` after it. The words for values are defined in `_values.py`, those around them
-in `_words.py`, with the order in which they are nested; those for messages and APIs here. Values are plain:
-int, float, bool, str, bytes, uuid.UUID, None, lists, and `Container`s with one entry a field plus `tags`
-(unknown tagged fields by number, or None). A field's default is 0, False, the uuid of zeros or empty, unless
-`Default` or `Nullable` is around its word.
+Rules: a word describes the wire, not how coordwire runs it; parsing is strict, as `decode` is; a field's doc
+is written with `*` after it. The words for values are defined in `_values.py`, those around them in
+`_words.py`, with the order in which they are nested; those for messages and APIs here. Values are plain: int,
+float, bool, str, bytes, uuid.UUID, None, lists, and `Container`s with one entry a field plus `tags` (unknown
+tagged fields by number, or None). A field's default is 0, False, the uuid of zeros or empty, unless `Default`
+or `Nullable` is around its word.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
 
 Strategy: with the C engine, each class has native objects as its `decode`, `_decode_at` and `encode`, which
 hand on what they decline to the Python functions of `Message`; nothing is compiled. Without it, those
-functions run compiled Python. What the fast back end declines goes to the interpreter, which decides.
-Rules: what a version needs is made when the version is first used, and kept in the class: there are at most
-as many codecs as versions. Two threads that make the same one do no harm: the first one kept serves both.
+functions run compiled Python. What the fast back end declines goes to the interpreter, which decides. Rules:
+codecs are made when a version is first used, and kept in the class: there are at most as many codecs as
+versions. Two threads that make the same one do no harm: the first one kept serves both.
 """
 
 from __future__ import annotations

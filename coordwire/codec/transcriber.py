@@ -1,10 +1,10 @@
-"""Field tables to transcribers: how the native engine writes the JSON text of a message's bytes.
+"""Field tables to transcribers, by which the native engine writes the JSON text of a message's bytes.
 
-Strategy: a transcriber goes by the program of its layout; a row for each field on the wire adds what the
-text needs. Rules: the text is that of `coordwire.to_json` as `json` writes it, compact and ASCII; bytes that
-the engine's decoder declines are declined, and so are unknown tagged fields. Whatever is accepted would be
+Strategy: a transcriber goes by the program of its layout; a row for each field on the wire adds what the text
+needs. Rules: the text is that of `coordwire.to_json` as `json` writes it, compact and ASCII; bytes that the
+engine's decoder declines are declined, and so are unknown tagged fields. Whatever is accepted would be
 written as it is, but for tagged fields at their defaults (`OTHERWISE`). Transcribers are made when a version
-is first used; None is there where the engine can't serve.
+is first used; where the engine can't serve, None takes the place of one.
 """
 
 from __future__ import annotations

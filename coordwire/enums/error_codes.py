@@ -16,10 +16,11 @@ RETRY = True
 
 
 class ErrorCode(OpenEnum):
-    """What an `error_code` says, Kafka 4.4's all: `ErrorCode(27).name`, `.description`, `.retriable`.
+    """The meanings of an `error_code`, with all codes of Kafka 4.4: `ErrorCode(27).name`, `.description`,
+    `.retriable`.
 
     description: what it means. retriable: whether Kafka's own clients may send the same request again, after
-    fetching metadata or finding the coordinator anew where the code calls for it; False for an unknown one.
+    fetching metadata or finding the coordinator again where the code requires that; False for an unknown one.
     """
 
     description: str

@@ -1,9 +1,9 @@
 """Field tables to decoders: straight lines, one fused `struct` call for each run of fixed fields.
 
 Strategy: fixed fields gather in a run; the byte or short of the length after them joins it, and one
-precompiled unpack reads them all. Strings are slices; nested structs are filled in the loop. Rules: checks
-are the least that is safe: lengths below null, counts against the bytes left and the budgets. A slice may
-run past the end; the position then does too, and the caller's last comparison refuses it.
+precompiled unpack reads them all. Strings are slices; nested structs are filled in the loop. Rules: only the
+checks that safety needs are made: lengths below null, counts against the bytes left and the budgets. A slice
+may run past the end; the position then does too, and the caller's last comparison refuses it.
 """
 
 from __future__ import annotations

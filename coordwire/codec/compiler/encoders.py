@@ -2,7 +2,7 @@
 
 Strategy: fixed fields gather in a run; the length after them joins it where it fits its byte. Rules: types
 are checked as far as packing would let a wrong one through (booleans, uuids, lists, bytes, structs); anything
-odd raises, and the exact writer says what it was.
+unusual raises, and the exact writer words the error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of one function, line by line, and what the global names in it mean.
+"""The text of one function, line by line, and the values of the global names in it.
 
 Strategy: `decoders.py` and `encoders.py` add lines; each global name in a line comes from `helper`, `struct`,
 `unpack` or `pack`, which record its value. The function is compiled with exactly these globals, so that no
@@ -107,7 +107,7 @@ class Function:
             self.add("if (", f"{STEP}{any_of[0]}", *[f"{STEP}or {text}" for text in any_of[1:]], "):")
 
     def refuse(self, *any_of: str) -> None:
-        """Give up where one of these conditions holds."""
+        """Raise `Refused` where one of these conditions holds."""
         self.condition(any_of)
         self.add(f"{STEP}raise {self.helper('Refused')}")
 

@@ -66,7 +66,8 @@ MOST_DEVIATIONS = 1000
 
 
 class PassingMarks(list[Mark]):
-    """Marks that are handed on one by one and not kept; nor are elements of arrays after they are read."""
+    """Marks that are handed on one by one and not kept; elements of arrays aren't kept either after they are
+    read."""
 
     def __init__(self, take: Callable[[Mark], None]) -> None:
         super().__init__()
@@ -121,7 +122,7 @@ class Reader:
         return kind(reason, at, self.path())
 
     def deviate(self, reason: str, at: int, unread: int = 0) -> None:
-        """Something that a strict decode refuses. unread: as in `Deviation`."""
+        """Note a deviation, or raise it if strict. unread: as in `Deviation`."""
         if self.strict:
             raise self.refuse(Malformed, reason, at)
         if self.deviations is None or len(self.deviations) > MOST_DEVIATIONS:
@@ -140,7 +141,7 @@ class Reader:
             self.marks.append(Mark(offset, self.pos - offset, self.path(), value, sort, kind, owner))
 
     def need(self, count: int, subject: str) -> int:
-        """Take `count` bytes: where they start."""
+        """Move past `count` bytes; return their start. Raises `Truncated`."""
         at = self.pos
         if count > self.end - at:
             raise self.refuse(

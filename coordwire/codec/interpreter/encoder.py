@@ -1,8 +1,9 @@
 """The exact encoder: walks a value by the field tables, and words every refusal.
 
-Strategy and rules: as the reader, the other way round. A field that the version lacks must have its default
-or be ignorable; a number must be an int in range, a boolean a bool, a struct an object of its class; sizes
-are checked against what their length fields hold. Every refusal is an `EncodeError` with the field's path.
+Strategy and rules: those of the decoder, from value to bytes. A field that the version lacks must have its
+default or be ignorable; a number must be an int in range, a boolean a bool, a struct an object of its class;
+sizes are checked against the range of their length fields. Every refusal is an `EncodeError` with the field's
+path.
 """
 
 from __future__ import annotations
