@@ -364,7 +364,7 @@ def _header(
         except Exception:  # whatever it was: the interpreter words it
             pass
     reader = Reader(body, 0, version, strict=strict, deviations=deviations, marks=marks)
-    return reader.message(cls, whole=False), reader.pos
+    return reader.message(cls, to_end=False), reader.pos
 
 
 def _message(

@@ -7,12 +7,12 @@
     metadata            __cluster_metadata    none                 uvarint frame version, uvarint type,
                                                                    uvarint version, message
 
-Strategy: the type picks two classes from the generated table; the version is the value's own, since a key
-has one layout for each type. Rules: what a newer broker may write is not an error: an unknown type, version
-or frame stays bytes, and `unknown` says what wasn't known. What claims to be known and can't be read is
+Strategy: the type picks two classes from the generated table; the version is the value's own, since a key has
+one layout for each type. Rules: what a newer broker may write is not an error: an unknown type, version or
+frame stays bytes, and `unknown` has the reason. A record of a known type and version that can't be read is
 refused by `decode_log_record`, and left as bytes by `open_log_record`; offsets count from the start of the
 key or value, and paths begin with "key" or "value". What was decoded encodes again. Control batches hold
-other records, and are none of this module's business.
+other records, which this module doesn't read.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def find_record(log: Log, record_type: int) -> RecordClasses:
 
 
 class KeyAndValue(Protocol):
-    """What has a key and a value: a `coordwire.records.Record`, for one."""
+    """An object with a key and a value, as `coordwire.records.Record`."""
 
     @property
     def key(self) -> bytes | None: ...
@@ -106,7 +106,7 @@ class KeyAndValue(Protocol):
 
 
 def open_log_record(topic: str, record: KeyAndValue) -> LogRecord | None:
-    """What a record of this topic means; None if the topic is none of the brokers' own logs.
+    """The messages of a record of this topic; None if the topic isn't one of the brokers' own logs.
 
     Reads as leniently as Kafka does, and never raises: a key or value that can't be read stays bytes, and
     `unknown` says why. `record` must not come from a control batch. What its messages hide in bytes,
@@ -145,10 +145,10 @@ def decode_log_record(
     `TOPICS`.
     """
     types = RECORD_TYPES[log]
-    how = _How(strict, deviations)
+    reading = _Reading(strict, deviations)
     data = None if value is None else _plain(value)
     if log == "metadata":
-        return _metadata_record(None if key is None else _plain(key), data, how)
+        return _metadata_record(None if key is None else _plain(key), data, reading)
     if key is None:
         raise Malformed(f"a record of {TOPICS[log]} needs a key", 0, "key")
     start = _plain(key)
@@ -159,71 +159,75 @@ def decode_log_record(
     classes = find_record(log, record_type)
     assert classes.key is not None
     record = LogRecord(log=log, type=record_type)
-    record.key = _message(classes.key, start, _PREFIX, 0, "key", how)
+    record.key = _message(classes.key, start, _PREFIX, 0, "key", reading)
     if data is not None:
         version = _int16(data, "value", "the value's version")
-        _value(record, classes.value, version, data, _PREFIX, how)
+        _value(record, classes.value, version, data, _PREFIX, reading)
     return record
 
 
-class _How(NamedTuple):
-    """How to read, and where to say what was odd."""
+class _Reading(NamedTuple):
+    """Whether to read strictly, and the list of deviations, if they are wanted."""
 
     strict: bool
     deviations: list[Deviation] | None
 
-    def odd(self, reason: str, offset: int, path: str) -> None:
-        """Something that a strict decode refuses."""
+    def deviate(self, reason: str, offset: int, path: str) -> None:
+        """Note a deviation, or raise it if strict."""
         if self.strict:
             raise Malformed(reason, offset, path)
         if self.deviations is not None:
             self.deviations.append(Deviation(reason, offset, path))
 
 
-def _metadata_record(key: bytes | None, data: bytes | None, how: _How) -> LogRecord:
+def _metadata_record(key: bytes | None, data: bytes | None, reading: _Reading) -> LogRecord:
     if data is None:
         raise Malformed(f"a record of {TOPICS['metadata']} needs a value", 0, "value")
     record = LogRecord(log="metadata", type=None, key=key)
-    record.frame_version, pos = _uvarint(data, 0, "the frame version", how)
+    record.frame_version, pos = _uvarint(data, 0, "the frame version", reading)
     if record.frame_version != _FRAME_VERSION:
         record.value = data[pos:]
         record.unknown = f"frame version {record.frame_version} is unknown"
         return record
-    record.type, pos = _uvarint(data, pos, "the record type", how)
+    record.type, pos = _uvarint(data, pos, "the record type", reading)
     if record.type not in RECORD_TYPES["metadata"]:
         record.value = data[pos:]
         record.unknown = f"record type {record.type} is unknown"
         return record
-    version, pos = _uvarint(data, pos, "the value's version", how)
-    _value(record, find_record("metadata", record.type).value, version, data, pos, how)
+    version, pos = _uvarint(data, pos, "the value's version", reading)
+    _value(record, find_record("metadata", record.type).value, version, data, pos, reading)
     if key is not None and record.unknown is None:
         record.unknown = "a key has no meaning in the metadata log"
     return record
 
 
-def _value(record: LogRecord, cls: type[Message], version: int, data: bytes, pos: int, how: _How) -> None:
+def _value(
+    record: LogRecord, cls: type[Message], version: int, data: bytes, pos: int, reading: _Reading
+) -> None:
     """Fill in the value that follows its version."""
     known = cls.versions
     record.version = version
     if version in known:
-        record.value = _message(cls, data, pos, version, "value", how)
+        record.value = _message(cls, data, pos, version, "value", reading)
     else:
         record.value = data[pos:]
         record.unknown = f"{cls.__name__} has no version {version}: it has {known[0]} to {known[-1]}"
 
 
-def _message(cls: type[Message], data: bytes, pos: int, version: int, part: str, how: _How) -> Message:
-    odd: list[Deviation] = []
+def _message(
+    cls: type[Message], data: bytes, pos: int, version: int, part: str, reading: _Reading
+) -> Message:
+    inner_deviations: list[Deviation] = []
     try:
-        return cls._decode_at(data, pos, version, how.strict, odd)
+        return cls._decode_at(data, pos, version, reading.strict, inner_deviations)
     except DecodeError as error:
         error.path = f"{part}.{error.path}" if error.path else part
         raise
     finally:
-        if how.deviations is not None:
-            how.deviations.extend(
+        if reading.deviations is not None:
+            reading.deviations.extend(
                 replace(deviation, path=f"{part}.{deviation.path}" if deviation.path else part)
-                for deviation in odd
+                for deviation in inner_deviations
             )
 
 
@@ -231,28 +235,28 @@ def _plain(data: Buffer) -> bytes:
     return data if isinstance(data, bytes) else bytes(memoryview(data))
 
 
-def _int16(data: bytes, part: str, what: str) -> int:
+def _int16(data: bytes, part: str, subject: str) -> int:
     if len(data) < _PREFIX:
-        raise Truncated(f"{what} needs {_PREFIX} bytes, {len(data)} given", 0, part)
+        raise Truncated(f"{subject} needs {_PREFIX} bytes, {len(data)} given", 0, part)
     return int(_INT16.unpack_from(data)[0])
 
 
-def _uvarint(data: bytes, start: int, what: str, how: _How) -> tuple[int, int]:
+def _uvarint(data: bytes, start: int, subject: str, reading: _Reading) -> tuple[int, int]:
     """An unsigned varint of the metadata log's frame, and the position after it."""
     value = 0
     for index in range(5):
         pos = start + index
         if pos >= len(data):
-            raise Truncated(f"{what} ends early", pos, "value")
+            raise Truncated(f"{subject} ends early", pos, "value")
         byte = data[pos]
         value |= (byte & 127) << 7 * index
         if byte < 128:
             if value > _MAX_UVARINT:
                 break
             if byte == 0 and index:
-                how.odd(f"the varint of {what} is over-long", start, "value")
+                reading.deviate(f"the varint of {subject} is over-long", start, "value")
             return value, pos + 1
-    raise Malformed(f"the varint of {what} overflows 32 bits", start, "value")
+    raise Malformed(f"the varint of {subject} overflows 32 bits", start, "value")
 
 
 # --- to bytes ---
@@ -314,9 +318,9 @@ def _part(record: LogRecord, part: Message | bytes, version: int, name: str) -> 
         raise WrongType(
             f"record type {record.type} is unknown: expected bytes, got {type(part).__name__}", name
         ) from None
-    wanted = classes.key if name == "key" else classes.value
-    if type(part) is not wanted:
-        expected = wanted.__name__ if wanted else "nothing"
+    expected_class = classes.key if name == "key" else classes.value
+    if type(part) is not expected_class:
+        expected = expected_class.__name__ if expected_class else "nothing"
         raise WrongType(
             f"expected {expected} in a record of type {record.type}, got {type(part).__name__}", name
         )

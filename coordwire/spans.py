@@ -125,7 +125,7 @@ def show_message(
     try:
         reader = Reader(body, 0, 0, marks=cover.marks)
         if header is not None:
-            reader.message(header, whole=False)
+            reader.message(header, to_end=False)
         Reader(body, reader.pos, version, strict=strict, marks=cover.marks).message(cls)
     except DecodeError as error:
         cover.finish(error)

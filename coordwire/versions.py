@@ -38,9 +38,9 @@ class VersionRange:
     def __bool__(self) -> bool:
         return self.first <= self.last
 
-    def __and__(self, other: VersionRange) -> VersionRange:
+    def __and__(self, versions: VersionRange) -> VersionRange:
         """The versions that both have."""
-        return VersionRange(max(self.first, other.first), min(self.last, other.last))
+        return VersionRange(max(self.first, versions.first), min(self.last, versions.last))
 
     def __str__(self) -> str:
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"

@@ -1,7 +1,7 @@
 """`python -m schemas` writes `coordwire/messages/`; `--check` compares instead and fails on any difference.
 
-Rules: needs `construct` only; writes only what changed; a file in the folder that no schema accounts for is
-removed (and reported by `--check`).
+Rules: needs `construct` only; writes only what changed; a file in the folder without a schema is removed (and
+reported by `--check`).
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ def texts() -> dict[str, str]:
 
 
 def differences(files: dict[str, str], folder: Path) -> dict[str, str]:
-    """What is wrong with a folder: file name -> "missing", "stale" or "extra"."""
-    found = {}
+    """The differences of a folder: file name -> "missing", "stale" or "extra"."""
+    changes = {}
     for name, text in files.items():
         path = folder / name
         if not path.exists():
-            found[name] = "missing"
+            changes[name] = "missing"
         elif path.read_bytes() != text.encode():
-            found[name] = "stale"
+            changes[name] = "stale"
     for path in folder.glob("*") if folder.exists() else ():
         if path.name not in files and path.name != "__pycache__":
-            found[path.name] = "extra"
-    return found
+            changes[path.name] = "extra"
+    return changes
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,18 +61,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything differs")
     options = parser.parse_args(arguments)
     files = texts()
-    found = differences(files, TARGET)
+    changes = differences(files, TARGET)
     if options.check:
-        for name, what in sorted(found.items()):
-            print(f"coordwire/messages/{name}: {what}; run python -m schemas", file=sys.stderr)
-        return 1 if found else 0
+        for name, state in sorted(changes.items()):
+            print(f"coordwire/messages/{name}: {state}; run python -m schemas", file=sys.stderr)
+        return 1 if changes else 0
     TARGET.mkdir(parents=True, exist_ok=True)
-    for name, what in found.items():
-        if what == "extra":
+    for name, state in changes.items():
+        if state == "extra":
             (TARGET / name).unlink()
         else:
             (TARGET / name).write_bytes(files[name].encode())
-    print(f"{len(files)} files, {len(found)} changed")
+    print(f"{len(files)} files, {len(changes)} changed")
     return 0
 
 

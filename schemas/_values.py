@@ -1,7 +1,7 @@
 """Words for values: numbers, texts, arrays, and how their lengths are written.
 
-Strategy and rules: as `schemas.vocabulary`, which hands these words to the schemas; here is what a word
-does by itself, there what is said around it.
+Strategy and rules: as `schemas.vocabulary`, which exports these words to the schemas; here are the words for
+values, there those for messages.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Encoding(Enum):
     FLEXIBLE = "lengths as unsigned varints, tagged fields after each struct"
 
 
-def refuse(why: str, path: str) -> ValidationError:
-    return ValidationError(why, path=path)
+def refuse(reason: str, path: str) -> ValidationError:
+    return ValidationError(reason, path=path)
 
 
 def read_bytes(stream: io.BytesIO, count: int, path: str) -> bytes:
@@ -173,13 +173,13 @@ class _Sized(Construct):
     """A string or bytes after its length; null where the `Nullable` around it says so."""
 
     def __init__(
-        self, kind: str, default: object, holds: Holds | None = None, entity: str | None = None
+        self, kind: str, default: object, contents: Holds | None = None, entity: str | None = None
     ) -> None:
         super().__init__()
         self.kind = kind
         self.default = default
         self.entity = entity
-        self.embedded = holds or {}
+        self.embedded = contents or {}
         self.text = kind == "string"
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
@@ -233,12 +233,12 @@ Rest = _Rest("bytes")
 RestRecords = _Rest("records")
 
 
-def Embedded(holds: Message | Holds) -> Construct:
+def Embedded(contents: Message | Holds) -> Construct:
     """Bytes whose inside is known; they stay bytes here. An int16 version precedes it, unless it has its own.
 
-    holds: the message inside; or several, by the protocol type or the protocol that the outer message names.
+    contents: the message inside; or several, by the protocol type or protocol that the outer message names.
     """
-    return _Sized("bytes", b"", holds if isinstance(holds, dict) else {"": holds})
+    return _Sized("bytes", b"", contents if isinstance(contents, dict) else {"": contents})
 
 
 class Array(Subconstruct):
@@ -254,9 +254,9 @@ class Array(Subconstruct):
         count = _read_length(stream, context, path, self.kind)
         if count < 0:
             return None
-        left = len(stream.getbuffer()) - stream.tell()
-        if count > left:  # every element has at least a byte
-            raise refuse(f"{count} elements claimed, {left} bytes left", path)
+        remaining = len(stream.getbuffer()) - stream.tell()
+        if count > remaining:  # every element has at least a byte
+            raise refuse(f"{count} elements claimed, {remaining} bytes left", path)
         return [self._element(stream, context, f"{path}[{i}]") for i in range(count)]
 
     def _element(self, stream: io.BytesIO, context: Any, path: str) -> object:
@@ -278,14 +278,16 @@ class Sequence(Array):
     unprefixed = True
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
-        found: list[object] = []
+        values: list[object] = []
         while stream.tell() < len(stream.getbuffer()):
-            where = f"{path}[{len(found)}]"
-            inside = io.BytesIO(read_bytes(stream, self._size(stream, context, where), where))
-            found.append(self._element(inside, context, where))
-            if inside.read(1):
-                raise refuse("an element is shorter than its size", where)
-        return found
+            element_path = f"{path}[{len(values)}]"
+            element_stream = io.BytesIO(
+                read_bytes(stream, self._size(stream, context, element_path), element_path)
+            )
+            values.append(self._element(element_stream, context, element_path))
+            if element_stream.read(1):
+                raise refuse("an element is shorter than its size", element_path)
+        return values
 
     def _size(self, stream: io.BytesIO, context: Any, path: str) -> int:
         size = int(_INT32._parsereport(stream, context, path))
@@ -295,10 +297,10 @@ class Sequence(Array):
 
     def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> object:
         for i, element in enumerate(obj):
-            inside = io.BytesIO()
-            self.subcon._build(element, inside, context, f"{path}[{i}]")
-            _INT32._build(len(inside.getbuffer()), stream, context, path)
-            stream.write(inside.getbuffer())
+            element_stream = io.BytesIO()
+            self.subcon._build(element, element_stream, context, f"{path}[{i}]")
+            _INT32._build(len(element_stream.getbuffer()), stream, context, path)
+            stream.write(element_stream.getbuffer())
         return obj
 
 

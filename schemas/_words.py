@@ -86,7 +86,7 @@ ORDER = ("Between", "Tagged", "Fixed", "Default", "Nullable", "Secret")
 
 
 class Named:
-    """A field as the words around its value say it: what `Struct` and the generator both go by."""
+    """A field with the words around its value, as `Struct` and the generator use it."""
 
     def __init__(self, field: Renamed) -> None:
         self.name: str = field.name
@@ -169,9 +169,9 @@ class Struct(construct.Struct):
 
     kind = "struct"
 
-    def __init__(self, *fields: Renamed, about: str = "") -> None:
+    def __init__(self, *fields: Renamed, doc: str = "") -> None:
         super().__init__(*fields)
-        self.about = about
+        self.doc = doc
         self.fields = [Named(field) for field in fields]
 
     @property
@@ -208,9 +208,9 @@ class Struct(construct.Struct):
                 value.tags = value.tags or {}
                 value.tags[tag] = data
                 continue
-            inside = io.BytesIO(data)
-            value[field.name] = field.parse(inside, context, f"{path}.{field.name}")
-            if inside.read(1):
+            field_stream = io.BytesIO(data)
+            value[field.name] = field.parse(field_stream, context, f"{path}.{field.name}")
+            if field_stream.read(1):
                 raise refuse(f"tag {tag} is shorter than its size", path)
 
     def _refuse_barred(self, tag: int, path: str) -> None:
@@ -226,16 +226,16 @@ class Struct(construct.Struct):
             self._refuse_barred(tag, path)
         for field in self.fields:
             value = obj.get(field.name, field.default)
-            where = f"{path}.{field.name}"
+            field_path = f"{path}.{field.name}"
             if not field.exists(version):
                 if value != field.default and not field.ignorable:
-                    raise refuse(f"set, but not in version {version}", where)
+                    raise refuse(f"set, but not in version {version}", field_path)
             elif field.tag is None:
-                field.build(value, stream, context, where)
+                field.build(value, stream, context, field_path)
             elif value != field.default:
-                inside = io.BytesIO()
-                field.build(value, inside, context, where)
-                sections[field.tag] = inside.getvalue()
+                field_stream = io.BytesIO()
+                field.build(value, field_stream, context, field_path)
+                sections[field.tag] = field_stream.getvalue()
         if context._params.encoding is Encoding.FLEXIBLE:
             write_uvarint(len(sections), stream)
             for tag, data in sorted(sections.items()):

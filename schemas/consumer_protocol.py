@@ -28,10 +28,10 @@ SubscriptionUserData = Embedded({
 ConsumerProtocolSubscriptionTopicPartition = Struct(
     "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions owned.",
-    about="What the member owns of one topic.",
+    doc="What the member owns of one topic.",
 )
 
-ConsumerProtocolSubscription = Data("ConsumerProtocolSubscription", versions=(0, 3), flexible=None, about="What a member wants to read, in JoinGroup; the leader assigns by it. v1 adds what it owns (KIP-429), v2 the generation (KIP-792), v3 the rack (KIP-881).")(
+ConsumerProtocolSubscription = Data("ConsumerProtocolSubscription", versions=(0, 3), flexible=None, doc="What a member wants to read, in JoinGroup; the leader assigns by it. v1 adds what it owns (KIP-429), v2 the generation (KIP-792), v3 the rack (KIP-881).")(
     "topics"           / Array(TopicName)                                                            * "The topics wanted, by name.",
     "user_data"        / Nullable(SubscriptionUserData)                                              * "What the assignor adds, in its own format; null for nothing.",
     "owned_partitions" / Since(1, Array(ConsumerProtocolSubscriptionTopicPartition), ignorable=True) * "What it holds from before, for cooperative rebalancing (KIP-429).",
@@ -42,10 +42,10 @@ ConsumerProtocolSubscription = Data("ConsumerProtocolSubscription", versions=(0,
 ConsumerProtocolAssignmentTopicPartition = Struct(
     "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions assigned.",
-    about="What the member gets of one topic.",
+    doc="What the member gets of one topic.",
 )
 
-ConsumerProtocolAssignment = Data("ConsumerProtocolAssignment", versions=(0, 3), flexible=None, about="What the leader gives a member, in SyncGroup. All versions have one layout; the numbers follow the subscription's.")(
+ConsumerProtocolAssignment = Data("ConsumerProtocolAssignment", versions=(0, 3), flexible=None, doc="What the leader gives a member, in SyncGroup. All versions have one layout; the numbers follow the subscription's.")(
     "assigned_partitions" / Array(ConsumerProtocolAssignmentTopicPartition) * "All that the member shall read, not a difference.",
     "user_data"           / Nullable(Embedded({"stream": AssignmentInfo}))  * "What the assignor adds, in its own format; null for nothing.",
 )

@@ -2,13 +2,13 @@
 
 from schemas.vocabulary import Data, Default, Fixed, Int16, Int32, Nullable, Since, String
 
-RequestHeader = Data("RequestHeader", versions=(0, 2), flexible=2, direction="header", about="v2 precedes flexible requests, v1 all others; only the oldest ControlledShutdown had v0.")(
+RequestHeader = Data("RequestHeader", versions=(0, 2), flexible=2, direction="header", doc="v2 precedes flexible requests, v1 all others; only the oldest ControlledShutdown had v0.")(
     "request_api_key"     / Int16                                                            * "The api key: which API the request is of.",
     "request_api_version" / Int16                                                            * "The version that the request is in and the response will be in.",
     "correlation_id"      / Int32                                                            * "Chosen by the client; comes back with the response.",
     "client_id"           / Since(1, Fixed(Default(Nullable(String), "")), ignorable=True) * "What the client calls itself, for quotas and logs; null for none. Never compact.",
 )
 
-ResponseHeader = Data("ResponseHeader", versions=(0, 1), flexible=1, direction="header", about="v1 precedes flexible responses, v0 all others and, in any version, ApiVersions (KIP-511).")(
+ResponseHeader = Data("ResponseHeader", versions=(0, 1), flexible=1, direction="header", doc="v1 precedes flexible responses, v0 all others and, in any version, ApiVersions (KIP-511).")(
     "correlation_id" / Int32 * "That of the request answered; requests are answered in their order.",
 )

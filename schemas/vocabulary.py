@@ -5,12 +5,12 @@ null, how are lengths written) is decided while parsing or building, from two co
 `Message.parse` and `Message.build` set: `version` and `encoding`. So one declaration serves all versions, and
 the generator (`schemas/_generate`) reads the very objects that the tests run as oracle.
 
-Rules: a word holds what it says and nothing of how coordwire runs it; parsing is strict, as `decode` is; a
-field's doc is written with `*` after it. The words for values are defined in `_values.py`, those around them
-in `_words.py`, with the order in which they are nested; those for messages and APIs here. Values are plain:
-int, float, bool, str, bytes, uuid.UUID, None, lists, and `Container`s with one entry a field plus `tags`
-(unknown tagged fields by number, or None). A field's default is 0, False, the uuid of zeros or empty, unless
-`Default` or `Nullable` is around its word.
+Rules: a word describes the wire, not how coordwire runs it; parsing is strict, as `decode` is; a field's doc
+is written with `*` after it. The words for values are defined in `_values.py`, those around them in
+`_words.py`, with the order in which they are nested; those for messages and APIs here. Values are plain: int,
+float, bool, str, bytes, uuid.UUID, None, lists, and `Container`s with one entry a field plus `tags` (unknown
+tagged fields by number, or None). A field's default is 0, False, the uuid of zeros or empty, unless `Default`
+or `Nullable` is around its word.
 """
 
 from __future__ import annotations
@@ -129,9 +129,9 @@ class Message(Struct):
     """
 
     def __init__(self, *fields: Renamed, name: str, versions: tuple[int, int], flexible: int | None,
-                 direction: str, about: str = "", api: Api | None = None,
+                 direction: str, doc: str = "", api: Api | None = None,
                  log_role: LogRole | None = None, short_counts: bool = False) -> None:  # fmt: skip
-        super().__init__(*fields, about=about)
+        super().__init__(*fields, doc=doc)
         self.name = name
         self.versions = range(versions[0], versions[1] + 1)
         self.flexible = flexible
@@ -168,7 +168,7 @@ class Api:
 
     versions: first and last that this package knows; flexible: the first flexible one.
     coordinator: which coordinator answers it ("group", "transaction", "share"), None for any broker.
-    about: what it is for; changes: what a version brought, with its KIP.
+    doc: what it is for; changes: what a version brought, with its KIP.
     listeners: which of Kafka's listeners accept it ("broker", "controller", and "zkBroker" where only the
     brokers of a ZooKeeper cluster did). deprecated: the first and the last version that Kafka deprecated.
     unstable: the version whose layout may still change.
@@ -180,7 +180,7 @@ class Api:
 
     def __init__(self, key: int, name: str, *, versions: tuple[int, int], flexible: int | None,
                  coordinator: str | None = None, listeners: tuple[str, ...] = ("broker",),
-                 deprecated: tuple[int, int] | None = None, unstable: int | None = None, about: str = "",
+                 deprecated: tuple[int, int] | None = None, unstable: int | None = None, doc: str = "",
                  changes: dict[int, str] | None = None, errors: tuple[str, ...] | Mapping[str, str] = (),
                  request_headers: dict[int, int] | None = None,
                  response_headers: dict[int, int] | None = None) -> None:  # fmt: skip
@@ -192,7 +192,7 @@ class Api:
         self.listeners = listeners
         self.deprecated = deprecated
         self.unstable = unstable
-        self.about = about
+        self.doc = doc
         self.changes = changes or {}
         self.errors = tuple(errors)
         self.error_conditions = dict(errors) if isinstance(errors, Mapping) else {}
@@ -206,15 +206,15 @@ class Api:
             return {first: fixed}
         return {first: flexible} if self.flexible <= first else {first: fixed, self.flexible: flexible}
 
-    def request(self, *fields: Renamed, about: str = "") -> Message:
-        return self._message(fields, "Request", about)
+    def request(self, *fields: Renamed, doc: str = "") -> Message:
+        return self._message(fields, "Request", doc)
 
-    def response(self, *fields: Renamed, about: str = "") -> Message:
-        return self._message(fields, "Response", about)
+    def response(self, *fields: Renamed, doc: str = "") -> Message:
+        return self._message(fields, "Response", doc)
 
-    def _message(self, fields: Iterable[Renamed], kind: str, about: str) -> Message:
+    def _message(self, fields: Iterable[Renamed], kind: str, doc: str) -> Message:
         return Message(*fields, name=self.name + kind, versions=self.versions, flexible=self.flexible,
-                       direction=kind.lower(), about=about, api=self)  # fmt: skip
+                       direction=kind.lower(), doc=doc, api=self)  # fmt: skip
 
 
 LOGS = {
@@ -227,7 +227,7 @@ LOGS = {
 
 
 def Data(name: str, *, versions: tuple[int, int], flexible: int | None = None, direction: str = "data",
-         about: str = "", log: str | None = None, record_type: int = 0, role: str = "value",
+         doc: str = "", log: str | None = None, record_type: int = 0, role: str = "value",
          encoding: Encoding = Encoding.CLASSIC) -> Callable[..., Message]:  # fmt: skip
     """A message without an api key: `Data("EndTxnMarker", versions=(0, 0))("coordinator_epoch" / Int32)`.
 
@@ -238,7 +238,7 @@ def Data(name: str, *, versions: tuple[int, int], flexible: int | None = None, d
     def declare(*fields: Renamed) -> Message:
         place = None if log is None else LogRole(log, record_type, role)
         return Message(*fields, name=name, versions=versions, flexible=flexible, direction=direction,
-                       about=about, log_role=place,
+                       doc=doc, log_role=place,
                        short_counts=encoding is Encoding.SHORT_COUNTS)  # fmt: skip
 
     return declare

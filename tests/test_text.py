@@ -36,26 +36,7 @@ WORDS = {
 }
 """Patterns of whole words, each with what to write instead."""
 
-NAMES_LEFT: dict[str, int] = {
-    "coordwire": 45,
-    "coordwire/_speedups": 104,
-    "coordwire/broker": 398,
-    "coordwire/capture": 3,
-    "coordwire/cli": 412,
-    "coordwire/codec": 37,
-    "coordwire/coordinator": 1,
-    "coordwire/enums": 6,
-    "coordwire/jsonform": 15,
-    "coordwire/notebook": 30,
-    "coordwire/patterns": 13,
-    "coordwire/records": 93,
-    "coordwire/segments": 72,
-    "coordwire/spark": 4,
-    "coordwire/testing": 59,
-    "coordwire/timeline": 2,
-    "schemas": 24,
-    "schemas/_generate": 20,
-}
+NAMES_LEFT: dict[str, int] = {}
 """Names of words.md that each package still gives; lowered as they go."""
 
 

@@ -129,7 +129,7 @@ class Opened:
     size: int
     _view: memoryview
     _head: tuple[int, ...]
-    _kept: list[Record] | None
+    _first_chunk: list[Record] | None
     def __iter__(self) -> Iterator[Record]: ...
 
 class Builder:

@@ -98,4 +98,4 @@ def _header(cls: type[H], entry: FrameEntry, direction: str) -> H:
     assert entry.api_key is not None
     assert entry.api_version is not None
     kind = header_version(entry.api_key, entry.api_version, direction)
-    return Reader(entry.body, 0, kind, strict=False).message(cls, whole=False)
+    return Reader(entry.body, 0, kind, strict=False).message(cls, to_end=False)

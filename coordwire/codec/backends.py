@@ -6,9 +6,9 @@
 
 Strategy: with the C engine, each class has native objects as its `decode`, `_decode_at` and `encode`, which
 hand on what they decline to the Python functions of `Message`; nothing is compiled. Without it, those
-functions run compiled Python. What the fast back end declines goes to the interpreter, which decides.
-Rules: what a version needs is made when the version is first used, and kept in the class: there are at most
-as many codecs as versions. Two threads that make the same one do no harm: the first one kept serves both.
+functions run compiled Python. What the fast back end declines goes to the interpreter, which decides. Rules:
+codecs are made when a version is first used, and kept in the class: there are at most as many codecs as
+versions. Two threads that make the same one do no harm: the first one kept serves both.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def serve(cls: type[Message], base: type[Message]) -> None:
         ("encode", native.Encoder, "_write_exactly"),
     ):
         python = vars(base)[name]
-        function = next(vars(each)[name] for each in cls.__mro__ if name in vars(each))
+        function = next(vars(ancestor)[name] for ancestor in cls.__mro__ if name in vars(ancestor))
         if function is python or isinstance(function, make):
             functions = (getattr(method, "__func__", method) for method in (python, vars(base)[exact]))
             setattr(cls, name, make(cls, message_program, *functions, stop, name == "_decode_at"))
@@ -67,15 +67,19 @@ def serve(cls: type[Message], base: type[Message]) -> None:
 
 def decoder(cls: type[Message], version: int) -> Decode:
     """The decoder that the functions of `Message` use, made if need be; `KeyError` if there is none."""
-    return _kept(cls, version, cls._decoders_, _compiled_decoder if native is None else _native_decoder)
+    return _cached_codec(
+        cls, version, cls._decoders_, _compiled_decoder if native is None else _native_decoder
+    )
 
 
 def encoder(cls: type[Message], version: int) -> Encode:
     """The encoder, likewise."""
-    return _kept(cls, version, cls._encoders_, _compiled_encoder if native is None else _native_encoder)
+    return _cached_codec(
+        cls, version, cls._encoders_, _compiled_encoder if native is None else _native_encoder
+    )
 
 
-def _kept(
+def _cached_codec(
     cls: type[Message], version: int, codecs: dict[int, F], make: Callable[[type[Message], int], F]
 ) -> F:
     if version not in codecs:

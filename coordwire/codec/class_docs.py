@@ -1,9 +1,9 @@
-"""What `help` and `inspect.signature` give of generated classes: their fields, made when it is asked for.
+"""The fields of generated classes in `help` and `inspect.signature`, made on first use.
 
 Strategy: a class's `__doc__` is a `ClassDoc`, which Python asks for the text, and `__signature__` of the base
 class a `ClassSignature`. The docs of fields are the strings below them, which only the source has, so `ast`
-reads them from there. Rule: importing a class costs one small object for it; what makes the text is imported
-when it is used.
+reads them from there. Rule: importing a class costs one small object for it; the code that makes the text is
+imported when it is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the body of a generated class says of each field: its wire form beside its type and default.
+"""The declarations in the body of a generated class: each field's wire form beside its type and default.
 
 Strategy: `field`, `array` and `struct` give a dataclass field that carries the row of the field table, and
 `rows` collects the rows once the dataclass is whole. Rules: each names its default, since a type checker and
@@ -100,7 +100,7 @@ def wire_class(cls: type[T]) -> type[T]:
 
 
 def rows(declared: dict[str, dataclasses.Field[Any]]) -> list[Field]:
-    """The rows of a dataclass's fields, named; empty for one whose fields say nothing of the wire."""
+    """The rows of a dataclass's fields, named; empty for one whose fields have no wire form."""
     table = []
     for name, declaration in declared.items():
         row: Field | None = declaration.metadata.get(_ROW)

@@ -1,4 +1,4 @@
-"""What the values of a message identify: groups, members, topics, errors, as its field tables say.
+"""The entities that the values of a message identify: groups, members, topics, errors, by its field tables.
 
 Rules: entities are those of `Field.entity`; a value that is null is left out.
 """

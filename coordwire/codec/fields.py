@@ -1,4 +1,4 @@
-"""Field and FieldTable: what a generated class says of its wire form, in every version, as data.
+"""Field and FieldTable: the wire form of a generated class, in every version, as data.
 
 Strategy: one `Field` row a field, as in the schema; `FieldTable.at(version)` resolves the rows to the
 `VersionLayout` of one version, once. The interpreter, the JSON form, the strategies and the command line read
@@ -144,7 +144,7 @@ class FieldTable:
 
 
 class VersionLayout:
-    """A layout in one version: what is on the wire, in order, and what is not.
+    """A layout in one version: the fields on the wire, in order, and the absent ones.
 
     reserved: the tagged fields that only other versions have. Their numbers are not unknown tags: Apache
     Kafka's own readers refuse them ("Tag 0 is not valid for version 0").
@@ -170,7 +170,7 @@ class VersionLayout:
         return [self.tagged[tag] for tag in sorted(self.tagged)]
 
     def compact(self, field: Field) -> bool:
-        """Whether a field's length or count is a varint, and one more than it says."""
+        """Whether a field's length or count is a varint of one more than its value."""
         return self.flexible and not field.fixed
 
     def inner(self, field: Field) -> VersionLayout | None:

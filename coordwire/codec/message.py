@@ -1,8 +1,8 @@
-"""Struct, Message, Request and Response: what every generated class can do.
+"""Struct, Message, Request and Response: the base classes of all generated classes.
 
 Strategy: `decode` and `encode` call the version's function of the fast back end, which `backends.py` chooses;
-if that declines, the interpreter goes over the same bytes or value and words the refusal. Rules: no error but
-ours leaves; where the interpreter finds nothing wrong, its result counts.
+if that declines, the interpreter goes over the same bytes or value and words the refusal. Rules: only errors
+of this package are raised; where the interpreter accepts the input, its result counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of messages: which one a key or name and a direction mean, and which name was probably meant.
+"""Names of messages: the message of a key or name and a direction, and suggestions for unknown names.
 
 Rules: it imports nothing of this package, and difflib only for an error. Names are matched as they are
 written; suggestions ignore case.

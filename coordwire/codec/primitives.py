@@ -1,9 +1,9 @@
 """Primitives of the wire, as compiled decoders and encoders use them: fast, and only as careful as is safe.
 
-Strategy: compiled code is straight lines of fused `struct` calls; what it can't inline
-is here. Rules: nothing here knows a path or words a refusal. Whatever looks wrong raises (`Refused`, or
-what Python itself raises), and `coordwire.codec` walks the same bytes or value again, exactly, to say what
-it was. Slices never raise on missing bytes; the position then runs past the end, where the caller notices.
+Strategy: compiled code is straight lines of fused `struct` calls; the functions that it can't inline are
+here. Rules: no function here has a path or words a refusal. Any suspect input raises (`Refused`, or what
+Python itself raises), and `coordwire.codec` walks the same bytes or value again, exactly, to word the error.
+Slices never raise on missing bytes; the position then runs past the end, where the caller notices.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ELEMENT_COST = 200
 
 
 class Refused(Exception):
-    """Something a fast path doesn't accept; never leaves the package."""
+    """A fast path doesn't accept the input; never leaves the package."""
 
 
 new = object.__new__

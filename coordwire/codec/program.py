@@ -1,8 +1,9 @@
-"""Field tables to programs: what the native engine runs, one a struct and version.
+"""Field tables to programs, which the native engine runs: one for each struct and version.
 
 Strategy: `FieldTable.at(version)` says what is on the wire; each field becomes a row that the engine checks
-and keeps with the offset of its slot. Rules: programs are made when a version is first used; None is
-there where the engine can't serve, and the Python code then does. Numbers and flags are those of `engine.h`.
+and keeps with the offset of its slot. Rules: programs are made when a version is first used; where the engine
+can't serve, None takes the place of one, and the Python code serves. Numbers and flags are those of
+`engine.h`.
 """
 
 from __future__ import annotations

@@ -14,12 +14,12 @@ M = TypeVar("M", bound="Message")
 
 
 def owner(cls: type[Message]) -> type[Message]:
-    """The generated class: the class itself, or what a user's subclass inherits from."""
+    """The generated class: the class itself, or the one that a user's subclass inherits from."""
     return cast("type[Message]", cls._layout_.cls)
 
 
 def as_class(cls: type[M], message: Message) -> M:
-    """What was read, as an object of the class that was asked for: it may be a user's subclass."""
+    """A decoded object as one of the requested class, which may be a user's subclass."""
     if message.__class__ is cls:
         return message
     instance = object.__new__(cls)

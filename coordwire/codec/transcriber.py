@@ -1,10 +1,10 @@
-"""Field tables to transcribers: how the native engine writes the JSON text of a message's bytes.
+"""Field tables to transcribers, by which the native engine writes the JSON text of a message's bytes.
 
-Strategy: a transcriber goes by the program of its layout; a row for each field on the wire adds what the
-text needs. Rules: the text is that of `coordwire.to_json` as `json` writes it, compact and ASCII; bytes that
-the engine's decoder declines are declined, and so are unknown tagged fields. Whatever is accepted would be
+Strategy: a transcriber goes by the program of its layout; a row for each field on the wire adds what the text
+needs. Rules: the text is that of `coordwire.to_json` as `json` writes it, compact and ASCII; bytes that the
+engine's decoder declines are declined, and so are unknown tagged fields. Whatever is accepted would be
 written as it is, but for tagged fields at their defaults (`OTHERWISE`). Transcribers are made when a version
-is first used; None is there where the engine can't serve.
+is first used; where the engine can't serve, None takes the place of one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ HAS_CODES, OTHERWISE = 1, 2
 def layout_transcriber(layout: VersionLayout) -> _native.Transcriber | None:
     """The transcriber of a layout, made once; None where Python alone serves."""
     if not layout.transcribers:
-        layout.transcribers.append(_made(layout))
+        layout.transcribers.append(_build(layout))
     return layout.transcribers[0]
 
 
-def _made(layout: VersionLayout) -> _native.Transcriber | None:
+def _build(layout: VersionLayout) -> _native.Transcriber | None:
     program = layout_program(layout)
     if native is None or program is None:
         return None
@@ -61,7 +61,7 @@ def _row(field: Field, layout: VersionLayout, order: list[Field]) -> _native.Tex
     if field.unprefixed or (field.tag is not None and field.type == "float64"):  # 0.0 and -0.0 are equal
         return None
     before = order[: order.index(field)]
-    place = sum(one.tag is None for one in before)
+    place = sum(earlier.tag is None for earlier in before)
     code = field.entity == "error_code"
     if code and (field.array or field.type != "int16"):
         return None

@@ -41,7 +41,7 @@ class FieldPlace(NamedTuple):
 
 
 def layout_of(struct: Struct | type[Struct], version: int) -> VersionLayout:
-    """What one version of a class, or of a struct's class, has on the wire and what not."""
+    """The layout of one version of a class, or of a struct's class."""
     return struct._layout_.at(version)
 
 

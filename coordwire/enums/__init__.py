@@ -3,8 +3,8 @@
     ErrorCode(27).name, ErrorCode(27).retriable      # ("REBALANCE_IN_PROGRESS", False)
     ErrorCode(9999).name, ErrorCode(9999).known      # ("UNKNOWN_9999", False)
 
-Messages carry plain ints; these equal them, and `enum_of` says which of them a field holds. A number that a
-newer Kafka brings has no name here and is kept as it is: nothing raises for an int.
+Messages carry plain ints; these equal them, and `enum_of` gives the enum of a field. A number that a newer
+Kafka brings has no name here and is kept as it is: no int raises an error.
 """
 
 from coordwire.enums.error_codes import ErrorCode

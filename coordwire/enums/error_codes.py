@@ -16,19 +16,20 @@ RETRY = True
 
 
 class ErrorCode(OpenEnum):
-    """What an `error_code` says, Kafka 4.4's all: `ErrorCode(27).name`, `.about`, `.retriable`.
+    """The meanings of an `error_code`, with all codes of Kafka 4.4: `ErrorCode(27).name`, `.description`,
+    `.retriable`.
 
-    about: what it means. retriable: whether Kafka's own clients may send the same request again, after
-    fetching metadata or finding the coordinator anew where the code calls for it; False for an unknown one.
+    description: what it means. retriable: whether Kafka's own clients may send the same request again, after
+    fetching metadata or finding the coordinator again where the code requires that; False for an unknown one.
     """
 
-    about: str
+    description: str
     retriable: bool
 
-    def __new__(cls, code: int, about: str = "", retriable: bool = False) -> Self:
+    def __new__(cls, code: int, description: str = "", retriable: bool = False) -> Self:
         member = int.__new__(cls, code)
         member._value_ = code
-        member.about = about
+        member.description = description
         member.retriable = retriable
         return member
 
@@ -36,7 +37,7 @@ class ErrorCode(OpenEnum):
     def _missing_(cls, value: object) -> Self | None:
         member = super()._missing_(value)
         if member is not None:
-            member.about, member.retriable = "A code that coordwire doesn't know.", False
+            member.description, member.retriable = "A code that coordwire doesn't know.", False
         return member
 
     UNKNOWN_SERVER_ERROR = -1, "An error in the broker that has no code of its own."

@@ -1,7 +1,7 @@
-"""Which numbers a field holds.
+"""The enums of fields.
 
 Strategy: fields are recognised by their names, which Kafka uses alike everywhere; where one name means
-several things, by the class that has the field too. A test holds every row to a field that is there.
+several things, by the class that has the field too. A test checks that every row names a field that exists.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """OpenEnum: an IntEnum of which newer Kafkas may know more.
 
-Rules: any int has a member; one without a name of ours is made for the moment and remembered nowhere, so that
-strange bytes let nothing grow. It equals its int, and any other made of the same.
+Rules: any int has a member; one without a name is made for each use and not cached, so that untrusted bytes
+don't take memory. It equals its int, and any other of the same int.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Files that appear whole or not at all, and never over another.
 
 Strategy: each is written without a name in the folder that it is for, where the system can do that (Linux's
-O_TMPFILE), so that whatever ends the process leaves nothing. Elsewhere it has a name of its own there, and
-`remove_stale` knows by it what an ended process has left. It is synced, and linked to its final name, which
-fails where that is taken, by a symbolic link too; then the folder is synced. Rules: what isn't committed
-leaves nothing, and where one file can't get its name, those that got theirs lose it again. An error names the
-file that it is about.
+O_TMPFILE), so that whatever ends the process leaves nothing. Elsewhere it has a name of its own there, by
+which `remove_stale` recognises what an ended process has left. It is synced, and linked to its final name,
+which fails where that name exists, also as a symbolic link; then the folder is synced. Rules: what isn't
+committed leaves nothing, and where one file can't get its name, those that got theirs lose it again. An error
+names the file that was to be written.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _UNNAMED: int = getattr(os, "O_TMPFILE", 0)
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _WINDOWS = os.name == "nt"
-"""There an open file can be neither removed nor replaced, and no folder be synced; nor is there flock."""
+"""There an open file can be neither removed nor replaced, a folder can't be synced, and flock is missing."""
 _OPEN_FILES = "/proc/self/fd"
 _LONGEST = 100
-"""How many bytes of a file's name the name of its part has."""
+"""The bytes of a file's name that the name of its part repeats."""
 
 _PART = re.compile(r"\.(?P<name>.*)\.(?P<run>[0-9a-f]{16})(?P<proof>[0-9a-f]{16})\.part", re.DOTALL)
 
@@ -53,7 +53,7 @@ class _Part:
         return self.named or Path(_OPEN_FILES, str(self.descriptor))
 
     def close(self) -> None:
-        """Let go of it, and of the name that it was written under."""
+        """Close the file, and remove the name that it was written under."""
         if _WINDOWS:
             self.close_file()
         if self.named is not None:
@@ -91,7 +91,7 @@ class Staged:
     def new(self, name: str) -> Iterator[BinaryIO]:
         """A file to write; it gets its name on `commit`."""
         final = self.folder / name
-        with _about(final):
+        with _error_about(final):
             part = _unnamed(final) or _named(final)
             self._parts.append(part)
             with open(part.descriptor, "wb", closefd=False) as file:
@@ -100,20 +100,20 @@ class Staged:
                 os.fsync(part.descriptor)
 
     def path(self, name: str) -> Path:
-        """Where a file that was written is until `commit`."""
+        """The path of a file that was written, until `commit`."""
         return next(part.path for part in self._parts if part.final.name == name)
 
     def commit(self, *, last: str = "", replace: bool = False) -> list[Path]:
-        """Give the files their names; their paths, in that order.
+        """Give the files their names; return their paths, in that order.
 
-        last: the name of the one that is written last, after all others. replace: whether they
-        may take the place of others; else `FileExistsError`.
+        last: the name that is given after all others. replace: whether files that exist are replaced; else
+        `FileExistsError` is raised.
         """
         finals: list[Path] = []
         self._parts.sort(key=lambda part: part.final.name == last)
         try:
             for part in self._parts:
-                with _about(part.final):
+                with _error_about(part.final):
                     if replace:
                         _replace(part)
                     else:
@@ -128,7 +128,7 @@ class Staged:
         return finals
 
     def _take_back(self, finals: list[Path]) -> None:
-        """Take the names away again, also one that was just given."""
+        """Remove the names again, also one that was just given."""
         for part in self._parts:
             if part.final in finals or _is_at(part.descriptor, part.final):
                 if _WINDOWS:
@@ -139,7 +139,7 @@ class Staged:
 def remove_stale(folder: Path) -> None:
     """Remove the parts of files that a process left which was ended while it wrote them.
 
-    Such a one has a name that proves itself, is a file and no link, and no process has it locked.
+    Such a file has a name with a valid proof, is a regular file and not a link, and no process has it locked.
     """
     try:
         names = os.listdir(folder)
@@ -149,7 +149,7 @@ def remove_stale(folder: Path) -> None:
         match = _PART.fullmatch(name)
         if match is None or match["proof"] != _proof(match["name"], match["run"]):
             continue
-        with suppress(OSError):  # it isn't ours to remove, or is in use
+        with suppress(OSError):  # it may not be removed, or is in use
             if _WINDOWS:
                 os.unlink(folder / name)
                 continue
@@ -166,7 +166,7 @@ def remove_stale(folder: Path) -> None:
 
 
 def _unnamed(final: Path) -> _Part | None:
-    """A file without a name, in the folder that it is for; None where there are none."""
+    """A file without a name, in the folder that it is for; None where the system has no such files."""
     if not _UNNAMED or not os.path.isdir(_OPEN_FILES):
         return None
     try:
@@ -178,25 +178,25 @@ def _unnamed(final: Path) -> _Part | None:
 
 
 def _named(final: Path) -> _Part:
-    """A file that is a part of another by its name, locked."""
+    """A file whose name marks it as a part of another, locked."""
     while True:
         name = os.fsdecode(os.fsencode(final.name)[:_LONGEST])
         run = secrets.token_hex(8)
         path = final.with_name(f".{name}.{run}{_proof(name, run)}.part")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        lock(descriptor)  # a file system without locks has none to give
+        lock(descriptor)  # or not, on a file system without locks
         if _is_at(descriptor, path):
             return _Part(descriptor, final, path)
         os.close(descriptor)  # it was removed before it was locked
 
 
 def _proof(name: str, run: str) -> str:
-    """What no other program would have in a file's name."""
+    """The part of a file's name that proves that this module gave it."""
     return blake2b(os.fsencode(name) + run.encode(), digest_size=8, person=b"coordwire part").hexdigest()
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one of that name; a closed one isn't."""
+    """Whether an open file is the one at that path; False for a closed one."""
     if descriptor < 0:
         return False
     try:
@@ -206,8 +206,8 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 @contextmanager
-def _about(final: Path) -> Iterator[None]:
-    """Let an error of the system name the file, not the one that it is written to at first."""
+def _error_about(final: Path) -> Iterator[None]:
+    """Let an error of the system name the final file, not the unnamed or hidden one."""
     try:
         yield
     except OSError as error:
@@ -223,7 +223,9 @@ def _link(part: _Part) -> None:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        if os.path.lexists(part.final):  # a file system without links: as near as it gets
+        if os.path.lexists(
+            part.final
+        ):  # a file system without links: check first, as well as that can be done
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(part.final)) from None
         _replace(part)
 
@@ -241,7 +243,7 @@ def _give_name(part: _Part, path: Path) -> None:
 
 
 def _replace(part: _Part) -> None:
-    """Put a file in the place of whatever has its name: only what has a name itself can take another's."""
+    """Replace what has the final name. Only a file with a name can do that: one without is copied."""
     if part.named is None:
         copy = _named(part.final)
         try:
@@ -262,7 +264,7 @@ def _replace(part: _Part) -> None:
 def _sync(folder: Path) -> None:
     if _WINDOWS:
         return
-    with _about(folder):
+    with _error_about(folder):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -14,7 +14,7 @@ names and the two functions that convert it (values.py), so that nothing is deci
 
 Rules: what the version can't carry is refused as `encode` refuses it; nothing but `EncodeError` leaves,
 whatever a form holds. Paths name fields as Python does, as all of coordwire's errors do; a path is put
-together on the way out of an error, and costs nothing before.
+together only when an error is raised.
 """
 
 from __future__ import annotations
@@ -165,13 +165,13 @@ class _Form:
             raise wrong("object", form)
         value: Any = new(self.cls)
         value.tags = None
-        found = 0
+        known_count = 0
         name = ""
         try:
             for name, key, convert, default in self.readers:
                 content = form.get(key, _ABSENT)
                 if content is not _ABSENT:
-                    found += 1
+                    known_count += 1
                     setattr(value, name, convert(content))
                 elif default is None:
                     missing, name = name, ""
@@ -180,10 +180,10 @@ class _Form:
                     raise WrongType(f'missing: expected "{key}"')
                 else:
                     setattr(value, name, default())
-            if found != len(form):
+            if known_count != len(form):
                 name = "tags"
                 value.tags = self.read_tags(form.get(_TAGS, {}))
-                if found + (_TAGS in form) != len(form):
+                if known_count + (_TAGS in form) != len(form):
                     name = ""
                     self.refuse_unknown(form)
         except EncodeError as error:
@@ -193,7 +193,7 @@ class _Form:
         return value
 
     def refuse_unknown(self, form: Mapping[Any, Any]) -> None:
-        """Say which name the version doesn't have."""
+        """Raise the error for a name that the version doesn't have."""
         for key in form:
             known = self.names.get(key) if isinstance(key, str) else None
             if known is not None and not known.exists(self.layout.version):
@@ -210,7 +210,7 @@ class _Form:
             return None
         if not self.layout.flexible:
             raise NotInVersion(f"version {self.layout.version} has no tagged fields")
-        found: dict[int, bytes] = {}
+        result: dict[int, bytes] = {}
         for key, data in tags.items():
             if not isinstance(key, str) or not key.isascii() or not key.isdecimal():
                 raise WrongType("expected a tag in decimal digits")
@@ -219,10 +219,10 @@ class _Form:
             if str(tag) != key:
                 raise OutOfRange(f"tag {tag} is written with leading zeros")
             try:
-                found[tag] = read_bytes(data)
+                result[tag] = read_bytes(data)
             except EncodeError as error:
                 raise within(tag, error) from None
-        return found
+        return result
 
 
 # --- a field's converters -----------------------------------------------------------------------------------
@@ -230,9 +230,11 @@ class _Form:
 
 def _writer(field: Field, version: int) -> Convert:
     """To JSON: `_ABSENT` for a tagged field at its default."""
-    one: Convert = _form(field.struct, version).write if field.struct else LEAF_WRITERS[field.type]
+    convert_element: Convert = (
+        _form(field.struct, version).write if field.struct else LEAF_WRITERS[field.type]
+    )
     plain = None if field.struct else _PLAIN.get(field.type)
-    convert = _each(one, plain, "list") if field.array else one
+    convert = _elementwise(convert_element, plain, "list") if field.array else convert_element
     nullable = _or_null(convert, field, version)
     if field.tag is None:
         return nullable
@@ -242,8 +244,10 @@ def _writer(field: Field, version: int) -> Convert:
 
 def _reader(field: Field, version: int) -> Convert:
     """From JSON."""
-    one: Convert = _form(field.struct, version).read if field.struct else LEAF_READERS[field.type]
-    return _or_null(_each(one, None, "array") if field.array else one, field, version)
+    convert_element: Convert = _form(field.struct, version).read if field.struct else LEAF_READERS[field.type]
+    return _or_null(
+        _elementwise(convert_element, None, "array") if field.array else convert_element, field, version
+    )
 
 
 def _or_null(convert: Convert, field: Field, version: int) -> Convert:
@@ -261,19 +265,19 @@ def _or_null(convert: Convert, field: Field, version: int) -> Convert:
     return refusing
 
 
-def _each(one: Convert, plain: type | None, wanted: str) -> Convert:
+def _elementwise(convert_element: Convert, plain: type | None, expected: str) -> Convert:
     """Element by element; `plain`: the class of those that need no conversion."""
     unchanged = {plain}
 
     def convert(value: Any) -> list[Any]:
         if not isinstance(value, (list, tuple)):
-            raise wrong(wanted, value)
+            raise wrong(expected, value)
         if unchanged.issuperset(map(type, value)):
             return list(value)
         out: list[Any] = []
         try:
             for element in value:
-                out.append(one(element))
+                out.append(convert_element(element))
         except EncodeError as error:
             raise within(len(out), error) from None
         return out

@@ -1,7 +1,7 @@
 """Single values in Apache Kafka's JSON form and back: numbers, texts, bytes, uuids, float64.
 
-Rules: each converter takes any object and raises `EncodeError` alone; of a path it knows nothing, which
-`within` puts together on the way out.
+Rules: each converter accepts any object and raises `EncodeError` alone, without a path: `within` adds that
+where the error passes.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _TO_URL = str.maketrans("+/", "-_")
 _FROM_URL = str.maketrans("-_+/", "+/!!")  # what isn't base64url must not pass as base64
 
 
-def wrong(wanted: str, value: object) -> WrongType:
+def wrong(expected: str, value: object) -> WrongType:
     """The error for a value of another type."""
-    return WrongType(f"expected {wanted}, got {type(value).__name__}")
+    return WrongType(f"expected {expected}, got {type(value).__name__}")
 
 
 def within(step: str | int, error: EncodeError) -> EncodeError:
-    """The error, of which one more step of the path is known."""
+    """The error with one more step of its path."""
     place = f"[{step}]" if isinstance(step, int) else step
     dot = "." if place and error.path and not error.path.startswith("[") else ""
     error.path = f"{place}{dot}{error.path}"

@@ -124,7 +124,7 @@ class ApiFacts(NamedTuple):
     last: int
     flexible: int | None
     coordinator: str | None
-    about: str
+    description: str
     changes: dict[int, str]
     request_headers: dict[int, int]
     response_headers: dict[int, int]

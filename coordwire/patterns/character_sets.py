@@ -107,7 +107,7 @@ class CharacterSet:
             if part.unicode_class is not None:
                 classes[part.unicode_class, part.negated] = None
             elif part.negated:
-                exact += _others(part.ranges, folds)
+                exact += _other_cases(part.ranges, folds)
             else:
                 ranges = folded if folds else exact
                 ranges += ((ord(low), ord(high)) for low, high in part.ranges)
@@ -131,7 +131,7 @@ class CharacterSet:
 
 
 @cache
-def _others(ranges: CharacterRanges, folds: bool) -> tuple[tuple[int, int], ...]:
+def _other_cases(ranges: CharacterRanges, folds: bool) -> tuple[tuple[int, int], ...]:
     """What is outside of one of the small classes, and, where case does not count, outside of its forms."""
     bounds = [(ord(low), ord(high)) for low, high in ranges]
     if folds:

@@ -1,4 +1,4 @@
-"""What a pattern becomes: instructions whose jumps are relative, put together from fragments.
+"""The program of a pattern: instructions whose jumps are relative, built from fragments.
 
 Strategy: a fragment is a rope: it refers to its parts, and a counted repetition refers to one part several
 times; it is written out once, when the pattern is whole. So each level of nesting costs what it adds, and
@@ -52,7 +52,7 @@ Instruction: TypeAlias = CharacterSet | Split | Assertion
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fragment:
-    """A part of a program. parts: none that is empty; size: how many instructions there are in them."""
+    """A part of a program. parts: none that is empty; size: the number of their instructions."""
 
     parts: tuple[Instruction | Fragment, ...]
     size: int
@@ -88,8 +88,8 @@ def repeated(fragment: Fragment, least: int, most: int) -> Fragment:
     size = fragment.size
     parts: list[Instruction | Fragment] = [fragment] * least if size else []
     if most < 0:
-        again = (fragment,) if size else ()
-        parts += (Split((1, size + 2)), *again, Split((-size - 1,)))
+        loop = (fragment,) if size else ()
+        parts += (Split((1, size + 2)), *loop, Split((-size - 1,)))
         return Fragment(tuple(parts), size * (least + 1) + 2)
     optional = most - least
     for remaining in range(optional, 0, -1):

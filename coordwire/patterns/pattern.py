@@ -1,4 +1,4 @@
-"""Whether a pattern matches a text: all ways through its program at once, a character at a time.
+"""The match of a pattern with a text: all ways through its program at once, a character at a time.
 
 Strategy: the instructions that can be next, and the kind of the character before if the program asks for it,
 are a state; where each character leads from a state is kept, so that many texts cost little more than their
@@ -69,7 +69,7 @@ class RegularExpression:
 
     @property
     def kept_bytes(self) -> int:
-        """How much memory the states take that are kept, as far as that is counted."""
+        """The size in bytes of the cached states, as far as that is counted."""
         return self._bytes
 
     # --- what is kept ---
@@ -145,7 +145,7 @@ class RegularExpression:
             instruction = program[position] if position < end else None
             if isinstance(instruction, Split):
                 waiting += [position + way for way in instruction.ways]
-            elif isinstance(instruction, Assertion) and _holds(instruction, before, after):
+            elif isinstance(instruction, Assertion) and _is_met(instruction, before, after):
                 waiting.append(position + 1)
         return reached, work
 
@@ -203,7 +203,7 @@ class PatternMatch:
 
 
 class PatternSelection:
-    """The names, of many, that a pattern matches: found in turns. done: whether `names` are all."""
+    """The names, of many, that a pattern matches: found in turns. is_done: whether `names` are all."""
 
     def __init__(self, pattern: RegularExpression, names: Iterable[str]) -> None:
         self._pattern = pattern
@@ -211,16 +211,16 @@ class PatternSelection:
         self._name = ""
         self._match: PatternMatch | None = None
         self.names: list[str] = []
-        self.done = False
+        self.is_done = False
 
     def advance(self, amount: int) -> int:
-        """Do so much work, which one character may exceed; gives the work that was done."""
+        """Do so much work, which one character may exceed; return the work that was done."""
         work = 0
         while work < amount:
             if self._match is None:
                 name = next(self._waiting, None)
                 if name is None:
-                    self.done = True
+                    self.is_done = True
                     break
                 self._name, self._match = name, PatternMatch(self._pattern, name)
             work += self._match.advance(amount - work)
@@ -231,7 +231,7 @@ class PatternSelection:
         return work
 
 
-def _holds(assertion: Assertion, before: int, after: str) -> bool:
+def _is_met(assertion: Assertion, before: int, after: str) -> bool:
     match assertion:
         case Assertion.BEGIN:
             return before == _BEGINNING

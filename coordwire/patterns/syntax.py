@@ -49,7 +49,7 @@ class InvalidPattern(Exception):
     """A text is not a pattern, or exceeds a bound.
 
     description: what is wrong, as RE2/J describes it. position: the index in the text. reason: the same in
-    words that are clear to who does not know RE2/J.
+    words that need no knowledge of RE2/J.
     """
 
     def __init__(self, description: str, position: int, reason: str | None = None) -> None:
@@ -93,7 +93,7 @@ class _Parser:
     # --- the text ---
 
     @property
-    def _more(self) -> bool:
+    def _has_more(self) -> bool:
         return self._at < len(self._text)
 
     def _sees(self, text: str) -> bool:
@@ -107,7 +107,7 @@ class _Parser:
 
     def parse(self) -> Fragment:
         after_repeat = False
-        while self._more:
+        while self._has_more:
             repeats = False
             character = self._text[self._at]
             if character == "(":
@@ -216,7 +216,7 @@ class _Parser:
             return
         self._at += 2
         flags, off, saw_flag = self._flags, False, False
-        while self._more:
+        while self._has_more:
             character = self._take()
             if character in _FLAGS:
                 flags = flags & ~_FLAGS[character] if off else flags | _FLAGS[character]
@@ -311,7 +311,7 @@ class _Parser:
         """One character, after a backslash."""
         start = self._at
         self._at += 1
-        if not self._more:
+        if not self._has_more:
             raise self._refused("trailing backslash at end of expression", start)
         octal = re.compile("0[0-7]{0,2}|[1-7][0-7]{1,2}").match(self._text, self._at)
         if octal is not None:
@@ -366,6 +366,6 @@ class _Parser:
 
     def _set_character(self, start: int) -> str:
         """start: where the set begins."""
-        if not self._more:
+        if not self._has_more:
             raise self._refused("missing closing ]", start, "a [ without its ]")
         return self._escape() if self._sees("\\") else self._take()

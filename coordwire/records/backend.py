@@ -1,6 +1,6 @@
-"""Which half reads and writes records: what the native one offers, or None where Python does it.
+"""The functions of the native half that read and write records; None where Python does it.
 
-Rules: their users look here each time, so that one process can have either half, as the tests do.
+Rules: callers look them up here at each call, so that one process can run either half, as the tests do.
 """
 
 from __future__ import annotations

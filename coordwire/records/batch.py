@@ -1,4 +1,4 @@
-"""One record batch of magic 2 in somebody else's bytes: its header by name, its records on iteration.
+"""One record batch of magic 2 in a buffer: its header by name, its records on iteration.
 
 Layout (Kafka's "Record Batch", KIP-98): base offset, length, leader epoch, magic, CRC-32C of all that
 follows, attributes, last offset delta, base and max timestamp, producer id, epoch and sequence, count; 61
@@ -46,9 +46,9 @@ CODEC_BITS, APPEND_TIME, TRANSACTIONAL, CONTROL, HORIZON = 0x07, 0x08, 0x10, 0x2
 if TYPE_CHECKING or speedups is None:
 
     class _Opened:
-        """What the native half has as `Opened`, which has a view and a header once they are asked for."""
+        """The counterpart of the native half's `Opened`, whose view and header are made on first use."""
 
-        __slots__ = ("_head", "_kept", "_view", "position", "size")
+        __slots__ = ("_first_chunk", "_head", "_view", "position", "size")
         _head: tuple[int, ...]
 
 else:
@@ -63,9 +63,8 @@ def restored(kind: type[RecordBatch], data: bytes, *places: int) -> RecordBatch:
 class RecordBatch(_Opened):
     """A record batch; iterate it for its records.
 
-    position: where it is, in bytes from the start of what was read; size: its bytes, header included.
-    Both may be set, as what is read doesn't depend on them; the places that errors tell count from
-    `position`.
+    position: where it is, in bytes from the start of what was read; size: its bytes, header included. Both
+    may be set, as what is read doesn't depend on them; the positions in errors count from `position`.
 
     Iterating raises `CorruptBatch` (a wrong checksum, garbage in the codec, a malformed record: reason, byte
     offset in what was read, path such as "records[17].key"), `LimitExceeded` if more comes out of the codec
@@ -76,13 +75,13 @@ class RecordBatch(_Opened):
 
     def __init__(self, view: memoryview, position: int = 0) -> None:
         self._view = view
-        self._kept: list[Record] | None = None
+        self._first_chunk: list[Record] | None = None
         self.position = position
         self.size = len(view)
         self._head = self._unpack(view)
 
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
-        """The header as it is now: the bytes may have changed since their length and magic were looked at."""
+        """The header as it is now: the bytes may have changed since their length and magic were checked."""
         if len(view) < HEADER.size:
             reason = f"a batch of magic 2 needs at least {HEADER.size} bytes, got {len(view)}"
             raise CorruptBatch(reason, self.position, "length")
@@ -143,12 +142,12 @@ class RecordBatch(_Opened):
 
     @property
     def transactional(self) -> bool:
-        """Part of a transaction; its end is in a later control batch."""
+        """Whether it is part of a transaction, whose end is in a later control batch."""
         return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        """Holds control records, which consumers don't see."""
+        """Whether it holds control records, which consumers don't see."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -194,7 +193,8 @@ class RecordBatch(_Opened):
 
     @property
     def count(self) -> int | None:
-        """How many records it says it has; None for a compressed message set, which doesn't say."""
+        """The number of records that it states; None for a compressed message set, which doesn't state
+        one."""
         return self._head[12]
 
     def __repr__(self) -> str:
@@ -219,11 +219,11 @@ class RecordBatch(_Opened):
         create_time: give the timestamps that the producer set, not the broker's, under log-append time; the
         batch keeps both (in message sets only inside a compressed one).
         """
-        kept = self._kept
-        if kept is not None:
-            self._kept = None
+        first_chunk = self._first_chunk
+        if first_chunk is not None:
+            self._first_chunk = None
             if not (create_time and self.attributes & APPEND_TIME):
-                return iter(kept)
+                return iter(first_chunk)
         if backend.codec is not None and self.__class__ is RecordBatch:
             return backend.codec.records(self, create_time)
         return chain.from_iterable(self._chunks(create_time))
@@ -247,19 +247,20 @@ class RecordBatch(_Opened):
             raise CorruptBatch(reason, self.position + CRC_AT, "checksum")
 
     def verify(self) -> None:
-        """Read it all and keep nothing but a few records for the next iteration. Raises as iterating does."""
-        self._kept = None
+        """Read all records, and keep only the first chunk for the next iteration. Raises as iterating
+        does."""
+        self._first_chunk = None
         first: list[Record] = []
-        seen = 0
+        chunk_count = 0
         for chunk in self._chunks(False):
-            seen += 1
+            chunk_count += 1
             if isinstance(chunk, list):
                 first = chunk
             else:
                 chunk.walk()
-                seen += 1
-        if seen <= 1:
-            self._kept = first
+                chunk_count += 1
+        if chunk_count <= 1:
+            self._first_chunk = first
 
     def payload(self) -> Buffer:
         """The records' bytes, checked and decompressed. Raises as iterating does."""
@@ -270,7 +271,7 @@ class RecordBatch(_Opened):
         return data if codec == "none" else decompress(codec, data, offset=self.position + HEADER.size)
 
     def _chunks(self, create_time: bool) -> Iterator[list[Record] | _native.Run]:
-        """The records in parts: as a run of the native half, and as lists whatever it doesn't read."""
+        """The records in chunks: a run of the native half, and lists of those that it doesn't read."""
         data = self.payload()
         count = self._head[12]
         base_offset, base_timestamp = self._head[0], self._head[7]
@@ -278,35 +279,35 @@ class RecordBatch(_Opened):
         if refusal is not None:
             raise refusal
         stamp = self.max_timestamp if self.attributes & APPEND_TIME and not create_time else None
-        pos = done = 0
+        pos = record_count = 0
         if backend.codec is not None:
             run = backend.codec.read(data, count, base_offset, base_timestamp, stamp)
             yield run
-            done, pos = run.done, run.position
+            record_count, pos = run.done, run.position
         elif -SANE < base_offset < SANE and -SANE < base_timestamp < SANE:
             data = bytes(data)
-            while done < count:
-                todo = min(CHUNK, count - done)
+            while record_count < count:
+                todo = min(CHUNK, count - record_count)
                 try:
                     records, pos = read_records(data, pos, todo, base_offset, base_timestamp)
                 except Exception:  # whatever it was: the judge words it
                     break
-                done += todo
+                record_count += todo
                 yield _stamped(records, stamp)
-        for record in self._judge(data).read(pos, done, base_offset, base_timestamp):
+        for record in self._judge(data).read(pos, record_count, base_offset, base_timestamp):
             yield _stamped([record], stamp)
 
     def _exactly(self, create_time: bool) -> Iterator[Record]:
-        """The records, for the native half that is in doubt before the first."""
+        """The records, for the native half, where it refuses the first."""
         return chain.from_iterable(self._chunks(create_time))
 
-    def _judged(self, data: Buffer | None, pos: int, done: int, stamp: int | None) -> Iterator[Record]:
-        """The records from number `done` at `pos` on, for the native half that doubts that one.
+    def _judged(self, data: Buffer | None, pos: int, number: int, stamp: int | None) -> Iterator[Record]:
+        """The records from `number` at `pos` on, for the native half, where it refuses that one.
 
         data: what was decompressed, None where nothing was.
         """
         judge = self._judge(self._view[HEADER.size :] if data is None else data)
-        for record in judge.read(pos, done, self._head[0], self._head[7]):
+        for record in judge.read(pos, number, self._head[0], self._head[7]):
             yield from _stamped([record], stamp)
 
     def _judge(self, data: Buffer) -> StrictReader:

@@ -1,10 +1,10 @@
 """`batches`: bytes that hold record batches, one after the other, as an iterator over them.
 
-Strategy: walk from length to length without looking inside; what is wrong inside a batch shows when it is
-iterated. With `on_error` "skip" or "report" each batch is read whole before it is handed out, and after a
-bad one `coordwire.records.resync` finds the place to go on. Rules: a batch that the bytes end in the middle
-of is not an error (brokers cut fetches so), unless whole batches are inside what it claims; nothing is passed
-over without a note of it.
+Strategy: walk from length to length without reading the records; an error inside a batch is raised when the
+batch is iterated. With `on_error` "skip" or "report" each batch is read whole before it is handed out, and
+after a bad one `coordwire.records.resync` finds the place to go on. Rules: a last batch that is cut short is
+not an error (brokers cut fetches so), unless whole batches are inside of its claimed length; every range that
+is passed over is noted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ T = TypeVar("T")
 if TYPE_CHECKING or speedups is None:
 
     class _Walk:
-        """What the native half has as `Walk`: there it opens what is in order without a call of Python."""
+        """The counterpart of the native half's `Walk`, which opens sound batches without a call into
+        Python."""
 
         _quick: _native.Codec | None
         _view: memoryview
@@ -57,7 +58,7 @@ else:
 
 
 class Batches(_Walk, Iterator[T], Generic[T]):
-    """What `batches` gives, and `kafka_07.batches`.
+    """The iterator that `batches` and `kafka_07.batches` return.
 
     position: the byte at which the next batch would begin.
     """
@@ -102,11 +103,11 @@ class Batches(_Walk, Iterator[T], Generic[T]):
 
     @property
     def remainder(self) -> memoryview:
-        """What hasn't been read; at the end the bytes of a batch that isn't all there, if any."""
+        """The bytes that haven't been read; at the end those of a batch that is cut short, if any."""
         return self._view[self.position :]
 
     def resume(self, position: int, last_offset: int | None) -> None:
-        """Go on at `position`; last_offset: of the batch before it, if somebody else read that."""
+        """Go on at `position`; last_offset: of the batch before it, if another reader read that."""
         self.position = position
         if last_offset is not None:
             self._last = last_offset
@@ -131,9 +132,9 @@ class Batches(_Walk, Iterator[T], Generic[T]):
                 if self._on_error == "raise":
                     self._end()
                     raise
-                bad = self._pass_over(start, size, error)
+                unreadable = self._pass_over(start, size, error)
                 if self._on_error == "report":
-                    return cast(T, bad)
+                    return cast(T, unreadable)
             else:
                 self.position = start + size
                 self._last = batch.last_offset
@@ -148,9 +149,9 @@ class Batches(_Walk, Iterator[T], Generic[T]):
     def advance(self, stop: int) -> int:
         """Move on to where the first batch at or after byte `stop` begins; the new `position`.
 
-        These are the places that iterating comes to, at the cost of headers alone: one whose batch ends where
-        another header begins needs no second look. What is passed over in between is not judged, but where
-        iterating would lose its way it is, and then raises or notes in `.skipped` what iterating does.
+        These are the places that iterating comes to, at the cost of headers alone: a batch that ends where
+        another header begins is not read. The batches in between are read only where no header follows; that
+        raises, or notes in `.skipped`, what iterating does.
         """
         passed: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
         while not self._ended and self.position < min(stop, len(self._view)):
@@ -218,9 +219,9 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         # A matching checksum vouches for the length too.
         vouched = bool(size) and error.path != "checksum"
         self.position = start + size if vouched else self._search.after(start, size)
-        bad = UnreadableRange(start, self.position - start, str(error))
-        self.skipped.append(bad)
-        return bad
+        unreadable = UnreadableRange(start, self.position - start, str(error))
+        self.skipped.append(unreadable)
+        return unreadable
 
 
 @overload

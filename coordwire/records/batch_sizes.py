@@ -1,6 +1,6 @@
-"""Where a batch ends, by its header: what Kafka's own reader checks of length and magic.
+"""Where a batch ends, by its header: the checks of length and magic that Kafka's own reader does.
 
-Rule: a header that no batch can have raises `CorruptBatch`; one whose batch isn't all there is not an error.
+Rule: a header that no batch can have raises `CorruptBatch`; one whose batch is cut short is not an error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BLANK = 1 << 16
 
 
 def content_end(view: memoryview) -> int:
-    """Where the zeros begin that the bytes end with; these may be gigabytes."""
+    """The position at which the zeros at the end begin; these may be gigabytes."""
     end = len(view)
     while end:
         start = max(0, end - BLANK)
@@ -49,17 +49,17 @@ def batch_size(view: memoryview, pos: int, is_blank: Callable[[int], bool] | Non
     is_blank: whether nothing but zeros follows; None to look. Raises `CorruptBatch` for a header that no
     batch can have.
     """
-    left = len(view) - pos
-    if left < LOG_OVERHEAD:
+    remaining = len(view) - pos
+    if remaining < LOG_OVERHEAD:
         return 0
     (length,) = _LENGTH(view, pos)
     if length < LEAST[0]:
         if not length and (content_end(view[pos:]) == 0 if is_blank is None else is_blank(pos)):
-            raise CorruptBatch(f"only {counted(left, 'zero byte')} to the end", pos, "length")
+            raise CorruptBatch(f"only {counted(remaining, 'zero byte')} to the end", pos, "length")
         raise CorruptBatch(f"a batch can't have a length of {counted(length, 'byte')}", pos + 8, "length")
     if length > LARGEST:
         raise CorruptBatch(f"a batch can't have a length of {counted(length, 'byte')}", pos + 8, "length")
-    if left < TO_MAGIC:
+    if remaining < TO_MAGIC:
         return 0
     (magic,) = _MAGIC(view, pos)
     if not 0 <= magic <= 2:
@@ -69,11 +69,11 @@ def batch_size(view: memoryview, pos: int, is_blank: Callable[[int], bool] | Non
             f"a batch of magic {magic} can't have a length of {counted(length, 'byte')}", pos + 8, "length"
         )
     size = LOG_OVERHEAD + int(length)
-    return size if size <= left else 0
+    return size if size <= remaining else 0
 
 
 def claimed_size(view: memoryview, pos: int) -> int:
-    """What `batch_size` gives; 0 too for a header that no batch can have."""
+    """The result of `batch_size`; 0 also for a header that no batch can have."""
     try:
         return batch_size(view, pos, _not_blank)
     except CorruptBatch:

@@ -1,8 +1,8 @@
 """The writing of a v2 batch: its records in `coordwire.records.body_writer` or in the native half, its header
 here.
 
-Rules: a body takes plain values only; what it doesn't accept it leaves in doubt, and `exact` goes over the
-same records, makes plain what is only unusual (a bytearray for bytes) and words the refusal of the rest.
+Rules: a body accepts plain values only and otherwise returns None; `exact` then goes over the same records,
+converts unusual values (a bytearray to bytes) and raises the error for all others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BatchWriter:
 
     @property
     def count(self) -> int:
-        """How many records it has."""
+        """The number of records."""
         return self.body.count
 
     @property
@@ -57,7 +57,7 @@ class BatchWriter:
     def append(self, record: Record, limit: int | None) -> bool:
         """The same for one record; limit: the bytes of the whole batch, header included, or None for any.
 
-        Who comes with many asks `body.append` first, and here only if that is in doubt.
+        A caller with many records calls `body.append` first, and this only if that returns None.
         """
         room = -1 if limit is None else min(max(0, limit - HEADER.size - self.size), INT64 - 1)
         return self._exactly((record,), room)
@@ -129,8 +129,8 @@ class BatchWriter:
         if length >= INT32 - LOG_OVERHEAD:
             raise OutOfRange(f"a batch can't have {length} bytes")
         head = _HEAD.pack(base, length, epoch, 2)
-        rest = _REST.pack(attributes, last - base, stamp, latest, *producer, count)
-        return self.body.batch(head, rest, packed)
+        tail = _REST.pack(attributes, last - base, stamp, latest, *producer, count)
+        return self.body.batch(head, tail, packed)
 
 
 assert _HEAD.size + 4 == CRC_FROM
@@ -162,17 +162,17 @@ def _exact_headers(headers: object, path: str) -> tuple[Header, ...]:
         raise WrongType(f"expected list or tuple, got {type(headers).__name__}", f"{path}.headers")
     plain: list[Header] = []
     for number, pair in enumerate(headers):
-        where = f"{path}.headers[{number}]"
+        header_path = f"{path}.headers[{number}]"
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise WrongType("expected a pair of key and value", where)
+            raise WrongType("expected a pair of key and value", header_path)
         key, value = pair
         if not isinstance(key, str):
-            raise WrongType(f"expected str, got {type(key).__name__}", f"{where}.key")
+            raise WrongType(f"expected str, got {type(key).__name__}", f"{header_path}.key")
         try:
             key.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
-            raise OutOfRange(f"not encodable as UTF-8: {key[error.start]!a}", f"{where}.key") from None
-        plain.append((str(key), _bytes(value, f"{where}.value")))
+            raise OutOfRange(f"not encodable as UTF-8: {key[error.start]!a}", f"{header_path}.key") from None
+        plain.append((str(key), _bytes(value, f"{header_path}.value")))
     return tuple(plain)
 
 

@@ -1,9 +1,9 @@
 """The records of a v2 batch as Python writes them.
 
-Strategy: `writing` appends the pieces of each record to one list, joined once, short varints from a table.
-It is a generator, so that what it works with is ready for the next record, whether they come one by one or
-all at once. Rules: it takes plain values only, and anything that it doesn't accept raises;
-`coordwire.records.batch_writer` goes over that again and says what it was.
+Strategy: `writing` appends the pieces of each record to one list, joined once, short varints from a table. It
+is a generator, so that its local variables stay for the next record, whether records come one by one or all
+at once. Rules: it accepts plain values only, and raises for all others; `coordwire.records.batch_writer` goes
+over the same records again and words the error.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _headers(headers: Sequence[Header], names: dict[str, bytes]) -> bytes:
 
 
 def _name(name: str, names: dict[str, bytes]) -> bytes:
-    """A header's key after its length, kept for the next time."""
+    """A header's key after its length, cached."""
     if name.__class__ is not str:
         raise Refused
     if len(names) > KNOWN:
@@ -146,7 +146,7 @@ class BodyWriter:
     """
 
     def __init__(self, base_offset: int | None, base_timestamp: int | None) -> None:
-        self._bases = self._given = base_offset, base_timestamp
+        self._bases = self._initial_bases = base_offset, base_timestamp
         self._written: Written = (0, 0, 0, -1)
         self._parts: list[bytes] = []
         self._send: Callable[[Sequence[Record]], Written] | None = None
@@ -176,7 +176,8 @@ class BodyWriter:
         return self._written[3]
 
     def add(self, records: Sequence[Record], room: int) -> bool | None:
-        """Write all of `records` or none: True; False if they need more than `room` bytes; None in doubt.
+        """Write all of `records` or none: True; False if they need more than `room` bytes; None if a value is
+        not plain.
 
         room: -1 for any; the first records always fit.
         """
@@ -209,18 +210,18 @@ class BodyWriter:
         return self._send
 
     def _undo(self) -> None:
-        """Forget what was sent last; the next will start anew."""
+        """Drop the pieces of the last records, and restart the generator."""
         count = self.count
         del self._parts[PIECES * count :]
         self._send = None
         if not count:
-            self._bases = self._given
+            self._bases = self._initial_bases
 
     def records(self) -> bytes:
         """The records."""
         return b"".join(self._parts)
 
-    def batch(self, head: bytes, rest: bytes, packed: bytes | None) -> bytes:
-        """The batch: `head`, the checksum of what follows, `rest`, the records, or `packed` for them."""
-        covered = b"".join((rest, *(self._parts if packed is None else (packed,))))
+    def batch(self, head: bytes, tail: bytes, packed: bytes | None) -> bytes:
+        """The batch: `head`, the checksum of what follows, `tail`, the records, or `packed` for them."""
+        covered = b"".join((tail, *(self._parts if packed is None else (packed,))))
         return b"".join((head, backend.crc32c(covered).to_bytes(4), covered))

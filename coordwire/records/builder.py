@@ -1,4 +1,5 @@
-"""Record batches from records: `encode_batch` for what is there, `RecordBatchBuilder` for what comes in.
+"""Record batches from records: `encode_batch` for a list of records, `RecordBatchBuilder` for one record
+after the other.
 
 Rules: the bytes are those that Kafka's `MemoryRecordsBuilder` writes for the same input, up to what a codec
 makes of them. Nothing but an `EncodeError` (or `CodecUnavailable`) is raised for any value.
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING or speedups is None:
 
     class _Builder:
-        """What the native half has as `Builder`."""
+        """The counterpart of the native half's `Builder`."""
 
         __slots__ = ("_body", "limit")
 
@@ -134,12 +135,12 @@ class RecordBatchBuilder(_Builder):
 
     @property
     def count(self) -> int:
-        """How many records it has."""
+        """The number of records."""
         return self._writer.count
 
     @property
     def size(self) -> int:
-        """The bytes that it has without compression, header included; with a codec, an upper estimate."""
+        """The size in bytes without compression, header included; with a codec, an upper estimate."""
         return self._writer.overhead + self._writer.size
 
     def append(self, record: Record) -> bool:
@@ -199,7 +200,7 @@ def _check_flags(**flags: object) -> None:
 
 
 def _check_absent(magic: int, **fields: bool) -> None:
-    """What magic 2 brought may not be set before it."""
+    """Refuse arguments that only magic 2 has."""
     for name, present in fields.items():
         if present:
             raise NotInVersion(f"magic {magic} can't carry it", name)
@@ -223,7 +224,7 @@ def encode_batch(
     last_offset: int | None = None,
     magic: int = 2,
 ) -> bytes:
-    """One batch with these records; see `RecordBatchBuilder` for what the arguments say and what it raises.
+    """One batch with these records; see `RecordBatchBuilder` for the arguments and errors.
 
     A record without an offset (-1) gets the one after the record before it, the first one `base_offset`.
     """

@@ -66,8 +66,8 @@ class Checksums:
         last = (end - self._first) >> BLOCK_BITS
         self._extend(last)
         head = update(view[start : self._first + (block << BLOCK_BITS)], 0)
-        whole = self._upto[last] ^ _followed(self._kind.polynomial, head ^ self._upto[block], last - block)
-        return update(view[self._first + (last << BLOCK_BITS) : end], whole)
+        checksum = self._upto[last] ^ _followed(self._kind.polynomial, head ^ self._upto[block], last - block)
+        return update(view[self._first + (last << BLOCK_BITS) : end], checksum)
 
     def _extend(self, last: int) -> None:
         upto, view, update = self._upto, self._view, self._kind.update
@@ -79,12 +79,12 @@ class Checksums:
 
 
 def _followed(polynomial: int, crc: int, blocks: int) -> int:
-    """What a CRC adds to that of so many blocks after its bytes."""
+    """The contribution of a CRC to the CRC of its bytes and `blocks` further blocks."""
     power = 0
     while blocks:
         if blocks & 1:
-            one, two, three, four = _tables(polynomial, power)
-            crc = one[crc & 255] ^ two[crc >> 8 & 255] ^ three[crc >> 16 & 255] ^ four[crc >> 24]
+            table0, table1, table2, table3 = _tables(polynomial, power)
+            crc = table0[crc & 255] ^ table1[crc >> 8 & 255] ^ table2[crc >> 16 & 255] ^ table3[crc >> 24]
         blocks >>= 1
         power += 1
     return crc
@@ -92,22 +92,22 @@ def _followed(polynomial: int, crc: int, blocks: int) -> int:
 
 @cache
 def _tables(polynomial: int, power: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """By each of a CRC's bytes, what 2^power blocks of zeros make of it."""
+    """For each byte of a CRC, the CRC after 2^power blocks of zeros."""
     columns = _columns(polynomial, power)
     tables = []
     for low in range(0, 32, 8):
         table = [0] * 256
         for value in range(1, 256):
-            rest = value & (value - 1)
-            table[value] = table[rest] ^ columns[low + (value ^ rest).bit_length() - 1]
+            higher_bits = value & (value - 1)
+            table[value] = table[higher_bits] ^ columns[low + (value ^ higher_bits).bit_length() - 1]
         tables.append(tuple(table))
-    one, two, three, four = tables
-    return one, two, three, four
+    table0, table1, table2, table3 = tables
+    return table0, table1, table2, table3
 
 
 @cache
 def _columns(polynomial: int, power: int) -> Matrix:
-    """By each of a CRC's bits, what 2^power blocks of zeros make of it."""
+    """For each bit of a CRC, the CRC after 2^power blocks of zeros."""
     if power > -BLOCK_BITS - 3:
         half = _columns(polynomial, power - 1)
         return tuple(_times(half, column) for column in half)

@@ -1,8 +1,8 @@
-"""Control records: what brokers and controllers write into a partition for themselves.
+"""Control records: those that brokers and controllers write into a partition for themselves.
 
 Strategy: the key is two int16s, version and type; the type says which message of
-`coordwire.messages.control_records` the value is. Rules: a type that this package doesn't know passes through
-with its value as bytes, as does a value of a later version; both are what Kafka itself skips.
+`coordwire.messages.control_records` the value is. Rules: a record of an unknown type is returned with its
+value as bytes, as is a value of a later version; Kafka itself skips both.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def read_control(record: Record, offset: int = 0, path: str = "record") -> Contr
     """
     key = record.key
     if key is None or len(key) < 4:
-        what = "null" if key is None else len(key)
+        size = "null" if key is None else len(key)
         raise CorruptBatch(
-            f"a control record's key needs at least 4 bytes, got {what}", offset, f"{path}.key"
+            f"a control record's key needs at least 4 bytes, got {size}", offset, f"{path}.key"
         )
     version, number = _KEY.unpack_from(key)
     if version < 0:
@@ -91,8 +91,8 @@ def read_control(record: Record, offset: int = 0, path: str = "record") -> Contr
 
 def _read_value(known: type[Message], value: bytes | None, offset: int, path: str) -> Message | bytes:
     if value is None or len(value) < 2:
-        what = "null" if value is None else len(value)
-        raise CorruptBatch(f"{known.__name__} needs at least 2 bytes, got {what}", offset, path)
+        size = "null" if value is None else len(value)
+        raise CorruptBatch(f"{known.__name__} needs at least 2 bytes, got {size}", offset, path)
     (version,) = _VERSION.unpack_from(value)
     if version > known.versions[-1]:
         return value
@@ -100,8 +100,8 @@ def _read_value(known: type[Message], value: bytes | None, offset: int, path: st
     try:
         return known.decode(body, version=version, strict=False)
     except DecodeError as error:
-        where = f"{path}.{error.path}" if error.path else path
-        raise CorruptBatch(f"{known.__name__}: {error.reason}", offset, where) from None
+        error_path = f"{path}.{error.path}" if error.path else path
+        raise CorruptBatch(f"{known.__name__}: {error.reason}", offset, error_path) from None
 
 
 def control_record(
@@ -121,5 +121,5 @@ def control_record(
 
 
 def _has_version(message: type[Message]) -> bool:
-    """Whether the layout begins with the version, which else is before it."""
+    """Whether the layout begins with the version; else the version is before it."""
     return "version" in message.__slots__

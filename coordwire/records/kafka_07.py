@@ -1,4 +1,4 @@
-"""Kafka 0.7's messages: what its Produce requests, its fetch results and its log files hold.
+"""Kafka 0.7's messages, of which its Produce requests, fetch results and log files consist.
 
 Layout: int32 length, magic; in magic 1 attributes, whose two low bits are the codec (none, gzip, snappy);
 CRC-32 of the payload, payload. No keys, no timestamps, and no offsets either: a message's offset is the byte
@@ -52,9 +52,9 @@ _HEADER = re.compile(
 class Kafka07Batch(RecordBatch):
     """A message of Kafka 0.7 with all that is in it: itself, or those that it holds compressed.
 
-    What its format lacks reads as unset: timestamps, producer id, epochs and sequences are -1. All records of
-    a batch have its own offset, as 0.7 can only be asked for all of them; `next_offset` is what to ask for
-    after it. Iterating raises as described for `RecordBatch`.
+    What its format lacks has the value of an unset field: timestamps, producer id, epochs and sequences are
+    -1. All records of a batch have its own offset, as 0.7 can only be asked for all of them; `next_offset` is
+    what to ask for after it. Iterating raises as described for `RecordBatch`.
     """
 
     __slots__ = ()
@@ -129,19 +129,19 @@ def _values(data: bytes, place: Origin) -> Iterator[bytes]:
     pos, number, end = 0, 0, len(data)
     while pos < end:
         path = f"records[{number}]"
-        left = end - pos - _LENGTH.size
-        if left < 0:
+        remaining = end - pos - _LENGTH.size
+        if remaining < 0:
             raise place.refusal(f"a length needs 4 bytes, {end - pos} left", pos, path)
         (length,) = _LENGTH.unpack_from(data, pos)
-        magic = data[pos + _MAGIC_AT] if left else 0
+        magic = data[pos + _MAGIC_AT] if remaining else 0
         if magic > 1:
             raise place.refusal(
                 f"expected a message's magic of 0 or 1, got {magic}", pos + _MAGIC_AT, f"{path}.magic"
             )
         if length < _LEAST[magic]:
             raise place.refusal(f"a message of magic {magic} can't have {counted(length, 'byte')}", pos, path)
-        if length > left:
-            raise place.refusal(f"a message of {counted(length, 'byte')}, {left} left", pos, path)
+        if length > remaining:
+            raise place.refusal(f"a message of {counted(length, 'byte')}, {remaining} left", pos, path)
         _, _, *attributes, crc = _HEADS[magic].unpack_from(data, pos)
         if magic and attributes[0] & _CODEC_MASK:
             raise place.refusal("a compressed message inside another", pos + _ATTRIBUTES_AT, path)
@@ -189,22 +189,22 @@ def batches(
 
 
 class _Search(Search):
-    """The search for such messages."""
+    """The search for messages of Kafka 0.7."""
 
     length_at = 0
     head = _MAGIC_AT + 1
 
     def size(self, pos: int) -> int:
-        """The size in bytes of the message at `pos`; 0 if it isn't all there. Raises `CorruptBatch`."""
-        left = len(self.view) - pos
-        if left < _LENGTH.size:
+        """The size in bytes of the message at `pos`; 0 if it is cut short. Raises `CorruptBatch`."""
+        remaining = len(self.view) - pos
+        if remaining < _LENGTH.size:
             return 0
         (length,) = _LENGTH.unpack_from(self.view, pos)
         if length < _LEAST[0]:
             if not length and self.is_blank(pos):
-                raise CorruptBatch(f"only {counted(left, 'zero byte')} to the end", pos, "length")
+                raise CorruptBatch(f"only {counted(remaining, 'zero byte')} to the end", pos, "length")
             raise CorruptBatch(f"a message can't have a length of {counted(length, 'byte')}", pos, "length")
-        if left < self.head:
+        if remaining < self.head:
             return 0
         magic = self.view[pos + _MAGIC_AT]
         if magic > 1:
@@ -213,10 +213,10 @@ class _Search(Search):
             reason = f"a message of magic {magic} can't have a length of {counted(length, 'byte')}"
             raise CorruptBatch(reason, pos, "length")
         size = _LENGTH.size + int(length)
-        return size if size <= left else 0
+        return size if size <= remaining else 0
 
     def _offset(self, pos: int) -> int:
-        """The same for all, and above what any claims: offsets tell nothing, as messages have none."""
+        """The same number for all, above any that is stated: messages have no offsets to compare."""
         return 0
 
     def _claimed_offset(self, pos: int) -> int:

@@ -1,11 +1,11 @@
-"""Batches decompressed a little ahead of who reads them, on other threads.
+"""Batches decompressed a little ahead of their reader, on other threads.
 
-Strategy: from the place at hand on, batches are put into groups of some size; a thread checks and
+Strategy: from the current position on, batches are put into groups of some size; a thread checks and
 decompresses one group, as the codecs' libraries let others run meanwhile. Getting the interpreter's lock back
-takes its time then, so that small batches are decompressed where they are asked for. Rules: a batch that is
-bad, or can't be decompressed, has no body here; who reads it the ordinary way learns why. At most `GROUPS`
-groups are ahead, and a group ends early at `LARGEST` decompressed bytes, so that hostile batches don't pile
-up; what it left out is decompressed when it is asked for.
+takes time, so that small batches are decompressed by the reader's thread. Rules: a batch that is bad, or
+can't be decompressed, has no body here; the ordinary reader raises the error. At most `GROUPS` groups are
+ahead, and a group ends early at `LARGEST` decompressed bytes, so that hostile batches don't fill the memory;
+the others are decompressed when they are asked for.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Bodies = dict[int, "bytes | None"]
 
 
 def batch_at(source: memoryview, position: int) -> RecordBatch:
-    """The batch of magic 2 that is there, all of it."""
+    """The batch of magic 2 at this position."""
     return RecordBatch(source[position : position + batch_size(source, position)], position)
 
 
@@ -93,7 +93,7 @@ class Readahead:
         return claimed_size(source, position)
 
     def _fill(self) -> None:
-        """Have groups made as far ahead as may be, unless there is too little for threads."""
+        """Start groups as far ahead as is allowed, unless there is too little for threads."""
         while len(self._groups) < GROUPS:
             places, at = [], self._next
             while at - self._next < GROUP and (size := self._compressed(at)):

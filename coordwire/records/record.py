@@ -3,7 +3,7 @@
 Strategy: `read_records` runs straight down the bytes with the short varints inlined and one check a record,
 at its end: lengths only ever move the position forward, so a record that ends where it says read nothing
 outside itself. Rules: whatever looks wrong or merely unusual (an over-long varint, a number near the end of
-its type) raises, and `coordwire.records.strict` reads the same bytes again, exactly, and says what it was.
+its type) raises, and `coordwire.records.strict` reads the same bytes again, exactly, and words the error.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _longer(data: bytes, pos: int, value: int) -> tuple[int, int]:
 def _read_headers(
     data: bytes, pos: int, end: int, count: int, names: dict[bytes, str]
 ) -> tuple[tuple[Header, ...], int]:
-    """The headers after their raw count: what they are, and the position after them."""
+    """The headers after their raw count, and the position after them."""
     if count > 127:
         byte = data[pos]
         pos += 1

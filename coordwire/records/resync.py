@@ -1,17 +1,17 @@
 """Where the next batch begins after bytes that are not a batch.
 
-Strategy: `batch_sizes` checks one header as Kafka's own reader does. After a bad one a regular
-expression runs over the bytes for what looks like a header (at C speed, and without stopping in zeros); what
-the header and the lengths in it allow is looked at next, and at last the checksum decides. All of it is
-linear in the bytes, whatever headers claim: `Checksums` gives the checksum of any range at a cost that
-doesn't depend on its length, and the search never goes over bytes twice, since what it found last answers
-for all places up to there. So no sound batch is given up for want of a budget.
+Strategy: `batch_sizes` checks one header as Kafka's own reader does. After a bad one a regular expression
+runs over the bytes for what looks like a header (at C speed, and without stopping in zeros); the header and
+the lengths in it are checked next, and at last the checksum decides. All of it is linear in the bytes,
+whatever headers claim: `Checksums` gives the checksum of any range at a cost that doesn't depend on its
+length, and the search never goes over bytes twice, since the last result holds for all positions up to it. So
+no sound batch is lost to a budget.
 
-Rules: `Search` trusts the length of a batch that is bad inside where another one begins at its end; what is
-inside is taken for its records'. A batch that seems cut short at the end is corrupt if later ones are inside
-it, and not what a record's value may hold. `ThoroughSearch` looks inside both, and says so: its user
-decides whether a sound batch in there belongs to the log. The first sound batch takes its range, and no other
-begins in it.
+Rules: `Search` trusts the length of a bad batch if another batch begins at its end; the bytes inside count as
+its records. A batch that seems cut short at the end is corrupt if later ones are inside it that a record's
+value can't hold. `ThoroughSearch` looks inside both, and marks what it finds there: its caller decides
+whether a sound batch in there belongs to the log. The first sound batch takes its range, and no other begins
+in it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Search:
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
-        self._found: tuple[int, tuple[int, int] | None] = (1, (0, 0))
+        self._last_search: tuple[int, tuple[int, int] | None] = (1, (0, 0))
         self._later = _LaterBatches()
         self._checksums: dict[bool, Checksums] = {}
         self._spent = 0
@@ -96,13 +96,13 @@ class Search:
             return end
         if self.is_blank(start):
             return len(self.view)
-        found = self.next_sound(start + 1)
-        if found is not None:
-            return found[0]
+        bounds = self.next_sound(start + 1)
+        if bounds is not None:
+            return bounds[0]
         return end if size else len(self.view)
 
     def _is_confirmed(self, start: int, size: int) -> bool:
-        """Whether what follows the bad batch at `start` speaks for its size."""
+        """Whether the bytes after the bad batch at `start` confirm its size."""
         end = start + size
         return bool(size) and (end == len(self.view) or self.looks_right(end) or self.sound_end(end) > 0)
 
@@ -118,8 +118,8 @@ class Search:
     def _not_last(self, start: int) -> CorruptBatch:
         after = start + self.length_at + 4
         length = int.from_bytes(self.view[after - 4 : after])
-        left = len(self.view) - after
-        reason = f"a length of {counted(length, 'byte')}, {left} left, with whole batches among them"
+        remaining = len(self.view) - after
+        reason = f"a length of {counted(length, 'byte')}, {remaining} left, with whole batches among them"
         return CorruptBatch(reason, start + self.length_at, "length")
 
     def _is_followed(self, start: int, after: int | None) -> bool:
@@ -131,11 +131,11 @@ class Search:
         own, later = self._claimed_offset(start), self._later
         pos = start + 1
         while not later.shows_later(pos, own, after):
-            found = self._sound_from(max(pos, later.scanned))
-            later.scanned = len(self.view) if found is None else found[0] + 1
-            if found is None:
+            bounds = self._sound_from(max(pos, later.scanned))
+            later.scanned = len(self.view) if bounds is None else bounds[0] + 1
+            if bounds is None:
                 return False
-            begin, end = found
+            begin, end = bounds
             offset = self._offset(begin)
             followed = self.sound_end(end) > 0
             near = len(self.view) - end < HEADER.size and after is not None
@@ -153,11 +153,11 @@ class Search:
 
     def next_sound(self, pos: int) -> tuple[int, int] | None:
         """The first batch from `pos` on whose checksum is right: where it begins and ends; None for none."""
-        asked, found = self._found
-        if pos < asked or (found is not None and pos > found[0]):
-            found = self._sound_from(pos)
-            self._found = pos, found
-        return found
+        start, bounds = self._last_search
+        if pos < start or (bounds is not None and pos > bounds[0]):
+            bounds = self._sound_from(pos)
+            self._last_search = pos, bounds
+        return bounds
 
     def _sound_from(self, pos: int) -> tuple[int, int] | None:
         for start in self._candidates(pos):
@@ -180,13 +180,13 @@ class Search:
     def check(self, start: int, size: int, check: Callable[[], None]) -> None:
         """Run `check`, which compares the checksum of the batch at `start`; raises what it does.
 
-        Beyond the bytes that may be spent in vain, it isn't run where it would fail.
+        Once too many bytes were spent on checks that fail, a check that would fail isn't run.
         """
         if self._spent + size > WASTE * start:
             computed, stated, at = self._sums(start, size)
             if computed != stated:
-                name, what = ("CRC-32C", "batch") if self._is_modern(start) else ("CRC-32", "message")
-                reason = f"the {name} is {computed:#010x}, the {what} says {stated:#010x}"
+                name, kind = ("CRC-32C", "batch") if self._is_modern(start) else ("CRC-32", "message")
+                reason = f"the {name} is {computed:#010x}, the {kind} says {stated:#010x}"
                 raise CorruptBatch(reason, at, "checksum")
         try:
             check()
@@ -196,7 +196,7 @@ class Search:
             raise
 
     def _is_plausible(self, start: int, size: int) -> bool:
-        """Whether the lengths in what claims to be a batch allow that its records can be read."""
+        """Whether the lengths in a possible batch allow that its records can be read."""
         view = self.view
         magic = view[start + 16]
         if magic == 2:
@@ -218,7 +218,7 @@ class Search:
         return bool(value >= -1 and pos + 4 + max(value, 0) == end)
 
     def _candidates(self, pos: int) -> Iterator[int]:
-        """Where something like a header begins, from `pos` on."""
+        """The positions of possible headers, from `pos` on."""
         window = WINDOW[0]
         while pos < len(self.view):
             stop = min(pos + window, len(self.view))
@@ -226,7 +226,7 @@ class Search:
             pos, window = stop, min(2 * window, WINDOW[1])
 
     def _within(self, pos: int, stop: int) -> Iterator[int]:
-        """Where something like a header begins, from `pos` up to `stop`."""
+        """The positions of possible headers, from `pos` up to `stop`."""
         magic, last = pos + 16, stop + 16
         for run in _RUNS.finditer(self.view, pos, stop):
             # A magic byte further in would have a length of 0 before it, or one below that of its key.
@@ -274,7 +274,7 @@ class Search:
 
 
 class ThoroughSearch(Search):
-    """The search that looks inside what a bad batch claims, too.
+    """The search that also looks inside the range that a bad batch claims.
 
     claimed: up to where the last of these ranges goes in which a sound batch was found, and which `Search`
     would have passed over whole. Of ranges that overlap, that is the first.
@@ -291,11 +291,11 @@ class ThoroughSearch(Search):
         if not self._is_confirmed(start, size):
             return super().after(start, size)
         end = start + size
-        found = self.next_sound(start + 1)
-        if found is None or found[0] >= end:
+        bounds = self.next_sound(start + 1)
+        if bounds is None or bounds[0] >= end:
             return end
         self._claim(start, end)
-        return found[0]
+        return bounds[0]
 
     def incomplete(self, start: int, *, after: int | None) -> None:
         """Raise `CorruptBatch` if a sound batch follows, with any offset."""
@@ -332,7 +332,7 @@ class _Highest:
         self._offsets: list[int] = []
 
     def add(self, place: int, offset: int) -> None:
-        """Take in what is after all others."""
+        """Add a batch that is after all others."""
         while self._offsets and self._offsets[-1] <= offset:
             self._offsets.pop()
             self._places.pop()

@@ -1,7 +1,7 @@
 """The record sets in messages: of Produce requests, of Fetch and ShareFetch answers, of a snapshot's pieces,
 and of Kafka 0.7's requests and fetch results.
 
-Strategy: the field tables say which fields hold records and which lead to them; the structs on the way say
+Strategy: the field tables say which fields hold records and which lead to them; the structs on the way have
 the topic and the partition. Rules: the fields stay bytes, nothing is copied, and nothing is read before a
 batch is asked for; so that a bad batch never makes the message an error.
 """
@@ -28,9 +28,8 @@ _PARTITION = ("partition_index", "partition", "index")
 class RecordSet(NamedTuple):
     """A record set in a message.
 
-    path: of its field ("responses[0].partitions[2].records"). topic, topic_id, partition: whose it is, each
-    None where the message doesn't say. data: its bytes. is_kafka_07: whether they are messages of
-    Kafka 0.7's layout.
+    path: of its field ("responses[0].partitions[2].records"). topic, topic_id, partition: those that the
+    message states, else None. data: its bytes. is_kafka_07: whether they are messages of Kafka 0.7's layout.
     """
 
     path: str
@@ -66,11 +65,11 @@ class _Place(NamedTuple):
 
 def record_sets(message: Message) -> Iterator[RecordSet]:
     """The record sets in a message, in its order; null and empty ones are left out. Raises nothing."""
-    for path, place, data in _found(message, "", _Place()):
+    for path, place, data in _walk_sets(message, "", _Place()):
         yield RecordSet(path, *place, data, is_kafka_07=message.api_key is None)
 
 
-def _found(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Place, bytes]]:
+def _walk_sets(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Place, bytes]]:
     cls: Any = type(value)
     fields = _RECORDS.fields(cls)
     if not fields:
@@ -82,22 +81,22 @@ def _found(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Pl
         place.partition if (own := _first(value, _PARTITION, int)) is None else own,
     )
     for field in fields:
-        inside = getattr(value, field.name)
+        content = getattr(value, field.name)
         path = f"{prefix}{field.name}"
         if field.struct is None:
-            if inside:
-                yield path, place, inside
+            if content:
+                yield path, place, content
         elif field.array:
-            for index, element in enumerate(inside or ()):
-                yield from _found(element, f"{path}[{index}].", place)
-        elif inside is not None:
-            yield from _found(inside, f"{path}.", place)
+            for index, element in enumerate(content or ()):
+                yield from _walk_sets(element, f"{path}[{index}].", place)
+        elif content is not None:
+            yield from _walk_sets(content, f"{path}.", place)
 
 
 def _first(value: Struct, names: tuple[str, ...], kind: type) -> Any:
-    """What a struct says in the first of these fields that it has; None for nothing, and for zero ids."""
+    """The value of the first of these fields that a struct has; None for none, and for zero ids."""
     for name in names:
-        found = getattr(value, name, None)
-        if isinstance(found, kind):
-            return None if isinstance(found, UUID) and not found.int else found
+        content = getattr(value, name, None)
+        if isinstance(content, kind):
+            return None if isinstance(content, UUID) and not content.int else content
     return None

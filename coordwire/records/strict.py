@@ -1,4 +1,4 @@
-"""The exact reading of a v2 batch's records: the judge of what `read_records` didn't accept.
+"""The exact reading of a v2 batch's records: of what `read_records` refuses.
 
 Strategy: field by field, each bounded by its record, each refusal with its reason, place and path. Rules:
 over-long varints are read as long as they are bounded (5 bytes, 10 for timestamps): brokers store them. One
@@ -24,12 +24,12 @@ LEAST = 7
 
 
 def wrap64(number: int) -> int:
-    """What a Java long would hold."""
+    """The number as a Java long."""
     return ((number + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
 class Origin(NamedTuple):
-    """Where the bytes of records are in what the user gave.
+    """The place of records' bytes in the caller's buffer.
 
     origin: of their first byte; packed: they were compressed there, so that `origin` is all that can be said
     of places, and the reason gives the place in the decompressed bytes.
@@ -39,7 +39,7 @@ class Origin(NamedTuple):
     packed: bool
 
     def refusal(self, reason: str, pos: int, path: str) -> CorruptBatch:
-        """The error for what is at `pos` in the records' bytes."""
+        """The error for the bytes at `pos` of the records."""
         if self.packed:
             return CorruptBatch(
                 f"{reason} ({counted(pos, 'byte')} into the decompressed records)", self.origin, path
@@ -48,7 +48,7 @@ class Origin(NamedTuple):
 
 
 class StrictReader:
-    """Reads the records in `data`, of which `count` are promised."""
+    """The records in `data`, whose batch states `count` of them."""
 
     def __init__(self, data: Buffer, count: int, place: Origin) -> None:
         self.data = data
@@ -63,7 +63,7 @@ class StrictReader:
         return self.place.refusal(reason, pos, self.path + field)
 
     def count_refusal(self) -> CorruptBatch | None:
-        """What is wrong with the count itself, known before anything is read."""
+        """The error for an impossible count, before anything is read; None for none."""
         if self.count < 0:
             return self.refusal(f"a batch can't have {counted(self.count, 'record')}", 0)
         if self.count * LEAST > len(self.data):
@@ -81,11 +81,13 @@ class StrictReader:
         self.finish(self.pos)
 
     def finish(self, pos: int) -> None:
-        """Nothing may follow the last record. Raises `CorruptBatch`."""
-        left = len(self.data) - pos
-        if left:
+        """Refuse bytes after the last record. Raises `CorruptBatch`."""
+        remaining = len(self.data) - pos
+        if remaining:
             raise self.place.refusal(
-                f"{counted(left, 'byte')} after the last of {counted(self.count, 'record')}", pos, "records"
+                f"{counted(remaining, 'byte')} after the last of {counted(self.count, 'record')}",
+                pos,
+                "records",
             )
 
     def _record(self, base_offset: int, base_timestamp: int) -> Record:
@@ -117,8 +119,10 @@ class StrictReader:
         if count < 0:
             raise self.refusal(f"a record can't have {counted(count, 'header')}", start, ".headers")
         if count * 2 > self.end - self.pos:
-            left = self.end - self.pos
-            raise self.refusal(f"{counted(count, 'header')}, {counted(left, 'byte')} left", start, ".headers")
+            remaining = self.end - self.pos
+            raise self.refusal(
+                f"{counted(count, 'header')}, {counted(remaining, 'byte')} left", start, ".headers"
+            )
         headers = []
         for number in range(count):
             start, field = self.pos, f".headers[{number}]"
@@ -133,11 +137,13 @@ class StrictReader:
         size = self._varint(field)
         if size == -1:
             return None
-        left = self.end - self.pos
+        remaining = self.end - self.pos
         if size < 0:
             raise self.refusal(f"a length can't be {size}", start, field)
-        if size > left:
-            raise self.refusal(f"a field of {counted(size, 'byte')}, {left} left in the record", start, field)
+        if size > remaining:
+            raise self.refusal(
+                f"a field of {counted(size, 'byte')}, {remaining} left in the record", start, field
+            )
         self.pos += size
         return bytes(self.data[self.pos - size : self.pos])
 

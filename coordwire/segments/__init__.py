@@ -1,4 +1,4 @@
-"""What a broker's disk holds: log segments, and the files beside them.
+"""A broker's files: log segments, and the files beside them.
 
     with Segment("orders-0/00000000000000000000.log") as segment:
         for batch in segment.batches(on_error="skip"):
@@ -15,7 +15,7 @@
     producers.py    what a broker remembers of producers; index_rebuild.py: indexes from batches
     recovery.py     a clean copy, and the rest in quarantine; batch_selection.py: which batches make a log
 
-Rule: files are untrusted: nothing here believes an index, a length or a name.
+Rule: files are untrusted: no index, length or name is trusted.
 """
 
 from coordwire.messages.producer_snapshot import ProducerEntry, ProducerSnapshot

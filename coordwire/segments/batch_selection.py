@@ -1,17 +1,17 @@
-"""Which of the batches that were found make a log: offsets that rise, leader epochs that don't fall.
+"""The choice of the batches that make a log: offsets that rise, leader epochs that don't fall.
 
 Strategy: of the batches that are valid by themselves the longest run with rising offsets, since Kafka can't
-serve any other; of these the longest run with leader epochs in order. What was found inside the range that a
-bad batch claims comes next, where its offsets and epoch fit between two of that run. So one wrong base offset
-or leader epoch, which no checksum covers, costs one batch, and what the value of a damaged batch holds takes
-no sound batch's place. There is one exception: if the last batch before such a range leaves a gap before it,
+serve any other; of these the longest run with leader epochs in order. Batches inside the range that a bad
+batch claims come next, where their offsets and epochs fit between two of that run. So one wrong base offset
+or leader epoch, which no checksum covers, costs one batch, and a batch in the value of a damaged batch
+replaces no sound one. There is one exception: if the last batch before such a range leaves a gap before it,
 and two more of the inner ones fit without it, its own base offset is taken for the wrong one. Rules: n log n
 comparisons; the order is that of the files.
 """
 
 from __future__ import annotations
 
-__all__ = ["EPOCH", "KEPT", "NO_EPOCH", "Found", "chosen"]
+__all__ = ["EPOCH", "KEPT", "NO_EPOCH", "FoundBatches", "select_batches"]
 
 from array import array
 from bisect import bisect_left
@@ -26,42 +26,42 @@ NO_EPOCH = -1
 """The leader epoch of a batch that has none: no leader set it, or its format has no room for it."""
 
 
-class Found:
-    """Batches, as parallel arrays: first and last offset, leader epoch, and whether they were found inside
-    what a bad batch claims."""
+class FoundBatches:
+    """Batches, as parallel arrays: first and last offset, leader epoch, and whether they are inside the range
+    that a bad batch claims."""
 
     def __init__(self) -> None:
         self.firsts, self.lasts, self.epochs = (array("q") for _ in range(3))
         self.inner = bytearray()
 
     def add(self, first: int, last: int, epoch: int, inner: bool) -> None:
-        """Take in the next batch."""
+        """Add the next batch."""
         self.firsts.append(first)
         self.lasts.append(last)
         self.epochs.append(epoch)
         self.inner.append(inner)
 
-    def extend(self, other: Found) -> None:
-        """Take in those of the next file."""
-        self.firsts += other.firsts
-        self.lasts += other.lasts
-        self.epochs += other.epochs
-        self.inner += other.inner
+    def extend(self, later: FoundBatches) -> None:
+        """Add the batches of the next file."""
+        self.firsts += later.firsts
+        self.lasts += later.lasts
+        self.epochs += later.epochs
+        self.inner += later.inner
 
     def __len__(self) -> int:
         return len(self.firsts)
 
 
-def chosen(found: Found, base: int) -> bytearray:
+def select_batches(batches: FoundBatches, base: int) -> bytearray:
     """What becomes of each batch (`OUT`, `KEPT`, `EPOCH`); base: the least offset that one can have."""
-    outer: Sequence[int] = [number for number, inner in enumerate(found.inner) if not inner]
-    line = _longest(outer, found.firsts, found.lasts)
+    outer: Sequence[int] = [number for number, inner in enumerate(batches.inner) if not inner]
+    line = _longest(outer, batches.firsts, batches.lasts)
     if len(line) < len(outer):
-        _prefer_joined(line, outer, found, base - 1)
-    fates = bytearray(len(found))
-    line = _in_epochs(line, found.epochs, fates)
-    if len(outer) < len(found):
-        line = _with_inner(line, found, base - 1, fates)
+        _prefer_joined(line, outer, batches, base - 1)
+    fates = bytearray(len(batches))
+    line = _in_epochs(line, batches.epochs, fates)
+    if len(outer) < len(batches):
+        line = _with_inner(line, batches, base - 1, fates)
     for number in line:
         fates[number] = KEPT
     return fates
@@ -92,12 +92,12 @@ def _longest(numbers: Sequence[int], firsts: Sequence[int], lasts: Sequence[int]
     return line
 
 
-def _prefer_joined(line: list[int], numbers: Sequence[int], found: Found, start: int) -> None:
+def _prefer_joined(line: list[int], numbers: Sequence[int], batches: FoundBatches, start: int) -> None:
     """Where either of two batches could be in the line, take the one that leaves the fewer gaps.
 
     Of a batch and one whose base offset was damaged, that is the former.
     """
-    firsts, lasts = found.firsts, found.lasts
+    firsts, lasts = batches.firsts, batches.lasts
 
     def fit(number: int, place: int) -> int:
         """How many neighbours a batch would join at a place of the line; -1 if it doesn't fit between."""
@@ -131,40 +131,40 @@ def _in_epochs(line: list[int], epochs: Sequence[int], fates: bytearray) -> list
     return [number for number in line if fates[number] != EPOCH]
 
 
-def _with_inner(line: list[int], found: Found, start: int, fates: bytearray) -> list[int]:
+def _with_inner(line: list[int], batches: FoundBatches, start: int, fates: bytearray) -> list[int]:
     """The line with those inner batches that fit between two of it."""
-    inner = [number for number, is_inner in enumerate(found.inner) if is_inner]
-    nexts = _next_epochs(line, found.epochs)
+    inner = [number for number, is_inner in enumerate(batches.inner) if is_inner]
+    nexts = _next_epochs(line, batches.epochs)
     result: list[int] = []
     at = 0
     before = after = (
         start,
         NO_EPOCH,
     )  # offset and epoch that the line had come to before its last batch, and has
-    for place, stop in enumerate([*line, len(found)]):
+    for place, stop in enumerate([*line, len(batches)]):
         end = bisect_left(inner, stop, at)
         numbers, at = inner[at:end], end
-        above = found.firsts[stop] if place < len(line) else None, nexts[place]
-        fits = _between(numbers, found, after, above, fates)
-        if len(numbers) > len(fits) + 1 and result and found.firsts[result[-1]] > before[0] + 1:
-            alternatives = _between(numbers, found, before, above, fates)
+        above = batches.firsts[stop] if place < len(line) else None, nexts[place]
+        fits = _between(numbers, batches, after, above, fates)
+        if len(numbers) > len(fits) + 1 and result and batches.firsts[result[-1]] > before[0] + 1:
+            alternatives = _between(numbers, batches, before, above, fates)
             if len(alternatives) > len(fits) + 1:
                 result.pop()
                 fits, after = alternatives, before
             else:
-                _between(numbers, found, after, above, fates)
+                _between(numbers, batches, after, above, fates)
         result += fits
         for number in fits:
-            after = _passed(number, found, after)
+            after = _passed(number, batches, after)
         if place < len(line):
             result.append(stop)
-            before, after = after, _passed(stop, found, after)
+            before, after = after, _passed(stop, batches, after)
     return result
 
 
 def _between(
     numbers: list[int],
-    found: Found,
+    batches: FoundBatches,
     below: tuple[int, int],
     above: tuple[int | None, int | None],
     fates: bytearray,
@@ -176,20 +176,20 @@ def _between(
     fits = []
     for number in numbers:
         fates[number] = OUT
-        if found.firsts[number] <= below[0] or (above[0] is not None and found.lasts[number] >= above[0]):
+        if batches.firsts[number] <= below[0] or (above[0] is not None and batches.lasts[number] >= above[0]):
             continue
-        own = found.epochs[number]
+        own = batches.epochs[number]
         if own != NO_EPOCH and (own < below[1] or (above[1] is not None and own > above[1])):
             fates[number] = EPOCH
             continue
         fits.append(number)
-    return _in_epochs(_longest(fits, found.firsts, found.lasts), found.epochs, fates) if fits else []
+    return _in_epochs(_longest(fits, batches.firsts, batches.lasts), batches.epochs, fates) if fits else []
 
 
-def _passed(number: int, found: Found, before: tuple[int, int]) -> tuple[int, int]:
+def _passed(number: int, batches: FoundBatches, before: tuple[int, int]) -> tuple[int, int]:
     """The last offset and leader epoch after a batch."""
-    epoch = found.epochs[number]
-    return found.lasts[number], before[1] if epoch == NO_EPOCH else epoch
+    epoch = batches.epochs[number]
+    return batches.lasts[number], before[1] if epoch == NO_EPOCH else epoch
 
 
 def _next_epochs(line: list[int], epochs: Sequence[int]) -> list[int | None]:

@@ -1,10 +1,11 @@
-"""What is wrong with a segment's indexes, found while its batches come by.
+"""The faults of a segment's indexes, compared batch by batch.
 
 Strategy: each check goes through its index as the log goes on, entry by entry; an entry that isn't after the
 one before it is wrong by itself and passed over, the others are compared with the batches. Rules: an entry of
 the offset index names a batch's position, and the last offset of that batch or of one that was appended with
 it; an entry of the time index the largest timestamp of a batch; one of the transaction index an abort marker.
-`doubt` means that bytes of the log were bad: what isn't found around there is not a fault of the index.
+`doubt` reports that bytes of the log were bad: an entry without its batch around there is not a fault of the
+index.
 """
 
 from __future__ import annotations
@@ -39,27 +40,27 @@ class Fault(NamedTuple):
 
 
 class _Check:
-    """What the checks share. found: the faults since `take` was called last."""
+    """The common part of the checks. faults: those since the last call of `take`."""
 
     kind: FileKind
     size: int
 
     def __init__(self, segment: Segment) -> None:
-        self.file = (segment.beside(self.kind) or segment.path).name
-        self.found: list[Fault] = []
+        self.file = (segment.sibling_path(self.kind) or segment.path).name
+        self.faults: list[Fault] = []
         self._doubted = False
 
     def take(self) -> list[Fault]:
-        """The faults found since the last call."""
-        found, self.found = self.found, []
-        return found
+        """The faults since the last call."""
+        faults, self.faults = self.faults, []
+        return faults
 
     def doubt(self) -> None:
-        """Bytes of the log were bad here."""
+        """Note that bytes of the log were bad here."""
         self._doubted = True
 
     def _wrong(self, number: int, reason: str) -> None:
-        self.found.append(Fault(self.file, number * self.size, self.size, f"entry {number}: {reason}"))
+        self.faults.append(Fault(self.file, number * self.size, self.size, f"entry {number}: {reason}"))
 
     def _unless_doubted(self, number: int, reason: str) -> None:
         if not self._doubted:
@@ -68,7 +69,7 @@ class _Check:
     def _ragged(self, used: int, trailing: int) -> None:
         if trailing:
             reason = f"{counted(trailing, 'byte')} after the last entry of {self.size}"
-            self.found.append(Fault(self.file, used, trailing, reason))
+            self.faults.append(Fault(self.file, used, trailing, reason))
 
 
 class OffsetCheck(_Check):
@@ -90,7 +91,7 @@ class OffsetCheck(_Check):
         before = OffsetPosition(index.base_offset - 1, -1)
         for number, entry in enumerate(index):
             if entry.offset <= before.offset or entry.position <= before.position:
-                self._wrong(number, f"{_said(entry)} can't follow {_said(before)}")
+                self._wrong(number, f"{_entry_text(entry)} can't follow {_entry_text(before)}")
                 continue
             before = entry
             yield number, entry
@@ -119,7 +120,7 @@ class OffsetCheck(_Check):
         self._doubted = False
 
     def end(self) -> None:
-        """The log is at its end."""
+        """Note the end of the log."""
         if self._awaited is not None:
             number, offset = self._awaited
             self._unless_doubted(number, f"offset {offset} is after the log's last")
@@ -151,7 +152,7 @@ class TimeCheck(_Check):
         before = TimestampOffset(-1, index.base_offset - 1)
         for number, entry in enumerate(index):
             if entry.timestamp <= before.timestamp or entry.offset < before.offset:
-                self._wrong(number, f"{_said(entry)} can't follow {_said(before)}")
+                self._wrong(number, f"{_entry_text(entry)} can't follow {_entry_text(before)}")
                 continue
             before = entry
             yield number, entry
@@ -175,7 +176,7 @@ class TimeCheck(_Check):
             if self._latest > self._entered and self._mark.offset == last:
                 at = self.size * (self._next[0] if self._next is not None else 0)
                 reason = f"no entry for timestamp {self._latest}, though the offset index has one"
-                self.found.append(Fault(self.file, at, 0, f"{reason} for offset {last}"))
+                self.faults.append(Fault(self.file, at, 0, f"{reason} for offset {last}"))
                 self._entered = self._latest
             self._mark = next(self._due, None)
         self._doubted = False
@@ -196,7 +197,7 @@ class TransactionCheck(_Check):
 
     def __init__(self, segment: Segment) -> None:
         super().__init__(segment)
-        self._named = segment.beside("txnindex") is not None
+        self._named = segment.sibling_path("txnindex") is not None
         self._entries = self._rising(segment)
         self._next = next(self._entries, None)
         self._writing: set[int] = set()
@@ -247,7 +248,7 @@ class TransactionCheck(_Check):
         elif wrote and self._named:
             at = self.size * self._next[0] if self._next is not None else 0
             reason = f"no entry for the transaction that is aborted at offset {batch.base_offset}"
-            self.found.append(Fault(self.file, at, 0, reason))
+            self.faults.append(Fault(self.file, at, 0, reason))
         self._doubted = False
 
     def _pass(self, offset: int | None) -> None:
@@ -261,5 +262,5 @@ class TransactionCheck(_Check):
         self._pass(None)
 
 
-def _said(entry: OffsetPosition | TimestampOffset) -> str:
+def _entry_text(entry: OffsetPosition | TimestampOffset) -> str:
     return ", ".join(f"{name} {value}" for name, value in entry._asdict().items())

@@ -1,7 +1,7 @@
 """A segment's indexes from its batches, byte for byte as a broker's recovery writes them.
 
 Strategy: what Kafka's `LogSegment.recover` does. An entry is due when more than `index.interval.bytes` lie
-between a batch and the one that has the last entry; it says the batch's last offset and position, and, in the
+between a batch and the one that has the last entry; it has the batch's last offset and position, and, in the
 time index, the largest timestamp so far. The time index ends with the largest of all. Rule: while it is
 written, a segment gets an entry for each append, which may hold several batches: such an index has fewer
 entries than this one, and is as sound.
@@ -73,8 +73,8 @@ def rebuild(
 ) -> Indexes:
     """The indexes of a segment with these batches, one after the other from its first byte on.
 
-    interval: `index.interval.bytes` of its topic. producers: as of `base_offset`; by default none. They
-    move on with the batches. Raises `CorruptBatch` for a batch that Kafka's recovery would stop at: with a
+    interval: `index.interval.bytes` of its topic. producers: as of `base_offset`; by default none. They are
+    updated with the batches. Raises `CorruptBatch` for a batch that Kafka's recovery would stop at: with a
     wrong checksum, or with an offset that no index of this segment can hold, or that isn't after the last.
     """
     indexes = Indexes(base_offset, producers or Producers(), base_offset)

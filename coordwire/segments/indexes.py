@@ -76,7 +76,7 @@ class _Index(Sequence[T]):
         self._count = self._entries()
 
     def _entries(self) -> int:
-        """How many entries there are before the zeros that only reserve room."""
+        """The number of entries before the zeros that only reserve room."""
         end = self.size - self.size % self.entry.size
         while end:
             start = max(0, end - _BLOCK)

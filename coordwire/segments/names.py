@@ -1,9 +1,9 @@
-"""What the names of a broker's files and folders say: topic and partition, base offset, kind.
+"""The names of a broker's files and folders: topic and partition, base offset, kind.
 
 Rules: as Kafka reads them (`LocalLog.parseTopicPartitionName`, `LogFileUtils`, `Snapshots`): a partition's
 folder is TOPIC-PARTITION, with ".UNIQUE-delete", "-future" or "-stray" after it while the broker moves it
-away or in; a segment's files are named by its base offset, with ".deleted", ".cleaned" or ".swap" after
-while they come or go. A name of another form says nothing, and is not an error.
+away or in; a segment's files are named by its base offset, with ".deleted", ".cleaned" or ".swap" after while
+they come or go. A name of another form gives None, and is not an error.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def topic_partition(folder: str) -> tuple[str, int] | None:
 
 
 def file_name(name: str) -> FileName | None:
-    """What the name of a segment's file says; None if it is of another form."""
+    """The parts of the name of a segment's file; None if it is of another form."""
     if match := _FILE.fullmatch(name):
         offset = int(match[1])
         return FileName(_kind(match[2]), offset) if offset < _INT64 else None
@@ -94,9 +94,9 @@ def live_path(path: str) -> str:
     folder, slash, name = path.rpartition("/")
     if match := _SUFFIX.fullmatch(name):
         name = match["name"]
-    above, other, last = folder.rpartition("/")
+    above, topic_name, last = folder.rpartition("/")
     if file_name(name) is not None and (moved := _MOVED.fullmatch(last)):
-        folder = f"{above}{other}{moved['folder']}"
+        folder = f"{above}{topic_name}{moved['folder']}"
     return f"{folder}{slash}{name}"
 
 

@@ -1,6 +1,6 @@
-"""A partition's folder: its segments in order, and what a broker knew before one of them.
+"""A partition's folder: its segments in order, and the producers as of one of them.
 
-Rules: what a folder holds is known from names alone; files that come or go (`.deleted`, `.cleaned`, `.swap`)
+Rules: a folder's content is known from names alone; files that come or go (`.deleted`, `.cleaned`, `.swap`)
 and KRaft's snapshots are not part of the log.
 """
 

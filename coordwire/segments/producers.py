@@ -1,6 +1,6 @@
-"""Which producers wrote to a partition and which transactions are open, batch by batch, as a broker knows it.
+"""The producers of a partition and its open transactions, batch by batch, as a broker knows them.
 
-Strategy: what Kafka's `ProducerStateManager` does while it reads a log again: a data batch says what its
+Strategy: what Kafka's `ProducerStateManager` does while it reads a log again: a data batch has what its
 producer wrote last and may begin a transaction, a marker ends it; an aborted one becomes an entry of the
 transaction index. Rules: nothing is validated (what is in the log was accepted once), and producers don't
 expire, which depends on the broker's clock. The first open transaction is found at once: an `OrderedDict`
@@ -46,7 +46,7 @@ class Producers:
                 self._open[entry.current_txn_first_offset] = entry.producer_id
 
     def add(self, batch: RecordBatch) -> AbortedTransaction | None:
-        """Take in the next batch; the transaction that it aborts, if it does. Raises as iterating it does."""
+        """Add the next batch; return the transaction that it aborts, if any. Raises as iterating it does."""
         producer_id = batch.producer_id
         if producer_id <= NONE:
             return None
@@ -83,11 +83,11 @@ class Producers:
         return next(iter(self._open), None)
 
     def entry(self, producer_id: int) -> ProducerEntry | None:
-        """What is known of a producer: to look at, not to change."""
+        """A producer's entry, not to be changed."""
         return self._known.get(producer_id)
 
     def _at_epoch(self, producer_id: int, epoch: int) -> ProducerEntry:
-        """A producer's entry; what it wrote in another epoch is forgotten."""
+        """A producer's entry, without what it wrote in another epoch."""
         entry = self._known.get(producer_id)
         if entry is None:
             entry = self._known[producer_id] = _fresh(producer_id)
@@ -117,6 +117,6 @@ def _fresh(producer_id: int) -> ProducerEntry:
 
 
 def _hash(number: int) -> int:
-    """What `HashMap` makes of a Long's hash code."""
+    """The hash that Java's `HashMap` computes from a Long."""
     code = (number ^ number >> 32) & 0xFFFFFFFF
     return code ^ code >> 16

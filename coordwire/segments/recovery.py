@@ -1,16 +1,16 @@
-"""Saving what is whole: a clean copy of segments, and the rest beside it, byte for byte.
+"""The recovery of damaged segments: a clean copy, and all other bytes beside it in quarantine.
 
-Strategy: one walk finds the whole batches and the bad ranges, `choosing` says which of the batches make a
-log, a second walk copies. Rules: the originals are only read. All bytes of a segment are either in its copy
-or in its quarantine, whose manifest says where they were and why they were put there. Nothing is
-overwritten; every file appears whole under its name or not at all, the `.log` last; what an ended process may
-have left unfinished in the folder is removed. `Segment.verify` finds nothing wrong with a copy.
+Strategy: one walk finds the whole batches and the bad ranges, `batch_selection` chooses the batches that make
+a log, a second walk copies. Rules: the originals are only read. All bytes of a segment are either in its copy
+or in its quarantine, whose manifest has their position and the reason. Nothing is overwritten; every file
+appears whole under its name or not at all, the `.log` last; what an ended process may have left unfinished in
+the folder is removed. `Segment.verify` finds nothing wrong with a copy.
 
 A batch is whole if its checksum is right, its records can be read and their offsets rise within its own; also
-inside of the range that a bad batch claims, whatever its length (`ThoroughSearch`). A right checksum speaks
-for the whole range: what is inside of it isn't looked for, even where the records can't be read. Where
-`coordwire.limits` forbid to look inside, the checksum alone decides; under the same limits `verify` says of
-such a batch that it is over them. Where a codec's library is missing, nothing is recovered. The work is
+inside the range that a bad batch claims, whatever its length (`ThoroughSearch`). A right checksum confirms
+the whole range: batches inside it aren't looked for, even where the records can't be read. Where
+`coordwire.limits` forbid to read the records, the checksum alone decides; under the same limits `verify`
+reports such a batch as over them. Where a codec's library is missing, nothing is recovered. The work is
 linear in the bytes, but for n log n comparisons of offsets.
 """
 
@@ -35,7 +35,7 @@ from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
 from coordwire.files.staged import Staged, remove_stale
 from coordwire.records import Batches, RecordBatch, UnreadableRange
 from coordwire.records.resync import ThoroughSearch
-from coordwire.segments.batch_selection import EPOCH, KEPT, Found, chosen
+from coordwire.segments.batch_selection import EPOCH, KEPT, FoundBatches, select_batches
 from coordwire.segments.index_rebuild import INTERVAL, rebuild
 from coordwire.segments.names import file_name, log_name
 from coordwire.segments.producers import Producers
@@ -78,26 +78,26 @@ class _Walk:
     def __init__(self, segment: Segment, progress: Callable[[Segment, int], None] | None) -> None:
         self.segment = segment
         self.starts, self.sizes = array("q"), array("q")
-        self.found = Found()
+        self.batches = FoundBatches()
         self.fates = bytearray()
-        self.bad: list[UnreadableRange] = []
+        self.unreadable: list[UnreadableRange] = []
         search = ThoroughSearch(segment.data)
         reader: Batches[RecordBatch | UnreadableRange] = Batches(
             segment.data, "report", False, lambda _: search
         )
-        for found in reader:
-            bad = (
-                found
-                if isinstance(found, UnreadableRange)
-                else self._add(found, found.position < search.claimed)
+        for item in reader:
+            unreadable = (
+                item if isinstance(item, UnreadableRange) else self._add(item, item.position < search.claimed)
             )
-            if bad is not None:
-                self.bad.append(bad)
+            if unreadable is not None:
+                self.unreadable.append(unreadable)
             if progress is not None:
                 progress(segment, reader.position)
-        if left := len(reader.remainder):
-            self.bad.append(
-                UnreadableRange(reader.position, left, f"the file ends {counted(left, 'byte')} into a batch")
+        if remaining := len(reader.remainder):
+            self.unreadable.append(
+                UnreadableRange(
+                    reader.position, remaining, f"the file ends {counted(remaining, 'byte')} into a batch"
+                )
             )
 
     def _add(self, batch: RecordBatch, inner: bool) -> UnreadableRange | None:
@@ -120,7 +120,7 @@ class _Walk:
             return UnreadableRange(batch.position, batch.size, reason)
         self.starts.append(batch.position)
         self.sizes.append(batch.size)
-        self.found.add(first, last, batch.partition_leader_epoch, inner)
+        self.batches.add(first, last, batch.partition_leader_epoch, inner)
         return None
 
     def raw(self, number: int) -> memoryview:
@@ -135,16 +135,15 @@ def recover(
     interval: int = INTERVAL,
     progress: Callable[[Segment, int], None] | None = None,
 ) -> Iterator[Recovered]:
-    """Copy what is whole of a partition's segments into a folder; what became of each, one by one.
+    """Copy the whole batches of a partition's segments into a folder; yield a result for each segment.
 
-    paths: `.log` files of one partition; what is in several of them is kept once.
-    out: the folder, made if need be. Beside the copy are its indexes, for an `index.interval.bytes` of
-    `interval`; and, where something was bad, NAME.quarantine, with the bytes one after the other, and
-    NAME.quarantine.jsonl, with a line for each range: {"file", "position", "length", "reason",
-    "quarantinePosition"}. progress: gets a segment and the byte up to which it was read, batch by batch.
-    Raises `OSError`; before anything is written, `FileExistsError` for a file that is
-    there already, `ValueError` for two segments of one name and `CodecUnavailable` where a codec's library is
-    missing.
+    paths: `.log` files of one partition; a batch in several of them is kept once. out: the folder, made where
+    it is missing. Beside the copy are its indexes, for an `index.interval.bytes` of `interval`; and, where
+    there are bad ranges, NAME.quarantine, with the bytes one after the other, and NAME.quarantine.jsonl, with
+    a line for each range: {"file", "position", "length", "reason", "quarantinePosition"}. progress: gets a
+    segment and the byte up to which it was read, batch by batch. Raises `OSError`; before anything is
+    written, `FileExistsError` for a file that is there already, `ValueError` for two segments of one name and
+    `CodecUnavailable` where a codec's library is missing.
     """
     with ExitStack() as stack:
         segments = [stack.enter_context(Segment(path)) for path in paths]
@@ -155,8 +154,8 @@ def recover(
         _choose(walks)
         producers = _producers(segments[0]) if segments else Producers()
         remove_stale(folder)
-        for walk, bad in zip(walks, _outside(walks), strict=True):
-            walk.bad += bad
+        for walk, rejected in zip(walks, _rejected_batches(walks), strict=True):
+            walk.unreadable += rejected
             yield _write(walk, folder, interval, producers)
 
 
@@ -173,7 +172,7 @@ def _refuse(folder: Path, sources: list[Path]) -> None:
 
 
 def _copy_name(source: Path) -> str:
-    """The name of the copy: without what a broker puts after it while the file comes or goes."""
+    """The name of the copy: without the suffix that a broker adds while the file comes or goes."""
     name = file_name(source.name)
     return log_name(name.offset) if name and name.kind == "log" and name.offset is not None else source.name
 
@@ -195,44 +194,46 @@ def _producers(segment: Segment) -> Producers:
 
 
 def _choose(walks: list[_Walk]) -> None:
-    """Say of each walk's batches what becomes of them."""
-    found = Found()
+    """Set the fates of each walk's batches."""
+    batches = FoundBatches()
     for walk in walks:
-        found.extend(walk.found)
-    fates = chosen(found, (walks[0].segment.base_offset or 0) if walks else 0)
+        batches.extend(walk.batches)
+    fates = select_batches(batches, (walks[0].segment.base_offset or 0) if walks else 0)
     start = 0
     for walk in walks:
-        walk.fates = fates[start : start + len(walk.found)]
-        start += len(walk.found)
+        walk.fates = fates[start : start + len(walk.batches)]
+        start += len(walk.batches)
 
 
-def _outside(walks: list[_Walk]) -> Iterator[list[UnreadableRange]]:
-    """For each walk the batches that aren't kept, with what is in their way."""
+def _rejected_batches(walks: list[_Walk]) -> Iterator[list[UnreadableRange]]:
+    """For each walk the batches that aren't kept, with the reason."""
     places = [(walk, n) for walk in walks for n, fate in enumerate(walk.fates) if fate == KEPT]
-    lasts = [walk.found.lasts[n] for walk, n in places]
+    lasts = [walk.batches.lasts[n] for walk, n in places]
     for walk in walks:
-        bad = []
+        ranges = []
         for n, fate in enumerate(walk.fates):
             if fate == KEPT:
                 continue
-            first, last = walk.found.firsts[n], walk.found.lasts[n]
+            first, last = walk.batches.firsts[n], walk.batches.lasts[n]
             if fate == EPOCH:
-                reason = f"offsets {first} to {last} have leader epoch {walk.found.epochs[n]}, out of order"
+                reason = f"offsets {first} to {last} have leader epoch {walk.batches.epochs[n]}, out of order"
             else:
                 at = bisect_left(lasts, first)
                 clash = _clash(walk, n, *places[at]) if at < len(places) else ""
                 reason = f"offsets {first} to {last} {clash or 'are out of order'}"
-            bad.append(UnreadableRange(walk.starts[n], walk.sizes[n], reason))
-        yield bad
+            ranges.append(UnreadableRange(walk.starts[n], walk.sizes[n], reason))
+        yield ranges
 
 
-def _clash(walk: _Walk, n: int, other: _Walk, m: int) -> str:
-    """How a batch gets in the way of one that is kept; nothing if it doesn't."""
-    if other.found.firsts[m] > walk.found.lasts[n]:
+def _clash(walk: _Walk, n: int, kept_walk: _Walk, m: int) -> str:
+    """The reason why a batch is in conflict with a kept one; empty if it isn't."""
+    if kept_walk.batches.firsts[m] > walk.batches.lasts[n]:
         return ""
-    source = f"of {other.segment.path.name}" if other is not walk else "too"
-    is_equal = walk.raw(n) == other.raw(m)
-    return f"are at byte {other.starts[m]} {source}, {'the same bytes' if is_equal else 'with other bytes'}"
+    source = f"of {kept_walk.segment.path.name}" if kept_walk is not walk else "too"
+    is_equal = walk.raw(n) == kept_walk.raw(m)
+    return (
+        f"are at byte {kept_walk.starts[m]} {source}, {'the same bytes' if is_equal else 'with other bytes'}"
+    )
 
 
 # --- writing -----------------------------------------------------------------------------------------------
@@ -241,9 +242,9 @@ def _clash(walk: _Walk, n: int, other: _Walk, m: int) -> str:
 def _write(walk: _Walk, folder: Path, interval: int, producers: Producers) -> Recovered:
     segment = walk.segment
     name = _copy_name(segment.path)
-    walk.bad.sort()
+    walk.unreadable.sort()
     with Staged(folder) as files:
-        if walk.bad:
+        if walk.unreadable:
             with files.new(name + QUARANTINE) as store, files.new(name + MANIFEST) as manifest:
                 _quarantine(walk, segment.data, store, manifest)
         size = 0
@@ -259,13 +260,13 @@ def _write(walk: _Walk, folder: Path, interval: int, producers: Producers) -> Re
                 with files.new(log_name(segment.base_offset, kind)) as index:
                     index.write(data)
         written = files.commit(last=name)
-    bad_bytes = sum(bad.length for bad in walk.bad)
+    bad_bytes = sum(unreadable.length for unreadable in walk.unreadable)
     batches = walk.fates.count(KEPT)
-    return Recovered(segment.path, folder / name, batches, size, len(walk.bad), bad_bytes, written)
+    return Recovered(segment.path, folder / name, batches, size, len(walk.unreadable), bad_bytes, written)
 
 
 def _runs(walk: _Walk) -> Iterator[tuple[int, int]]:
-    """The kept batches' bytes, adjacent ones as one range."""
+    """The ranges of the kept batches, adjacent ones as one."""
     start = end = 0
     for fate, at, size in zip(walk.fates, walk.starts, walk.sizes, strict=True):
         if fate == KEPT and at == end:
@@ -277,14 +278,14 @@ def _runs(walk: _Walk) -> Iterator[tuple[int, int]]:
 
 
 def _quarantine(walk: _Walk, data: memoryview, store: BinaryIO, manifest: BinaryIO) -> None:
-    done = 0
-    for bad in walk.bad:
-        position, length = bad.position, bad.length
+    quarantine_position = 0
+    for unreadable in walk.unreadable:
+        position, length = unreadable.position, unreadable.length
         for at in range(position, position + length, _CHUNK):
             store.write(data[at : min(at + _CHUNK, position + length)])
         line = {
-            "file": walk.segment.path.name, "position": position, "length": length, "reason": bad.reason,
-            "quarantinePosition": done,
+            "file": walk.segment.path.name, "position": position, "length": length,
+            "reason": unreadable.reason, "quarantinePosition": quarantine_position,
         }  # fmt: skip
         manifest.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-        done += length
+        quarantine_position += length

@@ -1,4 +1,4 @@
-"""Segments in remote storage (KIP-405): what their names say, and which topic and partition they are of.
+"""Segments in remote storage (KIP-405): their names, and their topic and partition.
 
 Two layouts are known, both of which name files OFFSET-SEGMENTID, ids as Kafka prints them (22 characters):
 
@@ -61,7 +61,7 @@ class RemotePlace(NamedTuple):
 
 
 def remote_name(name: str) -> RemoteName | None:
-    """What the name of a file in remote storage says; None if it is of another form."""
+    """The parts of the name of a file in remote storage; None if it is of another form."""
     match = _FILE.fullmatch(name)
     if match is None:
         return None
@@ -72,7 +72,7 @@ def remote_name(name: str) -> RemoteName | None:
 
 
 def remote_place(folder: str) -> RemotePlace | None:
-    """What the path of a segment's folder says; None if it is of another form."""
+    """The parts of the path of a segment's folder; None if it is of another form."""
     match = _STORE.fullmatch(folder) or _LOCAL.fullmatch(folder)
     by_id = match is None
     match = match or _BY_ID.fullmatch(folder)

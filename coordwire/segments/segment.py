@@ -1,9 +1,9 @@
 """`Segment`: a `.log` file and what the broker keeps beside it.
 
 Strategy: the file is mapped into memory, so that its size doesn't matter and no batch is copied before it is
-iterated; what is beside it is read when it is asked for. An index only ever saves a walk: where it points
-is looked at, and where no batch is there, the walk begins at the file's start. Rules: nothing is written;
-a file that is beside the log in no readable form raises when it is asked for, and disturbs nothing else.
+iterated; the files beside it are read when they are asked for. An index only ever saves a walk: if no batch
+is where it points, the walk begins at the file's start. Rules: nothing is written; a file beside the log that
+can't be read raises when it is asked for, and has no other effect.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Segment:
     """A broker's segment; a context manager, and closed with `close`.
 
     path: the `.log` file, or a KRaft snapshot (`.checkpoint`), which holds batches too; a file of another
-    name is read as well, and only lacks what the name would say.
+    name is read as well, without topic, partition and base offset.
 
     topic, partition: from the folder's name; None where it is of another form. base_offset: from the file's
     name; None for other names and for snapshots. size: in bytes, when it was opened. The file may grow while
@@ -70,7 +70,7 @@ class Segment:
         self.base_offset: int | None = self._name.offset if self._name and is_log else None
 
     def close(self) -> None:
-        """Let go of the file; it stays mapped as long as batches of it are in use."""
+        """Close the file; it stays mapped as long as batches of it are in use."""
         self._view.release()
 
     def __enter__(self) -> Self:
@@ -92,7 +92,7 @@ class Segment:
 
     # --- what is beside it -----------------------------------------------------------------------------
 
-    def beside(self, kind: FileKind) -> Path | None:
+    def sibling_path(self, kind: FileKind) -> Path | None:
         """The path of the segment's file of another kind, whether it is there or not; None without a name."""
         name = self.path.name
         if self.base_offset is None:
@@ -101,7 +101,7 @@ class Segment:
         return self.path.with_name(f"{start}.{kind}{ending.removeprefix('log')}")
 
     def _index(self, kind: FileKind, read: type[I]) -> I | None:
-        path = self.beside(kind)
+        path = self.sibling_path(kind)
         if path is None or self.base_offset is None:
             return None
         try:
@@ -130,7 +130,7 @@ class Segment:
 
         Raises `OSError`, `DecodeError`.
         """
-        data = _read(self.beside("snapshot"))
+        data = _read(self.sibling_path("snapshot"))
         return None if data is None else read_snapshot(data)
 
     @cached_property
@@ -173,10 +173,10 @@ class Segment:
         start: int = 0,
         end: int | None = None,
     ) -> Batches[RecordBatch] | Batches[RecordBatch | UnreadableRange]:
-        """The record batches, lazily, without copying; see `coordwire.records.batches` for what it takes.
+        """The record batches, lazily, without copying; see `coordwire.records.batches` for the arguments.
 
         start, end: the bytes to read, from one batch's first to after another's last, as `cuts` gives them;
-        by default all. Batches and errors tell their places in bytes from the file's start.
+        by default all. The positions of batches and errors count in bytes from the file's start.
         """
         reader = batches(self._view[:end], on_error=on_error, check_records=check_records)
         reader.position = start
@@ -189,7 +189,7 @@ class Segment:
         on_error: Literal["raise", "skip"] = "raise",
         skipped: list[UnreadableRange] | None = None,
     ) -> pyarrow.Table:
-        """All records as one Arrow table; see `coordwire.records.arrow.iter_batches` for what it takes.
+        """All records as one Arrow table; see `coordwire.records.arrow.iter_batches` for the arguments.
 
         What doesn't fit into memory at once is read with `iter_batches(segment.data, …)`, piece by piece.
         Raises as it does, and `CoordwireError` without pyarrow.
@@ -203,7 +203,7 @@ class Segment:
         return pyarrow.Table.from_batches(parts, schema=form)
 
     def cuts(self, size: int) -> Iterator[tuple[int, int]]:
-        """The file in ranges of about `size` bytes, start and end, that no batch reaches across.
+        """Ranges of about `size` bytes of the file, start and end, none of which ends within a batch.
 
         Reading each range with `batches(on_error="skip")` gives what reading all does. A range begins where
         the `.index` says, if a batch with the right checksum is there; else at such a batch after it, to
@@ -218,16 +218,16 @@ class Segment:
             yield start, end
             start = end
 
-    def _cut(self, search: Search, start: int, wanted: int) -> int:
-        """Where a batch begins, at `wanted` or after it; the batch at `start` being another one."""
+    def _cut(self, search: Search, start: int, target: int) -> int:
+        """Where a batch begins, at `target` or after it, after the batch at `start`."""
         index = self.offset_index
         if index is not None:
-            at = bisect_left(index, wanted, key=lambda entry: entry.position)
+            at = bisect_left(index, target, key=lambda entry: entry.position)
             for entry in index[at : at + 1] + index[max(at - 1, 0) : at]:
-                if start < entry.position < 2 * wanted - start and search.sound_end(entry.position):
+                if start < entry.position < 2 * target - start and search.sound_end(entry.position):
                     start = entry.position
                     break
-        while start < self.size and (start < wanted or not search.sound_end(start)):
+        while start < self.size and (start < target or not search.sound_end(start)):
             try:
                 step = search.size(start)
             except CorruptBatch:
@@ -241,11 +241,11 @@ class Segment:
     @overload
     def find(self, *, timestamp: int) -> Record | None: ...
     def find(self, *, offset: int | None = None, timestamp: int | None = None) -> RecordBatch | Record | None:
-        """Where a consumer that seeks would begin; None if that is after the end.
+        """The batch or record at which a consumer that seeks would begin; None if that is after the end.
 
-        offset: gives the first batch whose last offset is at or after it (compaction may have taken the very
+        offset: gives the first batch whose last offset is at or after it (compaction may have removed that
         offset). timestamp: gives the first record of that time (ms since 1970) or later. Batches with a wrong
-        checksum are passed over. Raises what reading the one batch does that a timestamp is sought in.
+        checksum are passed over. For a timestamp it raises what reading its batch does.
         """
         if (offset is None) == (timestamp is None):
             raise TypeError("find takes either an offset or a timestamp")
@@ -261,17 +261,17 @@ class Segment:
                         return record
         return None
 
-    def verify(self, *, check_records: bool = True, tally: SegmentCounts | None = None) -> Iterator[Fault]:
-        """What is wrong with the segment and the files beside it, lazily; nothing for a sound one.
+    def verify(self, *, check_records: bool = True, counts: SegmentCounts | None = None) -> Iterator[Fault]:
+        """The faults of the segment and of the files beside it, lazily; none for a sound one.
 
         Bad bytes in the log, each range with its reason; batches out of order, or outside what the file's
-        name and the indexes allow; entries of the indexes that the log belies; what can't be read beside it.
-        check_records: False to compare the batches' checksums, and not read their records. tally: takes in
-        what was there besides. Raises `OSError` for a file beside it that the system refuses, and, after all
-        faults, `CodecUnavailable` if batches with a right checksum couldn't be read for want of a codec's
-        library: these are not faults.
+        name and the indexes allow; entries of the indexes that differ from the log; files beside it that
+        can't be read. check_records: False to compare the batches' checksums, and not read their records.
+        counts: filled with what the walk counts. Raises `OSError` for a file beside it that the system
+        refuses, and, after all faults, `CodecUnavailable` if batches with a right checksum couldn't be read
+        because a codec's library is missing: these are not faults.
         """
-        return verify(self, tally or SegmentCounts(), check_records=check_records)
+        return verify(self, counts or SegmentCounts(), check_records=check_records)
 
     def _start(self, offset: int) -> int:
         """A position at or before the first batch that reaches `offset`."""
@@ -287,7 +287,7 @@ class Segment:
         return batch.position if is_sound and batch is not None else 0
 
     def _sound_batch(self, position: int) -> RecordBatch | None:
-        """The batch that begins at this byte, if one does and its checksum is right."""
+        """The batch at this byte; None if there is none, or if its checksum is wrong."""
         if not 0 <= position < self.size:
             return None
         try:

@@ -4,7 +4,7 @@
     leader-epoch-checkpoint  version, count, and a line an epoch with its first offset (KIP-101)
     partition.metadata       "version: 0", "topic_id: …" (KIP-516)
 
-Rule: read as Kafka reads them, and refused where Kafka refuses: with the byte and the reason.
+Rule: they are read as Kafka reads them, and refused where Kafka refuses them, with the byte and the reason.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class EpochEntry(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
-    """What `partition.metadata` says: the file's version, and the topic's id."""
+    """The content of `partition.metadata`: the file's version, and the topic's id."""
 
     version: int
     topic_id: UUID
@@ -110,7 +110,7 @@ def read_leader_epochs(data: bytes) -> list[EpochEntry]:
 
 
 def read_metadata(data: bytes) -> PartitionMetadata:
-    """What a `partition.metadata` file says. Raises `Malformed`."""
+    """The content of a `partition.metadata` file. Raises `Malformed`."""
     properties = {}
     for at, line in _lines(data):
         name, *value = _COLON.split(line, maxsplit=1)

@@ -1,9 +1,9 @@
-"""Whether a segment is as a broker left it: its batches, their order, and the files beside them.
+"""The faults of a segment: in its batches, their order, and the files beside them.
 
-Strategy: one walk over the batches; the indexes' entries are compared as the log comes by. Rules: a fault is
-what a broker never writes, so that a sound segment has none, whatever Kafka wrote it. That leaves out how
-close the entries of an index are: a broker writes one for an append, which may be any number of batches
-(`rebuild` gives an index to compare with where that matters).
+Strategy: one walk over the batches; the indexes' entries are compared batch by batch. Rules: a fault is what
+a broker never writes, so that a sound segment has none, whatever Kafka wrote it. That leaves out how close
+the entries of an index are: a broker writes one for an append, which may be any number of batches (`rebuild`
+gives an index to compare with where that matters).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EPOCH_AT, _NO_EPOCH = 12, -1
 
 @dataclass(slots=True)
 class SegmentCounts:
-    """What a walk has come by: batches that can be read, their records, and bytes that can't be.
+    """Counts of a walk: batches that can be read, their records, and bytes that can't be.
 
     records: None where the records weren't read. first_offset, last_offset: of the batches; None for none.
     unread: batches with the right checksum whose codec's library isn't installed; needs: what to install,
@@ -47,43 +47,48 @@ class SegmentCounts:
     needs: str | None = None
 
 
-def verify(segment: Segment, tally: SegmentCounts, *, check_records: bool) -> Iterator[Fault]:
+def verify(segment: Segment, counts: SegmentCounts, *, check_records: bool) -> Iterator[Fault]:
     """The faults of a segment, in the order of the log; see `Segment.verify`."""
     name = segment.path.name
     checks = (OffsetCheck(segment), TimeCheck(segment), TransactionCheck(segment))
     order = _Order(segment)
-    tally.records = 0 if check_records else None
+    counts.records = 0 if check_records else None
     reader = segment.batches(on_error="report", check_records=False)
-    for found in reader:
-        bad = found if isinstance(found, UnreadableRange) else _read(found, tally) if check_records else None
-        if bad is not None:
-            tally.bad_bytes += bad.length
-            yield Fault(name, bad.position, bad.length, bad.reason)
+    for item in reader:
+        unreadable = (
+            item if isinstance(item, UnreadableRange) else _read(item, counts) if check_records else None
+        )
+        if unreadable is not None:
+            counts.bad_bytes += unreadable.length
+            yield Fault(name, unreadable.position, unreadable.length, unreadable.reason)
             for check in checks:
                 check.doubt()
             continue
-        assert isinstance(found, RecordBatch)
-        tally.batches += 1
-        yield from (Fault(name, *wrong) for wrong in order.add(found))
+        assert isinstance(item, RecordBatch)
+        counts.batches += 1
+        yield from (Fault(name, *wrong) for wrong in order.add(item))
         for check in checks:
-            check.add(found)
+            check.add(item)
             yield from check.take()
-    if left := len(reader.remainder):
-        tally.bad_bytes += left
-        yield Fault(name, reader.position, left, f"the file ends {counted(left, 'byte')} into a batch")
-    tally.first_offset, tally.last_offset = order.first, order.last
+    if remaining := len(reader.remainder):
+        counts.bad_bytes += remaining
+        yield Fault(
+            name, reader.position, remaining, f"the file ends {counted(remaining, 'byte')} into a batch"
+        )
+    counts.first_offset, counts.last_offset = order.first, order.last
     for check in checks:
-        if left:
+        if remaining:
             check.doubt()
         check.end()
         yield from check.take()
-    yield from _beside(segment)
-    if tally.needs is not None:
-        raise CodecUnavailable(tally.needs)
+    yield from _sibling_faults(segment)
+    if counts.needs is not None:
+        raise CodecUnavailable(counts.needs)
 
 
 def read_records(batch: RecordBatch) -> tuple[int, str | None]:
-    """Read a batch's records: how many, and what is wrong with their offsets, which must rise within its own.
+    """Read a batch's records; return their number, and what is wrong with their offsets, which must rise
+    within its own.
 
     Raises as iterating does.
     """
@@ -97,25 +102,25 @@ def read_records(batch: RecordBatch) -> tuple[int, str | None]:
     return number, None
 
 
-def _read(batch: RecordBatch, tally: SegmentCounts) -> UnreadableRange | None:
-    """What is wrong with a batch's records, if anything; else they are counted."""
+def _read(batch: RecordBatch, counts: SegmentCounts) -> UnreadableRange | None:
+    """The fault in a batch's records; None, and they are counted, if there is none."""
     count = 0
     try:
         count, reason = read_records(batch)
     except CodecUnavailable as error:
-        tally.unread += 1
-        tally.needs = tally.needs or error.reason
+        counts.unread += 1
+        counts.needs = counts.needs or error.reason
         return None
     except (CorruptBatch, LimitExceeded) as error:
         reason = str(error)
     if reason is not None:
         return UnreadableRange(batch.position, batch.size, reason)
-    tally.records = (tally.records or 0) + count
+    counts.records = (counts.records or 0) + count
     return None
 
 
 class _Order:
-    """Whether batches follow one another as a broker appends them."""
+    """The order of batches, compared with that of a broker's appends."""
 
     def __init__(self, segment: Segment) -> None:
         self.base = segment.base_offset
@@ -124,7 +129,7 @@ class _Order:
         self.epoch = _NO_EPOCH
 
     def add(self, batch: RecordBatch) -> Iterator[tuple[int, int, str]]:
-        """What is wrong with the next batch's place: offset, length and reason."""
+        """The faults of the next batch's offsets and epoch: position, length and reason."""
         last = batch.last_offset
         first = batch.base_offset if batch.magic == 2 else last
         place = batch.position, batch.size
@@ -146,9 +151,9 @@ class _Order:
             self.epoch = epoch
 
 
-def _beside(segment: Segment) -> Iterator[Fault]:
-    """What is wrong with the small files."""
-    snapshot = segment.beside("snapshot")
+def _sibling_faults(segment: Segment) -> Iterator[Fault]:
+    """The faults of the small files."""
+    snapshot = segment.sibling_path("snapshot")
     files: list[tuple[str, Callable[[], object]]] = [
         (EPOCHS, lambda: segment.leader_epochs),
         (METADATA, lambda: segment.metadata),

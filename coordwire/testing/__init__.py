@@ -1,2 +1,2 @@
-"""What tests want, this package's own and its users': Hypothesis strategies for messages, frames and hostile
-bytes (`coordwire.testing.strategies`). Needs hypothesis, which the extra `hypothesis` brings."""
+"""Support for tests: Hypothesis strategies for messages, frames and hostile bytes
+(`coordwire.testing.strategies`). Needs hypothesis, which the extra `hypothesis` brings."""

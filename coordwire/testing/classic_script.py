@@ -2,8 +2,8 @@
 
 Strategy: one change at a time, and each ends with the group stable, all members in one generation. Rules: as
 Kafka's own: since version 4 a member gets its id first (MEMBER_ID_REQUIRED); members learn of a rebalance by
-their heartbeats; the leader gets the members and assigns; a group that loses its last member goes one
-generation on.
+their heartbeats; the leader gets the members and assigns; when its last member leaves, a group enters its
+next generation.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ClassicScript(GroupScript):
         self._metadata = PREFIX + subscription.encode(version=0)
 
     def join(self) -> None:
-        number = len(self.joined)
+        number = len(self.joiners)
         client_id = f"client-{number}"
         member = _Member(f"{client_id}-{UUID(int=number + 1)}", client_id, number)
         version = self.recorder.version(ApiKey.JOIN_GROUP)
@@ -80,20 +80,20 @@ class ClassicScript(GroupScript):
                     protocol_name=None if version >= 7 else "",
                 ),
             )  # fmt: skip
-        asked = self._ask(member, self._join_request(member.member_id if version >= ID_REQUIRED else ""))
-        self.joined.append(member.member_id)
+        join_frame = self._ask(member, self._join_request(member.member_id if version >= ID_REQUIRED else ""))
+        self.joiners.append(member.member_id)
         self._members.append(member)
-        self._rebalance(member, asked)
+        self._rebalance(member, join_frame)
 
     def leave(self, index: int) -> None:
         member = self._members.pop(index % len(self._members))
-        self.left.append(member.member_id)
+        self.leavers.append(member.member_id)
         if self.recorder.version(ApiKey.LEAVE_GROUP) >= 3:
             request = LeaveGroupRequest(
                 group_id=self.group_id, members=[MemberIdentity(member_id=member.member_id)]
             )
-            gone = MemberResponse(member_id=member.member_id, group_instance_id=None)
-            response = LeaveGroupResponse(members=[gone])
+            leaver = MemberResponse(member_id=member.member_id, group_instance_id=None)
+            response = LeaveGroupResponse(members=[leaver])
         else:
             request = LeaveGroupRequest(group_id=self.group_id, member_id=member.member_id)
             response = LeaveGroupResponse()
@@ -120,9 +120,9 @@ class ClassicScript(GroupScript):
 
     # --- a rebalance ---
 
-    def _rebalance(self, new: _Member | None = None, asked: ConversationFrame | None = None) -> None:
-        """All members join again, and get their assignment. asked: the new member's JoinGroup."""
-        waiting: list[tuple[_Member, ConversationFrame]] = [(new, asked)] if new and asked else []
+    def _rebalance(self, new: _Member | None = None, join_frame: ConversationFrame | None = None) -> None:
+        """All members join again, and get their assignment. join_frame: the new member's JoinGroup."""
+        waiting: list[tuple[_Member, ConversationFrame]] = [(new, join_frame)] if new and join_frame else []
         for member in self._members:
             if member is not new:
                 self._heartbeat(member, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -156,13 +156,13 @@ class ClassicScript(GroupScript):
 
     def _join_response(self, member: _Member) -> JoinGroupResponse:
         leader = self._members[0]
-        shown = self._members if member is leader else []
+        members = self._members if member is leader else []
         return JoinGroupResponse(
             generation_id=self.generation,
             protocol_type="consumer" if self.recorder.version(ApiKey.JOIN_GROUP) >= 7 else None,
             protocol_name="range", leader=leader.member_id, member_id=member.member_id,
             members=[
-                JoinGroupResponseMember(member_id=one.member_id, metadata=self._metadata) for one in shown
+                JoinGroupResponseMember(member_id=peer.member_id, metadata=self._metadata) for peer in members
             ],
         )  # fmt: skip
 
@@ -174,10 +174,10 @@ class ClassicScript(GroupScript):
             protocol_type="consumer" if named else None, protocol_name="range" if named else None,
             assignments=[
                 SyncGroupRequestAssignment(
-                    member_id=one.member_id,
+                    member_id=peer.member_id,
                     assignment=self._assignment(range(number, self.partitions, count)),
                 )
-                for number, one in enumerate(self._members)
+                for number, peer in enumerate(self._members)
                 if member is self._members[0]
             ],
         )  # fmt: skip

@@ -1,8 +1,8 @@
 """A KIP-848 group's coordinator and its members: ConsumerGroupHeartbeat alone.
 
-Strategy: one change at a time; then each member that has to gives up partitions and says so, and after that
-each gets what it shall have, until all are in the group's epoch. Rules: as Kafka's own: a partition has no
-new owner before the old one has confirmed that it gave it up; a null assignment means no change; the member
+Strategy: one change at a time; then members give up partitions and confirm that, and after that each gets the
+partitions of its target, until all are in the group's epoch. Rules: as Kafka's own: a partition has no new
+owner before the old one has confirmed that it gave it up; a null assignment means no change; the member
 chooses its id since version 1.
 """
 
@@ -64,25 +64,25 @@ class ConsumerScript(GroupScript):
         self._members: list[_Member] = []
 
     def join(self) -> None:
-        number = len(self.joined)
+        number = len(self.joiners)
         member_id = urlsafe_b64encode(UUID(int=(number + 1) << 64 | 0x4848).bytes).decode().rstrip("=")
         member = _Member(member_id, f"client-{number}", number)
         self._metadata(member)
         self.generation += 1
         target = self._target([*self._members, member])
-        taken = {partition for one in self._members for partition in one.owned}
-        member.owned = tuple(one for one in target[member_id] if one not in taken)
-        chosen = self.recorder.version(ApiKey.CONSUMER_GROUP_HEARTBEAT) >= 1
+        owned = {partition for peer in self._members for partition in peer.owned}
+        member.owned = tuple(partition for partition in target[member_id] if partition not in owned)
+        has_own_id = self.recorder.version(ApiKey.CONSUMER_GROUP_HEARTBEAT) >= 1
         self.recorder.exchange(
             number, member.client_id,
             ConsumerGroupHeartbeatRequest(
-                group_id=self.group_id, member_id=member_id if chosen else "", member_epoch=JOIN,
+                group_id=self.group_id, member_id=member_id if has_own_id else "", member_epoch=JOIN,
                 rebalance_timeout_ms=REBALANCE_MS, subscribed_topic_names=[self.topic], topic_partitions=[],
             ),
             self._response(member, self.generation, member.owned),
         )  # fmt: skip
         member.epoch = self.generation
-        self.joined.append(member_id)
+        self.joiners.append(member_id)
         self._members.append(member)
         if member.owned:
             self._heartbeat(member, owned=member.owned)
@@ -90,7 +90,7 @@ class ConsumerScript(GroupScript):
 
     def leave(self, index: int) -> None:
         member = self._members.pop(index % len(self._members))
-        self.left.append(member.member_id)
+        self.leavers.append(member.member_id)
         self.recorder.exchange(
             member.connection, member.client_id,
             ConsumerGroupHeartbeatRequest(
@@ -118,33 +118,34 @@ class ConsumerScript(GroupScript):
     # --- reconciliation ---
 
     def _target(self, members: list[_Member]) -> dict[str, tuple[int, ...]]:
-        """Who shall have what: as even as can be, and members keep what they have as far as that allows."""
-        left, target = list(range(self.partitions)), {}
+        """The partitions of each member: as even as possible, and members keep their partitions as far as
+        that allows."""
+        unassigned, target = list(range(self.partitions)), {}
         for number, member in enumerate(members):
             share = self.partitions // len(members) + (number < self.partitions % len(members))
-            kept = [partition for partition in member.owned if partition in left][:share]
-            target[member.member_id] = kept
-            left = [partition for partition in left if partition not in kept]
+            retained = [partition for partition in member.owned if partition in unassigned][:share]
+            target[member.member_id] = retained
+            unassigned = [partition for partition in unassigned if partition not in retained]
         for number, member in enumerate(members):
             share = self.partitions // len(members) + (number < self.partitions % len(members))
             missing = share - len(target[member.member_id])
-            target[member.member_id] += left[:missing]
-            left = left[missing:]
-        return {member_id: tuple(sorted(found)) for member_id, found in target.items()}
+            target[member.member_id] += unassigned[:missing]
+            unassigned = unassigned[missing:]
+        return {member_id: tuple(sorted(numbers)) for member_id, numbers in target.items()}
 
     def _reconcile(self, target: dict[str, tuple[int, ...]]) -> None:
         for member in self._members:
-            kept = tuple(one for one in member.owned if one in target[member.member_id])
-            if kept != member.owned:
-                self._heartbeat(member, assigned=kept)
-                member.owned = kept
-                self._heartbeat(member, owned=kept, epoch=self.generation)
+            retained = tuple(partition for partition in member.owned if partition in target[member.member_id])
+            if retained != member.owned:
+                self._heartbeat(member, assigned=retained)
+                member.owned = retained
+                self._heartbeat(member, owned=retained, epoch=self.generation)
         for member in self._members:
-            wanted = target[member.member_id]
-            if member.owned != wanted:
-                self._heartbeat(member, assigned=wanted, epoch=self.generation)
-                member.owned = wanted
-                self._heartbeat(member, owned=wanted)
+            assigned = target[member.member_id]
+            if member.owned != assigned:
+                self._heartbeat(member, assigned=assigned, epoch=self.generation)
+                member.owned = assigned
+                self._heartbeat(member, owned=assigned)
             elif member.epoch != self.generation:
                 self._heartbeat(member, epoch=self.generation)
 
@@ -175,10 +176,10 @@ class ConsumerScript(GroupScript):
             member_id=member.member_id, member_epoch=epoch, heartbeat_interval_ms=INTERVAL_MS
         )
         if assigned is not None:
-            inside = ConsumerGroupHeartbeatResponseTopicPartitions(
+            topic = ConsumerGroupHeartbeatResponseTopicPartitions(
                 topic_id=TOPIC_ID, partitions=list(assigned)
             )
-            response.assignment = Assignment(topic_partitions=[inside] if assigned else [])
+            response.assignment = Assignment(topic_partitions=[topic] if assigned else [])
         return response
 
     def _metadata(self, member: _Member) -> None:

@@ -52,7 +52,7 @@ def group_conversations(
     steps = st.tuples(st.sampled_from(_STEPS), st.integers(0, max_members - 1), st.integers(0, _PAUSE_MS))
 
     @st.composite
-    def drawn(draw: _Draw) -> GroupConversation:
+    def conversation(draw: _Draw) -> GroupConversation:
         cls = _SCRIPTS[draw(st.sampled_from(kinds))]
         recorder = Recorder({key: draw(_versions(key)) for key in cls.apis})
         group_id: str = draw(st.text(min_size=1, max_size=10))
@@ -68,7 +68,7 @@ def group_conversations(
                 getattr(script, name)(index)
         return script.conversation()
 
-    return drawn()
+    return conversation()
 
 
 def _versions(key: int) -> st.SearchStrategy[int]:

@@ -1,9 +1,9 @@
-"""What members and a coordinator said to each other, and what is true of the group after it.
+"""The frames between members and a coordinator, and the state of the group after them.
 
 Strategy: a script (`classic_script`, `consumer_script`) plays the coordinator and lets `Recorder` write down
-each request and response as a frame; what the group is like at the end comes from the script's own state, so
-that a reader of the frames can be compared with it. Rules: correlation ids are unique in the whole
-conversation; time goes forward; each member has a connection of its own.
+each request and response as a frame; the final state of the group is the script's own, so that a reader of
+the frames can be compared with it. Rules: correlation ids are unique in the whole conversation; time goes
+forward; each member has a connection of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class GroupConversation:
     """The life of a group, or its beginning.
 
     kind: "classic" (JoinGroup and its kin) or "consumer" (KIP-848). topic, partitions: all members subscribe
-    to this one topic. frames: in order. joined, left: member ids, in the order of events. generation: the
+    to this one topic. frames: in order. joiners, leavers: member ids, in the order of events. generation: the
     last one, or the group epoch; assignments: the partitions of those who are in at the end. commits: all of
     them were accepted.
     """
@@ -59,14 +59,14 @@ class GroupConversation:
     topic: str
     partitions: int
     frames: tuple[ConversationFrame, ...]
-    joined: tuple[str, ...]
-    left: tuple[str, ...]
+    joiners: tuple[str, ...]
+    leavers: tuple[str, ...]
     generation: int
     assignments: Mapping[str, tuple[int, ...]]
     commits: tuple[ConversationCommit, ...]
 
     def stream(self) -> bytes:
-        """All frames, one after the other: what `coordwire decode --input frames` reads."""
+        """All frames, one after the other, as `coordwire decode --input frames` reads them."""
         return b"".join(frame.data for frame in self.frames)
 
     def pcap(self) -> bytes:
@@ -79,7 +79,7 @@ class GroupConversation:
 
 
 class Recorder:
-    """Writes frames down. versions: of each API, by key."""
+    """A list of frames that grows. versions: of each API, by key."""
 
     def __init__(self, versions: Mapping[int, int]) -> None:
         self.versions = versions
@@ -87,27 +87,27 @@ class Recorder:
         self._time = START_NS
 
     def wait(self, milliseconds: int) -> None:
-        """Let time go by."""
+        """Advance the time."""
         self._time += milliseconds * 1_000_000
 
     def version(self, api_key: int) -> int:
-        """The version that is spoken."""
+        """The version of an API in this conversation."""
         return self.versions[api_key]
 
     def ask(self, connection: int, client_id: str, request: Message) -> ConversationFrame:
-        """A request that is answered later."""
+        """Record a request that is answered later."""
         key: Any = request.api_key
         version, number = self.versions[key], len(self.frames)
         data = encode_request(request, version=version, correlation_id=number, client_id=client_id)
         return self._add(ConversationFrame(self._time, connection, "request", key, version, number, data))
 
-    def answer(self, asked: ConversationFrame, response: Message) -> None:
-        """The answer to a request."""
-        data = encode_response(response, version=asked.version, correlation_id=asked.correlation_id)
-        self._add(asked._replace(time_ns=self._time, direction="response", data=data))
+    def answer(self, request: ConversationFrame, response: Message) -> None:
+        """Record the answer to a request."""
+        data = encode_response(response, version=request.version, correlation_id=request.correlation_id)
+        self._add(request._replace(time_ns=self._time, direction="response", data=data))
 
     def exchange(self, connection: int, client_id: str, request: Message, response: Message) -> None:
-        """A request and its answer."""
+        """Record a request and its answer."""
         self.answer(self.ask(connection, client_id, request), response)
 
     def _add(self, frame: ConversationFrame) -> ConversationFrame:

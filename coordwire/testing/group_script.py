@@ -1,4 +1,4 @@
-"""What scripts of all kinds of groups have in common: who joined and left, commits, the end's truth."""
+"""The common part of the scripts: joiners, leavers, commits, and the final state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["GroupScript"]
 
 
 class GroupScript(ABC):
-    """One group's life. `apis`: those that it speaks, by key; `generation`: the last, or the group epoch."""
+    """One group's life. `apis`: those that it uses, by key; `generation`: the last, or the group epoch."""
 
     kind: ClassVar[Literal["classic", "consumer"]]
     apis: ClassVar[tuple[int, ...]]
@@ -30,22 +30,23 @@ class GroupScript(ABC):
         self.topic = topic
         self.partitions = partitions
         self.generation = 0
-        self.joined: list[str] = []
-        self.left: list[str] = []
+        self.joiners: list[str] = []
+        self.leavers: list[str] = []
         self.commits: list[ConversationCommit] = []
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many members are in."""
+        """The number of members."""
 
     @abstractmethod
     def join(self) -> None:
-        """A new member comes, and the group settles."""
+        """Add a member, and bring the group to a stable state."""
 
     @abstractmethod
     def leave(self, index: int) -> None:
-        """A member leaves, and the others settle. index: which, counted around."""
+        """Remove a member, and bring the others to a stable state. index: of the member, modulo their
+        number."""
 
     @abstractmethod
     def heartbeat(self, index: int) -> None:
@@ -57,35 +58,35 @@ class GroupScript(ABC):
 
     @abstractmethod
     def assignments(self) -> dict[str, tuple[int, ...]]:
-        """What each member has at present."""
+        """The partitions of each member."""
 
     def conversation(self) -> GroupConversation:
-        """What was said, and what is true now."""
+        """The frames so far, and the state of the group."""
         return GroupConversation(
             kind=self.kind, group_id=self.group_id, topic=self.topic, partitions=self.partitions,
-            frames=tuple(self.recorder.frames), joined=tuple(self.joined), left=tuple(self.left),
+            frames=tuple(self.recorder.frames), joiners=tuple(self.joiners), leavers=tuple(self.leavers),
             generation=self.generation, assignments=self.assignments(), commits=tuple(self.commits),
         )  # fmt: skip
 
     def _commit(
         self, connection: int, client_id: str, member_id: str, generation: int, partitions: Iterable[int]
     ) -> None:
-        made = [
+        commits = [
             ConversationCommit(member_id, number, 10 * len(self.commits) + number) for number in partitions
         ]
-        if not made:
+        if not commits:
             return
-        self.commits += made
-        asked = [
-            OffsetCommitRequestPartition(partition_index=one.partition, committed_offset=one.offset)
-            for one in made
+        self.commits += commits
+        requested = [
+            OffsetCommitRequestPartition(partition_index=commit.partition, committed_offset=commit.offset)
+            for commit in commits
         ]
-        answered = [OffsetCommitResponsePartition(partition_index=one.partition) for one in made]
+        answered = [OffsetCommitResponsePartition(partition_index=commit.partition) for commit in commits]
         self.recorder.exchange(
             connection, client_id,
             OffsetCommitRequest(
                 group_id=self.group_id, generation_id_or_member_epoch=generation, member_id=member_id,
-                topics=[OffsetCommitRequestTopic(name=self.topic, partitions=asked)],
+                topics=[OffsetCommitRequestTopic(name=self.topic, partitions=requested)],
             ),
             OffsetCommitResponse(
                 topics=[OffsetCommitResponseTopic(name=self.topic, partitions=answered)]

@@ -1,4 +1,4 @@
-"""Record sets that mean harm: valid ones, mutated, mostly with their checksums made right again.
+"""Hostile record sets: valid ones, mutated, mostly with their checksums corrected.
 
 Strategy: a mutation that leaves the checksum wrong tests the checksum and nothing after it. So the last step
 gives each batch that can still be found, by the length that it claims, the checksum of what it now covers.
@@ -64,8 +64,8 @@ def hostile_record_sets(
             _seal(data)
         return bytes(data)
 
-    some = [mutated(valid, st.integers(1, 2)) for _ in range(3)]
-    return st.one_of(*some, mutated(large, st.integers(0, 1)), st.binary(max_size=80))
+    mutations = [mutated(valid, st.integers(1, 2)) for _ in range(3)]
+    return st.one_of(*mutations, mutated(large, st.integers(0, 1)), st.binary(max_size=80))
 
 
 def _seal(data: bytearray) -> None:

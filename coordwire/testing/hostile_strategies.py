@@ -1,5 +1,5 @@
-"""Bytes that mean harm: valid encodings, mutated where the reader's marks say that lengths, counts, tags and
-texts are.
+"""Hostile bytes: valid encodings, mutated at the lengths, counts, tags and texts, whose positions the
+reader's marks give.
 
 Rules: some of what comes out is valid all the same, and most is refused deep inside; all of it shrinks.
 """
@@ -51,7 +51,7 @@ def hostile_frames(cls: type[Message], *, version: int) -> st.SearchStrategy[byt
     Hostile bytes after a sound header, headers with bytes flipped, frames cut off, sizes that are wrong.
     Raises `ValueError` if the message is neither a request nor a response, or has no such version.
     """
-    whole = frames(cls, version=version)
+    valid = frames(cls, version=version)
     body = hostile_bytes(cls, version=version)
 
     @st.composite
@@ -70,7 +70,7 @@ def hostile_frames(cls: type[Message], *, version: int) -> st.SearchStrategy[byt
 
     @st.composite
     def cut_off(draw: _Draw) -> bytes:
-        return _truncate(draw, draw(whole), [])
+        return _truncate(draw, draw(valid), [])
 
     return hostile() | hostile() | cut_off()
 
@@ -89,17 +89,17 @@ def _hostile(cls: Any, version: int) -> st.SearchStrategy[bytes]:
             data = draw(st.sampled_from(_MUTATIONS))(draw, data, marks)
         return data
 
-    some = [mutated(valid, st.integers(1, 2)) for _ in range(3)]
+    mutations = [mutated(valid, st.integers(1, 2)) for _ in range(3)]
     # Of what is large some is left valid: a reader may refuse it, or misread it and go on.
-    return st.one_of(st.binary(max_size=24), *some, mutated(large, st.integers(0, 1)))
+    return st.one_of(st.binary(max_size=24), *mutations, mutated(large, st.integers(0, 1)))
 
 
 def _replaced(data: bytes, at: int, length: int, new: bytes) -> bytes:
     return data[:at] + new + data[at + length :]
 
 
-def _chosen(draw: _Draw, marks: list[Mark], wanted: Callable[[Mark], bool]) -> Mark | None:
-    fitting = [mark for mark in marks if mark.length and wanted(mark)]
+def _pick_mark(draw: _Draw, marks: list[Mark], condition: Callable[[Mark], bool]) -> Mark | None:
+    fitting = [mark for mark in marks if mark.length and condition(mark)]
     return draw(st.sampled_from(fitting)) if fitting else None
 
 
@@ -109,8 +109,8 @@ def _truncate(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
 
 
 def _extend(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
-    more: bytes = draw(st.binary(min_size=1, max_size=8))
-    return data + more
+    extra: bytes = draw(st.binary(min_size=1, max_size=8))
+    return data + extra
 
 
 def _flip(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
@@ -126,7 +126,7 @@ def _splice(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
 
 
 def _length(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
-    mark = _chosen(draw, marks, lambda mark: mark.sort in _LENGTHS or mark.value is None)
+    mark = _pick_mark(draw, marks, lambda mark: mark.sort in _LENGTHS or mark.value is None)
     if mark is None:
         return data
     if draw(st.booleans()):
@@ -137,29 +137,29 @@ def _length(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
 
 
 def _varint(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
-    mark = _chosen(draw, marks, lambda mark: mark.sort in (*_LENGTHS, "tags"))
+    mark = _pick_mark(draw, marks, lambda mark: mark.sort in (*_LENGTHS, "tags"))
     if mark is None:
         return data
     return _replaced(data, mark.offset, mark.length, draw(st.sampled_from(_VARINTS)))
 
 
 def _section(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
-    mark = _chosen(draw, marks, lambda mark: mark.sort == "tags" and mark.kind == "uvarint")
+    mark = _pick_mark(draw, marks, lambda mark: mark.sort == "tags" and mark.kind == "uvarint")
     if mark is None:
         return data
     return _replaced(data, mark.offset, mark.length, draw(st.sampled_from(_SECTIONS)))
 
 
 def _text(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
-    mark = _chosen(draw, marks, lambda mark: mark.sort == "value" and mark.kind == "string")
+    mark = _pick_mark(draw, marks, lambda mark: mark.sort == "value" and mark.kind == "string")
     if mark is None:
         return data
-    bad: bytes = draw(st.sampled_from(_BAD_TEXT))[: mark.length]
-    return _replaced(data, mark.offset, len(bad), bad)
+    invalid: bytes = draw(st.sampled_from(_BAD_TEXT))[: mark.length]
+    return _replaced(data, mark.offset, len(invalid), invalid)
 
 
 def _byte(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
-    mark = _chosen(draw, marks, lambda mark: mark.sort == "marker" or mark.kind == "bool")
+    mark = _pick_mark(draw, marks, lambda mark: mark.sort == "marker" or mark.kind == "bool")
     if mark is None:
         return data
     return _replaced(data, mark.offset, 1, bytes([draw(st.integers(0, 255))]))

@@ -49,7 +49,7 @@ _MANY = (127, 128, 200)
 
 
 def versions_of(cls: type[Message]) -> st.SearchStrategy[int]:
-    """The versions that a message has."""
+    """The versions of a message."""
     return st.sampled_from(cls.versions)
 
 
@@ -66,14 +66,14 @@ def messages(
     """Messages that one version can carry: null where it may be, tagged fields at times at their default,
     fields of other versions at theirs.
 
-    version: None for messages of all versions, each of which one version at least can carry; who encodes
-    them needs that version too, and draws from `versioned`. nan: whether a float64 may be NaN (no message
-    that holds one equals itself). unknown_tags: whether there may be unknown tagged fields, in flexible
-    versions, at any depth. One message of five is large: texts and bytes of up to 16,384 bytes, arrays of up
-    to 200 small elements, up to 128 unknown tags. Raises `ValueError` if the message has no such version.
+    version: None for messages of all versions, each of which one version at least can carry; to encode them,
+    draw from `versioned`, which gives that version too. nan: whether a float64 may be NaN (no message that
+    holds one equals itself). unknown_tags: whether there may be unknown tagged fields, in flexible versions,
+    at any depth. One message of five is large: texts and bytes of up to 16,384 bytes, arrays of up to 200
+    small elements, up to 128 unknown tags. Raises `ValueError` if the message has no such version.
     """
     if version is None:
-        return versioned(cls, nan=nan, unknown_tags=unknown_tags).map(lambda drawn: drawn.message)
+        return versioned(cls, nan=nan, unknown_tags=unknown_tags).map(lambda pair: pair.message)
     check_version(cls, version)
     return SIZES.flatmap(lambda size: sized(cls, version, size, nan, unknown_tags))
 
@@ -97,8 +97,8 @@ def versioned(
         raise ValueError("expected at least one class")
 
     def of(cls: type[M], version: int) -> st.SearchStrategy[Versioned[M]]:
-        drawn = messages(cls, version=version, nan=nan, unknown_tags=unknown_tags)
-        return st.builds(Versioned[M], drawn, st.just(version))  # of which a report shows each value
+        strategy = messages(cls, version=version, nan=nan, unknown_tags=unknown_tags)
+        return st.builds(Versioned[M], strategy, st.just(version))  # of which a report shows each value
 
     pairs = st.sampled_from(classes).flatmap(lambda cls: st.tuples(st.just(cls), versions_of(cls)))
     return pairs.flatmap(lambda pair: of(*pair))
@@ -108,7 +108,7 @@ def versioned(
 def requests(*, nan: bool = ..., unknown_tags: bool = ...) -> st.SearchStrategy[Request[Any]]: ...
 @overload
 def requests(
-    first: type[R], /, *others: type[R], nan: bool = ..., unknown_tags: bool = ...
+    first: type[R], /, *classes: type[R], nan: bool = ..., unknown_tags: bool = ...
 ) -> st.SearchStrategy[R]: ...
 def requests(*classes: Any, nan: bool = False, unknown_tags: bool = True) -> st.SearchStrategy[Any]:
     """Requests of these classes, by default of all APIs, in all versions; `versioned` gives each with its
@@ -116,11 +116,11 @@ def requests(*classes: Any, nan: bool = False, unknown_tags: bool = True) -> st.
 
     As `messages` otherwise. Raises `ValueError` for a class that isn't a request's.
     """
-    chosen = classes or tuple(find_message(key, "request") for key in ApiKey)
-    for cls in chosen:
+    selection = classes or tuple(find_message(key, "request") for key in ApiKey)
+    for cls in selection:
         if cls.direction != "request" or cls.api_key is None:
             raise ValueError(f"{cls.__name__} is not a request")
-    return versioned(*chosen, nan=nan, unknown_tags=unknown_tags).map(lambda drawn: drawn.message)
+    return versioned(*selection, nan=nan, unknown_tags=unknown_tags).map(lambda pair: pair.message)
 
 
 def structs(
@@ -146,8 +146,8 @@ def frames(
     if cls.direction not in ("request", "response") or cls.api_key is None:
         raise ValueError(f"{cls.__name__} is neither a request nor a response")
     if version is None:
-        chosen = cls
-        return versions_of(cls).flatmap(lambda v: frames(chosen, version=v, unknown_tags=unknown_tags))
+        message_class = cls
+        return versions_of(cls).flatmap(lambda v: frames(message_class, version=v, unknown_tags=unknown_tags))
     check_version(cls, version)
     return _frames(cls, version, unknown_tags)
 
@@ -233,12 +233,12 @@ def _field(
 
 def _many(elements: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
     """Lists of one or two elements that are drawn, repeated."""
-    some = st.lists(elements, min_size=1, max_size=2)
-    return st.builds(_repeated, some, st.sampled_from(_MANY))
+    samples = st.lists(elements, min_size=1, max_size=2)
+    return st.builds(_repeated, samples, st.sampled_from(_MANY))
 
 
-def _repeated(some: list[Any], count: int) -> list[Any]:
-    return [_copied(some[index % len(some)]) for index in range(count)]
+def _repeated(samples: list[Any], count: int) -> list[Any]:
+    return [_copied(samples[index % len(samples)]) for index in range(count)]
 
 
 def _copied(value: Any) -> Any:
@@ -246,23 +246,23 @@ def _copied(value: Any) -> Any:
     if isinstance(value, list):
         return [_copied(element) for element in value]
     if isinstance(value, Struct):
-        found: Any = copy.copy(value)
+        duplicate: Any = copy.copy(value)
         for field in fields_of(value):
-            setattr(found, field.name, _copied(getattr(value, field.name)))
-        found.tags = value.tags and dict(value.tags)
-        return found
+            setattr(duplicate, field.name, _copied(getattr(value, field.name)))
+        duplicate.tags = value.tags and dict(value.tags)
+        return duplicate
     return value
 
 
 def _tags(layout: VersionLayout, size: Size) -> st.SearchStrategy[dict[int, bytes] | None]:
     known = layout.tagged.keys() | layout.reserved.keys()
     numbers = _TAG_NUMBERS.filter(lambda tag: tag not in known)
-    some = st.dictionaries(numbers, st.binary(max_size=4), min_size=1, max_size=2)
+    short = st.dictionaries(numbers, st.binary(max_size=4), min_size=1, max_size=2)
     if size != "large":
-        return st.none() | some
+        return st.none() | short
     long = st.dictionaries(numbers, _LONG_TAGS, min_size=1, max_size=1)
     free = [number for number in range(200) if number not in known]
-    return st.none() | some | long | st.builds(lambda: dict.fromkeys(free[:128], b""))
+    return st.none() | short | long | st.builds(lambda: dict.fromkeys(free[:128], b""))
 
 
 # --- frames -------------------------------------------------------------------------------------------------

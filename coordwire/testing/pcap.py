@@ -27,7 +27,7 @@ PIECE = 32_000
 
 
 class Ends(NamedTuple):
-    """Who talks on a connection; hosts that are not IPv4 addresses are shown as 127.0.0.1."""
+    """The two ends of a connection; hosts that are not IPv4 addresses are shown as 127.0.0.1."""
 
     client: str
     client_port: int
@@ -79,9 +79,9 @@ def _packet(time_ns: int, between: Ends, back: bool, numbers: Numbers, data: byt
     ends = _address(between.client), _address(between.broker)
     if back:
         ports, ends = ports[::-1], ends[::-1]
-    seen = numbers[1 - back] if flags & _ACK else 0
-    segment = _TCP.pack(*ports, numbers[back], seen, 5 << 4, flags, 65_535, 0, 0) + data
+    acknowledged = numbers[1 - back] if flags & _ACK else 0
+    segment = _TCP.pack(*ports, numbers[back], acknowledged, 5 << 4, flags, 65_535, 0, 0) + data
     numbers[back] += len(data) + bool(flags & _SYN)
     frame = _ETHERNET + _IPV4.pack(0x45, 0, 20 + len(segment), 0, 0x4000, 64, 6, 0, *ends) + segment
-    seconds, rest = divmod(time_ns, 1_000_000_000)
-    return _RECORD.pack(seconds, rest, len(frame), len(frame)) + frame
+    seconds, nanoseconds = divmod(time_ns, 1_000_000_000)
+    return _RECORD.pack(seconds, nanoseconds, len(frame), len(frame)) + frame

@@ -41,7 +41,9 @@ _HEADERS = st.lists(st.tuples(_KEYS, _DATA), max_size=2).map(tuple)
 _TINY_HEADERS = st.lists(st.tuples(st.text(max_size=6), _SHORT), max_size=1).map(tuple)
 _LONG_HEADERS = st.lists(st.tuples(_LONGER_KEYS, _LONGER_DATA), min_size=1, max_size=2).map(tuple)
 _MANY_HEADERS = st.builds(
-    lambda one, count: (one,) * count, st.tuples(st.text(max_size=6), _SHORT), st.sampled_from([64, 63, 130])
+    lambda header, count: (header,) * count,
+    st.tuples(st.text(max_size=6), _SHORT),
+    st.sampled_from([64, 63, 130]),
 )
 _LARGE_HEADERS = _HEADERS | _LONG_HEADERS | _MANY_HEADERS
 
@@ -88,7 +90,7 @@ def record_batches(
     """
     return st.sampled_from(_check_magics(magics)).flatmap(
         lambda magic: st.integers(0, _HIGHEST).flatmap(
-            lambda base: _batch(magic, base, _codecs(codecs), max_records).map(lambda made: made[0])
+            lambda base: _batch(magic, base, _codecs(codecs), max_records).map(lambda pair: pair[0])
         )
     )
 
@@ -105,19 +107,19 @@ def sized_sets(
     codecs: Sequence[Codec] | None, magics: Sequence[int], max_batches: int, sizes: st.SearchStrategy[Size]
 ) -> st.SearchStrategy[bytes]:
     """As `record_sets`, with batches of these sizes."""
-    chosen, known = _check_magics(magics), _codecs(codecs)
+    known_magics, known = _check_magics(magics), _codecs(codecs)
 
     @st.composite
-    def drawn(draw: _Draw) -> bytes:
+    def record_set(draw: _Draw) -> bytes:
         base: int = draw(st.integers(0, _HIGHEST))
         data = []
         for _ in range(draw(st.integers(0, max_batches))):
-            batch, end = draw(_batch(draw(st.sampled_from(chosen)), base, known, None, 3, sizes))
+            batch, end = draw(_batch(draw(st.sampled_from(known_magics)), base, known, None, 3, sizes))
             data.append(batch)
             base = max(base + 16, end)
         return b"".join(data)
 
-    return drawn()
+    return record_set()
 
 
 def _check_magics(magics: Sequence[int]) -> Sequence[int]:
@@ -148,17 +150,17 @@ def _batch(
     codec: Codec = draw(st.sampled_from(fitting))
     size: Size = draw(sizes)
     counts = [count for count in _MANY if most is None or count <= most]
-    found: list[Record]
+    records: list[Record]
     if size == "large" and counts and draw(st.booleans()):
-        some = draw(st.lists(_records(magic, "tiny"), min_size=1, max_size=2))
-        found = [copy.copy(some[index % len(some)]) for index in range(draw(st.sampled_from(counts)))]
+        samples = draw(st.lists(_records(magic, "tiny"), min_size=1, max_size=2))
+        records = [copy.copy(samples[index % len(samples)]) for index in range(draw(st.sampled_from(counts)))]
         gaps = st.just(1)
     else:
         most = few if most is None else most
-        found = draw(st.lists(_records(magic, size), min_size=1, max_size=most))
+        records = draw(st.lists(_records(magic, size), min_size=1, max_size=most))
         gaps = _LARGE_GAPS if size == "large" else _GAPS
     offset = base
-    for record in found:
+    for record in records:
         record.offset = offset
         offset += 1 if magic < 2 else draw(gaps)
     options: dict[str, Any] = {}
@@ -170,7 +172,7 @@ def _batch(
         }  # fmt: skip
     if magic and draw(st.booleans()):
         options |= {"timestamp_type": "LogAppendTime", "max_timestamp": draw(_TIMES)}
-    return encode_batch(found, base_offset=base, magic=magic, codec=codec, **options), offset
+    return encode_batch(records, base_offset=base, magic=magic, codec=codec, **options), offset
 
 
 def log_records(
@@ -188,7 +190,7 @@ def log_records(
     kinds = [(name, type) for name in RECORD_TYPES if log in (None, name) for type in RECORD_TYPES[name]]
 
     @st.composite
-    def drawn(draw: _Draw) -> LogRecord:
+    def log_record(draw: _Draw) -> LogRecord:
         name, type = draw(st.sampled_from(kinds))
         classes = find_record(name, type)
         record = LogRecord(log=name, type=type)
@@ -203,4 +205,4 @@ def log_records(
         )
         return record
 
-    return drawn()
+    return log_record()

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: messages of any version, frames, records, conversations, and bytes that mean harm.
+"""Hypothesis strategies: messages of any version, frames, records, conversations, and hostile bytes.
 
     from hypothesis import given
     from coordwire.messages import JoinGroupRequest
@@ -14,8 +14,8 @@
     classic_script.py, consumer_script.py   the coordinators that the conversations are held with
     pcap.py                     a conversation as a pcap
 
-Rules: what is drawn is valid, unless its name says otherwise; most of it is small, one of five is large; it
-is drawn fast, and it shrinks to the least that shows a fault.
+Rules: values are valid, unless the strategy's name says otherwise; most are small, one of five is large; they
+are drawn fast, and shrink to the smallest that shows a fault.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _class(text: Text, struct: StructRow, module: ModuleRow) -> None:
     text.add("", "", "@wire_class")
     text.call(f"class {struct.name}", list(_class_arguments(struct, module)), ":")
     with text.deeper():
-        text.add(*_docstring(_about(struct, module)), "")
+        text.add(*_docstring(_struct_doc(struct, module)), "")
         for row in struct.fields:
             text.call(f"{row.name}: {_annotation(row)} = {_word(row)}", list(_field_arguments(row)))
             text.add(*_docstring(_field_doc(row)))
@@ -99,26 +99,26 @@ def _class_arguments(struct: StructRow, module: ModuleRow) -> Iterable[str]:
         yield "short_counts=True"
 
 
-def _about(struct: StructRow, module: ModuleRow) -> str:
+def _struct_doc(struct: StructRow, module: ModuleRow) -> str:
     """A class's docs. An API's are the request's; its response has only what is said of it alone."""
     message = struct.message
     if message is None:
-        return struct.about
+        return struct.doc
     if message.log_role is not None:
         log, record_type, role = message.log_role
-        return f"{struct.about}\n\n{role.capitalize()} of record type {record_type} in {LOGS[log]}."
+        return f"{struct.doc}\n\n{role.capitalize()} of record type {record_type} in {LOGS[log]}."
     request = module.request(struct)
-    return f"The response to {request.name}." if request and not message.about else struct.about
+    return f"The response to {request.name}." if request and not message.doc else struct.doc
 
 
 def _field_doc(row: Row) -> str:
     if row.first > 0 and row.last < FOREVER:
-        when = f"v{row.first}-v{row.last}"
+        versions = f"v{row.first}-v{row.last}"
     elif row.last < FOREVER:
-        when = f"v0-v{row.last}"
+        versions = f"v0-v{row.last}"
     else:
-        when = f"v{row.first}+" if row.first else ""
-    marks = [when] if when else []
+        versions = f"v{row.first}+" if row.first else ""
+    marks = [versions] if versions else []
     if row.tag is not None:
         marks.append(f"tag {row.tag}")
     if 0 < row.null < NEVER and row.null > row.first:
@@ -130,8 +130,8 @@ def _field_doc(row: Row) -> str:
 
 def _annotation(row: Row) -> str:
     base = row.struct.name if row.struct else _PYTHON.get(row.type, "int")
-    whole = f"list[{base}]" if row.array else base
-    return f"{whole} | None" if row.null < NEVER or row.default is None else whole
+    annotation = f"list[{base}]" if row.array else base
+    return f"{annotation} | None" if row.null < NEVER or row.default is None else annotation
 
 
 def _word(row: Row) -> str:
@@ -172,9 +172,9 @@ def _field_arguments(row: Row) -> Iterable[str]:
         yield "fixed=True"
     if row.embedded:
         pairs = [f'("{kind}", "{name}"),' for kind, name in row.embedded]
-        whole = f"embedded=({' '.join(pairs).removesuffix(',' * (len(pairs) > 1))})"
-        fits = len(whole) < WIDTH - 2 * len(STEP)
-        yield whole if fits else "\n".join(["embedded=(", *[STEP + pair for pair in pairs], ")"])
+        argument = f"embedded=({' '.join(pairs).removesuffix(',' * (len(pairs) > 1))})"
+        fits = len(argument) < WIDTH - 2 * len(STEP)
+        yield argument if fits else "\n".join(["embedded=(", *[STEP + pair for pair in pairs], ")"])
     if row.unprefixed:
         yield "unprefixed=True"
     if row.entity:

@@ -39,9 +39,9 @@ def index_text(modules: list[ModuleRow]) -> str:
         else:
             text.add(f"    from coordwire.messages.{module.name} import (")
             text.add(*[f"        {name}," for name in names], "    )")
-    everything = sorted((message.name, module.name) for module in modules for message in module.messages)
-    text.add("", "__all__ = [", *[f'    "{name}",' for name, _ in everything], '    "find_message",', "]")
-    text.add("", "_MODULES = {", *[f'    "{name}": "{module}",' for name, module in everything], "}")
+    exports = sorted((message.name, module.name) for module in modules for message in module.messages)
+    text.add("", "__all__ = [", *[f'    "{name}",' for name, _ in exports], '    "find_message",', "]")
+    text.add("", "_MODULES = {", *[f'    "{name}": "{module}",' for name, module in exports], "}")
     apis = sorted(((m.api.key, m) for m in modules if m.api), key=lambda pair: pair[0])
     text.add("", "_APIS = {", *[f'    {key}: "{m.api.name}",' for key, m in apis if m.api], "}")
     text.add(
@@ -125,7 +125,7 @@ def keys_text(modules: list[ModuleRow]) -> str:
         "    last: int",
         "    flexible: int | None",
         "    coordinator: str | None",
-        "    about: str",
+        "    description: str",
         "    changes: dict[int, str]",
         "    request_headers: dict[int, int]",
         "    response_headers: dict[int, int]",
@@ -143,7 +143,7 @@ def keys_text(modules: list[ModuleRow]) -> str:
         coordinator = f'"{api.coordinator}"' if api.coordinator else "None"
         first, last = api.versions
         text.add(f'"{api.name}",', f"{first},", f"{last},", f"{api.flexible},", f"{coordinator},")
-        text.add(f"{quoted(api.about)},")
+        text.add(f"{quoted(api.doc)},")
         if api.changes:
             changes = [f"    {version}: {quoted(change)}," for version, change in sorted(api.changes.items())]
             text.add("{", *changes, "},")
@@ -189,8 +189,8 @@ def _api_facts(api: Api) -> Iterable[str]:
         yield f"unstable={api.unstable},"
     if api.errors:
         yield "errors=("
-        listed = " ".join(f"{quoted(error)}," for error in api.errors)
-        yield from (STEP + line for line in textwrap.wrap(listed, WIDTH - 12))
+        errors = " ".join(f"{quoted(error)}," for error in api.errors)
+        yield from (STEP + line for line in textwrap.wrap(errors, WIDTH - 12))
         yield "),"
 
 

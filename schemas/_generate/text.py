@@ -44,13 +44,13 @@ class Text:
     def call(self, head: str, arguments: Sequence[str], tail: str = "") -> None:
         """`head(arguments)`; its arguments on a line of their own, or one a line, where it is too long.
         An argument of several lines is exploded already."""
-        inside = ", ".join(arguments)
-        if self.fits(f"{head}({inside}){tail}"):
-            self.add(f"{head}({inside}){tail}")
+        joined = ", ".join(arguments)
+        if self.fits(f"{head}({joined}){tail}"):
+            self.add(f"{head}({joined}){tail}")
             return
         with self.block(f"{head}("):
-            if self.fits(inside):
-                self.add(inside)
+            if self.fits(joined):
+                self.add(joined)
             else:
                 self.add(*[line for argument in arguments for line in f"{argument},".split("\n")])
         self.add(f"){tail}")

@@ -62,7 +62,7 @@ class StructRow:
     """A nested struct; `message` is set for those of their own."""
 
     name: str
-    about: str
+    doc: str
     flexible: int
     fields: tuple[Row, ...]
     message: Message | None = None
@@ -107,23 +107,23 @@ class ModuleRow:
 
 def modules() -> list[ModuleRow]:
     """All modules, by name."""
-    found = []
+    rows = []
     check_folders(Path(schemas.__path__[0]))
     for info in pkgutil.walk_packages(schemas.__path__, "schemas."):
         if info.ispkg or ".vocabulary" in info.name or "._" in info.name:
             continue
         module = importlib.import_module(info.name)
-        found.append(_Walk(module).run())
-    found.sort(key=lambda row: row.name)
-    _unique("module", [row.name for row in found])
-    _unique("message", [struct.name for row in found for struct in row.messages])
-    _unique("api key", [(row.api.key, m.message.direction) for row in found if row.api
+        rows.append(_Walk(module).run())
+    rows.sort(key=lambda row: row.name)
+    _unique("module", [row.name for row in rows])
+    _unique("message", [struct.name for row in rows for struct in row.messages])
+    _unique("api key", [(row.api.key, m.message.direction) for row in rows if row.api
                         for m in row.messages if m.message])  # fmt: skip
-    records(found)
-    for row in found:
+    records(rows)
+    for row in rows:
         if row.api:
             _check_facts(row.api)
-    return found
+    return rows
 
 
 def check_folders(root: Path) -> None:
@@ -172,8 +172,8 @@ def _check_headers(api: Api, direction: str, headers: dict[int, int], header: Me
 
 def secret_paths(modules: list[ModuleRow]) -> dict[str, list[str]]:
     """The paths of secret fields ("topics[].configs[].value") by message."""
-    found = {message.name: list(_secrets(message, "")) for row in modules for message in row.messages}
-    return {name: paths for name, paths in sorted(found.items()) if paths}
+    paths_of = {message.name: list(_secrets(message, "")) for row in modules for message in row.messages}
+    return {name: paths for name, paths in sorted(paths_of.items()) if paths}
 
 
 def _secrets(struct: StructRow, prefix: str) -> Iterator[str]:
@@ -187,39 +187,39 @@ def _secrets(struct: StructRow, prefix: str) -> Iterator[str]:
 
 def records(modules: list[ModuleRow]) -> dict[str, dict[int, dict[str, str]]]:
     """What is in the logs: message names by log, record type and role."""
-    found: dict[str, dict[int, dict[str, str]]] = {log: {} for log in LOGS}
+    types_of: dict[str, dict[int, dict[str, str]]] = {log: {} for log in LOGS}
     for message in (struct.message for row in modules for struct in row.messages):
         if message is None or message.log_role is None:
             continue
         log, record_type, role = message.log_role
         if log not in LOGS or role not in ("key", "value"):
             raise SchemaError(f"{message.name}: there is no {role} in a log {log}")
-        names = found[log].setdefault(record_type, {})
+        names = types_of[log].setdefault(record_type, {})
         if role in names:
             raise SchemaError(f"{message.name} and {names[role]} are both the {role} of {log} {record_type}")
         names[role] = message.name
-    for log, types in found.items():
-        wanted = {"value"} if log == "metadata" else {"key", "value"}
+    for log, types in types_of.items():
+        expected = {"value"} if log == "metadata" else {"key", "value"}
         for record_type, names in types.items():
-            if names.keys() != wanted:
+            if names.keys() != expected:
                 raise SchemaError(f"{log} {record_type} has {', '.join(names.values())} alone")
-    return found
+    return types_of
 
 
-def _unique(what: str, names: list[Any]) -> None:
+def _unique(kind: str, names: list[Any]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise SchemaError(f"{what} {name} is declared twice")
+            raise SchemaError(f"{kind} {name} is declared twice")
 
 
-def _check_words(named: Named, message: Message, where: str) -> None:
+def _check_words(named: Named, message: Message, place: str) -> None:
     for outer, inner in pairwise(named.around):
         if ORDER.index(outer) >= ORDER.index(inner):
-            raise SchemaError(f"{where}: {outer} is around {inner}; the order is {', '.join(ORDER)}")
+            raise SchemaError(f"{place}: {outer} is around {inner}; the order is {', '.join(ORDER)}")
     if not any(map(named.exists, message.versions)):
         since = f"from {named.first} on" if named.last == FOREVER else f"{named.first} to {named.last}"
         had = f"{message.versions[0]} to {message.versions[-1]}"
-        raise SchemaError(f"{where} is in versions {since}; {message.name} has versions {had}")
+        raise SchemaError(f"{place} is in versions {since}; {message.name} has versions {had}")
 
 
 class _Walk:
@@ -230,7 +230,7 @@ class _Walk:
         self.names = {id(value): name for name, value in vars(module).items() if isinstance(value, Struct)}
         path = module.__name__.split(".")
         self.row = ModuleRow(path[-1], "/".join(path) + ".py", (module.__doc__ or "").strip())
-        self.done: dict[int, StructRow] = {}
+        self.structs: dict[int, StructRow] = {}
 
     def run(self) -> ModuleRow:
         if not self.row.doc:
@@ -244,13 +244,13 @@ class _Walk:
         return self.row
 
     def _struct(self, struct: Struct, message: Message) -> StructRow:
-        if id(struct) in self.done:
-            return self.done[id(struct)]
+        if id(struct) in self.structs:
+            return self.structs[id(struct)]
         name = self.names.get(id(struct))
         if name is None:
             raise SchemaError(f"{self.row.source}: a struct inside {message.name} has no variable of its own")
-        about = struct.about or (message.api.about if message.api and struct is message else "")
-        if not about:
+        doc = struct.doc or (message.api.doc if message.api and struct is message else "")
+        if not doc:
             raise SchemaError(f"{self.row.source}: {name} has no description")
         flexible = NEVER if message.flexible is None else message.flexible
         fields = tuple(self._field(named, name, message) for named in struct.fields)
@@ -259,30 +259,30 @@ class _Walk:
         ):
             raise SchemaError(f"{self.row.source}: in {name} a field follows one without a length")
         own = message if struct is message else None
-        row = StructRow(name, about, flexible, fields, own, message.short_counts)
-        self.done[id(struct)] = row
+        row = StructRow(name, doc, flexible, fields, own, message.short_counts)
+        self.structs[id(struct)] = row
         self.row.structs.append(row)
         return row
 
     def _field(self, named: Named, owner: str, message: Message) -> Row:
-        where = f"{self.row.source}: {owner}.{named.name}"
+        place = f"{self.row.source}: {owner}.{named.name}"
         if not named.doc.strip():
-            raise SchemaError(f"{where} has no doc")
-        _check_words(named, message, where)
+            raise SchemaError(f"{place} has no doc")
+        _check_words(named, message, place)
         word = named.word
         array = isinstance(word, Array)
         if array:
             word = word.subcon
         if isinstance(word, Array):
-            raise SchemaError(f"{where}: an array of arrays is nowhere in Kafka")
+            raise SchemaError(f"{place}: an array of arrays is nowhere in Kafka")
         if named.tag is not None and named.first < (message.flexible or 0):
-            raise SchemaError(f"{where} is tagged in versions that aren't flexible")
+            raise SchemaError(f"{place} is tagged in versions that aren't flexible")
         unprefixed = getattr(named.word, "unprefixed", False)
         inner = self._struct(word, message) if isinstance(word, Struct) else None
         if named.secret and (array or inner is not None):
-            raise SchemaError(f"{where}: only a single value is marked as a secret")
+            raise SchemaError(f"{place}: only a single value is marked as a secret")
         if inner is not None and not unprefixed and any(field.unprefixed for field in inner.fields):
-            raise SchemaError(f"{where}: what has no length can't be inside what has no size")
+            raise SchemaError(f"{place}: what has no length can't be inside what has no size")
         leaf = None if inner else word  # a Struct gives its fields as attributes
         embedded: dict[str, Message] = getattr(leaf, "embedded", {})
         return Row(
@@ -299,7 +299,7 @@ class _Walk:
             tag=named.tag,
             ignorable=named.ignorable,
             fixed=named.fixed,
-            embedded=tuple((kind, held.name) for kind, held in embedded.items()),
+            embedded=tuple((kind, declaration.name) for kind, declaration in embedded.items()),
             unprefixed=unprefixed,
             entity=getattr(leaf, "entity", None),
             secret=named.secret,

@@ -8,14 +8,14 @@ from schemas.vocabulary import Array, Data, Default, Int32, Since, Struct, Topic
 StickyAssignorTopicPartition = Struct(
     "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions held.",
-    about="What the member held of one topic.",
+    doc="What the member held of one topic.",
 )
 
-StickyAssignorUserData = Data("StickyAssignorUserData", versions=(0, 1), flexible=None, about='What a member held before the rebalance, under the protocol "sticky" (KIP-54). v1 adds the generation (KIP-341).')(
+StickyAssignorUserData = Data("StickyAssignorUserData", versions=(0, 1), flexible=None, doc='What a member held before the rebalance, under the protocol "sticky" (KIP-54). v1 adds the generation (KIP-341).')(
     "previous_assignment" / Array(StickyAssignorTopicPartition) * "What it held, by topic.",
     "generation"          / Since(1, Default(Int32, -1), ignorable=True) * "The generation that it held that in; -1 for none (KIP-341).",
 )
 
-CooperativeStickyAssignorUserData = Data("CooperativeStickyAssignorUserData", versions=(0, 0), flexible=None, about='Since when a member holds its owned_partitions, under the protocol "cooperative-sticky" (KIP-429).')(
+CooperativeStickyAssignorUserData = Data("CooperativeStickyAssignorUserData", versions=(0, 0), flexible=None, doc='Since when a member holds its owned_partitions, under the protocol "cooperative-sticky" (KIP-429).')(
     "generation" / Default(Int32, -1) * "The generation that it holds them from; -1 for none.",
 )

@@ -27,13 +27,13 @@ from schemas.vocabulary import (
 TaskId = Struct(
     "topic_group_id" / Int32 * "Number of the subtopology.",
     "partition"      / Int32 * "The partition that the task works on.",
-    about="One task, up to v6.",
+    doc="One task, up to v6.",
 )
 
 PartitionToOffsetSum = Struct(
     "partition"  / Int32 * "The partition that the task works on.",
     "offset_sum" / Int64 * "Sum of the offsets of its stores; -2 if it was active, -3 if unknown.",
-    about="One task of a subtopology, in v7 to v9.",
+    doc="One task of a subtopology, in v7 to v9.",
 )
 
 TaskOffsetSum = Struct(
@@ -42,16 +42,16 @@ TaskOffsetSum = Struct(
     "offset_sum"              / Since(10, Int64)                              * "Sum of the offsets of its stores; -2 if it was active, -3 if unknown.",
     "named_topology"          / Since(10, Default(Nullable(String), ""))      * "The topology, where several have names; null for the one that has none.",
     "partition_to_offset_sum" / Between(7, 9, Array(PartitionToOffsetSum))    * "The tasks, by partition.",
-    about="How far the state of a task has come, or of all tasks of a subtopology (KIP-441).",
+    doc="How far the state of a task has come, or of all tasks of a subtopology (KIP-441).",
 )
 
 ClientTag = Struct(
     "key"   / Bytes * "The tag's name, in UTF-8.",
     "value" / Bytes * "Its value, in UTF-8.",
-    about="A word about the client, for spreading standbys over racks.",
+    doc="A word about the client, for spreading standbys over racks.",
 )
 
-SubscriptionInfoData = Data("SubscriptionInfoData", versions=(1, 11), flexible=None, about="What a Streams client has, in JoinGroup. v2 adds its endpoint (KIP-67), v3 version probing (KIP-268), v7 offsets in place of tasks (KIP-441), v8 a field that forces a rejoin, v9 an error, v10 named topologies, v11 tags (KIP-708).")(
+SubscriptionInfoData = Data("SubscriptionInfoData", versions=(1, 11), flexible=None, doc="What a Streams client has, in JoinGroup. v2 adds its endpoint (KIP-67), v3 version probing (KIP-268), v7 offsets in place of tasks (KIP-441), v8 a field that forces a rejoin, v9 an error, v10 named topologies, v11 tags (KIP-708).")(
     "version"                  / Int32                            * "The version of these bytes.",
     "latest_supported_version" / Since(3, Default(Int32, -1))     * "The newest version that the client knows (KIP-268).",
     "process_id"               / Uuid                             * "The client's process, made anew at each start.",
@@ -68,13 +68,13 @@ AssignmentTaskId = Struct(
     "topic_group_id" / Int32                    * "Number of the subtopology.",
     "partition"      / Int32                    * "The partition that the task works on.",
     "named_topology" / Since(10, Array(Int16) ) * "The topology's name in UTF-16 units; empty for the one that has none.",
-    about="One task.",
+    doc="One task.",
 )
 
 AssignmentTopicPartition = Struct(
     "topic"     / TopicName * "The topic's name.",
     "partition" / Int32     * "The partition's number.",
-    about="One partition.",
+    doc="One partition.",
 )
 
 AssignmentStandbyTask = Struct(
@@ -82,30 +82,30 @@ AssignmentStandbyTask = Struct(
     "partition"      / Int32                           * "The partition that the task works on.",
     "named_topology" / Since(10, Array(Int16) )        * "The topology's name in UTF-16 units; empty for the one that has none.",
     "partitions"     / Array(AssignmentTopicPartition) * "The partitions of its input.",
-    about="One standby task.",
+    doc="One standby task.",
 )
 
 AssignmentTopicIndex = Struct(
     "index" / Int32     * "The number used for the topic below.",
     "topic" / TopicName * "The topic's name.",
-    about="A topic that is named once, from v5 on.",
+    doc="A topic that is named once, from v5 on.",
 )
 
 AssignmentHostPartition = Struct(
     "topic"       / Until(4, TopicName) * "The topic's name.",
     "topic_index" / Since(5, Int32)     * "Its number in topics.",
     "partition"   / Int32               * "The partition's number.",
-    about="One partition at a host.",
+    doc="One partition at a host.",
 )
 
 AssignmentHost = Struct(
     "host"       / String                         * "The host that can be queried.",
     "port"       / Int32                          * "Its port.",
     "partitions" / Array(AssignmentHostPartition) * "The partitions whose state it has.",
-    about="A client's endpoint, and what can be asked there (KIP-67).",
+    doc="A client's endpoint, and what can be asked there (KIP-67).",
 )
 
-AssignmentInfo = Data("AssignmentInfo", versions=(1, 11), flexible=None, about="What a Streams client shall do, in SyncGroup. v2 adds where state can be queried (KIP-67), v3 version probing (KIP-268), v4 an error, v5 numbers for topics, v6 where standbys are (KIP-535), v7 the next rebalance (KIP-441), v10 named topologies.")(
+AssignmentInfo = Data("AssignmentInfo", versions=(1, 11), flexible=None, doc="What a Streams client shall do, in SyncGroup. v2 adds where state can be queried (KIP-67), v3 version probing (KIP-268), v4 an error, v5 numbers for topics, v6 where standbys are (KIP-535), v7 the next rebalance (KIP-441), v10 named topologies.")(
     "version"                    / Int32                                              * "The version of these bytes.",
     "commonly_supported_version" / Since(3, Default(Int32, -1))                       * "The newest version that all clients know (KIP-268).",
     "active_tasks"               / Array(AssignmentTaskId)                            * "Tasks to run, in the order of the assigned partitions.",

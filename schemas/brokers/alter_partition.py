@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 
 AlterPartition = Api(
     56, "AlterPartition", versions=(0, 3), flexible=0, listeners=("controller",),
-    about="Sent when a follower lags or catches up; the change counts once the controller has agreed. Stale leaders and brokers are fenced by their epochs.",
+    doc="Sent when a follower lags or catches up; the change counts once the controller has agreed. Stale leaders and brokers are fenced by their epochs.",
     changes={
         1: "Whether the leader still recovers from an unclean election (KIP-704).",
         2: "Topics by id instead of name; fenced brokers may not enter the set (KIP-841).",
@@ -34,7 +34,7 @@ AlterPartition = Api(
 BrokerState = Struct(
     "broker_id"    / BrokerId           * "The replica's broker.",
     "broker_epoch" / Default(Int64, -1) * "Its epoch when the leader last heard of it; -1 skips the check.",
-    about="One in-sync replica, with the life it was seen in.",
+    doc="One in-sync replica, with the life it was seen in.",
 )
 
 AlterPartitionRequestPartitionData = Struct(
@@ -44,14 +44,14 @@ AlterPartitionRequestPartitionData = Struct(
     "new_isr_with_epochs"   / Since(3, Array(BrokerState)) * "The wanted in-sync replicas with their epochs (v3, KIP-903).",
     "leader_recovery_state" / Since(1, Int8)               * "0 recovered, 1 still recovering from an unclean election (KIP-704).",
     "partition_epoch"       / Int32                        * "The state that the change builds on; refused unless current.",
-    about="The change wanted in one partition.",
+    doc="The change wanted in one partition.",
 )
 
 AlterPartitionRequestTopicData = Struct(
     "topic_name" / Until(1, TopicName, ignorable=True)       * "The topic's name; replaced by topic_id in v2.",
     "topic_id"   / Since(2, Uuid, ignorable=True)            * "The topic's id (v2, KIP-841).",
     "partitions" / Array(AlterPartitionRequestPartitionData) * "One change for each partition.",
-    about="The changes wanted in one topic.",
+    doc="The changes wanted in one topic.",
 )
 
 AlterPartitionRequest = AlterPartition.request(
@@ -68,14 +68,14 @@ AlterPartitionResponsePartitionData = Struct(
     "isr"                   / Array(BrokerId)                * "Broker ids of the in-sync replicas.",
     "leader_recovery_state" / Since(1, Int8, ignorable=True) * "0 recovered, 1 still recovering from an unclean election (KIP-704).",
     "partition_epoch"       / Int32                          * "Number of the partition's present state, raised by each change.",
-    about="One partition as the controller now has it.",
+    doc="One partition as the controller now has it.",
 )
 
 AlterPartitionResponseTopicData = Struct(
     "topic_name" / Until(1, TopicName, ignorable=True)        * "The topic's name; replaced by topic_id in v2.",
     "topic_id"   / Since(2, Uuid, ignorable=True)             * "The topic's id (v2, KIP-841).",
     "partitions" / Array(AlterPartitionResponsePartitionData) * "One outcome for each partition.",
-    about="One topic's partitions.",
+    doc="One topic's partitions.",
 )
 
 AlterPartitionResponse = AlterPartition.response(

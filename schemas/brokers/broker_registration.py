@@ -20,7 +20,7 @@ from schemas.vocabulary import (
 
 BrokerRegistration = Api(
     62, "BrokerRegistration", versions=(0, 4), flexible=0, listeners=("controller",),
-    about="The first request of a broker to the active controller. The epoch in the answer marks this life of the broker; BrokerHeartbeat keeps it alive.",
+    doc="The first request of a broker to the active controller. The epoch in the answer marks this life of the broker; BrokerHeartbeat keeps it alive.",
     changes={
         1: "States whether the broker is on its way from ZooKeeper (KIP-866).",
         2: "The ids of its log directories (KIP-858).",
@@ -38,14 +38,14 @@ Listener = Struct(
     "host"              / String * "Host name or IP address.",
     "port"              / Uint16 * "TCP port, 0 to 65535.",
     "security_protocol" / Int16  * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
-    about="One address at which the broker listens.",
+    doc="One address at which the broker listens.",
 )
 
 Feature = Struct(
     "name"                  / String * "The feature's name, such as metadata.version.",
     "min_supported_version" / Int16  * "Lowest level supported.",
     "max_supported_version" / Int16  * "Highest level supported.",
-    about="The levels of one feature that the broker supports.",
+    doc="The levels of one feature that the broker supports.",
 )
 
 BrokerRegistrationRequest = BrokerRegistration.request(

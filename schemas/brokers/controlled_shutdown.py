@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 ControlledShutdown = Api(
     7, "ControlledShutdown", versions=(0, 3), flexible=3, listeners=("controller", "zkBroker"),
     request_headers={0: 0, 1: 1, 3: 2},
-    about="Asked before a broker stops, and again while partitions remain. Under KRaft the heartbeat does this; Kafka 4.0 dropped the API.",
+    doc="Asked before a broker stops, and again while partitions remain. Under KRaft the heartbeat does this; Kafka 4.0 dropped the API.",
     changes={
         1: "Same layout; the request header has the client id, which v0 lacks.",
         2: "The broker's epoch, so that a late request of an earlier life is refused (KIP-380).",
@@ -36,7 +36,7 @@ ControlledShutdownRequest = ControlledShutdown.request(
 RemainingPartition = Struct(
     "topic_name"      / TopicName * "The topic's name.",
     "partition_index" / Int32     * "The partition's number.",
-    about="A partition that the broker still leads.",
+    doc="A partition that the broker still leads.",
 )
 
 ControlledShutdownResponse = ControlledShutdown.response(

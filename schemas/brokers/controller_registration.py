@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 
 ControllerRegistration = Api(
     70, "ControllerRegistration", versions=(0, 0), flexible=0, listeners=("controller",),
-    about="Sent by each controller to the active one, which records it in the metadata log. Admins can so find controllers, and upgrades see what all support.",
+    doc="Sent by each controller to the active one, which records it in the metadata log. Admins can so find controllers, and upgrades see what all support.",
     changes={},
     errors=("CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER"),
 )
@@ -27,14 +27,14 @@ Listener = Struct(
     "host"              / String * "Host name or IP address.",
     "port"              / Uint16 * "TCP port, 0 to 65535.",
     "security_protocol" / Int16  * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
-    about="One address at which the controller listens.",
+    doc="One address at which the controller listens.",
 )
 
 Feature = Struct(
     "name"                  / String * "The feature's name, such as metadata.version.",
     "min_supported_version" / Int16  * "Lowest level supported.",
     "max_supported_version" / Int16  * "Highest level supported.",
-    about="The levels of one feature that the controller supports.",
+    doc="The levels of one feature that the controller supports.",
 )
 
 ControllerRegistrationRequest = ControllerRegistration.request(

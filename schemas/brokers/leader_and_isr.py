@@ -20,7 +20,7 @@ from schemas.vocabulary import (
 
 LeaderAndIsr = Api(
     4, "LeaderAndIsr", versions=(0, 7), flexible=4, listeners=("zkBroker",),
-    about="Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
+    doc="Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
     changes={
         1: "States for each partition whether it is new.",
         2: "The broker's epoch; partitions are grouped by topic (KIP-380).",
@@ -49,21 +49,21 @@ LeaderAndIsrPartitionState = Struct(
     "removing_replicas"     / Since(3, Array(BrokerId), ignorable=True) * "Broker ids that a reassignment removes; empty for none (KIP-455).",
     "is_new"                / Since(1, Boolean, ignorable=True)         * "True: the replica may be created, also beside a failed directory.",
     "leader_recovery_state" / Since(6, Int8)                            * "0 recovered, 1 still recovering from an unclean election (KIP-704).",
-    about="One partition as the controller has it.",
+    doc="One partition as the controller has it.",
 )
 
 LeaderAndIsrTopicState = Struct(
     "topic_name"       / TopicName                         * "The topic's name.",
     "topic_id"         / Since(5, Uuid, ignorable=True)    * "The topic's id; all zeros if it has none (KIP-516).",
     "partition_states" / Array(LeaderAndIsrPartitionState) * "Its partitions that the broker holds.",
-    about="The partitions of one topic.",
+    doc="The partitions of one topic.",
 )
 
 LeaderAndIsrLiveLeader = Struct(
     "broker_id" / BrokerId * "The leader's broker id.",
     "host_name" / String   * "Host name or IP address.",
     "port"      / Int32    * "TCP port.",
-    about="The address of one leader.",
+    doc="The address of one leader.",
 )
 
 LeaderAndIsrRequest = LeaderAndIsr.request(
@@ -81,13 +81,13 @@ LeaderAndIsrPartitionError = Struct(
     "topic_name"      / Until(4, TopicName, ignorable=True) * "The topic's name; replaced by the topic's id in v5 (v0-4).",
     "partition_index" / Int32                               * "The partition's number.",
     "error_code"      / ErrorCode                           * "0, or why the broker did not take its role.",
-    about="What became of one partition.",
+    doc="What became of one partition.",
 )
 
 LeaderAndIsrTopicError = Struct(
     "topic_id"         / Uuid                              * "The topic's id.",
     "partition_errors" / Array(LeaderAndIsrPartitionError) * "One outcome for each partition.",
-    about="What became of one topic's partitions.",
+    doc="What became of one topic's partitions.",
 )
 
 LeaderAndIsrResponse = LeaderAndIsr.response(

@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 
 StopReplica = Api(
     5, "StopReplica", versions=(0, 4), flexible=2, listeners=("zkBroker",),
-    about="Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
+    doc="Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
     changes={
         1: "The broker's epoch; partitions are grouped by topic (KIP-380).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -34,26 +34,26 @@ StopReplica = Api(
 StopReplicaPartitionV0 = Struct(
     "topic_name"      / TopicName * "The topic's name.",
     "partition_index" / Int32     * "The partition's number.",
-    about="One replica to stop (v0).",
+    doc="One replica to stop (v0).",
 )
 
 StopReplicaTopicV1 = Struct(
     "name"              / TopicName    * "The topic's name.",
     "partition_indexes" / Array(Int32) * "The partitions' numbers.",
-    about="The replicas to stop in one topic (v1-2).",
+    doc="The replicas to stop in one topic (v1-2).",
 )
 
 StopReplicaPartitionState = Struct(
     "partition_index"  / Int32              * "The partition's number.",
     "leader_epoch"     / Default(Int32, -1) * "The controller's leader epoch; -1 if unknown, -2 when the topic is deleted.",
     "delete_partition" / Boolean            * "True: delete the replica's data too.",
-    about="One replica to stop (v3).",
+    doc="One replica to stop (v3).",
 )
 
 StopReplicaTopicState = Struct(
     "topic_name"       / TopicName                        * "The topic's name.",
     "partition_states" / Array(StopReplicaPartitionState) * "Its partitions.",
-    about="The replicas to stop in one topic (v3).",
+    doc="The replicas to stop in one topic (v3).",
 )
 
 StopReplicaRequest = StopReplica.request(
@@ -71,7 +71,7 @@ StopReplicaPartitionError = Struct(
     "topic_name"      / TopicName * "The topic's name.",
     "partition_index" / Int32     * "The partition's number.",
     "error_code"      / ErrorCode * "0, or why the replica was not stopped.",
-    about="What became of one replica.",
+    doc="What became of one replica.",
 )
 
 StopReplicaResponse = StopReplica.response(

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, BrokerId, Default, ErrorCode, Int32, Nullabl
 
 UnregisterBroker = Api(
     64, "UnregisterBroker", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
-    about="Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can register again.",
+    doc="Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can register again.",
     changes={},
     errors=(
         "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "BROKER_ID_NOT_REGISTERED",

@@ -23,7 +23,7 @@ from schemas.vocabulary import (
 
 UpdateMetadata = Api(
     6, "UpdateMetadata", versions=(0, 8), flexible=6, listeners=("zkBroker",),
-    about="Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
+    doc="Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
     changes={
         1: "Brokers have several endpoints, each with its security protocol.",
         2: "The brokers' racks (KIP-36).",
@@ -47,14 +47,14 @@ UpdateMetadataPartitionState = Struct(
     "zk_version"       / Int32                                     * "Version of the partition's node in ZooKeeper.",
     "replicas"         / Array(BrokerId)                           * "Broker ids of all replicas, the preferred leader first.",
     "offline_replicas" / Since(4, Array(BrokerId), ignorable=True) * "Broker ids of the replicas that are down or on a failed disk (KIP-112).",
-    about="One partition as the controller has it.",
+    doc="One partition as the controller has it.",
 )
 
 UpdateMetadataTopicState = Struct(
     "topic_name"       / TopicName                           * "The topic's name.",
     "topic_id"         / Since(7, Uuid, ignorable=True)      * "The topic's id; all zeros if it has none (KIP-516).",
     "partition_states" / Array(UpdateMetadataPartitionState) * "Its changed partitions.",
-    about="The partitions of one topic.",
+    doc="The partitions of one topic.",
 )
 
 UpdateMetadataEndpoint = Struct(
@@ -62,7 +62,7 @@ UpdateMetadataEndpoint = Struct(
     "host"              / String                           * "Host name or IP address.",
     "listener"          / Since(3, String, ignorable=True) * "The listener's name, such as PLAINTEXT or INTERNAL (KIP-103).",
     "security_protocol" / Int16                            * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
-    about="One address at which a broker listens.",
+    doc="One address at which a broker listens.",
 )
 
 UpdateMetadataBroker = Struct(
@@ -71,7 +71,7 @@ UpdateMetadataBroker = Struct(
     "v0_port"   / Until(0, Int32, ignorable=True)                         * "TCP port (v0).",
     "endpoints" / Since(1, Array(UpdateMetadataEndpoint), ignorable=True) * "Where the broker is reached (v1).",
     "rack"      / Since(2, Default(Nullable(String), ""), ignorable=True) * "The rack, for spreading replicas; null if not given (KIP-36).",
-    about="One live broker.",
+    doc="One live broker.",
 )
 
 UpdateMetadataRequest = UpdateMetadata.request(

@@ -15,7 +15,7 @@ from schemas.vocabulary import (
 
 AlterClientQuotas = Api(
     49, "AlterClientQuotas", versions=(0, 1), flexible=1, listeners=("broker", "controller"),
-    about="Changes single limits and leaves the others alone. All changes to one entity succeed or fail together.",
+    doc="Changes single limits and leaves the others alone. All changes to one entity succeed or fail together.",
     changes={
         1: "Flexible lengths and tagged fields (KIP-482).",
     },
@@ -25,20 +25,20 @@ AlterClientQuotas = Api(
 AlterClientQuotasRequestEntityData = Struct(
     "entity_type" / String                        * 'The kind of part: "user", "client-id" or "ip".',
     "entity_name" / Default(Nullable(String), "") * "The user, client id or address; null for the default of that kind.",
-    about="One part of the entity, such as its user.",
+    doc="One part of the entity, such as its user.",
 )
 
 OpData = Struct(
     "key"    / String  * "The quota's name, such as producer_byte_rate.",
     "value"  / Float64 * "The new limit, in the quota's own unit; ignored when removed.",
     "remove" / Boolean * "True: remove the limit, so that a more general one counts.",
-    about="One change to a limit.",
+    doc="One change to a limit.",
 )
 
 AlterClientQuotasRequestEntryData = Struct(
     "entity" / Array(AlterClientQuotasRequestEntityData) * "Its parts; a user and a client id together mean that pair.",
     "ops"    / Array(OpData)                             * "What to change.",
-    about="The changes to one entity.",
+    doc="The changes to one entity.",
 )
 
 AlterClientQuotasRequest = AlterClientQuotas.request(
@@ -49,14 +49,14 @@ AlterClientQuotasRequest = AlterClientQuotas.request(
 AlterClientQuotasResponseEntityData = Struct(
     "entity_type" / String                        * 'The kind of part: "user", "client-id" or "ip".',
     "entity_name" / Default(Nullable(String), "") * "The user, client id or address; null for the default of that kind.",
-    about="One part of the entity, as in the request.",
+    doc="One part of the entity, as in the request.",
 )
 
 AlterClientQuotasResponseEntryData = Struct(
     "error_code"    / ErrorCode                                  * "0, or why the entity was not changed.",
     "error_message" / Default(Nullable(String), "")              * "More about the error; null or empty for none.",
     "entity"        / Array(AlterClientQuotasResponseEntityData) * "The parts of the entity.",
-    about="What became of one entity's changes.",
+    doc="What became of one entity's changes.",
 )
 
 AlterClientQuotasResponse = AlterClientQuotas.response(

@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 AlterConfigs = Api(
     33, "AlterConfigs", versions=(0, 2), flexible=2, listeners=("broker", "controller"),
-    about="What the request does not name falls back to its default. IncrementalAlterConfigs changes single settings and is the better choice.",
+    doc="What the request does not name falls back to its default. IncrementalAlterConfigs changes single settings and is the better choice.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -31,14 +31,14 @@ AlterConfigs = Api(
 AlterableConfig = Struct(
     "name"  / String                                * "The setting's name, such as retention.ms.",
     "value" / Default(Nullable(Secret(String)), "") * "Its value as text; null is refused.",
-    about="One setting.",
+    doc="One setting.",
 )
 
 AlterConfigsResource = Struct(
     "resource_type" / Int8                   * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group.",
     "resource_name" / String                 * "Topic's or group's name, broker's id, …; empty for the default of all brokers.",
     "configs"       / Array(AlterableConfig) * "What it shall have; all other settings are reset.",
-    about="All settings of one resource.",
+    doc="All settings of one resource.",
 )
 
 AlterConfigsRequest = AlterConfigs.request(
@@ -51,7 +51,7 @@ AlterConfigsResourceResponse = Struct(
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     "resource_type" / Int8                          * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group.",
     "resource_name" / String                        * "The resource as the request named it.",
-    about="What became of one resource.",
+    doc="What became of one resource.",
 )
 
 AlterConfigsResponse = AlterConfigs.response(

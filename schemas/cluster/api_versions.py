@@ -22,7 +22,7 @@ from schemas.vocabulary import (
 
 ApiVersions = Api(
     18, "ApiVersions", versions=(0, 5), flexible=3, listeners=("broker", "controller"), response_headers={0: 0},
-    about="The first request on a connection: which versions of which APIs the broker supports, and which features it has.",
+    doc="The first request on a connection: which versions of which APIs the broker supports, and which features it has.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -44,21 +44,21 @@ ApiVersion = Struct(
     "api_key"     / Int16 * "Which API, by the number in request headers.",
     "min_version" / Int16 * "The oldest one.",
     "max_version" / Int16 * "The newest one, itself included.",
-    about="The versions of one API that the broker supports.",
+    doc="The versions of one API that the broker supports.",
 )
 
 SupportedFeatureKey = Struct(
     "name"        / String * 'The feature, such as "metadata.version".',
     "min_version" / Int16  * "The lowest one.",
     "max_version" / Int16  * "The highest one, itself included.",
-    about="The levels of one feature that this broker could run (KIP-584).",
+    doc="The levels of one feature that this broker could run (KIP-584).",
 )
 
 FinalizedFeatureKey = Struct(
     "name"              / String * 'The feature, such as "metadata.version".',
     "max_version_level" / Int16  * "The level in force.",
     "min_version_level" / Int16  * "The lowest level that brokers still have to know.",
-    about="The levels of one feature that the whole cluster has settled on (KIP-584).",
+    doc="The levels of one feature that the whole cluster has settled on (KIP-584).",
 )
 
 ApiVersionsResponse = ApiVersions.response(

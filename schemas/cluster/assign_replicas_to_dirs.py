@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, BrokerId, Default, ErrorCode, Int32, 
 
 AssignReplicasToDirs = Api(
     73, "AssignReplicasToDirs", versions=(0, 0), flexible=0, listeners=("controller",),
-    about="Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has placed or moved replicas.",
+    doc="Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has placed or moved replicas.",
     changes={},
     errors=(
         "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "CLUSTER_AUTHORIZATION_FAILED",
@@ -14,19 +14,19 @@ AssignReplicasToDirs = Api(
 
 AssignReplicasToDirsRequestPartitionData = Struct(
     "partition_index" / Int32 * "The partition's number.",
-    about="One replica.",
+    doc="One replica.",
 )
 
 AssignReplicasToDirsRequestTopicData = Struct(
     "topic_id"   / Uuid                                            * "The topic's id.",
     "partitions" / Array(AssignReplicasToDirsRequestPartitionData) * "Its partitions in the directory.",
-    about="The replicas of one topic.",
+    doc="The replicas of one topic.",
 )
 
 AssignReplicasToDirsRequestDirectoryData = Struct(
     "id"     / Uuid                                        * "The directory's id.",
     "topics" / Array(AssignReplicasToDirsRequestTopicData) * "What it holds, by topic.",
-    about="The replicas in one log directory.",
+    doc="The replicas in one log directory.",
 )
 
 AssignReplicasToDirsRequest = AssignReplicasToDirs.request(
@@ -38,19 +38,19 @@ AssignReplicasToDirsRequest = AssignReplicasToDirs.request(
 AssignReplicasToDirsResponsePartitionData = Struct(
     "partition_index" / Int32     * "The partition's number.",
     "error_code"      / ErrorCode * "0, or why the assignment was not recorded.",
-    about="What became of one replica's assignment.",
+    doc="What became of one replica's assignment.",
 )
 
 AssignReplicasToDirsResponseTopicData = Struct(
     "topic_id"   / Uuid                                             * "The topic's id.",
     "partitions" / Array(AssignReplicasToDirsResponsePartitionData) * "One outcome for each partition.",
-    about="What became of one topic's assignments.",
+    doc="What became of one topic's assignments.",
 )
 
 AssignReplicasToDirsResponseDirectoryData = Struct(
     "id"     / Uuid                                         * "The directory's id.",
     "topics" / Array(AssignReplicasToDirsResponseTopicData) * "The outcomes by topic.",
-    about="What became of one directory's assignments.",
+    doc="What became of one directory's assignments.",
 )
 
 AssignReplicasToDirsResponse = AssignReplicasToDirs.response(

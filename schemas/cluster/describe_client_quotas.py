@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 DescribeClientQuotas = Api(
     48, "DescribeClientQuotas", versions=(0, 1), flexible=1,
-    about="Finds entities by their parts and lists the limits set for each. Limits that an entity inherits from a default are not resolved.",
+    doc="Finds entities by their parts and lists the limits set for each. Limits that an entity inherits from a default are not resolved.",
     changes={
         1: "Flexible lengths and tagged fields (KIP-482).",
     },
@@ -27,7 +27,7 @@ ComponentData = Struct(
     "entity_type" / String                        * 'The kind of part: "user", "client-id" or "ip".',
     "match_type"  / Int8                          * "0 the name in match, 1 the default of that kind, 2 anything of that kind.",
     "match"       / Default(Nullable(String), "") * "The name looked for; null unless match_type is 0.",
-    about="A condition on one part of the entities.",
+    doc="A condition on one part of the entities.",
 )
 
 DescribeClientQuotasRequest = DescribeClientQuotas.request(
@@ -38,19 +38,19 @@ DescribeClientQuotasRequest = DescribeClientQuotas.request(
 EntityData = Struct(
     "entity_type" / String                        * 'The kind of part: "user", "client-id" or "ip".',
     "entity_name" / Default(Nullable(String), "") * "The user, client id or address; null for the default of that kind.",
-    about="One part of an entity.",
+    doc="One part of an entity.",
 )
 
 ValueData = Struct(
     "key"   / String  * "The quota's name, such as consumer_byte_rate.",
     "value" / Float64 * "The limit, in the quota's own unit.",
-    about="One limit.",
+    doc="One limit.",
 )
 
 EntryData = Struct(
     "entity" / Array(EntityData) * "Its parts; a user and a client id together mean that pair.",
     "values" / Array(ValueData)  * "The limits set for it.",
-    about="One entity and its limits.",
+    doc="One entity and its limits.",
 )
 
 DescribeClientQuotasResponse = DescribeClientQuotas.response(

@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 
 DescribeCluster = Api(
     60, "DescribeCluster", versions=(0, 2), flexible=0, listeners=("broker", "controller"),
-    about="The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for controllers.",
+    doc="The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for controllers.",
     changes={
         1: "Asks for brokers or for controllers (KIP-919).",
         2: "Fenced brokers can be included, and are marked (KIP-1073).",
@@ -37,7 +37,7 @@ DescribeClusterBroker = Struct(
     "port"      / Int32             * "TCP port.",
     "rack"      / Nullable(String)  * "The node's rack; null if not given.",
     "is_fenced" / Since(2, Boolean) * "True: a fenced broker, which serves no clients (KIP-1073).",
-    about="One node: a broker, or a controller if those were asked for.",
+    doc="One node: a broker, or a controller if those were asked for.",
 )
 
 DescribeClusterResponse = DescribeCluster.response(

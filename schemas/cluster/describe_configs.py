@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 
 DescribeConfigs = Api(
     32, "DescribeConfigs", versions=(0, 4), flexible=4, listeners=("broker", "controller"), deprecated=(0, 0),
-    about="Lists settings in force, with the level each comes from. The values of sensitive ones are held back.",
+    doc="Lists settings in force, with the level each comes from. The values of sensitive ones are held back.",
     changes={
         1: "The source of each setting, and on demand what else is set for it (KIP-226).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -35,7 +35,7 @@ DescribeConfigsResource = Struct(
     "resource_type"      / Int8                                 * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group.",
     "resource_name"      / String                               * "Topic's or group's name, broker's id, …; empty for the default of all brokers.",
     "configuration_keys" / Default(Nullable(Array(String)), []) * "Names of the settings wanted; null for all.",
-    about="One resource asked about.",
+    doc="One resource asked about.",
 )
 
 DescribeConfigsRequest = DescribeConfigs.request(
@@ -48,7 +48,7 @@ DescribeConfigsSynonym = Struct(
     "name"   / String                                * "The setting's name at that level, such as log.retention.ms.",
     "value"  / Default(Nullable(Secret(String)), "") * "Its value as text; null if sensitive or none.",
     "source" / Int8                                  * "The level, numbered as in config_source.",
-    about="A value of the setting at one level.",
+    doc="A value of the setting at one level.",
 )
 
 DescribeConfigsResourceResult = Struct(
@@ -61,7 +61,7 @@ DescribeConfigsResourceResult = Struct(
     "synonyms"      / Since(1, Array(DescribeConfigsSynonym), ignorable=True) * "Its values at all levels, the one in force first; empty if not asked for (KIP-226).",
     "config_type"   / Since(3, Int8, ignorable=True)                          * "1 bool, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password.",
     "documentation" / Since(3, Default(Nullable(String), ""), ignorable=True) * "What the setting is for; null or empty if not asked for (KIP-569).",
-    about="One setting.",
+    doc="One setting.",
 )
 
 DescribeConfigsResult = Struct(
@@ -70,7 +70,7 @@ DescribeConfigsResult = Struct(
     "resource_type" / Int8                                 * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group.",
     "resource_name" / String                               * "The resource as the request named it.",
     "configs"       / Array(DescribeConfigsResourceResult) * "Its settings.",
-    about="The settings of one resource.",
+    doc="The settings of one resource.",
 )
 
 DescribeConfigsResponse = DescribeConfigs.response(

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, Boolean, ErrorCode, Int8, Int32, Stri
 
 GetTelemetrySubscriptions = Api(
     71, "GetTelemetrySubscriptions", versions=(0, 0), flexible=0,
-    about="The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is refused for an old subscription.",
+    doc="The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is refused for an old subscription.",
     changes={},
     errors=("INVALID_REQUEST", "THROTTLING_QUOTA_EXCEEDED"),
 )

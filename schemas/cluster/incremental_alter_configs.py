@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 IncrementalAlterConfigs = Api(
     44, "IncrementalAlterConfigs", versions=(0, 1), flexible=1, listeners=("broker", "controller"),
-    about="Sets, resets or extends the settings named and leaves the rest alone. The changes to one resource succeed or fail together.",
+    doc="Sets, resets or extends the settings named and leaves the rest alone. The changes to one resource succeed or fail together.",
     changes={
         1: "Flexible lengths and tagged fields (KIP-482).",
     },
@@ -31,14 +31,14 @@ AlterableConfig = Struct(
     "name"             / String                                * "The setting's name, such as retention.ms.",
     "config_operation" / Int8                                  * "0 set, 1 reset to the default, 2 append to a list, 3 remove from a list.",
     "value"            / Default(Nullable(Secret(String)), "") * "The value as text, or the list's entries with commas; null for a reset.",
-    about="One change to a setting.",
+    doc="One change to a setting.",
 )
 
 AlterConfigsResource = Struct(
     "resource_type" / Int8                   * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group.",
     "resource_name" / String                 * "Topic's or group's name, broker's id, …; empty for the default of all brokers.",
     "configs"       / Array(AlterableConfig) * "What to change.",
-    about="The changes to one resource.",
+    doc="The changes to one resource.",
 )
 
 IncrementalAlterConfigsRequest = IncrementalAlterConfigs.request(
@@ -51,7 +51,7 @@ AlterConfigsResourceResponse = Struct(
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     "resource_type" / Int8                          * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group.",
     "resource_name" / String                        * "The resource as the request named it.",
-    about="What became of one resource.",
+    doc="What became of one resource.",
 )
 
 IncrementalAlterConfigsResponse = IncrementalAlterConfigs.response(

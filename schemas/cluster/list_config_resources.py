@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Sinc
 
 ListConfigResources = Api(
     74, "ListConfigResources", versions=(0, 1), flexible=0,
-    about="Lists resources; DescribeConfigs then returns their settings. v0 was ListClientMetricsResources and knew only client metrics.",
+    doc="Lists resources; DescribeConfigs then returns their settings. v0 was ListClientMetricsResources and knew only client metrics.",
     changes={
         1: "Any type of resource, under the new name (KIP-1142).",
     },
@@ -18,7 +18,7 @@ ListConfigResourcesRequest = ListConfigResources.request(
 ConfigResource = Struct(
     "resource_name" / String                                      * "Name of the topic, group or metrics subscription, or the broker's id.",
     "resource_type" / Since(1, Default(Int8, 16), ignorable=True) * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group (KIP-1142).",
-    about="One resource.",
+    doc="One resource.",
 )
 
 ListConfigResourcesResponse = ListConfigResources.response(

@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 
 UpdateFeatures = Api(
     57, "UpdateFeatures", versions=(0, 2), flexible=0, listeners=("broker", "controller"),
-    about="Fixes levels such as metadata.version once all nodes support them. New message and record formats come into use only then.",
+    doc="Fixes levels such as metadata.version once all nodes support them. New message and record formats come into use only then.",
     changes={
         1: "Downgrades are safe or unsafe, and a change can be tried without effect (KIP-778).",
         2: "All changes succeed or fail together, so there are no single results.",
@@ -34,7 +34,7 @@ FeatureUpdateKey = Struct(
     "max_version_level" / Int16                      * "The level to run at; 0 switches the feature off.",
     "allow_downgrade"   / Until(0, Boolean)          * "True: the level may be lowered (v0).",
     "upgrade_type"      / Since(1, Default(Int8, 1)) * "1 raise, 2 lower without loss, 3 lower even if metadata is lost (KIP-778).",
-    about="The change to one feature.",
+    doc="The change to one feature.",
 )
 
 UpdateFeaturesRequest = UpdateFeatures.request(
@@ -47,7 +47,7 @@ UpdatableFeatureResult = Struct(
     "feature"       / String                        * "The feature's name.",
     "error_code"    / ErrorCode                     * "0, or why its level was not changed.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
-    about="What became of one feature's change.",
+    doc="What became of one feature's change.",
 )
 
 UpdateFeaturesResponse = UpdateFeatures.response(

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, Int32, String, Struct, Top
 
 AlterReplicaLogDirs = Api(
     34, "AlterReplicaLogDirs", versions=(0, 2), flexible=2, deprecated=(0, 0),
-    about="Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not wait for the copying; DescribeLogDirs shows how far it is.",
+    doc="Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not wait for the copying; DescribeLogDirs shows how far it is.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -18,13 +18,13 @@ AlterReplicaLogDirs = Api(
 AlterReplicaLogDirTopic = Struct(
     "name"       / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions to move.",
-    about="The partitions of one topic that go to the directory.",
+    doc="The partitions of one topic that go to the directory.",
 )
 
 AlterReplicaLogDir = Struct(
     "path"   / String                         * "Absolute path of the target, one of the broker's log.dirs.",
     "topics" / Array(AlterReplicaLogDirTopic) * "The partitions to keep there, by topic.",
-    about="One target directory, and what goes into it.",
+    doc="One target directory, and what goes into it.",
 )
 
 AlterReplicaLogDirsRequest = AlterReplicaLogDirs.request(
@@ -34,13 +34,13 @@ AlterReplicaLogDirsRequest = AlterReplicaLogDirs.request(
 AlterReplicaLogDirPartitionResult = Struct(
     "partition_index" / Int32     * "The partition's number.",
     "error_code"      / ErrorCode * "0, or why the order was refused.",
-    about="What became of one partition's order.",
+    doc="What became of one partition's order.",
 )
 
 AlterReplicaLogDirTopicResult = Struct(
     "topic_name" / TopicName                                * "The topic's name.",
     "partitions" / Array(AlterReplicaLogDirPartitionResult) * "One outcome for each partition.",
-    about="What became of one topic's orders.",
+    doc="What became of one topic's orders.",
 )
 
 AlterReplicaLogDirsResponse = AlterReplicaLogDirs.response(

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, Int32, Int64, Struct, Topi
 
 DeleteRecords = Api(
     21, "DeleteRecords", versions=(0, 2), flexible=2,
-    about="Moves the start of a partition's log forward. The partition's leader does it, and answers when its followers have done so too.",
+    doc="Moves the start of a partition's log forward. The partition's leader does it, and answers when its followers have done so too.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -18,13 +18,13 @@ DeleteRecords = Api(
 DeleteRecordsPartition = Struct(
     "partition_index" / Int32 * "The partition's number.",
     "offset"          / Int64 * "Everything before it goes; -1 for the high watermark.",
-    about="Where the log of one partition shall begin.",
+    doc="Where the log of one partition shall begin.",
 )
 
 DeleteRecordsTopic = Struct(
     "name"       / TopicName                     * "The topic's name.",
     "partitions" / Array(DeleteRecordsPartition) * "Its partitions to shorten.",
-    about="The partitions of one topic to shorten.",
+    doc="The partitions of one topic to shorten.",
 )
 
 DeleteRecordsRequest = DeleteRecords.request(
@@ -36,13 +36,13 @@ DeleteRecordsPartitionResult = Struct(
     "partition_index" / Int32     * "The partition's number.",
     "low_watermark"   / Int64     * "Lowest start offset among the live replicas now; -1 on an error.",
     "error_code"      / ErrorCode * "0, or why the records were not deleted.",
-    about="What became of one partition.",
+    doc="What became of one partition.",
 )
 
 DeleteRecordsTopicResult = Struct(
     "name"       / TopicName                           * "The topic's name.",
     "partitions" / Array(DeleteRecordsPartitionResult) * "One outcome for each partition.",
-    about="What became of one topic's partitions.",
+    doc="What became of one topic's partitions.",
 )
 
 DeleteRecordsResponse = DeleteRecords.response(

@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 
 DescribeLogDirs = Api(
     35, "DescribeLogDirs", versions=(0, 5), flexible=2, deprecated=(0, 0),
-    about="Lists the log directories of the broker asked, with the replicas in them (KIP-113).",
+    doc="Lists the log directories of the broker asked, with the replicas in them (KIP-113).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -31,7 +31,7 @@ DescribeLogDirs = Api(
 DescribableLogDirTopic = Struct(
     "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of its partitions.",
-    about="The partitions of one topic asked about.",
+    doc="The partitions of one topic asked about.",
 )
 
 DescribeLogDirsRequest = DescribeLogDirs.request(
@@ -43,13 +43,13 @@ DescribeLogDirsPartition = Struct(
     "partition_size"  / Int64   * "Size of all its log segments here, in bytes.",
     "offset_lag"      / Int64   * "Its lag to the high watermark in records, or a future copy's to the current log.",
     "is_future_key"   / Boolean * "True for a copy on its way in, which will replace the current log.",
-    about="One replica in the directory.",
+    doc="One replica in the directory.",
 )
 
 DescribeLogDirsTopic = Struct(
     "name"       / TopicName                       * "The topic's name.",
     "partitions" / Array(DescribeLogDirsPartition) * "Its replicas in this directory.",
-    about="The replicas of one topic.",
+    doc="The replicas of one topic.",
 )
 
 DescribeLogDirsResult = Struct(
@@ -59,7 +59,7 @@ DescribeLogDirsResult = Struct(
     "total_bytes"  / Since(4, Default(Int64, -1), ignorable=True) * "Size of the volume it lies on, in bytes; -1 if unknown (KIP-827).",
     "usable_bytes" / Since(4, Default(Int64, -1), ignorable=True) * "Free space on that volume, in bytes; -1 if unknown (KIP-827).",
     "is_cordoned"  / Since(5, Boolean, ignorable=True)            * "True: the directory is closed to new replicas.",
-    about="One log directory of the broker.",
+    doc="One log directory of the broker.",
 )
 
 DescribeLogDirsResponse = DescribeLogDirs.response(

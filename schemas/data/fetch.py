@@ -27,7 +27,7 @@ from schemas.vocabulary import (
 
 Fetch = Api(
     1, "Fetch", versions=(0, 18), flexible=12, listeners=("broker", "controller"), deprecated=(0, 3),
-    about="Reads record batches from given offsets on; the broker waits until there is enough, or until time is up.",
+    doc="Reads record batches from given offsets on; the broker waits until there is enough, or until time is up.",
     changes={
         1: "The response reports how long it was throttled (KIP-13).",
         2: "Same layout; records may carry timestamps, as message format 1 (KIP-32).",
@@ -74,7 +74,7 @@ Fetch = Api(
 ReplicaState = Struct(
     "replica_id"    / Default(BrokerId, -1) * "The follower's broker id, or -1 for a consumer.",
     "replica_epoch" / Default(Int64, -1)    * "The follower's broker epoch; -1 if unknown or a consumer.",
-    about="Who fetches, if it is a replica (KIP-903).",
+    doc="Who fetches, if it is a replica (KIP-903).",
 )
 
 FetchPartition = Struct(
@@ -86,21 +86,21 @@ FetchPartition = Struct(
     "partition_max_bytes"  / Int32                                        * "Most bytes for this partition; a larger first batch may still come.",
     "replica_directory_id" / Since(17, Tagged(0, Uuid), ignorable=True)   * "Log directory of the KRaft follower; zero if not given (KIP-853).",
     "high_watermark"       / Since(18, Tagged(1, Default(Int64, 0x7FFF_FFFF_FFFF_FFFF)), ignorable=True) * "Known to the follower; the largest int64 if it doesn't take part (KIP-1166).",
-    about="Where to read in one partition.",
+    doc="Where to read in one partition.",
 )
 
 FetchTopic = Struct(
     "topic"      / Until(12, TopicName, ignorable=True) * "Its name, up to version 12.",
     "topic_id"   / Since(13, Uuid, ignorable=True)      * "Its id, in place of the name (KIP-516).",
     "partitions" / Array(FetchPartition)                * "Where to read, a partition each.",
-    about="The partitions of one topic that are added to the session or changed in it.",
+    doc="The partitions of one topic that are added to the session or changed in it.",
 )
 
 ForgottenTopic = Struct(
     "topic"      / Until(12, TopicName, ignorable=True) * "Its name, up to version 12.",
     "topic_id"   / Since(13, Uuid, ignorable=True)      * "Its id, in place of the name (KIP-516).",
     "partitions" / Array(Int32)                         * "Numbers of the partitions that are no longer wanted.",
-    about="Partitions of one topic that leave the session.",
+    doc="Partitions of one topic that leave the session.",
 )
 
 FetchRequest = Fetch.request(
@@ -121,25 +121,25 @@ FetchRequest = Fetch.request(
 EpochEndOffset = Struct(
     "epoch"      / Default(Int32, -1) * "The leader epoch; -1 if unset.",
     "end_offset" / Default(Int64, -1) * "The offset after its last record; -1 if unset.",
-    about="Where a leader epoch ends in the leader's log.",
+    doc="Where a leader epoch ends in the leader's log.",
 )
 
 LeaderIdAndEpoch = Struct(
     "leader_id"    / Default(BrokerId, -1) * "The leader's node id; -1 if unknown.",
     "leader_epoch" / Default(Int32, -1)    * "Its epoch; -1 if unknown.",
-    about="The leader that the broker knows, for a client that came to the wrong one.",
+    doc="The leader that the broker knows, for a client that came to the wrong one.",
 )
 
 SnapshotId = Struct(
     "end_offset" / Default(Int64, -1) * "The offset after the last record in it; -1 if unset.",
     "epoch"      / Default(Int32, -1) * "The epoch of that record; -1 if unset.",
-    about="A KRaft snapshot, by where it ends.",
+    doc="A KRaft snapshot, by where it ends.",
 )
 
 AbortedTransaction = Struct(
     "producer_id"  / ProducerId * "Whose transaction it was.",
     "first_offset" / Int64      * "Its first record; it lasts up to the producer's next abort marker.",
-    about="A transaction whose records the consumer has to skip.",
+    doc="A transaction whose records the consumer has to skip.",
 )
 
 PartitionData = Struct(
@@ -154,14 +154,14 @@ PartitionData = Struct(
     "aborted_transactions"   / Since(4, Default(Nullable(Array(AbortedTransaction)), []), ignorable=True) * "Those that touch the records; null or empty if none do.",
     "preferred_read_replica" / Since(11, Default(BrokerId, -1))                                           * "The broker to read from instead; -1 to stay (KIP-392).",
     "records"                / Nullable(Records)                                                          * "Record batches, null or empty if none; the last one may be cut short.",
-    about="What was read from one partition.",
+    doc="What was read from one partition.",
 )
 
 FetchableTopicResponse = Struct(
     "topic"      / Until(12, TopicName, ignorable=True) * "Its name, up to version 12.",
     "topic_id"   / Since(13, Uuid, ignorable=True)      * "Its id, in place of the name (KIP-516).",
     "partitions" / Array(PartitionData)                 * "What was read, a partition each.",
-    about="What was read from one topic.",
+    doc="What was read from one topic.",
 )
 
 NodeEndpoint = Struct(
@@ -169,7 +169,7 @@ NodeEndpoint = Struct(
     "host"    / String           * "Its host name or address.",
     "port"    / Int32            * "Its TCP port.",
     "rack"    / Nullable(String) * "Its rack; null if it has none.",
-    about="How to reach a broker that current_leader names.",
+    doc="How to reach a broker that current_leader names.",
 )
 
 FetchResponse = Fetch.response(

@@ -26,7 +26,7 @@ from schemas.vocabulary import (
 
 Produce = Api(
     0, "Produce", versions=(0, 13), flexible=9, deprecated=(0, 2),
-    about="Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.",
+    doc="Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.",
     changes={
         1: "The response reports how long it was throttled (KIP-13).",
         2: "The log append time; records may carry timestamps, as message format 1 (KIP-32).",
@@ -76,14 +76,14 @@ Produce = Api(
 PartitionProduceData = Struct(
     "index"   / Int32             * "Its number within the topic.",
     "records" / Nullable(Records) * "Record batches; from version 3 on exactly one batch, of format 2.",
-    about="What to append to one partition.",
+    doc="What to append to one partition.",
 )
 
 TopicProduceData = Struct(
     "name"           / Until(12, TopicName, ignorable=True) * "Its name, up to version 12.",
     "topic_id"       / Since(13, Uuid, ignorable=True)      * "Its id, in place of the name (KIP-516).",
     "partition_data" / Array(PartitionProduceData)          * "What to append, a partition each.",
-    about="What to append to one topic.",
+    doc="What to append to one topic.",
 )
 
 ProduceRequest = Produce.request(
@@ -96,13 +96,13 @@ ProduceRequest = Produce.request(
 BatchIndexAndErrorMessage = Struct(
     "batch_index"               / Int32            * "The record's place in the batch, from 0.",
     "batch_index_error_message" / Nullable(String) * "What is wrong with it; null if the broker doesn't say.",
-    about="A record that made the broker refuse its batch (KIP-467).",
+    doc="A record that made the broker refuse its batch (KIP-467).",
 )
 
 LeaderIdAndEpoch = Struct(
     "leader_id"    / Default(BrokerId, -1) * "The leader's node id; -1 if unknown.",
     "leader_epoch" / Default(Int32, -1)    * "Its epoch; -1 if unknown.",
-    about="The leader that the broker knows, for a producer that came to the wrong one.",
+    doc="The leader that the broker knows, for a producer that came to the wrong one.",
 )
 
 PartitionProduceResponse = Struct(
@@ -114,14 +114,14 @@ PartitionProduceResponse = Struct(
     "record_errors"      / Since(8, Array(BatchIndexAndErrorMessage), ignorable=True) * "The records to blame for a refused batch (KIP-467).",
     "error_message"      / Since(8, Nullable(String), ignorable=True)                 * "Sums up the record errors; null if there are none (KIP-467).",
     "current_leader"     / Since(10, Tagged(0, LeaderIdAndEpoch))                     * "Where to go, if this broker doesn't lead the partition (KIP-951).",
-    about="What became of one partition's records.",
+    doc="What became of one partition's records.",
 )
 
 TopicProduceResponse = Struct(
     "name"                / Until(12, TopicName, ignorable=True) * "Its name, up to version 12.",
     "topic_id"            / Since(13, Uuid, ignorable=True)      * "Its id, in place of the name (KIP-516).",
     "partition_responses" / Array(PartitionProduceResponse)      * "What became of them, a partition each.",
-    about="What became of one topic's records.",
+    doc="What became of one topic's records.",
 )
 
 NodeEndpoint = Struct(
@@ -129,7 +129,7 @@ NodeEndpoint = Struct(
     "host"    / String           * "Its host name or address.",
     "port"    / Int32            * "Its TCP port.",
     "rack"    / Nullable(String) * "Its rack; null if it has none.",
-    about="How to reach a broker that current_leader names.",
+    doc="How to reach a broker that current_leader names.",
 )
 
 ProduceResponse = Produce.response(

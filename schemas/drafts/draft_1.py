@@ -28,23 +28,23 @@ from schemas.vocabulary import (
 
 Text = Default(Nullable(String), "")
 
-Draft1ConsultRequest = Data("Draft1ConsultRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, about="Asks any broker for the brokers and the coordinator; it has no fields.")()
+Draft1ConsultRequest = Data("Draft1ConsultRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="Asks any broker for the brokers and the coordinator; it has no fields.")()
 
 Draft1Broker = Struct(
     "creator_id" / Text  * "Who registered the broker in ZooKeeper.",
     "id"         / Int32 * "The broker's id.",
     "host"       / Text  * "Its host.",
     "port"       / Int32 * "Its port.",
-    about="A broker of the cluster.",
+    doc="A broker of the cluster.",
 )
 
-Draft1ConsultResponse = Data("Draft1ConsultResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, about="The cluster and its coordinator.")(
+Draft1ConsultResponse = Data("Draft1ConsultResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, doc="The cluster and its coordinator.")(
     "error_code"     / ErrorCode           * "0 for none.",
     "coordinator_id" / Int16               * "The coordinator's broker id.",
     "brokers_info"   / Array(Draft1Broker) * "All brokers; the document names no count field, the list carries an int16 of its own (reconstructed).",
 )
 
-Draft1RegisterRequest = Data("Draft1RegisterRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, about="A consumer joins its group; the first Ping or Stop is its only answer. The document calls its type ConnectRequest.")(
+Draft1RegisterRequest = Data("Draft1RegisterRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="A consumer joins its group; the first Ping or Stop is its only answer. The document calls its type ConnectRequest.")(
     "group_id"         / Default(Nullable(GroupId), "")  * "The consumer's group.",
     "consumer_id"      / Default(Nullable(MemberId), "") * "The consumer's own id.",
     "topic_count"      / Text                            * "Topics and their numbers of streams as JSON, or a wildcard; see coordwire.designs.zookeeper.",
@@ -54,7 +54,7 @@ Draft1RegisterRequest = Data("Draft1RegisterRequest", versions=(0, 0), direction
     "max_ping_retries" / Int16                           * "Unanswered pings after which it counts as dead.",
 )
 
-Draft1PingRequest = Data("Draft1PingRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, about="The coordinator asks whether a consumer is alive.")(
+Draft1PingRequest = Data("Draft1PingRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="The coordinator asks whether a consumer is alive.")(
     "num_retries" / Int16 * "How often it asked before without an answer.",
 )
 
@@ -62,19 +62,19 @@ Draft1PartitionOffset = Struct(
     "topic"     / Default(Nullable(TopicName), "") * "The topic.",
     "partition" / Text                             * "The partition with its broker, as broker-partition.",
     "offset"    / Int64                            * "The offset in it.",
-    about="The position of consumption in a partition, or where it is to begin.",
+    doc="The position of consumption in a partition, or where it is to begin.",
 )
 
-Draft1PingResponse = Data("Draft1PingResponse", versions=(0, 1), direction="response", encoding=Encoding.SHORT_COUNTS, about="A consumer is alive. Version 0 is without auto_commit and empty, version 1 is with it.")(
+Draft1PingResponse = Data("Draft1PingResponse", versions=(0, 1), direction="response", encoding=Encoding.SHORT_COUNTS, doc="A consumer is alive. Version 0 is without auto_commit and empty, version 1 is with it.")(
     "offset_info" / Since(1, Array(Draft1PartitionOffset)) * "What it consumed, a partition each; absent without auto_commit.",
 )
 
-Draft1StopRequest = Data("Draft1StopRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, about="The coordinator instructs a consumer to stop its fetchers; it has no fields and gets no answer.")()
+Draft1StopRequest = Data("Draft1StopRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="The coordinator instructs a consumer to stop its fetchers; it has no fields and gets no answer.")()
 
-Draft1StartRequest = Data("Draft1StartRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, about="The coordinator sends a consumer the list of what it owns from here on.")(
+Draft1StartRequest = Data("Draft1StartRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="The coordinator sends a consumer the list of what it owns from here on.")(
     "assigned_parts" / Array(Draft1PartitionOffset) * "Its partitions and where to begin.",
 )
 
-Draft1StartResponse = Data("Draft1StartResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, about="A consumer has started its fetchers.")(
+Draft1StartResponse = Data("Draft1StartResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, doc="A consumer has started its fetchers.")(
     "error_code" / ErrorCode * "0 for none.",
 )

@@ -27,22 +27,22 @@ from schemas.vocabulary import (
 
 Text = Default(Nullable(String), "")
 
-Draft2ClusterMetadataRequest = Data("Draft2ClusterMetadataRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, about="Asks any broker for the brokers and the coordinator; it has no fields.")()
+Draft2ClusterMetadataRequest = Data("Draft2ClusterMetadataRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="Asks any broker for the brokers and the coordinator; it has no fields.")()
 
 Draft2Broker = Struct(
     "id"   / Int32 * "The broker's id.",
     "host" / Text  * "Its host.",
     "port" / Int32 * "Its port.",
-    about="A broker of the cluster.",
+    doc="A broker of the cluster.",
 )
 
-Draft2ClusterMetadataResponse = Data("Draft2ClusterMetadataResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, about="The cluster and its coordinator.")(
+Draft2ClusterMetadataResponse = Data("Draft2ClusterMetadataResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, doc="The cluster and its coordinator.")(
     "error_code"     / ErrorCode           * "0 for none.",
     "coordinator_id" / Int32               * "The coordinator's broker id.",
     "brokers_info"   / Array(Draft2Broker) * "All brokers.",
 )
 
-Draft2RegisterConsumerRequest = Data("Draft2RegisterConsumerRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, about="A consumer joins its group. The document calls its type ConnectConsumerRequest.")(
+Draft2RegisterConsumerRequest = Data("Draft2RegisterConsumerRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="A consumer joins its group. The document calls its type ConnectConsumerRequest.")(
     "group_id"           / Default(Nullable(GroupId), "")  * "The consumer's group.",
     "consumer_id"        / Default(Nullable(MemberId), "") * "The consumer's own id, unique in its group.",
     "topic_count"        / Text                            * "Topics and their numbers of streams as JSON, or a wildcard; see coordwire.designs.zookeeper.",
@@ -51,11 +51,11 @@ Draft2RegisterConsumerRequest = Data("Draft2RegisterConsumerRequest", versions=(
     "session_timeout_ms" / Int32                           * "Silence after which either side counts as dead; it is pinged every third of it.",
 )
 
-Draft2RegisterConsumerResponse = Data("Draft2RegisterConsumerResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, about="Whether the coordinator accepts a consumer. The document's overview lets it list partitions, its layout doesn't.")(
+Draft2RegisterConsumerResponse = Data("Draft2RegisterConsumerResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, doc="Whether the coordinator accepts a consumer. The document's overview lets it list partitions, its layout doesn't.")(
     "error_code" / ErrorCode * "0 if accepted; else the consumer closes the connection.",
 )
 
-Draft2PingRequest = Data("Draft2PingRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, about="The coordinator asks whether a consumer is alive. The document also calls it HeartbeatRequest.")(
+Draft2PingRequest = Data("Draft2PingRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="The coordinator asks whether a consumer is alive. The document also calls it HeartbeatRequest.")(
     "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
     "num_retries" / Int32                           * "How often it asked before without an answer.",
 )
@@ -64,20 +64,20 @@ Draft2PartitionOffset = Struct(
     "topic"     / Default(Nullable(TopicName), "") * "The topic.",
     "partition" / Text                             * "The partition with its broker, as broker-partition.",
     "offset"    / Int64                            * "The offset in it.",
-    about="The position of consumption in a partition, or where it is to begin.",
+    doc="The position of consumption in a partition, or where it is to begin.",
 )
 
-Draft2PingResponse = Data("Draft2PingResponse", versions=(0, 1), direction="response", encoding=Encoding.SHORT_COUNTS, about="A consumer is alive. Version 0 is without auto_commit, version 1 with it.")(
+Draft2PingResponse = Data("Draft2PingResponse", versions=(0, 1), direction="response", encoding=Encoding.SHORT_COUNTS, doc="A consumer is alive. Version 0 is without auto_commit, version 1 with it.")(
     "error_code"  / ErrorCode                              * "0 for none.",
     "consumer_id" / Default(Nullable(MemberId), "")        * "The consumer.",
     "offset_info" / Since(1, Array(Draft2PartitionOffset)) * "What it consumed, a partition each; absent without auto_commit.",
 )
 
-Draft2StopFetcherRequest = Data("Draft2StopFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, about="The coordinator instructs a consumer to stop its fetchers.")(
+Draft2StopFetcherRequest = Data("Draft2StopFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="The coordinator instructs a consumer to stop its fetchers.")(
     "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
 )
 
-Draft2StopFetcherResponse = Data("Draft2StopFetcherResponse", versions=(0, 1), direction="response", encoding=Encoding.SHORT_COUNTS, about="A consumer has stopped its fetchers. Version 0 is without auto_commit, version 1 with it.")(
+Draft2StopFetcherResponse = Data("Draft2StopFetcherResponse", versions=(0, 1), direction="response", encoding=Encoding.SHORT_COUNTS, doc="A consumer has stopped its fetchers. Version 0 is without auto_commit, version 1 with it.")(
     "error_code"  / ErrorCode                              * "0 for none.",
     "consumer_id" / Default(Nullable(MemberId), "")        * "The consumer.",
     "offset_info" / Since(1, Array(Draft2PartitionOffset)) * "What it consumed, a partition each; absent without auto_commit.",
@@ -86,16 +86,16 @@ Draft2StopFetcherResponse = Data("Draft2StopFetcherResponse", versions=(0, 1), d
 Draft2Ownership = Struct(
     "consumer_thread_id" / Text                         * "The thread, as consumer-number.",
     "assigned_parts"     / Array(Draft2PartitionOffset) * "Its partitions and where to begin.",
-    about="What one thread of a consumer owns.",
+    doc="What one thread of a consumer owns.",
 )
 
-Draft2StartFetcherRequest = Data("Draft2StartFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, about="The coordinator sends a consumer the list of what it owns from here on, and the cluster as it is.")(
+Draft2StartFetcherRequest = Data("Draft2StartFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="The coordinator sends a consumer the list of what it owns from here on, and the cluster as it is.")(
     "consumer_id"    / Default(Nullable(MemberId), "") * "The consumer.",
     "ownership_info" / Array(Draft2Ownership)          * "Its threads and what they own.",
     "brokers_info"   / Array(Draft2Broker)             * "All brokers.",
 )
 
-Draft2StartFetcherResponse = Data("Draft2StartFetcherResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, about="A consumer has started its fetchers.")(
+Draft2StartFetcherResponse = Data("Draft2StartFetcherResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, doc="A consumer has started its fetchers.")(
     "error_code"  / ErrorCode                       * "0 for none.",
     "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
 )

@@ -27,20 +27,20 @@ from schemas.vocabulary import (
 Text = Default(Nullable(String), "")
 CorrelationId = Default(Int64, -1)
 
-Draft3PingRequest = Data("Draft3PingRequest", versions=(0, 0), direction="request", about="A consumer's heartbeat.")(
+Draft3PingRequest = Data("Draft3PingRequest", versions=(0, 0), direction="request", doc="A consumer's heartbeat.")(
     "version"        / Int16                           * "The message's version.",
     "correlation_id" / CorrelationId                   * "Repeated by the response; a Connection numbers a request with -1.",
     "group_id"       / Default(Nullable(GroupId), "")  * "The consumer's group.",
     "consumer_id"    / Default(Nullable(MemberId), "") * "The id that the coordinator gave it.",
 )
 
-Draft3PingResponse = Data("Draft3PingResponse", versions=(0, 0), direction="response", about="The coordinator is alive.")(
+Draft3PingResponse = Data("Draft3PingResponse", versions=(0, 0), direction="response", doc="The coordinator is alive.")(
     "version"        / Int16         * "The message's version.",
     "correlation_id" / CorrelationId * "The request's; a Connection fills in -1.",
     "error_code"     / ErrorCode     * "0 for none.",
 )
 
-Draft3MetadataRequest = Data("Draft3MetadataRequest", versions=(0, 0), direction="request", about="Asks any broker for the cluster, its topics, and the coordinators of groups.")(
+Draft3MetadataRequest = Data("Draft3MetadataRequest", versions=(0, 0), direction="request", doc="Asks any broker for the cluster, its topics, and the coordinators of groups.")(
     "version"        / Int16            * "The message's version.",
     "correlation_id" / CorrelationId    * "Repeated by the response; a Connection numbers a request with -1.",
     "client_id"      / Text             * "Name of the client.",
@@ -52,7 +52,7 @@ Draft3Broker = Struct(
     "node_id" / BrokerId * "The broker's id.",
     "host"    / Text     * "Its host.",
     "port"    / Int32    * "Its port.",
-    about="A broker of the cluster, as in Metadata v0.",
+    doc="A broker of the cluster, as in Metadata v0.",
 )
 
 Draft3Partition = Struct(
@@ -61,17 +61,17 @@ Draft3Partition = Struct(
     "leader_id"       / BrokerId        * "The leader's broker id, -1 for none.",
     "replica_nodes"   / Array(BrokerId) * "All nodes that hold it.",
     "isr_nodes"       / Array(BrokerId) * "Those of them that are in sync.",
-    about="A partition, as in Metadata v0.",
+    doc="A partition, as in Metadata v0.",
 )
 
 Draft3TopicMetadata = Struct(
     "error_code" / ErrorCode              * "0 for none.",
     "name"       / Text                   * "The topic.",
     "partitions" / Array(Draft3Partition) * "Its partitions.",
-    about="A topic, as in Metadata v0.",
+    doc="A topic, as in Metadata v0.",
 )
 
-Draft3MetadataResponse = Data("Draft3MetadataResponse", versions=(0, 0), direction="response", about="The cluster, topics, and coordinators.")(
+Draft3MetadataResponse = Data("Draft3MetadataResponse", versions=(0, 0), direction="response", doc="The cluster, topics, and coordinators.")(
     "version"         / Int16                      * "The message's version.",
     "correlation_id"  / CorrelationId              * "The request's; a Connection fills in -1.",
     "brokers"         / Array(Draft3Broker)        * "All brokers.",
@@ -79,7 +79,7 @@ Draft3MetadataResponse = Data("Draft3MetadataResponse", versions=(0, 0), directi
     "coordinator_ids" / Array(Int16)               * "Broker ids of the coordinators, in the order of the groups asked for.",
 )
 
-Draft3JoinGroupRequest = Data("Draft3JoinGroupRequest", versions=(0, 0), direction="request", about="A consumer joins its group. The document elides its fields: reconstructed as a version and correlation id before bytes that no one can name.")(
+Draft3JoinGroupRequest = Data("Draft3JoinGroupRequest", versions=(0, 0), direction="request", doc="A consumer joins its group. The document elides its fields: reconstructed as a version and correlation id before bytes that no one can name.")(
     "version"        / Int16         * "The message's version (reconstructed).",
     "correlation_id" / CorrelationId * "Repeated by the response (reconstructed); a Connection numbers a request with -1.",
     "rest"           / Rest          * "What the document doesn't specify, up to the frame's end.",
@@ -88,10 +88,10 @@ Draft3JoinGroupRequest = Data("Draft3JoinGroupRequest", versions=(0, 0), directi
 Draft3TopicAndPartition = Struct(
     "topic"     / Default(Nullable(TopicName), "") * "The topic.",
     "partition" / Int32                            * "The partition.",
-    about="A partition to own.",
+    doc="A partition to own.",
 )
 
-Draft3JoinGroupResponse = Data("Draft3JoinGroupResponse", versions=(0, 0), direction="response", about="What a consumer owns in the new generation.")(
+Draft3JoinGroupResponse = Data("Draft3JoinGroupResponse", versions=(0, 0), direction="response", doc="What a consumer owns in the new generation.")(
     "version"           / Int16                           * "The message's version.",
     "correlation_id"    / CorrelationId                   * "The request's; a Connection fills in -1.",
     "error_code"        / ErrorCode                       * "0 for none.",

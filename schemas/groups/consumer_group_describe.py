@@ -22,7 +22,7 @@ from schemas.vocabulary import (
 
 ConsumerGroupDescribe = Api(
     69, "ConsumerGroupDescribe", versions=(0, 1), flexible=0, coordinator="group",
-    about='For operators: state, epochs, members and assignments of groups of type "consumer". A group of another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.',
+    doc='For operators: state, epochs, members and assignments of groups of type "consumer". A group of another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.',
     changes={
         1: "Members have a type: whether they use the classic or the new protocol (KIP-1099).",
     },
@@ -45,12 +45,12 @@ TopicPartitions = Struct(
     "topic_id"   / Uuid         * "The topic's id, which survives no recreation of the topic.",
     "topic_name" / TopicName    * "Its name when the answer was made.",
     "partitions" / Array(Int32) * "Partition numbers of this topic.",
-    about="Some partitions of one topic.",
+    doc="Some partitions of one topic.",
 )
 
 Assignment = Struct(
     "topic_partitions" / Array(TopicPartitions) * "By topic; empty for a member without partitions.",
-    about="A set of partitions that a member has or shall have.",
+    doc="A set of partitions that a member has or shall have.",
 )
 
 Member = Struct(
@@ -65,7 +65,7 @@ Member = Struct(
     "assignment"             / Assignment                                  * "What the member owns now.",
     "target_assignment"      / Assignment                                  * "What it shall own once the group has settled.",
     "member_type"            / Since(1, Default(Int8, -1), ignorable=True) * "0 uses the classic protocol, 1 the new one, -1 unknown (KIP-1099).",
-    about="One member, with the way it still has to go from its assignment to its target.",
+    doc="One member, with the way it still has to go from its assignment to its target.",
 )
 
 DescribedGroup = Struct(
@@ -78,7 +78,7 @@ DescribedGroup = Struct(
     "assignor_name"         / String                         * 'The assignor on the broker that computes the targets, such as "uniform".',
     "members"               / Array(Member)                  * "Everybody in the group; empty on an error.",
     "authorized_operations" / Default(Int32, -2_147_483_648) * "One bit per ACL operation code; -2147483648 if not asked for.",
-    about="One group; while assignment_epoch is below group_epoch, a new target is due.",
+    doc="One group; while assignment_epoch is below group_epoch, a new target is due.",
 )
 
 ConsumerGroupDescribeResponse = ConsumerGroupDescribe.response(

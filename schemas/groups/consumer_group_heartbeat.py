@@ -24,7 +24,7 @@ from schemas.vocabulary import (
 
 ConsumerGroupHeartbeat = Api(
     68, "ConsumerGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
-    about="Joins, keeps, reconciles and leaves in one API; it replaces JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.",
+    doc="Joins, keeps, reconciles and leaves in one API; it replaces JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.",
     changes={
         1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",
     },
@@ -48,7 +48,7 @@ ConsumerGroupHeartbeat = Api(
 ConsumerGroupHeartbeatRequestTopicPartitions = Struct(
     "topic_id"   / Uuid         * "The topic, by its id.",
     "partitions" / Array(Int32) * "Partition numbers that the member owns.",
-    about="What the member owns of one topic.",
+    doc="What the member owns of one topic.",
 )
 
 ConsumerGroupHeartbeatRequest = ConsumerGroupHeartbeat.request(
@@ -67,12 +67,12 @@ ConsumerGroupHeartbeatRequest = ConsumerGroupHeartbeat.request(
 ConsumerGroupHeartbeatResponseTopicPartitions = Struct(
     "topic_id"   / Uuid         * "The topic, by its id.",
     "partitions" / Array(Int32) * "Partition numbers that the member shall own.",
-    about="What the member shall own of one topic.",
+    doc="What the member shall own of one topic.",
 )
 
 Assignment = Struct(
     "topic_partitions" / Array(ConsumerGroupHeartbeatResponseTopicPartitions) * "All of it, not a difference; empty to own nothing.",
-    about="The assignment to move to: revoke first what is missing here, then take up the rest.",
+    doc="The assignment to move to: revoke first what is missing here, then take up the rest.",
 )
 
 ConsumerGroupHeartbeatResponse = ConsumerGroupHeartbeat.response(

@@ -5,7 +5,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Nullable, 
 
 DeleteGroups = Api(
     42, "DeleteGroups", versions=(0, 3), flexible=2, coordinator="group",
-    about="For operators: removes groups that have no members, offsets included. Each group succeeds or fails by itself.",
+    doc="For operators: removes groups that have no members, offsets included. Each group succeeds or fails by itself.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -29,7 +29,7 @@ DeletableGroupResult = Struct(
     "group_id"      / GroupId                                    * "The group asked for.",
     "error_code"    / ErrorCode                                  * "0, or why it stays: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, …",
     "error_message" / Since(3, Nullable(String), ignorable=True) * "Explains the error; null if there is none.",
-    about="What became of one group.",
+    doc="What became of one group.",
 )
 
 DeleteGroupsResponse = DeleteGroups.response(

@@ -23,7 +23,7 @@ from schemas.vocabulary import (
 
 DescribeGroups = Api(
     15, "DescribeGroups", versions=(0, 6), flexible=5, coordinator="group",
-    about="For operators: the state, protocol and members of classic groups, of any protocol type. ConsumerGroupDescribe and its kin serve the newer types.",
+    doc="For operators: the state, protocol and members of classic groups, of any protocol type. ConsumerGroupDescribe and its kin serve the newer types.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -52,7 +52,7 @@ DescribedGroupMember = Struct(
     "client_host"       / String                                         * "The address that its requests come from.",
     "member_metadata"   / MemberSubscription                             * "Its subscription to the chosen protocol; empty unless the group is stable.",
     "member_assignment" / MemberAssignment                               * "What the leader gave it; empty unless the group is stable.",
-    about="One member. The two byte fields have the format of the protocol type, a consumer's by default.",
+    doc="One member. The two byte fields have the format of the protocol type, a consumer's by default.",
 )
 
 DescribedGroup = Struct(
@@ -64,7 +64,7 @@ DescribedGroup = Struct(
     "protocol_data"         / String                                   * 'The assignment protocol that was chosen, such as "range"; empty unless stable.',
     "members"               / Array(DescribedGroupMember)              * "Everybody in the group.",
     "authorized_operations" / Since(3, Default(Int32, -2_147_483_648)) * "One bit per ACL operation code; -2147483648 if not asked for (KIP-430).",
-    about="One group as its coordinator sees it.",
+    doc="One group as its coordinator sees it.",
 )
 
 DescribeGroupsResponse = DescribeGroups.response(

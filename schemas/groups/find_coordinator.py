@@ -21,7 +21,7 @@ from schemas.vocabulary import (
 
 FindCoordinator = Api(
     10, "FindCoordinator", versions=(0, 6), flexible=3,
-    about="Any broker answers it. It comes before all that only a coordinator answers, and again after each NOT_COORDINATOR.",
+    doc="Any broker answers it. It comes before all that only a coordinator answers, and again after each NOT_COORDINATOR.",
     changes={
         1: "Transaction coordinators by key_type (KIP-98), an error message, and the throttle time (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -53,7 +53,7 @@ Coordinator = Struct(
     "port"          / Int32                         * "Where to connect to; -1 on an error.",
     "error_code"    / ErrorCode                     * "0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
-    about="The coordinator of one key.",
+    doc="The coordinator of one key.",
 )
 
 FindCoordinatorResponse = FindCoordinator.response(

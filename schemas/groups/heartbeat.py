@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, ErrorCode, GroupId, InstanceId, Int32, Membe
 
 Heartbeat = Api(
     12, "Heartbeat", versions=(0, 4), flexible=4, coordinator="group",
-    about="Sent several times per session timeout; a member that sends none for longer is removed. REBALANCE_IN_PROGRESS means that the member has to join again.",
+    doc="Sent several times per session timeout; a member that sends none for longer is removed. REBALANCE_IN_PROGRESS means that the member has to join again.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",

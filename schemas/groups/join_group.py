@@ -24,7 +24,7 @@ from schemas.vocabulary import (
 
 JoinGroup = Api(
     11, "JoinGroup", versions=(0, 9), flexible=6, coordinator="group",
-    about="Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that all of them know, and makes one member the leader. SyncGroup follows.",
+    doc="Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that all of them know, and makes one member the leader. SyncGroup follows.",
     changes={
         1: "A rebalance timeout of its own, apart from the session timeout (KIP-62).",
         2: "The response reports how long it was throttled (KIP-124).",
@@ -54,7 +54,7 @@ JoinGroup = Api(
 JoinGroupRequestProtocol = Struct(
     "name"     / String                                 * 'An assignment protocol that the member can run, such as "range".',
     "metadata" / MemberSubscription                     * "Its subscription under this protocol; opaque to the coordinator.",
-    about='One protocol on offer. The metadata is a subscription only where protocol_type is "consumer".',
+    doc='One protocol on offer. The metadata is a subscription only where protocol_type is "consumer".',
 )
 
 JoinGroupRequest = JoinGroup.request(
@@ -72,7 +72,7 @@ JoinGroupResponseMember = Struct(
     "member_id"         / MemberId                                       * "The member's id, for the leader's answer in SyncGroup.",
     "group_instance_id" / Since(5, Nullable(InstanceId), ignorable=True) * "A static member's own name; null for a dynamic one (KIP-345).",
     "metadata"          / MemberSubscription                             * "Its subscription under the chosen protocol.",
-    about="One member, as the leader needs to know it.",
+    doc="One member, as the leader needs to know it.",
 )
 
 JoinGroupResponse = JoinGroup.response(

@@ -22,7 +22,7 @@ from schemas.vocabulary import (
 
 LeaveGroup = Api(
     13, "LeaveGroup", versions=(0, 5), flexible=4, coordinator="group",
-    about="Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members, who don't take leave when they stop.",
+    doc="Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members, who don't take leave when they stop.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -43,7 +43,7 @@ MemberIdentity = Struct(
     "member_id"         / MemberId                                   * "The member's id; empty to go by group_instance_id alone.",
     "group_instance_id" / Nullable(InstanceId)                       * "A static member's own name; null for a dynamic one.",
     "reason"            / Since(5, Nullable(String), ignorable=True) * "Why it leaves, for the broker's log; null if not given (KIP-800).",
-    about="One member that leaves.",
+    doc="One member that leaves.",
 )
 
 LeaveGroupRequest = LeaveGroup.request(
@@ -56,7 +56,7 @@ MemberResponse = Struct(
     "member_id"         / MemberId                          * "As in the request.",
     "group_instance_id" / Default(Nullable(InstanceId), "") * "As in the request.",
     "error_code"        / ErrorCode                         * "0, or why this member could not leave.",
-    about="What became of one member.",
+    doc="What became of one member.",
 )
 
 LeaveGroupResponse = LeaveGroup.response(

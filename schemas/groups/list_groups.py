@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Since, Str
 
 ListGroups = Api(
     16, "ListGroups", versions=(0, 5), flexible=3,
-    about="For operators. A broker knows only the groups that it coordinates, so a full list takes one request per broker.",
+    doc="For operators. A broker knows only the groups that it coordinates, so a full list takes one request per broker.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -28,7 +28,7 @@ ListedGroup = Struct(
     "protocol_type" / String                           * 'What it is for: "consumer", "connect", …; empty where only offsets are kept.',
     "group_state"   / Since(4, String, ignorable=True) * 'Its state now, in the words of its type, such as "Stable" (KIP-518).',
     "group_type"    / Since(5, String, ignorable=True) * '"classic", "consumer", "share" or "streams" (KIP-848).',
-    about="One group.",
+    doc="One group.",
 )
 
 ListGroupsResponse = ListGroups.response(

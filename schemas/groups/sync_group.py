@@ -20,7 +20,7 @@ from schemas.vocabulary import (
 
 SyncGroup = Api(
     14, "SyncGroup", versions=(0, 5), flexible=4, coordinator="group",
-    about="Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes on and does not look inside.",
+    doc="Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes on and does not look inside.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -45,7 +45,7 @@ SyncGroup = Api(
 SyncGroupRequestAssignment = Struct(
     "member_id"  / MemberId         * "Who it is for.",
     "assignment" / MemberAssignment * "What this member shall work on; a consumer's partitions.",
-    about="The share of one member.",
+    doc="The share of one member.",
 )
 
 SyncGroupRequest = SyncGroup.request(

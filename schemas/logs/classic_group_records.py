@@ -19,7 +19,7 @@ from schemas.vocabulary import (
     Struct,
 )
 
-GroupMetadataKey = Data("GroupMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=2, role="key", about="Which group it is.")(
+GroupMetadataKey = Data("GroupMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=2, role="key", doc="Which group it is.")(
     "group" / GroupId * "The group's id.",
 )
 
@@ -32,10 +32,10 @@ MemberMetadata = Struct(
     "session_timeout"   / Int32                                          * "Silence after which it counts as dead, in ms.",
     "subscription"      / MemberSubscription                             * "What it offered under the chosen protocol; opaque to the coordinator.",
     "assignment"        / MemberAssignment                               * "What the leader gave it; opaque to the coordinator.",
-    about="One member of the generation.",
+    doc="One member of the generation.",
 )
 
-GroupMetadataValue = Data("GroupMetadataValue", versions=(0, 4), flexible=4, log="consumer_offsets", record_type=2, about="A classic group with its members and their assignments. v1 added the rebalance timeout, v2 the time of the state, v3 static members (KIP-345); v4 is flexible (KIP-915).")(
+GroupMetadataValue = Data("GroupMetadataValue", versions=(0, 4), flexible=4, log="consumer_offsets", record_type=2, doc="A classic group with its members and their assignments. v1 added the rebalance timeout, v2 the time of the state, v3 static members (KIP-345); v4 is flexible (KIP-915).")(
     "protocol_type"           / String                                       * 'What the group is for: "consumer", "connect", …; empty for none.',
     "generation"              / Int32                                        * "Number of the rebalances so far, which members must name.",
     "protocol"                / Default(Nullable(String), "")                * "The protocol chosen; null while the group has no members.",

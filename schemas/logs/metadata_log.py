@@ -33,17 +33,17 @@ BrokerEndpoint = Struct(
     "host"              / String * "Host name or address to connect to.",
     "port"              / Uint16 * "Port to connect to, 0 to 65535.",
     "security_protocol" / Int16  * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
-    about="A broker's listener.",
+    doc="A broker's listener.",
 )
 
 BrokerFeature = Struct(
     "name"                  / String * "The feature's name.",
     "min_supported_version" / Int16  * "The lowest level that it can run by.",
     "max_supported_version" / Int16  * "The highest level that it can run by.",
-    about="A feature that a broker supports.",
+    doc="A feature that a broker supports.",
 )
 
-RegisterBrokerRecord = Data("RegisterBrokerRecord", versions=(0, 4), flexible=0, log="metadata", record_type=0, about="A broker has registered. v1 adds controlled shutdown (KIP-841), v2 ZooKeeper (KIP-866), v3 log directories (KIP-858), v4 cordoned ones (KIP-1066).")(
+RegisterBrokerRecord = Data("RegisterBrokerRecord", versions=(0, 4), flexible=0, log="metadata", record_type=0, doc="A broker has registered. v1 adds controlled shutdown (KIP-841), v2 ZooKeeper (KIP-866), v3 log directories (KIP-858), v4 cordoned ones (KIP-1066).")(
     "broker_id"              / BrokerId                                   * "The broker's node id.",
     "is_migrating_zk_broker" / Since(2, Boolean)                          * "True for a broker that is still run by ZooKeeper (KIP-866).",
     "incarnation_id"         / Uuid                                       * "New each time the process starts.",
@@ -57,17 +57,17 @@ RegisterBrokerRecord = Data("RegisterBrokerRecord", versions=(0, 4), flexible=0,
     "cordoned_log_dirs"      / Since(4, Tagged(1, Nullable(Array(Uuid)))) * "Ids of those that shall get no new partitions; null if not given (KIP-1066).",
 )
 
-UnregisterBrokerRecord = Data("UnregisterBrokerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=1, about="A broker is gone for good.")(
+UnregisterBrokerRecord = Data("UnregisterBrokerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=1, doc="A broker is gone for good.")(
     "broker_id"    / BrokerId * "The broker's node id.",
     "broker_epoch" / Int64    * "The broker's epoch, new with each registration.",
 )
 
-TopicRecord = Data("TopicRecord", versions=(0, 0), flexible=0, log="metadata", record_type=2, about="A topic is there; its partitions follow.")(
+TopicRecord = Data("TopicRecord", versions=(0, 0), flexible=0, log="metadata", record_type=2, doc="A topic is there; its partitions follow.")(
     "name"     / String * "The topic's name.",
     "topic_id" / Uuid   * "The topic's id.",
 )
 
-PartitionRecord = Data("PartitionRecord", versions=(0, 2), flexible=0, log="metadata", record_type=3, about="A partition as it is, all of it. v1 adds log directories (KIP-858), v2 eligible leaders (KIP-966).")(
+PartitionRecord = Data("PartitionRecord", versions=(0, 2), flexible=0, log="metadata", record_type=3, doc="A partition as it is, all of it. v1 adds log directories (KIP-858), v2 eligible leaders (KIP-966).")(
     "partition_id"             / Default(Int32, -1)                             * "The partition's number.",
     "topic_id"                 / Uuid                                           * "The topic's id.",
     "replicas"                 / Array(BrokerId)                                * "Node ids of its replicas, the preferred leader first.",
@@ -83,14 +83,14 @@ PartitionRecord = Data("PartitionRecord", versions=(0, 2), flexible=0, log="meta
     "last_known_elr"           / Since(2, Tagged(2, Nullable(Array(Int32))))    * "The last members of that set; null for none (KIP-966).",
 )
 
-ConfigRecord = Data("ConfigRecord", versions=(0, 0), flexible=0, log="metadata", record_type=4, about="A config has been set or taken back.")(
+ConfigRecord = Data("ConfigRecord", versions=(0, 0), flexible=0, log="metadata", record_type=4, doc="A config has been set or taken back.")(
     "resource_type" / Int8                                  * "2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group.",
     "resource_name" / String                                * "Name of the topic, id of the broker, …; empty for all brokers' default.",
     "name"          / String                                * "The config's name.",
     "value"         / Default(Nullable(Secret(String)), "") * "Its value; null takes the config back.",
 )
 
-PartitionChangeRecord = Data("PartitionChangeRecord", versions=(0, 2), flexible=0, log="metadata", record_type=5, about="What has changed of a partition; what isn't there stays. v1 adds log directories (KIP-858), v2 eligible leaders (KIP-966).")(
+PartitionChangeRecord = Data("PartitionChangeRecord", versions=(0, 2), flexible=0, log="metadata", record_type=5, doc="What has changed of a partition; what isn't there stays. v1 adds log directories (KIP-858), v2 eligible leaders (KIP-966).")(
     "partition_id"             / Default(Int32, -1)                             * "The partition's number.",
     "topic_id"                 / Uuid                                           * "The topic's id.",
     "isr"                      / Tagged(0, Nullable(Array(BrokerId)))           * "Node ids of the replicas in sync; null: as before.",
@@ -104,21 +104,21 @@ PartitionChangeRecord = Data("PartitionChangeRecord", versions=(0, 2), flexible=
     "last_known_elr"           / Since(2, Tagged(7, Nullable(Array(Int32))))    * "The last members of that set; null: as before (KIP-966).",
 )
 
-FenceBrokerRecord = Data("FenceBrokerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=7, about="A broker may lead no more; BrokerRegistrationChangeRecord has replaced it.")(
+FenceBrokerRecord = Data("FenceBrokerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=7, doc="A broker may lead no more; BrokerRegistrationChangeRecord has replaced it.")(
     "id"    / Int32 * "The broker's node id.",
     "epoch" / Int64 * "The broker's epoch, new with each registration.",
 )
 
-UnfenceBrokerRecord = Data("UnfenceBrokerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=8, about="A broker may lead again; BrokerRegistrationChangeRecord has replaced it.")(
+UnfenceBrokerRecord = Data("UnfenceBrokerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=8, doc="A broker may lead again; BrokerRegistrationChangeRecord has replaced it.")(
     "id"    / Int32 * "The broker's node id.",
     "epoch" / Int64 * "The broker's epoch, new with each registration.",
 )
 
-RemoveTopicRecord = Data("RemoveTopicRecord", versions=(0, 0), flexible=0, log="metadata", record_type=9, about="A topic is gone, with its partitions and configs.")(
+RemoveTopicRecord = Data("RemoveTopicRecord", versions=(0, 0), flexible=0, log="metadata", record_type=9, doc="A topic is gone, with its partitions and configs.")(
     "topic_id" / Uuid * "The topic's id.",
 )
 
-DelegationTokenRecord = Data("DelegationTokenRecord", versions=(0, 0), flexible=0, log="metadata", record_type=10, about="A delegation token was made or renewed.")(
+DelegationTokenRecord = Data("DelegationTokenRecord", versions=(0, 0), flexible=0, log="metadata", record_type=10, doc="A delegation token was made or renewed.")(
     "owner"                / String        * 'The principal that the token authenticates, such as "User:ann".',
     "requester"            / String        * "The principal that asked for it.",
     "renewers"             / Array(String) * "Principals that may renew it.",
@@ -128,7 +128,7 @@ DelegationTokenRecord = Data("DelegationTokenRecord", versions=(0, 0), flexible=
     "token_id"             / String        * "The token's id.",
 )
 
-UserScramCredentialRecord = Data("UserScramCredentialRecord", versions=(0, 0), flexible=0, log="metadata", record_type=11, about="A user's SCRAM credential has been set.")(
+UserScramCredentialRecord = Data("UserScramCredentialRecord", versions=(0, 0), flexible=0, log="metadata", record_type=11, doc="A user's SCRAM credential has been set.")(
     "name"       / String        * "The user's name.",
     "mechanism"  / Int8          * "1 SCRAM-SHA-256, 2 SCRAM-SHA-512.",
     "salt"       / Secret(Bytes) * "The salt.",
@@ -137,7 +137,7 @@ UserScramCredentialRecord = Data("UserScramCredentialRecord", versions=(0, 0), f
     "iterations" / Int32         * "How often the password was hashed.",
 )
 
-FeatureLevelRecord = Data("FeatureLevelRecord", versions=(0, 0), flexible=0, log="metadata", record_type=12, about="The cluster runs by this level of a feature from here on (KIP-584).")(
+FeatureLevelRecord = Data("FeatureLevelRecord", versions=(0, 0), flexible=0, log="metadata", record_type=12, doc="The cluster runs by this level of a feature from here on (KIP-584).")(
     "name"          / String * 'The feature, such as "metadata.version".',
     "feature_level" / Int16  * "Its level from here on; 0 turns it off.",
 )
@@ -145,23 +145,23 @@ FeatureLevelRecord = Data("FeatureLevelRecord", versions=(0, 0), flexible=0, log
 EntityData = Struct(
     "entity_type" / String                        * '"user", "client-id" or "ip".',
     "entity_name" / Default(Nullable(String), "") * "Its name; null for all that have no quota of their own.",
-    about="A part of whom a quota is for.",
+    doc="A part of whom a quota is for.",
 )
 
-ClientQuotaRecord = Data("ClientQuotaRecord", versions=(0, 0), flexible=0, log="metadata", record_type=14, about="A quota has been set or taken back.")(
+ClientQuotaRecord = Data("ClientQuotaRecord", versions=(0, 0), flexible=0, log="metadata", record_type=14, doc="A quota has been set or taken back.")(
     "entity" / Array(EntityData) * "Whom the quota is for; all parts must fit.",
     "key"    / String            * 'What is limited, such as "producer_byte_rate".',
     "value"  / Float64           * "The limit, in the key's own unit; without meaning if removed.",
     "remove" / Boolean           * "True takes the quota back.",
 )
 
-ProducerIdsRecord = Data("ProducerIdsRecord", versions=(0, 0), flexible=0, log="metadata", record_type=15, about="A block of producer ids has been given to a broker (KIP-730).")(
+ProducerIdsRecord = Data("ProducerIdsRecord", versions=(0, 0), flexible=0, log="metadata", record_type=15, doc="A block of producer ids has been given to a broker (KIP-730).")(
     "broker_id"        / BrokerId           * "Node id of the broker that got the block.",
     "broker_epoch"     / Default(Int64, -1) * "The broker's epoch at the time; -1 if unknown.",
     "next_producer_id" / ProducerId         * "The first id of the next block: all below are given away.",
 )
 
-BrokerRegistrationChangeRecord = Data("BrokerRegistrationChangeRecord", versions=(0, 3), flexible=0, log="metadata", record_type=17, about="What has changed of a broker; what isn't there stays. v1 adds controlled shutdown (KIP-841), v2 log directories (KIP-858), v3 cordoned ones (KIP-1066).")(
+BrokerRegistrationChangeRecord = Data("BrokerRegistrationChangeRecord", versions=(0, 3), flexible=0, log="metadata", record_type=17, doc="What has changed of a broker; what isn't there stays. v1 adds controlled shutdown (KIP-841), v2 log directories (KIP-858), v3 cordoned ones (KIP-1066).")(
     "broker_id"              / BrokerId                                   * "The broker's node id.",
     "broker_epoch"           / Int64                                      * "The broker's epoch, new with each registration.",
     "fenced"                 / Tagged(0, Int8)                            * "1 fenced from here on, -1 no longer, 0: as before.",
@@ -170,7 +170,7 @@ BrokerRegistrationChangeRecord = Data("BrokerRegistrationChangeRecord", versions
     "cordoned_log_dirs"      / Since(3, Tagged(3, Nullable(Array(Uuid)))) * "Ids of those that shall get no new partitions; null: as before (KIP-1066).",
 )
 
-AccessControlEntryRecord = Data("AccessControlEntryRecord", versions=(0, 0), flexible=0, log="metadata", record_type=18, about="An ACL is there.")(
+AccessControlEntryRecord = Data("AccessControlEntryRecord", versions=(0, 0), flexible=0, log="metadata", record_type=18, doc="An ACL is there.")(
     "id"              / Uuid   * "The entry's id.",
     "resource_type"   / Int8   * "2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user.",
     "resource_name"   / String * 'The resource, or how its name begins; "*" for all.',
@@ -181,32 +181,32 @@ AccessControlEntryRecord = Data("AccessControlEntryRecord", versions=(0, 0), fle
     "permission_type" / Int8   * "2 deny, 3 allow.",
 )
 
-RemoveAccessControlEntryRecord = Data("RemoveAccessControlEntryRecord", versions=(0, 0), flexible=0, log="metadata", record_type=19, about="An ACL is gone.")(
+RemoveAccessControlEntryRecord = Data("RemoveAccessControlEntryRecord", versions=(0, 0), flexible=0, log="metadata", record_type=19, doc="An ACL is gone.")(
     "id" / Uuid * "The entry's id.",
 )
 
-NoOpRecord = Data("NoOpRecord", versions=(0, 0), flexible=0, log="metadata", record_type=20, about="Nothing; it moves the log's end so that followers see that the leader is alive (KIP-835).")()
+NoOpRecord = Data("NoOpRecord", versions=(0, 0), flexible=0, log="metadata", record_type=20, doc="Nothing; it moves the log's end so that followers see that the leader is alive (KIP-835).")()
 
-ZkMigrationStateRecord = Data("ZkMigrationStateRecord", versions=(0, 0), flexible=0, log="metadata", record_type=21, about="How far the move off ZooKeeper has come (KIP-866).")(
+ZkMigrationStateRecord = Data("ZkMigrationStateRecord", versions=(0, 0), flexible=0, log="metadata", record_type=21, doc="How far the move off ZooKeeper has come (KIP-866).")(
     "zk_migration_state" / Int8 * "0 none, 1 under way, 2 about to begin, 3 done, 4 still on ZooKeeper.",
 )
 
-RemoveUserScramCredentialRecord = Data("RemoveUserScramCredentialRecord", versions=(0, 0), flexible=0, log="metadata", record_type=22, about="A user's SCRAM credential is gone.")(
+RemoveUserScramCredentialRecord = Data("RemoveUserScramCredentialRecord", versions=(0, 0), flexible=0, log="metadata", record_type=22, doc="A user's SCRAM credential is gone.")(
     "name"      / String * "The user's name.",
     "mechanism" / Int8   * "1 SCRAM-SHA-256, 2 SCRAM-SHA-512.",
 )
 
-BeginTransactionRecord = Data("BeginTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=23, about="What follows, up to the end, is applied at once or not at all (KIP-868).")(
+BeginTransactionRecord = Data("BeginTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=23, doc="What follows, up to the end, is applied at once or not at all (KIP-868).")(
     "name" / Tagged(0, Nullable(String)) * "What it is for; null if not given.",
 )
 
-EndTransactionRecord = Data("EndTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=24, about="The records since the begin are applied (KIP-868).")()
+EndTransactionRecord = Data("EndTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=24, doc="The records since the begin are applied (KIP-868).")()
 
-AbortTransactionRecord = Data("AbortTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=25, about="The records since the begin are void (KIP-868).")(
+AbortTransactionRecord = Data("AbortTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=25, doc="The records since the begin are void (KIP-868).")(
     "reason" / Tagged(0, Nullable(String)) * "Why; null if not given.",
 )
 
-RemoveDelegationTokenRecord = Data("RemoveDelegationTokenRecord", versions=(0, 0), flexible=0, log="metadata", record_type=26, about="A delegation token is gone.")(
+RemoveDelegationTokenRecord = Data("RemoveDelegationTokenRecord", versions=(0, 0), flexible=0, log="metadata", record_type=26, doc="A delegation token is gone.")(
     "token_id" / String * "The token's id.",
 )
 
@@ -215,17 +215,17 @@ ControllerEndpoint = Struct(
     "host"              / String * "Host name or address to connect to.",
     "port"              / Uint16 * "Port to connect to, 0 to 65535.",
     "security_protocol" / Int16  * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
-    about="A controller's listener.",
+    doc="A controller's listener.",
 )
 
 ControllerFeature = Struct(
     "name"                  / String * "The feature's name.",
     "min_supported_version" / Int16  * "The lowest level that it can run by.",
     "max_supported_version" / Int16  * "The highest level that it can run by.",
-    about="A feature that a controller supports.",
+    doc="A feature that a controller supports.",
 )
 
-RegisterControllerRecord = Data("RegisterControllerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=27, about="A controller has registered (KIP-919).")(
+RegisterControllerRecord = Data("RegisterControllerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=27, doc="A controller has registered (KIP-919).")(
     "controller_id"      / Int32                     * "The controller's node id.",
     "incarnation_id"     / Uuid                      * "New each time the process starts.",
     "zk_migration_ready" / Boolean                   * "True if it is configured to move a cluster off ZooKeeper.",
@@ -233,10 +233,10 @@ RegisterControllerRecord = Data("RegisterControllerRecord", versions=(0, 0), fle
     "features"           / Array(ControllerFeature)  * "The features it can run by, with their levels.",
 )
 
-ClearElrRecord = Data("ClearElrRecord", versions=(0, 0), flexible=0, log="metadata", record_type=28, about="The eligible leaders of a topic's partitions are cleared (KIP-966).")(
+ClearElrRecord = Data("ClearElrRecord", versions=(0, 0), flexible=0, log="metadata", record_type=28, doc="The eligible leaders of a topic's partitions are cleared (KIP-966).")(
     "topic_name" / TopicName * "The topic; empty for all topics.",
 )
 
-UnregisterControllerRecord = Data("UnregisterControllerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=29, about="A controller is no longer registered (Kafka 4.4).")(
+UnregisterControllerRecord = Data("UnregisterControllerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=29, doc="A controller is no longer registered (Kafka 4.4).")(
     "controller_id" / Int32 * "The controller's node id.",
 )

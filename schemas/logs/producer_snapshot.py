@@ -15,10 +15,10 @@ ProducerEntry = Struct(
     "timestamp"                / Int64      * "Largest timestamp of what was written last, in ms since 1970.",
     "coordinator_epoch"        / Int32      * "Epoch of the transaction coordinator that wrote the last end marker; -1 for none.",
     "current_txn_first_offset" / Int64      * "First offset of the transaction that is open; -1 for none.",
-    about="One producer.",
+    doc="One producer.",
 )
 
-ProducerSnapshot = Data("ProducerSnapshot", versions=(1, 1), flexible=None, about="A partition's idempotent and transactional producers (KIP-98).")(
+ProducerSnapshot = Data("ProducerSnapshot", versions=(1, 1), flexible=None, doc="A partition's idempotent and transactional producers (KIP-98).")(
     "crc"              / Uint32               * "CRC-32C of all that follows it.",
     "producer_entries" / Array(ProducerEntry) * "The producers, in the order of the broker's hash map.",
 )

@@ -20,10 +20,10 @@ from schemas.vocabulary import (
 
 Voter = Struct(
     "voter_id" / Until(0, Int32) * "The voter's node id.",
-    about="One voter.",
+    doc="One voter.",
 )
 
-QuorumStateData = Data("QuorumStateData", versions=(0, 1), flexible=0, about="A voter's election state. v1 votes for a directory, and leaves the set of voters to the log (KIP-853).")(
+QuorumStateData = Data("QuorumStateData", versions=(0, 1), flexible=0, doc="A voter's election state. v1 votes for a directory, and leaves the set of voters to the log (KIP-853).")(
     "cluster_id"         / Until(0, String)                              * "The cluster's id; empty if unknown.",
     "leader_id"          / Default(BrokerId, -1)                         * "Node id of the leader; -1 for none known.",
     "leader_epoch"       / Default(Int32, -1)                            * "The epoch that the voter is in; -1 before the first.",

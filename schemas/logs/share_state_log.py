@@ -6,7 +6,7 @@ without a value removes the partition.
 
 from schemas.vocabulary import Array, Data, Default, GroupId, Int8, Int16, Int32, Int64, Struct, Tagged, Uuid
 
-ShareSnapshotKey = Data("ShareSnapshotKey", versions=(0, 0), flexible=None, log="share_group_state", record_type=0, role="key", about="Whose share state it is: a group's, for one partition.")(
+ShareSnapshotKey = Data("ShareSnapshotKey", versions=(0, 0), flexible=None, log="share_group_state", record_type=0, role="key", doc="Whose share state it is: a group's, for one partition.")(
     "group_id"  / GroupId * "The share group's id.",
     "topic_id"  / Uuid    * "The topic's id.",
     "partition" / Int32   * "The partition's number.",
@@ -17,10 +17,10 @@ ShareSnapshotValueStateBatch = Struct(
     "last_offset"    / Int64 * "The last offset of the run, itself included.",
     "delivery_state" / Int8  * "0 available, 1 acquired, 2 acknowledged, 3 being archived, 4 archived.",
     "delivery_count" / Int16 * "How often it has been delivered.",
-    about="A run of offsets with one state.",
+    doc="A run of offsets with one state.",
 )
 
-ShareSnapshotValue = Data("ShareSnapshotValue", versions=(0, 0), flexible=0, log="share_group_state", record_type=0, about="The whole share state of a partition. Kafka 4.0, where share groups were a preview, had another layout under the same version.")(
+ShareSnapshotValue = Data("ShareSnapshotValue", versions=(0, 0), flexible=0, log="share_group_state", record_type=0, doc="The whole share state of a partition. Kafka 4.0, where share groups were a preview, had another layout under the same version.")(
     "snapshot_epoch"          / Int32                               * "Number of the snapshot, one more with each; an update names the one it changes.",
     "state_epoch"             / Int32                               * "Epoch of the share state, one more each time the group's start is set anew.",
     "leader_epoch"            / Int32                               * "Leader epoch of the share partition's leader, so that an older one is fenced.",
@@ -31,7 +31,7 @@ ShareSnapshotValue = Data("ShareSnapshotValue", versions=(0, 0), flexible=0, log
     "state_batches"           / Array(ShareSnapshotValueStateBatch) * "Runs of offsets with one state each; none for a run that was never read.",
 )
 
-ShareUpdateKey = Data("ShareUpdateKey", versions=(0, 0), flexible=None, log="share_group_state", record_type=1, role="key", about="Whose share state it is: a group's, for one partition.")(
+ShareUpdateKey = Data("ShareUpdateKey", versions=(0, 0), flexible=None, log="share_group_state", record_type=1, role="key", doc="Whose share state it is: a group's, for one partition.")(
     "group_id"  / GroupId * "The share group's id.",
     "topic_id"  / Uuid    * "The topic's id.",
     "partition" / Int32   * "The partition's number.",
@@ -42,10 +42,10 @@ ShareUpdateValueStateBatch = Struct(
     "last_offset"    / Int64 * "The last offset of the run, itself included.",
     "delivery_state" / Int8  * "0 available, 1 acquired, 2 acknowledged, 3 being archived, 4 archived.",
     "delivery_count" / Int16 * "How often it has been delivered.",
-    about="A run of offsets with one state.",
+    doc="A run of offsets with one state.",
 )
 
-ShareUpdateValue = Data("ShareUpdateValue", versions=(0, 0), flexible=0, log="share_group_state", record_type=1, about="What has changed since the snapshot. Kafka 4.0, where share groups were a preview, had another layout under the same version.")(
+ShareUpdateValue = Data("ShareUpdateValue", versions=(0, 0), flexible=0, log="share_group_state", record_type=1, doc="What has changed since the snapshot. Kafka 4.0, where share groups were a preview, had another layout under the same version.")(
     "snapshot_epoch"          / Int32                             * "Number of the snapshot, one more with each; an update names the one it changes.",
     "leader_epoch"            / Int32                             * "Leader epoch of the share partition's leader, so that an older one is fenced.",
     "start_offset"            / Int64                             * "The first offset still in flight; -1: as before.",

@@ -23,17 +23,17 @@ from schemas.vocabulary import (
     Uint16,
 )
 
-StreamsGroupMetadataKey = Data("StreamsGroupMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=17, role="key", about="Which group it is.")(
+StreamsGroupMetadataKey = Data("StreamsGroupMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=17, role="key", doc="Which group it is.")(
     "group_id" / GroupId * "The group's id.",
 )
 
 LastAssignmentConfig = Struct(
     "key"   / String * "The config's name.",
     "value" / String * "Its value.",
-    about="One config of the group.",
+    doc="One config of the group.",
 )
 
-StreamsGroupMetadataValue = Data("StreamsGroupMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=17, about="A group's epoch, and what its topics and topology looked like then.")(
+StreamsGroupMetadataValue = Data("StreamsGroupMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=17, doc="A group's epoch, and what its topics and topology looked like then.")(
     "epoch"                             / Int32                                                         * "The group's epoch, one more with every change of members, topics or topology.",
     "metadata_hash"                     / Int64                                                         * "Hash over the partitions and racks of all topics subscribed; 0 for none yet.",
     "validated_topology_epoch"          / Tagged(0, Default(Int32, -1))                                 * "Epoch of the topology last found sound; -1 for none.",
@@ -42,7 +42,7 @@ StreamsGroupMetadataValue = Data("StreamsGroupMetadataValue", versions=(0, 0), f
     "failed_description_topology_epoch" / Tagged(3, Default(Int32, -1))                                 * "Epoch of the topology whose description the plugin refused for good; -1 for none (Kafka 4.4).",
 )
 
-StreamsGroupMemberMetadataKey = Data("StreamsGroupMemberMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=19, role="key", about="Which member of which group.")(
+StreamsGroupMemberMetadataKey = Data("StreamsGroupMemberMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=19, role="key", doc="Which member of which group.")(
     "group_id"  / GroupId  * "The group's id.",
     "member_id" / MemberId * "The member's id.",
 )
@@ -50,16 +50,16 @@ StreamsGroupMemberMetadataKey = Data("StreamsGroupMemberMetadataKey", versions=(
 Endpoint = Struct(
     "host" / String * "Host name or address.",
     "port" / Uint16 * "Port, 0 to 65535.",
-    about="Where a member can be asked.",
+    doc="Where a member can be asked.",
 )
 
 KeyValue = Struct(
     "key"   / String * "The tag's name.",
     "value" / String * "Its value.",
-    about="One tag.",
+    doc="One tag.",
 )
 
-StreamsGroupMemberMetadataValue = Data("StreamsGroupMemberMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=19, about="A member as it described itself.")(
+StreamsGroupMemberMetadataValue = Data("StreamsGroupMemberMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=19, doc="A member as it described itself.")(
     "instance_id"          / Default(Nullable(InstanceId), "") * "A static member's own name; null for a dynamic one.",
     "rack_id"              / Default(Nullable(String), "")     * "The rack the member runs in; null for none.",
     "client_id"            / String                            * "What the member's client calls itself.",
@@ -71,16 +71,16 @@ StreamsGroupMemberMetadataValue = Data("StreamsGroupMemberMetadataValue", versio
     "client_tags"          / Array(KeyValue)                   * "Tags of its client, for spreading standby tasks.",
 )
 
-StreamsGroupTargetAssignmentMetadataKey = Data("StreamsGroupTargetAssignmentMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=20, role="key", about="Which group it is.")(
+StreamsGroupTargetAssignmentMetadataKey = Data("StreamsGroupTargetAssignmentMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=20, role="key", doc="Which group it is.")(
     "group_id" / GroupId * "The group's id.",
 )
 
-StreamsGroupTargetAssignmentMetadataValue = Data("StreamsGroupTargetAssignmentMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=20, about="Which epoch the target assignment is for.")(
+StreamsGroupTargetAssignmentMetadataValue = Data("StreamsGroupTargetAssignmentMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=20, doc="Which epoch the target assignment is for.")(
     "assignment_epoch"     / Int32            * "The group epoch that the target assignment was made for.",
     "assignment_timestamp" / Tagged(0, Int64) * "When it was computed, in ms since the epoch; 0 if unknown.",
 )
 
-StreamsGroupTargetAssignmentMemberKey = Data("StreamsGroupTargetAssignmentMemberKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=21, role="key", about="Which member of which group.")(
+StreamsGroupTargetAssignmentMemberKey = Data("StreamsGroupTargetAssignmentMemberKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=21, role="key", doc="Which member of which group.")(
     "group_id"  / GroupId  * "The group's id.",
     "member_id" / MemberId * "The member's id.",
 )
@@ -88,16 +88,16 @@ StreamsGroupTargetAssignmentMemberKey = Data("StreamsGroupTargetAssignmentMember
 StreamsGroupTargetAssignmentMemberValueTaskIds = Struct(
     "subtopology_id" / String       * "Id of the subtopology within the topology.",
     "partitions"     / Array(Int32) * "Numbers of the partitions, one a task.",
-    about="Tasks of one subtopology.",
+    doc="Tasks of one subtopology.",
 )
 
-StreamsGroupTargetAssignmentMemberValue = Data("StreamsGroupTargetAssignmentMemberValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=21, about="A member's target: the tasks it shall have once all others have let go.")(
+StreamsGroupTargetAssignmentMemberValue = Data("StreamsGroupTargetAssignmentMemberValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=21, doc="A member's target: the tasks it shall have once all others have let go.")(
     "active_tasks"  / Array(StreamsGroupTargetAssignmentMemberValueTaskIds) * "Tasks that it processes.",
     "standby_tasks" / Array(StreamsGroupTargetAssignmentMemberValueTaskIds) * "Tasks whose state it follows, to take over quickly.",
     "warmup_tasks"  / Array(StreamsGroupTargetAssignmentMemberValueTaskIds) * "Tasks whose state it builds up before it gets them.",
 )
 
-StreamsGroupCurrentMemberAssignmentKey = Data("StreamsGroupCurrentMemberAssignmentKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=22, role="key", about="Which member of which group.")(
+StreamsGroupCurrentMemberAssignmentKey = Data("StreamsGroupCurrentMemberAssignmentKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=22, role="key", doc="Which member of which group.")(
     "group_id"  / GroupId  * "The group's id.",
     "member_id" / MemberId * "The member's id.",
 )
@@ -106,10 +106,10 @@ StreamsGroupCurrentMemberAssignmentValueTaskIds = Struct(
     "subtopology_id"    / String                                         * "Id of the subtopology within the topology.",
     "partitions"        / Array(Int32)                                   * "Numbers of the partitions, one a task.",
     "assignment_epochs" / Tagged(0, Default(Nullable(Array(Int32)), [])) * "Epoch in which each task was assigned, in their order; empty if not kept.",
-    about="Tasks of one subtopology.",
+    doc="Tasks of one subtopology.",
 )
 
-StreamsGroupCurrentMemberAssignmentValue = Data("StreamsGroupCurrentMemberAssignmentValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=22, about="The tasks that a member has now, on its way to the target.")(
+StreamsGroupCurrentMemberAssignmentValue = Data("StreamsGroupCurrentMemberAssignmentValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=22, doc="The tasks that a member has now, on its way to the target.")(
     "member_epoch"                     / Int32                                                  * "The epoch that the member is in.",
     "previous_member_epoch"            / Int32                                                  * "The epoch before it, in case its answer never reached the member.",
     "state"                            / Int8                                                   * "1 stable, 2 has tasks to give up, 3 waits for others to give up theirs.",
@@ -121,14 +121,14 @@ StreamsGroupCurrentMemberAssignmentValue = Data("StreamsGroupCurrentMemberAssign
     "warmup_tasks_pending_revocation"  / Array(StreamsGroupCurrentMemberAssignmentValueTaskIds) * "Warm-up tasks that it has to give up.",
 )
 
-StreamsGroupTopologyKey = Data("StreamsGroupTopologyKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=23, role="key", about="Which group it is.")(
+StreamsGroupTopologyKey = Data("StreamsGroupTopologyKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=23, role="key", doc="Which group it is.")(
     "group_id" / GroupId * "The group's id.",
 )
 
 TopicConfig = Struct(
     "key"   / String * "The config's name.",
     "value" / String * "Its value.",
-    about="One config of an internal topic.",
+    doc="One config of an internal topic.",
 )
 
 TopicInfo = Struct(
@@ -136,14 +136,14 @@ TopicInfo = Struct(
     "partitions"         / Int32              * "How many partitions it shall have; 0 if others decide that.",
     "replication_factor" / Int16              * "How many replicas it shall have; 0 for the broker's default.",
     "topic_configs"      / Array(TopicConfig) * "Configs that it shall have.",
-    about="An internal topic.",
+    doc="An internal topic.",
 )
 
 CopartitionGroup = Struct(
     "source_topics"             / Array(Int16) * "Indexes into the subtopology's source topics.",
     "source_topic_regex"        / Array(Int16) * "Indexes into its patterns.",
     "repartition_source_topics" / Array(Int16) * "Indexes into its repartition source topics.",
-    about="Topics that are read together, partition by partition.",
+    doc="Topics that are read together, partition by partition.",
 )
 
 Subtopology = Struct(
@@ -154,10 +154,10 @@ Subtopology = Struct(
     "repartition_sink_topics"   / Array(TopicName)        * "Internal topics that it writes for others to read.",
     "repartition_source_topics" / Array(TopicInfo)        * "Internal topics that it reads, written by others.",
     "copartition_groups"        / Array(CopartitionGroup) * "Which of its topics must have equally many partitions.",
-    about="A part of the topology that can run by itself.",
+    doc="A part of the topology that can run by itself.",
 )
 
-StreamsGroupTopologyValue = Data("StreamsGroupTopologyValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=23, about="The topology that the group runs, as its members described it.")(
+StreamsGroupTopologyValue = Data("StreamsGroupTopologyValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=23, doc="The topology that the group runs, as its members described it.")(
     "epoch"         / Int32              * "The topology's epoch, which the application counts up with each change of it.",
     "subtopologies" / Array(Subtopology) * "Its parts, which share no task.",
 )

@@ -20,17 +20,17 @@ from schemas.vocabulary import (
     TransactionalId,
 )
 
-TransactionLogKey = Data("TransactionLogKey", versions=(0, 0), flexible=None, log="transaction_state", record_type=0, role="key", about="Which transactional id it is.")(
+TransactionLogKey = Data("TransactionLogKey", versions=(0, 0), flexible=None, log="transaction_state", record_type=0, role="key", doc="Which transactional id it is.")(
     "transactional_id" / TransactionalId * "The transactional id.",
 )
 
 PartitionsSchema = Struct(
     "topic"         / TopicName    * "The topic's name.",
     "partition_ids" / Array(Int32) * "Numbers of its partitions.",
-    about="Partitions of one topic in the transaction.",
+    doc="Partitions of one topic in the transaction.",
 )
 
-TransactionLogValue = Data("TransactionLogValue", versions=(0, 1), flexible=1, log="transaction_state", record_type=0, about="The state of an id's transaction. v1 is flexible (KIP-915).")(
+TransactionLogValue = Data("TransactionLogValue", versions=(0, 1), flexible=1, log="transaction_state", record_type=0, doc="The state of an id's transaction. v1 is flexible (KIP-915).")(
     "producer_id"                          / ProducerId                                     * "The producer id that the id goes by now.",
     "previous_producer_id"                 / Since(1, Tagged(0, Default(ProducerId, -1)))   * "The producer id before, for retries of its last commit; -1 for none (KIP-890).",
     "next_producer_id"                     / Since(1, Tagged(1, Default(ProducerId, -1)))   * "The producer id to follow when this one's epochs run out; -1 for none (KIP-890).",

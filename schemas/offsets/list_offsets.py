@@ -20,7 +20,7 @@ from schemas.vocabulary import (
 
 ListOffsets = Api(
     2, "ListOffsets", versions=(0, 11), flexible=6, deprecated=(0, 0),
-    about="Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers reset their positions by it, operators compute lags.",
+    doc="Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers reset their positions by it, operators compute lags.",
     changes={
         1: "One offset, with its timestamp, by searching records instead of segments (KIP-79).",
         2: "An isolation level (KIP-98); the response reports how long it was throttled (KIP-124).",
@@ -54,13 +54,13 @@ ListOffsetsPartition = Struct(
     "current_leader_epoch" / Since(4, Default(Int32, -1), ignorable=True) * "The leader epoch that the sender knows, checked; -1 to skip that (KIP-320).",
     "timestamp"            / Int64                                        * "Ms since the epoch, or -1 latest, -2 earliest, -3 greatest timestamp, -4 to -6 tiers.",
     "max_num_offsets"      / Until(0, Default(Int32, 1))                  * "How many offsets to list at most, in v0.",
-    about="The question to one partition.",
+    doc="The question to one partition.",
 )
 
 ListOffsetsTopic = Struct(
     "name"       / TopicName                   * "The topic's name.",
     "partitions" / Array(ListOffsetsPartition) * "Its partitions that are asked about.",
-    about="The questions to one topic.",
+    doc="The questions to one topic.",
 )
 
 ListOffsetsRequest = ListOffsets.request(
@@ -77,13 +77,13 @@ ListOffsetsPartitionResponse = Struct(
     "timestamp"         / Since(1, Default(Int64, -1)) * "Of the record found, in ms since the epoch; -1 where none was looked at.",
     "offset"            / Since(1, Default(Int64, -1)) * "The offset found; -1 if no record is that young, and on an error.",
     "leader_epoch"      / Since(4, Default(Int32, -1)) * "The leader epoch of the offset found; -1 if unknown (KIP-320).",
-    about="The answer of one partition.",
+    doc="The answer of one partition.",
 )
 
 ListOffsetsTopicResponse = Struct(
     "name"       / TopicName                           * "The topic's name.",
     "partitions" / Array(ListOffsetsPartitionResponse) * "Its answers.",
-    about="The answers of one topic.",
+    doc="The answers of one topic.",
 )
 
 ListOffsetsResponse = ListOffsets.response(

@@ -27,7 +27,7 @@ from schemas.vocabulary import (
 
 OffsetCommit = Api(
     8, "OffsetCommit", versions=(0, 10), flexible=8, coordinator="group", deprecated=(0, 1),
-    about="Stores positions of a group with its coordinator, where they survive the consumer. Commits within a transaction are made by TxnOffsetCommit.",
+    doc="Stores positions of a group with its coordinator, where they survive the consumer. Commits within a transaction are made by TxnOffsetCommit.",
     changes={
         1: "Offsets live in Kafka; the sender's membership is checked, and each commit has a time.",
         2: "A retention time for the request replaces the single commits' times.",
@@ -66,14 +66,14 @@ OffsetCommitRequestPartition = Struct(
     "committed_leader_epoch" / Since(6, Default(Int32, -1), ignorable=True) * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "commit_timestamp"       / Between(1, 1, Default(Int64, -1))            * "In v1, when the commit counts as made, ms since the epoch; -1 for now.",
     "committed_metadata"     / Default(Nullable(String), "")                * "Any text of the committer, given back on fetching; null or empty for none.",
-    about="The position in one partition.",
+    doc="The position in one partition.",
 )
 
 OffsetCommitRequestTopic = Struct(
     "name"       / Until(9, TopicName, ignorable=True) * "The topic's name; replaced by topic_id in v10.",
     "topic_id"   / Since(10, Uuid, ignorable=True)     * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetCommitRequestPartition) * "Its positions.",
-    about="The positions in one topic.",
+    doc="The positions in one topic.",
 )
 
 OffsetCommitRequest = OffsetCommit.request(
@@ -88,14 +88,14 @@ OffsetCommitRequest = OffsetCommit.request(
 OffsetCommitResponsePartition = Struct(
     "partition_index" / Int32     * "The partition's number.",
     "error_code"      / ErrorCode * "0, or why this position was not stored.",
-    about="What became of one position.",
+    doc="What became of one position.",
 )
 
 OffsetCommitResponseTopic = Struct(
     "name"       / Until(9, TopicName, ignorable=True)  * "The topic's name; replaced by topic_id in v10.",
     "topic_id"   / Since(10, Uuid, ignorable=True)      * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetCommitResponsePartition) * "One outcome for each position.",
-    about="What became of one topic's positions.",
+    doc="What became of one topic's positions.",
 )
 
 OffsetCommitResponse = OffsetCommit.response(

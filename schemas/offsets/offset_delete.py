@@ -5,7 +5,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Struct, To
 
 OffsetDelete = Api(
     47, "OffsetDelete", versions=(0, 0), flexible=None, coordinator="group",
-    about="For operators: deletes committed offsets of single partitions. Topics that a live group is subscribed to are refused.",
+    doc="For operators: deletes committed offsets of single partitions. Topics that a live group is subscribed to are refused.",
     changes={},
     errors={
         **COORDINATOR,
@@ -21,13 +21,13 @@ OffsetDelete = Api(
 
 OffsetDeleteRequestPartition = Struct(
     "partition_index" / Int32 * "The partition's number.",
-    about="One partition whose position shall go.",
+    doc="One partition whose position shall go.",
 )
 
 OffsetDeleteRequestTopic = Struct(
     "name"       / TopicName                           * "The topic's name.",
     "partitions" / Array(OffsetDeleteRequestPartition) * "Its partitions whose positions shall go.",
-    about="The positions to delete of one topic.",
+    doc="The positions to delete of one topic.",
 )
 
 OffsetDeleteRequest = OffsetDelete.request(
@@ -38,13 +38,13 @@ OffsetDeleteRequest = OffsetDelete.request(
 OffsetDeleteResponsePartition = Struct(
     "partition_index" / Int32     * "The partition's number.",
     "error_code"      / ErrorCode * "0, or why it stays, such as GROUP_SUBSCRIBED_TO_TOPIC.",
-    about="What became of one position.",
+    doc="What became of one position.",
 )
 
 OffsetDeleteResponseTopic = Struct(
     "name"       / TopicName                            * "The topic's name.",
     "partitions" / Array(OffsetDeleteResponsePartition) * "One outcome for each position.",
-    about="What became of one topic's positions.",
+    doc="What became of one topic's positions.",
 )
 
 OffsetDeleteResponse = OffsetDelete.response(

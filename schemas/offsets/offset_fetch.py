@@ -27,7 +27,7 @@ from schemas.vocabulary import (
 
 OffsetFetch = Api(
     9, "OffsetFetch", versions=(0, 10), flexible=6, coordinator="group", deprecated=(0, 0),
-    about="Gives back what OffsetCommit stored. Members read it at their start, operators to compute lags.",
+    doc="Gives back what OffsetCommit stored. Members read it at their start, operators to compute lags.",
     changes={
         1: "Same layout; offsets live in Kafka, no longer in ZooKeeper.",
         2: "Null topics request everything; an error of the whole request (KIP-88).",
@@ -57,14 +57,14 @@ OffsetFetch = Api(
 OffsetFetchRequestTopic = Struct(
     "name"              / TopicName    * "The topic's name.",
     "partition_indexes" / Array(Int32) * "Numbers of the partitions asked about.",
-    about="Partitions of one topic, up to v7.",
+    doc="Partitions of one topic, up to v7.",
 )
 
 OffsetFetchRequestTopics = Struct(
     "name"              / Until(9, TopicName, ignorable=True) * "The topic's name; replaced by topic_id in v10.",
     "topic_id"          / Since(10, Uuid, ignorable=True)     * "The topic's id (v10, KIP-848).",
     "partition_indexes" / Array(Int32)                        * "Numbers of the partitions asked about.",
-    about="Partitions of one topic, since v8.",
+    doc="Partitions of one topic, since v8.",
 )
 
 OffsetFetchRequestGroup = Struct(
@@ -72,7 +72,7 @@ OffsetFetchRequestGroup = Struct(
     "member_id"    / Since(9, Nullable(MemberId), ignorable=True)           * "The asking member in a consumer group; null for others (KIP-848).",
     "member_epoch" / Since(9, Default(Int32, -1), ignorable=True)           * "The asking member's epoch; -1 for others (KIP-848).",
     "topics"       / Default(Nullable(Array(OffsetFetchRequestTopics)), []) * "What is asked about; null for all that the group has committed.",
-    about="The question about one group.",
+    doc="The question about one group.",
 )
 
 OffsetFetchRequest = OffsetFetch.request(
@@ -88,13 +88,13 @@ OffsetFetchResponsePartition = Struct(
     "committed_leader_epoch" / Since(5, Default(Int32, -1), ignorable=True) * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "metadata"               / Default(Nullable(String), "")                * "The text that came with the commit; null or empty for none.",
     "error_code"             / ErrorCode                                    * "0, or why there is no position.",
-    about="The position in one partition, up to v7.",
+    doc="The position in one partition, up to v7.",
 )
 
 OffsetFetchResponseTopic = Struct(
     "name"       / TopicName                           * "The topic's name.",
     "partitions" / Array(OffsetFetchResponsePartition) * "Its positions.",
-    about="The positions in one topic, up to v7.",
+    doc="The positions in one topic, up to v7.",
 )
 
 OffsetFetchResponsePartitions = Struct(
@@ -103,21 +103,21 @@ OffsetFetchResponsePartitions = Struct(
     "committed_leader_epoch" / Default(Int32, -1)            * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "metadata"               / Default(Nullable(String), "") * "The text that came with the commit; null or empty for none.",
     "error_code"             / ErrorCode                     * "0, or why there is no position.",
-    about="The position in one partition, since v8.",
+    doc="The position in one partition, since v8.",
 )
 
 OffsetFetchResponseTopics = Struct(
     "name"       / Until(9, TopicName, ignorable=True)  * "The topic's name; replaced by topic_id in v10.",
     "topic_id"   / Since(10, Uuid, ignorable=True)      * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetFetchResponsePartitions) * "Its positions.",
-    about="The positions in one topic, since v8.",
+    doc="The positions in one topic, since v8.",
 )
 
 OffsetFetchResponseGroup = Struct(
     "group_id"   / GroupId                          * "The group asked about.",
     "topics"     / Array(OffsetFetchResponseTopics) * "Its positions; empty on an error.",
     "error_code" / ErrorCode                        * "0, or why this group is not answered.",
-    about="The answer about one group.",
+    doc="The answer about one group.",
 )
 
 OffsetFetchResponse = OffsetFetch.response(

@@ -15,7 +15,7 @@ from schemas.vocabulary import (
 
 OffsetForLeaderEpoch = Api(
     23, "OffsetForLeaderEpoch", versions=(0, 4), flexible=4, deprecated=(0, 1),
-    about="Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position was truncated away. The leader of each partition answers.",
+    doc="Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position was truncated away. The leader of each partition answers.",
     changes={
         1: "The response names the epoch that it found (KIP-279).",
         2: "The sender's leader epoch, checked (KIP-320); the response reports how long it was throttled.",
@@ -33,13 +33,13 @@ OffsetForLeaderPartition = Struct(
     "partition"            / Int32                                        * "The partition's number.",
     "current_leader_epoch" / Since(2, Default(Int32, -1), ignorable=True) * "The leader epoch that the sender knows, checked; -1 to skip that (KIP-320).",
     "leader_epoch"         / Int32                                        * "The epoch whose end is wanted.",
-    about="The question to one partition.",
+    doc="The question to one partition.",
 )
 
 OffsetForLeaderTopic = Struct(
     "topic"      / TopicName                       * "The topic's name.",
     "partitions" / Array(OffsetForLeaderPartition) * "Its partitions that are asked about.",
-    about="The questions to one topic.",
+    doc="The questions to one topic.",
 )
 
 OffsetForLeaderEpochRequest = OffsetForLeaderEpoch.request(
@@ -52,13 +52,13 @@ EpochEndOffset = Struct(
     "partition"    / Int32                                        * "The partition's number.",
     "leader_epoch" / Since(1, Default(Int32, -1), ignorable=True) * "The greatest epoch known that is not above the one asked; -1 for none (KIP-279).",
     "end_offset"   / Default(Int64, -1)                           * "The offset after that epoch's last record; -1 if unknown.",
-    about="The answer of one partition.",
+    doc="The answer of one partition.",
 )
 
 OffsetForLeaderTopicResult = Struct(
     "topic"      / TopicName             * "The topic's name.",
     "partitions" / Array(EpochEndOffset) * "Its answers.",
-    about="The answers of one topic.",
+    doc="The answers of one topic.",
 )
 
 OffsetForLeaderEpochResponse = OffsetForLeaderEpoch.response(

@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 
 AddRaftVoter = Api(
     80, "AddRaftVoter", versions=(0, 1), flexible=0, listeners=("broker", "controller"),
-    about="Requests from the quorum's leader to add one voter, which must already have caught up with the log. Only one change of the voters runs at a time.",
+    doc="Requests from the quorum's leader to add one voter, which must already have caught up with the log. Only one change of the voters runs at a time.",
     changes={
         1: "The leader may answer before the change is committed, so controllers can join by themselves (KIP-1186).",
     },
@@ -31,7 +31,7 @@ Listener = Struct(
     "name" / String * "The listener's name, such as CONTROLLER.",
     "host" / String * "Host name or IP address.",
     "port" / Uint16 * "TCP port, 0 to 65535.",
-    about="One address at which the new voter listens.",
+    doc="One address at which the new voter listens.",
 )
 
 AddRaftVoterRequest = AddRaftVoter.request(

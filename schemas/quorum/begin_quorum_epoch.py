@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 
 BeginQuorumEpoch = Api(
     53, "BeginQuorumEpoch", versions=(0, 1), flexible=1, listeners=("controller",),
-    about="Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A voter that knows a newer epoch refuses and names it.",
+    doc="Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A voter that knows a newer epoch refuses and names it.",
     changes={
         1: "Voters go by node and directory id, leaders report their addresses; flexible lengths (KIP-853).",
     },
@@ -35,20 +35,20 @@ BeginQuorumEpochRequestPartitionData = Struct(
     "voter_directory_id" / Since(1, Uuid, ignorable=True) * "Directory id of the voter addressed; all zeros if unknown (KIP-853).",
     "leader_id"          / BrokerId                       * "Node id of the new leader, which is the sender.",
     "leader_epoch"       / Int32                          * "The epoch that the leader was elected for.",
-    about="The new leadership of one partition.",
+    doc="The new leadership of one partition.",
 )
 
 BeginQuorumEpochRequestTopicData = Struct(
     "topic_name" / TopicName                                   * "The topic's name, __cluster_metadata in practice.",
     "partitions" / Array(BeginQuorumEpochRequestPartitionData) * "Its partitions.",
-    about="One topic with new leaders.",
+    doc="One topic with new leaders.",
 )
 
 LeaderEndpoint = Struct(
     "name" / String * "The listener's name, such as CONTROLLER.",
     "host" / String * "Host name or IP address.",
     "port" / Uint16 * "TCP port, 0 to 65535.",
-    about="One address at which the leader listens.",
+    doc="One address at which the leader listens.",
 )
 
 BeginQuorumEpochRequest = BeginQuorumEpoch.request(
@@ -63,20 +63,20 @@ BeginQuorumEpochResponsePartitionData = Struct(
     "error_code"      / ErrorCode * "0, or why the leader is not accepted, such as FENCED_LEADER_EPOCH.",
     "leader_id"       / BrokerId  * "The leader as the voter knows it; -1 if unknown.",
     "leader_epoch"    / Int32     * "The newest epoch that the voter knows.",
-    about="One voter's answer for one partition.",
+    doc="One voter's answer for one partition.",
 )
 
 BeginQuorumEpochResponseTopicData = Struct(
     "topic_name" / TopicName                                    * "The topic's name.",
     "partitions" / Array(BeginQuorumEpochResponsePartitionData) * "One answer for each partition.",
-    about="The answers for one topic.",
+    doc="The answers for one topic.",
 )
 
 NodeEndpoint = Struct(
     "node_id" / BrokerId * "The leader's node id.",
     "host"    / String   * "Host name or IP address.",
     "port"    / Uint16   * "TCP port, 0 to 65535.",
-    about="The address of a leader named in the answer.",
+    doc="The address of a leader named in the answer.",
 )
 
 BeginQuorumEpochResponse = BeginQuorumEpoch.response(

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 
 DescribeQuorum = Api(
     55, "DescribeQuorum", versions=(0, 2), flexible=0, listeners=("broker", "controller"),
-    about="Reports leader, epoch, voters and observers of the metadata log. Only the leader can answer; other nodes refuse or forward the request.",
+    doc="Reports leader, epoch, voters and observers of the metadata log. Only the leader can answer; other nodes refuse or forward the request.",
     changes={
         1: "When each replica last fetched, and when it last had caught up (KIP-836).",
         2: "Directory ids, the voters' addresses and error messages (KIP-853).",
@@ -32,13 +32,13 @@ DescribeQuorum = Api(
 
 DescribeQuorumRequestPartitionData = Struct(
     "partition_index" / Int32 * "The partition's number; 0 for the metadata log.",
-    about="One partition asked about.",
+    doc="One partition asked about.",
 )
 
 DescribeQuorumRequestTopicData = Struct(
     "topic_name" / TopicName                                 * "The topic's name, __cluster_metadata in practice.",
     "partitions" / Array(DescribeQuorumRequestPartitionData) * "Its partitions.",
-    about="One topic asked about.",
+    doc="One topic asked about.",
 )
 
 DescribeQuorumRequest = DescribeQuorum.request(
@@ -51,7 +51,7 @@ ReplicaState = Struct(
     "log_end_offset"           / Int64                                        * "The next offset it will fetch; -1 if the leader has not heard of it.",
     "last_fetch_timestamp"     / Since(1, Default(Int64, -1), ignorable=True) * "Leader's clock at its last fetch, ms since the epoch; -1 if unknown (KIP-836).",
     "last_caught_up_timestamp" / Since(1, Default(Int64, -1), ignorable=True) * "When it last had the whole log, ms since the epoch; -1 if unknown (KIP-836).",
-    about="How far one voter or observer has come, as the leader sees it.",
+    doc="How far one voter or observer has come, as the leader sees it.",
 )
 
 DescribeQuorumResponsePartitionData = Struct(
@@ -63,26 +63,26 @@ DescribeQuorumResponsePartitionData = Struct(
     "high_watermark"  / Int64                                                   * "End of what a majority has stored; -1 if not yet known.",
     "current_voters"  / Array(ReplicaState)                                     * "The replicas that elect and commit, the leader among them.",
     "observers"       / Array(ReplicaState)                                     * "Replicas that fetch but do not vote, such as plain brokers.",
-    about="The state of one partition's quorum.",
+    doc="The state of one partition's quorum.",
 )
 
 DescribeQuorumResponseTopicData = Struct(
     "topic_name" / TopicName                                  * "The topic's name.",
     "partitions" / Array(DescribeQuorumResponsePartitionData) * "One state for each partition.",
-    about="The quorums of one topic.",
+    doc="The quorums of one topic.",
 )
 
 Listener = Struct(
     "name" / String * "The listener's name, such as CONTROLLER.",
     "host" / String * "Host name or IP address.",
     "port" / Uint16 * "TCP port, 0 to 65535.",
-    about="One address of a voter.",
+    doc="One address of a voter.",
 )
 
 Node = Struct(
     "node_id"   / BrokerId        * "The voter's node id.",
     "listeners" / Array(Listener) * "Where it listens.",
-    about="The addresses of one voter.",
+    doc="The addresses of one voter.",
 )
 
 DescribeQuorumResponse = DescribeQuorum.response(

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 
 EndQuorumEpoch = Api(
     54, "EndQuorumEpoch", versions=(0, 1), flexible=1, listeners=("controller",),
-    about="Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout. The first on its list becomes a candidate first, the others a little later.",
+    doc="Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout. The first on its list becomes a candidate first, the others a little later.",
     changes={
         1: "Successors go by node and directory id, leaders report their addresses; flexible lengths (KIP-853).",
     },
@@ -32,7 +32,7 @@ EndQuorumEpoch = Api(
 ReplicaInfo = Struct(
     "candidate_id"           / BrokerId * "The voter's node id.",
     "candidate_directory_id" / Uuid     * "Id of the directory where the voter keeps its metadata log.",
-    about="One voter that may become a candidate.",
+    doc="One voter that may become a candidate.",
 )
 
 EndQuorumEpochRequestPartitionData = Struct(
@@ -41,20 +41,20 @@ EndQuorumEpochRequestPartitionData = Struct(
     "leader_epoch"         / Int32                                        * "The epoch that it led.",
     "preferred_successors" / Until(0, Array(Int32), ignorable=True)       * "Node ids of the voters, best first: the longest log leads the list (v0).",
     "preferred_candidates" / Since(1, Array(ReplicaInfo), ignorable=True) * "The same, best first, each with its directory id (v1, KIP-853).",
-    about="The end of one leadership.",
+    doc="The end of one leadership.",
 )
 
 EndQuorumEpochRequestTopicData = Struct(
     "topic_name" / TopicName                                 * "The topic's name, __cluster_metadata in practice.",
     "partitions" / Array(EndQuorumEpochRequestPartitionData) * "Its partitions.",
-    about="One topic whose leader resigns.",
+    doc="One topic whose leader resigns.",
 )
 
 LeaderEndpoint = Struct(
     "name" / String * "The listener's name, such as CONTROLLER.",
     "host" / String * "Host name or IP address.",
     "port" / Uint16 * "TCP port, 0 to 65535.",
-    about="One address at which the resigning leader listens.",
+    doc="One address at which the resigning leader listens.",
 )
 
 EndQuorumEpochRequest = EndQuorumEpoch.request(
@@ -68,20 +68,20 @@ EndQuorumEpochResponsePartitionData = Struct(
     "error_code"      / ErrorCode * "0, or why the voter ignores the resignation, such as FENCED_LEADER_EPOCH.",
     "leader_id"       / BrokerId  * "The leader as the voter knows it; -1 if unknown.",
     "leader_epoch"    / Int32     * "The newest epoch that the voter knows.",
-    about="One voter's answer for one partition.",
+    doc="One voter's answer for one partition.",
 )
 
 EndQuorumEpochResponseTopicData = Struct(
     "topic_name" / TopicName                                  * "The topic's name.",
     "partitions" / Array(EndQuorumEpochResponsePartitionData) * "One answer for each partition.",
-    about="The answers for one topic.",
+    doc="The answers for one topic.",
 )
 
 NodeEndpoint = Struct(
     "node_id" / BrokerId * "The leader's node id.",
     "host"    / String   * "Host name or IP address.",
     "port"    / Uint16   * "TCP port, 0 to 65535.",
-    about="The address of a leader named in the answer.",
+    doc="The address of a leader named in the answer.",
 )
 
 EndQuorumEpochResponse = EndQuorumEpoch.response(

@@ -22,7 +22,7 @@ from schemas.vocabulary import (
 
 FetchSnapshot = Api(
     59, "FetchSnapshot", versions=(0, 1), flexible=0, listeners=("controller",),
-    about="Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at that place. Asked again and again, from the byte reached, until the whole file is there.",
+    doc="Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at that place. Asked again and again, from the byte reached, until the whole file is there.",
     changes={
         1: "The replica's directory id, and the addresses of leaders (KIP-853).",
     },
@@ -36,7 +36,7 @@ FetchSnapshot = Api(
 FetchSnapshotRequestSnapshotId = Struct(
     "end_offset" / Int64 * "The first offset that the snapshot no longer covers.",
     "epoch"      / Int32 * "Leader epoch of the last record covered.",
-    about="What a snapshot covers, which is also its name.",
+    doc="What a snapshot covers, which is also its name.",
 )
 
 FetchSnapshotRequestPartitionSnapshot = Struct(
@@ -45,13 +45,13 @@ FetchSnapshotRequestPartitionSnapshot = Struct(
     "snapshot_id"          / FetchSnapshotRequestSnapshotId            * "The snapshot to read.",
     "position"             / Int64                                     * "The byte of the snapshot's file to start from, 0 or more.",
     "replica_directory_id" / Since(1, Tagged(0, Uuid), ignorable=True) * "Directory of the fetching replica's log; all zeros if unknown (KIP-853).",
-    about="The piece of one snapshot that is wanted.",
+    doc="The piece of one snapshot that is wanted.",
 )
 
 FetchSnapshotRequestTopicSnapshot = Struct(
     "name"       / TopicName                                    * "The topic's name, __cluster_metadata in practice.",
     "partitions" / Array(FetchSnapshotRequestPartitionSnapshot) * "Its partitions.",
-    about="The snapshots wanted of one topic.",
+    doc="The snapshots wanted of one topic.",
 )
 
 FetchSnapshotRequest = FetchSnapshot.request(
@@ -64,13 +64,13 @@ FetchSnapshotRequest = FetchSnapshot.request(
 FetchSnapshotResponseSnapshotId = Struct(
     "end_offset" / Int64 * "The first offset that the snapshot no longer covers.",
     "epoch"      / Int32 * "Leader epoch of the last record covered.",
-    about="What a snapshot covers, which is also its name.",
+    doc="What a snapshot covers, which is also its name.",
 )
 
 LeaderIdAndEpoch = Struct(
     "leader_id"    / BrokerId * "Node id of the leader; -1 if unknown.",
     "leader_epoch" / Int32    * "The newest epoch that the node knows.",
-    about="The leader as the answering node knows it.",
+    doc="The leader as the answering node knows it.",
 )
 
 FetchSnapshotResponsePartitionSnapshot = Struct(
@@ -81,20 +81,20 @@ FetchSnapshotResponsePartitionSnapshot = Struct(
     "size"              / Int64                           * "Length of the whole snapshot, in bytes.",
     "position"          / Int64                           * "The byte of the snapshot's file at which this piece starts.",
     "unaligned_records" / Secret(Records)                 * "The piece as it lies in the file; may start and end within a batch.",
-    about="A piece of one snapshot.",
+    doc="A piece of one snapshot.",
 )
 
 FetchSnapshotResponseTopicSnapshot = Struct(
     "name"       / TopicName                                     * "The topic's name.",
     "partitions" / Array(FetchSnapshotResponsePartitionSnapshot) * "One piece for each partition.",
-    about="The pieces of one topic.",
+    doc="The pieces of one topic.",
 )
 
 NodeEndpoint = Struct(
     "node_id" / BrokerId * "The leader's node id.",
     "host"    / String   * "Host name or IP address.",
     "port"    / Uint16   * "TCP port, 0 to 65535.",
-    about="The address of a leader named in the answer.",
+    doc="The address of a leader named in the answer.",
 )
 
 FetchSnapshotResponse = FetchSnapshot.response(

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Default, ErrorCode, Int32, Nullable, String,
 
 RemoveRaftVoter = Api(
     81, "RemoveRaftVoter", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
-    about="Requests from the quorum's leader to remove one voter; the answer follows the commit. A leader that removes itself resigns afterwards.",
+    doc="Requests from the quorum's leader to remove one voter; the answer follows the commit. A leader that removes itself resigns afterwards.",
     changes={},
     errors=(
         "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Default, ErrorCode, Int32, Nullable, String
 
 UnregisterController = Api(
     94, "UnregisterController", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
-    about="Takes a controller's registration out of the metadata. One that still runs can register again.",
+    doc="Takes a controller's registration out of the metadata. One that still runs can register again.",
     changes={},
     errors=(
         "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "UNSUPPORTED_VERSION",

@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 
 UpdateRaftVoter = Api(
     82, "UpdateRaftVoter", versions=(0, 0), flexible=0, listeners=("controller",),
-    about="Sent by a voter whose entry in the set of voters is out of date, as after a restart with other listeners or newer software.",
+    doc="Sent by a voter whose entry in the set of voters is out of date, as after a restart with other listeners or newer software.",
     changes={},
     errors=(
         "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
@@ -31,13 +31,13 @@ Listener = Struct(
     "name" / String * "The listener's name, such as CONTROLLER.",
     "host" / String * "Host name or IP address.",
     "port" / Uint16 * "TCP port, 0 to 65535.",
-    about="One address at which the voter listens.",
+    doc="One address at which the voter listens.",
 )
 
 KRaftVersionFeature = Struct(
     "min_supported_version" / Int16 * "Lowest level supported.",
     "max_supported_version" / Int16 * "Highest level supported.",
-    about="The levels of the feature kraft.version that the voter supports.",
+    doc="The levels of the feature kraft.version that the voter supports.",
 )
 
 UpdateRaftVoterRequest = UpdateRaftVoter.request(
@@ -54,7 +54,7 @@ CurrentLeader = Struct(
     "leader_epoch" / Default(Int32, -1)    * "The newest epoch known; -1 if unknown.",
     "host"         / String                * "The leader's host name or IP address; empty if unknown.",
     "port"         / Int32                 * "The leader's TCP port; 0 if unknown.",
-    about="Leader and address as the answering node knows them.",
+    doc="Leader and address as the answering node knows them.",
 )
 
 UpdateRaftVoterResponse = UpdateRaftVoter.response(

@@ -21,7 +21,7 @@ from schemas.vocabulary import (
 
 Vote = Api(
     52, "Vote", versions=(0, 2), flexible=0, listeners=("controller",),
-    about="Sent to every other voter at an election; a majority makes the sender leader. A voter grants one vote in each epoch, and only to a log at least as new as its own.",
+    doc="Sent to every other voter at an election; a majority makes the sender leader. A voter grants one vote in each epoch, and only to a log at least as new as its own.",
     changes={
         1: "Candidates and voters go by node and directory id; leaders' addresses (KIP-853).",
         2: "A pre-vote sounds out the voters before the epoch is raised (KIP-996).",
@@ -42,13 +42,13 @@ VoteRequestPartitionData = Struct(
     "last_offset_epoch"    / Int32                          * "Epoch of the last record in the sender's log.",
     "last_offset"          / Int64                          * "Where the sender's log ends.",
     "pre_vote"             / Since(2, Boolean)              * "True: would you vote for me? Not binding (KIP-996).",
-    about="One candidacy.",
+    doc="One candidacy.",
 )
 
 VoteRequestTopicData = Struct(
     "topic_name" / TopicName                       * "The topic's name, __cluster_metadata in practice.",
     "partitions" / Array(VoteRequestPartitionData) * "Its partitions.",
-    about="The candidacies in one topic.",
+    doc="The candidacies in one topic.",
 )
 
 VoteRequest = Vote.request(
@@ -63,20 +63,20 @@ VoteResponsePartitionData = Struct(
     "leader_id"       / BrokerId  * "The leader as the voter knows it; -1 if unknown.",
     "leader_epoch"    / Int32     * "The newest epoch that the voter knows.",
     "vote_granted"    / Boolean   * "True: the sender has this vote.",
-    about="One voter's decision.",
+    doc="One voter's decision.",
 )
 
 VoteResponseTopicData = Struct(
     "topic_name" / TopicName                        * "The topic's name.",
     "partitions" / Array(VoteResponsePartitionData) * "One decision for each partition.",
-    about="The decisions for one topic.",
+    doc="The decisions for one topic.",
 )
 
 NodeEndpoint = Struct(
     "node_id" / BrokerId * "The leader's node id.",
     "host"    / String   * "Host name or IP address.",
     "port"    / Uint16   * "TCP port, 0 to 65535.",
-    about="The address of a leader named in the answer.",
+    doc="The address of a leader named in the answer.",
 )
 
 VoteResponse = Vote.response(

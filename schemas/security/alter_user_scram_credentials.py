@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 AlterUserScramCredentials = Api(
     51, "AlterUserScramCredentials", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
-    about="Changes what users log in with (KIP-554). The client salts and hashes the password, so that the broker never sees it in clear.",
+    doc="Changes what users log in with (KIP-554). The client salts and hashes the password, so that the broker never sees it in clear.",
     changes={},
     errors=(
         "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "NOT_CONTROLLER",
@@ -27,7 +27,7 @@ AlterUserScramCredentials = Api(
 ScramCredentialDeletion = Struct(
     "name"      / String * "The user's name.",
     "mechanism" / Int8   * "1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512.",
-    about="One credential to remove.",
+    doc="One credential to remove.",
 )
 
 ScramCredentialUpsertion = Struct(
@@ -36,7 +36,7 @@ ScramCredentialUpsertion = Struct(
     "iterations"      / Int32         * "How often the password was hashed, 4096 to 16384.",
     "salt"            / Secret(Bytes) * "Random bytes that the client chose.",
     "salted_password" / Secret(Bytes) * "The SaltedPassword of RFC 5802, from password, salt and iterations.",
-    about="One credential to set, whether it is new or replaces an old one.",
+    doc="One credential to set, whether it is new or replaces an old one.",
 )
 
 AlterUserScramCredentialsRequest = AlterUserScramCredentials.request(
@@ -48,7 +48,7 @@ AlterUserScramCredentialsResult = Struct(
     "user"          / String                        * "The user's name.",
     "error_code"    / ErrorCode                     * "0, or why the user's credentials were not changed.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
-    about="What became of one user's changes.",
+    doc="What became of one user's changes.",
 )
 
 AlterUserScramCredentialsResponse = AlterUserScramCredentials.response(

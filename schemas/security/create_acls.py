@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Null
 
 CreateAcls = Api(
     30, "CreateAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0),
-    about="Stores ACLs, each on its own: some may be refused while others are stored.",
+    doc="Stores ACLs, each on its own: some may be refused while others are stored.",
     changes={
         1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -21,7 +21,7 @@ AclCreation = Struct(
     "host"                  / String                     * 'The IP address the client comes from; "*" for any.',
     "operation"             / Int8                       * "2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 and up the rest.",
     "permission_type"       / Int8                       * "2 deny, 3 allow.",
-    about="One rule to add.",
+    doc="One rule to add.",
 )
 
 CreateAclsRequest = CreateAcls.request(
@@ -31,7 +31,7 @@ CreateAclsRequest = CreateAcls.request(
 AclCreationResult = Struct(
     "error_code"    / ErrorCode                     * "0, or why the rule was not stored.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
-    about="What became of one rule.",
+    doc="What became of one rule.",
 )
 
 CreateAclsResponse = CreateAcls.response(

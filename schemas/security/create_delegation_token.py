@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 CreateDelegationToken = Api(
     38, "CreateDelegationToken", versions=(0, 3), flexible=2,
     listeners=("broker", "controller"), deprecated=(0, 0),
-    about="Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has to be asked for over an authenticated connection.",
+    doc="Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has to be asked for over an authenticated connection.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -33,7 +33,7 @@ CreateDelegationToken = Api(
 CreatableRenewers = Struct(
     "principal_type" / String * 'Kind of principal; brokers accept "User" only.',
     "principal_name" / String * "The principal's name.",
-    about="One who may renew the token, beside its owner.",
+    doc="One who may renew the token, beside its owner.",
 )
 
 CreateDelegationTokenRequest = CreateDelegationToken.request(

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Null
 
 DeleteAcls = Api(
     31, "DeleteAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0),
-    about="Deletes every ACL that one of the filters matches, and returns them.",
+    doc="Deletes every ACL that one of the filters matches, and returns them.",
     changes={
         1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -21,7 +21,7 @@ DeleteAclsFilter = Struct(
     "host_filter"          / Default(Nullable(String), "") * "The host in the rule; null for any.",
     "operation"            / Int8                          * "The operation in the rule: 3 read, 4 write, …; 1 for any.",
     "permission_type"      / Int8                          * "2 deny, 3 allow; 1 for either.",
-    about="One filter. A rule matches if all parts of the filter do.",
+    doc="One filter. A rule matches if all parts of the filter do.",
 )
 
 DeleteAclsRequest = DeleteAcls.request(
@@ -38,14 +38,14 @@ DeleteAclsMatchingAcl = Struct(
     "host"            / String                        * 'The IP address the client comes from; "*" for any.',
     "operation"       / Int8                          * "2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 and up the rest.",
     "permission_type" / Int8                          * "2 deny, 3 allow.",
-    about="One rule that matched, and what became of it.",
+    doc="One rule that matched, and what became of it.",
 )
 
 DeleteAclsFilterResult = Struct(
     "error_code"    / ErrorCode                     * "0, or why the filter was not applied.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     "matching_acls" / Array(DeleteAclsMatchingAcl)  * "The rules that matched; empty for none.",
-    about="What one filter found.",
+    doc="What one filter found.",
 )
 
 DeleteAclsResponse = DeleteAcls.response(

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Null
 
 DescribeAcls = Api(
     29, "DescribeAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0),
-    about="Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part of the filter are returned.",
+    doc="Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part of the filter are returned.",
     changes={
         1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -28,7 +28,7 @@ AclDescription = Struct(
     "host"            / String * 'The IP address the client comes from; "*" for any.',
     "operation"       / Int8   * "2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 and up the rest.",
     "permission_type" / Int8   * "2 deny, 3 allow.",
-    about="One rule for the resource.",
+    doc="One rule for the resource.",
 )
 
 DescribeAclsResource = Struct(
@@ -36,7 +36,7 @@ DescribeAclsResource = Struct(
     "resource_name" / String                     * 'Name of the resource, or a prefix of names; "*" means all.',
     "pattern_type"  / Since(1, Default(Int8, 3)) * "How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3.",
     "acls"          / Array(AclDescription)      * "The rules found for it.",
-    about="The rules of one resource pattern.",
+    doc="The rules of one resource pattern.",
 )
 
 DescribeAclsResponse = DescribeAcls.response(

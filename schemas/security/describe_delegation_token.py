@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 DescribeDelegationToken = Api(
     41, "DescribeDelegationToken", versions=(0, 3), flexible=2,
     listeners=("broker", "controller"), deprecated=(0, 0),
-    about="Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48).",
+    doc="Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -30,7 +30,7 @@ DescribeDelegationToken = Api(
 DescribeDelegationTokenOwner = Struct(
     "principal_type" / String * 'Kind of principal, usually "User".',
     "principal_name" / String * "The principal's name.",
-    about="One owner whose tokens are asked for.",
+    doc="One owner whose tokens are asked for.",
 )
 
 DescribeDelegationTokenRequest = DescribeDelegationToken.request(
@@ -40,7 +40,7 @@ DescribeDelegationTokenRequest = DescribeDelegationToken.request(
 DescribedDelegationTokenRenewer = Struct(
     "principal_type" / String * 'Kind of principal, usually "User".',
     "principal_name" / String * "The principal's name.",
-    about="One who may renew the token, beside its owner.",
+    doc="One who may renew the token, beside its owner.",
 )
 
 DescribedDelegationToken = Struct(
@@ -54,7 +54,7 @@ DescribedDelegationToken = Struct(
     "token_id"                       / String                                 * "The token's public id, the user name when logging in.",
     "hmac"                           / Secret(Bytes)                          * "The token's secret, the password when logging in (in base64).",
     "renewers"                       / Array(DescribedDelegationTokenRenewer) * "Who else may renew it; empty for the owner alone.",
-    about="One token with its owner, its times and its secret.",
+    doc="One token with its owner, its times and its secret.",
 )
 
 DescribeDelegationTokenResponse = DescribeDelegationToken.response(

@@ -4,14 +4,14 @@ from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Null
 
 DescribeUserScramCredentials = Api(
     50, "DescribeUserScramCredentials", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
-    about="Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never returned.",
+    doc="Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never returned.",
     changes={},
     errors=("CLUSTER_AUTHORIZATION_FAILED", "RESOURCE_NOT_FOUND", "DUPLICATE_RESOURCE"),
 )
 
 UserName = Struct(
     "name" / String * "The user's name.",
-    about="One user asked about.",
+    doc="One user asked about.",
 )
 
 DescribeUserScramCredentialsRequest = DescribeUserScramCredentials.request(
@@ -21,7 +21,7 @@ DescribeUserScramCredentialsRequest = DescribeUserScramCredentials.request(
 CredentialInfo = Struct(
     "mechanism"  / Int8  * "1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512, 0 if unknown.",
     "iterations" / Int32 * "How often the password was hashed.",
-    about="One credential of the user, without its secrets.",
+    doc="One credential of the user, without its secrets.",
 )
 
 DescribeUserScramCredentialsResult = Struct(
@@ -29,7 +29,7 @@ DescribeUserScramCredentialsResult = Struct(
     "error_code"       / ErrorCode                     * "0, or why this user could not be described; RESOURCE_NOT_FOUND for an unknown one.",
     "error_message"    / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     "credential_infos" / Array(CredentialInfo)         * "One entry for each mechanism of the user.",
-    about="The credentials of one user.",
+    doc="The credentials of one user.",
 )
 
 DescribeUserScramCredentialsResponse = DescribeUserScramCredentials.response(

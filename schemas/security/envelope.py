@@ -5,7 +5,7 @@ from schemas.vocabulary import Api, Bytes, Default, Embedded, ErrorCode, Nullabl
 
 Envelope = Api(
     58, "Envelope", versions=(0, 0), flexible=0, listeners=("controller",),
-    about="Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only brokers may send it.",
+    doc="Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only brokers may send it.",
     changes={},
     errors=(
         "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER", "INVALID_REQUEST",

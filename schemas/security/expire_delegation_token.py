@@ -5,7 +5,7 @@ from schemas.vocabulary import Api, Bytes, ErrorCode, Int32, Int64, Secret
 ExpireDelegationToken = Api(
     40, "ExpireDelegationToken", versions=(0, 2), flexible=2,
     listeners=("broker", "controller"), deprecated=(0, 0),
-    about="Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so.",
+    doc="Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",

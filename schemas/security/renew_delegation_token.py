@@ -5,7 +5,7 @@ from schemas.vocabulary import Api, Bytes, ErrorCode, Int32, Int64, Secret
 RenewDelegationToken = Api(
     39, "RenewDelegationToken", versions=(0, 2), flexible=2,
     listeners=("broker", "controller"), deprecated=(0, 0),
-    about="Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so.",
+    doc="Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",

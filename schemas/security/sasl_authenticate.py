@@ -7,7 +7,7 @@ from schemas.vocabulary import Api, Bytes, Default, ErrorCode, Int64, Nullable, 
 
 SaslAuthenticate = Api(
     36, "SaslAuthenticate", versions=(0, 2), flexible=2, listeners=("broker", "controller"),
-    about="Carries one step of the exchange that SaslHandshake version 1 opens (KIP-152).",
+    doc="Carries one step of the exchange that SaslHandshake version 1 opens (KIP-152).",
     changes={
         1: "How long the session lasts, to authenticate again in time (KIP-368).",
         2: "Flexible lengths and tagged fields (KIP-482).",

@@ -7,7 +7,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, String
 
 SaslHandshake = Api(
     17, "SaslHandshake", versions=(0, 1), flexible=None, listeners=("broker", "controller"),
-    about="Picks the mechanism; the broker agrees or lists those that it takes (KIP-43).",
+    doc="Picks the mechanism; the broker agrees or lists those that it takes (KIP-43).",
     changes={
         1: "Same layout; the tokens that follow travel in SaslAuthenticate (KIP-152).",
     },

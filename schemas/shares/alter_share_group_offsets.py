@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 
 AlterShareGroupOffsets = Api(
     91, "AlterShareGroupOffsets", versions=(0, 0), flexible=0, coordinator="group",
-    about="Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).",
+    doc="Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).",
     changes={},
     errors=(
         *COORDINATOR, "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -28,13 +28,13 @@ AlterShareGroupOffsets = Api(
 AlterShareGroupOffsetsRequestPartition = Struct(
     "partition_index" / Int32 * "Its number within the topic.",
     "start_offset"    / Int64 * "The first offset to deliver from now on.",
-    about="Where to start in one partition.",
+    doc="Where to start in one partition.",
 )
 
 AlterShareGroupOffsetsRequestTopic = Struct(
     "topic_name" / TopicName                                     * "Which topic.",
     "partitions" / Array(AlterShareGroupOffsetsRequestPartition) * "Where to start, a partition each.",
-    about="The partitions of one topic to move in.",
+    doc="The partitions of one topic to move in.",
 )
 
 AlterShareGroupOffsetsRequest = AlterShareGroupOffsets.request(
@@ -46,14 +46,14 @@ AlterShareGroupOffsetsResponsePartition = Struct(
     "partition_index" / Int32            * "Its number within the topic.",
     "error_code"      / ErrorCode        * "0, or why its offset was not changed.",
     "error_message"   / Nullable(String) * "Explains the error; null if there is none.",
-    about="What became of one partition.",
+    doc="What became of one partition.",
 )
 
 AlterShareGroupOffsetsResponseTopic = Struct(
     "topic_name" / TopicName                                      * "Which topic.",
     "topic_id"   / Uuid                                           * "Its id; zero if unknown.",
     "partitions" / Array(AlterShareGroupOffsetsResponsePartition) * "What became of them, a partition each.",
-    about="What became of one topic's partitions.",
+    doc="What became of one topic's partitions.",
 )
 
 AlterShareGroupOffsetsResponse = AlterShareGroupOffsets.response(

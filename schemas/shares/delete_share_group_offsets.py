@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 DeleteShareGroupOffsets = Api(
     92, "DeleteShareGroupOffsets", versions=(0, 0), flexible=0, coordinator="group",
-    about="Deletes what a share group knows of whole topics. The group must have no members (KIP-932).",
+    doc="Deletes what a share group knows of whole topics. The group must have no members (KIP-932).",
     changes={},
     errors=(
         *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED",
@@ -27,7 +27,7 @@ DeleteShareGroupOffsets = Api(
 
 DeleteShareGroupOffsetsRequestTopic = Struct(
     "topic_name" / TopicName * "Which topic.",
-    about="A topic whose offsets are removed, in all its partitions.",
+    doc="A topic whose offsets are removed, in all its partitions.",
 )
 
 DeleteShareGroupOffsetsRequest = DeleteShareGroupOffsets.request(
@@ -40,7 +40,7 @@ DeleteShareGroupOffsetsResponseTopic = Struct(
     "topic_id"      / Uuid             * "Its id; zero if unknown.",
     "error_code"    / ErrorCode        * "0, or why its offsets are still there.",
     "error_message" / Nullable(String) * "Explains the error; null if there is none.",
-    about="What became of one topic.",
+    doc="What became of one topic.",
 )
 
 DeleteShareGroupOffsetsResponse = DeleteShareGroupOffsets.response(

@@ -5,7 +5,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Nullable, 
 
 DeleteShareGroupState = Api(
     86, "DeleteShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
-    about="Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
+    doc="Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
     errors=(
         *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -15,13 +15,13 @@ DeleteShareGroupState = Api(
 
 PartitionData = Struct(
     "partition" / Int32 * "Its number within the topic.",
-    about="A partition whose state shall go.",
+    doc="A partition whose state shall go.",
 )
 
 DeleteStateData = Struct(
     "topic_id"   / Uuid                 * "The topic's id.",
     "partitions" / Array(PartitionData) * "Whose state to delete.",
-    about="The partitions of one topic whose state shall go.",
+    doc="The partitions of one topic whose state shall go.",
 )
 
 DeleteShareGroupStateRequest = DeleteShareGroupState.request(
@@ -33,13 +33,13 @@ PartitionResult = Struct(
     "partition"     / Int32            * "Its number within the topic.",
     "error_code"    / ErrorCode        * "0, or why the state is still there.",
     "error_message" / Nullable(String) * "Explains the error; null if there is none.",
-    about="What became of one partition's state.",
+    doc="What became of one partition's state.",
 )
 
 DeleteStateResult = Struct(
     "topic_id"   / Uuid                   * "The topic's id.",
     "partitions" / Array(PartitionResult) * "What became of them, a partition each.",
-    about="What became of one topic's partitions.",
+    doc="What became of one topic's partitions.",
 )
 
 DeleteShareGroupStateResponse = DeleteShareGroupState.response(

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 
 DescribeShareGroupOffsets = Api(
     90, "DescribeShareGroupOffsets", versions=(0, 1), flexible=0, coordinator="group",
-    about="Reports the start offsets of share groups' partitions, and their lag (KIP-932).",
+    doc="Reports the start offsets of share groups' partitions, and their lag (KIP-932).",
     changes={
         1: "The lag of each partition (KIP-1226).",
     },
@@ -32,13 +32,13 @@ DescribeShareGroupOffsets = Api(
 DescribeShareGroupOffsetsRequestTopic = Struct(
     "topic_name" / TopicName    * "Which topic.",
     "partitions" / Array(Int32) * "Numbers of its partitions.",
-    about="The partitions of one topic to describe.",
+    doc="The partitions of one topic to describe.",
 )
 
 DescribeShareGroupOffsetsRequestGroup = Struct(
     "group_id" / GroupId                                                             * "Which group.",
     "topics"   / Default(Nullable(Array(DescribeShareGroupOffsetsRequestTopic)), []) * "The topics to describe; null for all topics with offsets.",
-    about="A share group to describe.",
+    doc="A share group to describe.",
 )
 
 DescribeShareGroupOffsetsRequest = DescribeShareGroupOffsets.request(
@@ -52,14 +52,14 @@ DescribeShareGroupOffsetsResponsePartition = Struct(
     "lag"             / Since(1, Default(Int64, -1), ignorable=True) * "Records that are still to be delivered or settled; -1 if unknown (KIP-1226).",
     "error_code"      / ErrorCode                                    * "0, or why it is not described.",
     "error_message"   / Nullable(String)                             * "Explains the error; null if there is none.",
-    about="How far the group is in one partition.",
+    doc="How far the group is in one partition.",
 )
 
 DescribeShareGroupOffsetsResponseTopic = Struct(
     "topic_name" / TopicName                                         * "Which topic.",
     "topic_id"   / Uuid                                              * "Its id; zero if unknown.",
     "partitions" / Array(DescribeShareGroupOffsetsResponsePartition) * "How far it is, a partition each.",
-    about="How far the group is in one topic.",
+    doc="How far the group is in one topic.",
 )
 
 DescribeShareGroupOffsetsResponseGroup = Struct(
@@ -67,7 +67,7 @@ DescribeShareGroupOffsetsResponseGroup = Struct(
     "topics"        / Array(DescribeShareGroupOffsetsResponseTopic) * "How far it is, a topic each.",
     "error_code"    / ErrorCode                                     * "0, or why the group is not described.",
     "error_message" / Nullable(String)                              * "Explains the error; null if there is none.",
-    about="How far one group is.",
+    doc="How far one group is.",
 )
 
 DescribeShareGroupOffsetsResponse = DescribeShareGroupOffsets.response(

@@ -5,7 +5,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Int64, Nul
 
 InitializeShareGroupState = Api(
     83, "InitializeShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
-    about="Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
+    doc="Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
     errors=(*COORDINATOR, "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "FENCED_STATE_EPOCH"),
 )
@@ -14,13 +14,13 @@ PartitionData = Struct(
     "partition"    / Int32 * "Its number within the topic.",
     "state_epoch"  / Int32 * "Grows with each reset, and fences writes that came before it.",
     "start_offset" / Int64 * "Where delivery starts; -1 leaves it to the group's reset setting.",
-    about="The state that one partition starts with.",
+    doc="The state that one partition starts with.",
 )
 
 InitializeStateData = Struct(
     "topic_id"   / Uuid                 * "The topic's id.",
     "partitions" / Array(PartitionData) * "What each starts with.",
-    about="The partitions of one topic that get a state.",
+    doc="The partitions of one topic that get a state.",
 )
 
 InitializeShareGroupStateRequest = InitializeShareGroupState.request(
@@ -32,13 +32,13 @@ PartitionResult = Struct(
     "partition"     / Int32            * "Its number within the topic.",
     "error_code"    / ErrorCode        * "0, or why no state was created.",
     "error_message" / Nullable(String) * "Explains the error; null if there is none.",
-    about="What became of one partition's state.",
+    doc="What became of one partition's state.",
 )
 
 InitializeStateResult = Struct(
     "topic_id"   / Uuid                   * "The topic's id.",
     "partitions" / Array(PartitionResult) * "What became of them, a partition each.",
-    about="What became of one topic's partitions.",
+    doc="What became of one topic's partitions.",
 )
 
 InitializeShareGroupStateResponse = InitializeShareGroupState.response(

@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 
 ReadShareGroupState = Api(
     84, "ReadShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
-    about="Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
+    doc="Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
     errors=(
         *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -29,13 +29,13 @@ ReadShareGroupState = Api(
 PartitionData = Struct(
     "partition"    / Int32 * "Its number within the topic.",
     "leader_epoch" / Int32 * "The epoch that the partition's leader acts in; an older one is fenced.",
-    about="A partition whose state is wanted.",
+    doc="A partition whose state is wanted.",
 )
 
 ReadStateData = Struct(
     "topic_id"   / Uuid                 * "The topic's id.",
     "partitions" / Array(PartitionData) * "Whose state to read.",
-    about="The partitions of one topic whose state is wanted.",
+    doc="The partitions of one topic whose state is wanted.",
 )
 
 ReadShareGroupStateRequest = ReadShareGroupState.request(
@@ -48,7 +48,7 @@ StateBatch = Struct(
     "last_offset"    / Int64 * "Where it ends, itself included.",
     "delivery_state" / Int8  * "0 available, 2 acknowledged, 4 archived.",
     "delivery_count" / Int16 * "How often the records were handed to a consumer.",
-    about="Offsets in a row that are in the same state.",
+    doc="Offsets in a row that are in the same state.",
 )
 
 PartitionResult = Struct(
@@ -58,13 +58,13 @@ PartitionResult = Struct(
     "state_epoch"   / Int32             * "The epoch that the state was last set up with; later writes repeat it.",
     "start_offset"  / Int64             * "All records before it are done with; -1 if not yet known.",
     "state_batches" / Array(StateBatch) * "States from start_offset on; offsets in none of them are available.",
-    about="The state of one partition.",
+    doc="The state of one partition.",
 )
 
 ReadStateResult = Struct(
     "topic_id"   / Uuid                   * "The topic's id.",
     "partitions" / Array(PartitionResult) * "The state, a partition each.",
-    about="The state of one topic's partitions.",
+    doc="The state of one topic's partitions.",
 )
 
 ReadShareGroupStateResponse = ReadShareGroupState.response(

@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 
 ReadShareGroupStateSummary = Api(
     87, "ReadShareGroupStateSummary", versions=(0, 1), flexible=0, coordinator="share",
-    about="Reads the stored state of share-partitions without its batches. Brokers send it to the share coordinator (KIP-932).",
+    doc="Reads the stored state of share-partitions without its batches. Brokers send it to the share coordinator (KIP-932).",
     changes={
         1: "How many records are done with, for the lag (KIP-1226).",
     },
@@ -31,13 +31,13 @@ ReadShareGroupStateSummary = Api(
 PartitionData = Struct(
     "partition"    / Int32 * "Its number within the topic.",
     "leader_epoch" / Int32 * "The partition's leader epoch, as the sender knows it.",
-    about="A partition whose state is wanted.",
+    doc="A partition whose state is wanted.",
 )
 
 ReadStateSummaryData = Struct(
     "topic_id"   / Uuid                 * "The topic's id.",
     "partitions" / Array(PartitionData) * "Whose state to read.",
-    about="The partitions of one topic whose state is wanted.",
+    doc="The partitions of one topic whose state is wanted.",
 )
 
 ReadShareGroupStateSummaryRequest = ReadShareGroupStateSummary.request(
@@ -53,13 +53,13 @@ PartitionResult = Struct(
     "leader_epoch"            / Int32                                        * "The leader epoch stored with the state.",
     "start_offset"            / Int64                                        * "All records before it are done with; -1 if not yet known.",
     "delivery_complete_count" / Since(1, Default(Int32, -1), ignorable=True) * "Acknowledged and archived records from start_offset on; -1 if unknown (KIP-1226).",
-    about="The state of one partition, in short.",
+    doc="The state of one partition, in short.",
 )
 
 ReadStateSummaryResult = Struct(
     "topic_id"   / Uuid                   * "The topic's id.",
     "partitions" / Array(PartitionResult) * "The state, a partition each.",
-    about="The state of one topic's partitions, in short.",
+    doc="The state of one topic's partitions, in short.",
 )
 
 ReadShareGroupStateSummaryResponse = ReadShareGroupStateSummary.response(

@@ -21,7 +21,7 @@ from schemas.vocabulary import (
 
 ShareAcknowledge = Api(
     79, "ShareAcknowledge", versions=(0, 2), flexible=0,
-    about="Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that ShareFetch opened.",
+    doc="Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that ShareFetch opened.",
     changes={
         1: "Same layout; v0 was early access only (KIP-932).",
         2: "Locks may be renewed; the response reports how long they last (KIP-1222).",
@@ -37,19 +37,19 @@ AcknowledgementBatch = Struct(
     "first_offset"      / Int64       * "First offset of the batch.",
     "last_offset"       / Int64       * "Last offset of the batch, inclusive.",
     "acknowledge_types" / Array(Int8) * "One for each offset, or one for all: 0 gap, 1 accept, 2 release, 3 reject, 4 renew.",
-    about="What the member did with a run of records. Gaps mark offsets without a record.",
+    doc="What the member did with a run of records. Gaps mark offsets without a record.",
 )
 
 AcknowledgePartition = Struct(
     "partition_index"         / Int32                       * "The partition's number.",
     "acknowledgement_batches" / Array(AcknowledgementBatch) * "Records acknowledged.",
-    about="The acknowledgements for one partition.",
+    doc="The acknowledgements for one partition.",
 )
 
 AcknowledgeTopic = Struct(
     "topic_id"   / Uuid                        * "The topic's id.",
     "partitions" / Array(AcknowledgePartition) * "Its partitions.",
-    about="The acknowledgements for one topic.",
+    doc="The acknowledgements for one topic.",
 )
 
 ShareAcknowledgeRequest = ShareAcknowledge.request(
@@ -63,7 +63,7 @@ ShareAcknowledgeRequest = ShareAcknowledge.request(
 LeaderIdAndEpoch = Struct(
     "leader_id"    / BrokerId * "Broker id of the leader; -1 if unknown.",
     "leader_epoch" / Int32    * "The leader's epoch; -1 if unknown.",
-    about="Who leads a partition, for a member that asked the wrong broker.",
+    doc="Who leads a partition, for a member that asked the wrong broker.",
 )
 
 PartitionData = Struct(
@@ -71,13 +71,13 @@ PartitionData = Struct(
     "error_code"      / ErrorCode        * "0, or why the acknowledgements were refused.",
     "error_message"   / Nullable(String) * "More about the error; null for none.",
     "current_leader"  / LeaderIdAndEpoch * "The leader to turn to, where the broker asked is not it.",
-    about="What became of one partition's acknowledgements.",
+    doc="What became of one partition's acknowledgements.",
 )
 
 ShareAcknowledgeTopicResponse = Struct(
     "topic_id"   / Uuid                 * "The topic's id.",
     "partitions" / Array(PartitionData) * "One outcome for each partition.",
-    about="What became of one topic's acknowledgements.",
+    doc="What became of one topic's acknowledgements.",
 )
 
 NodeEndpoint = Struct(
@@ -85,7 +85,7 @@ NodeEndpoint = Struct(
     "host"    / String           * "Its host name.",
     "port"    / Int32            * "Its TCP port.",
     "rack"    / Nullable(String) * "Its rack; null for none.",
-    about="How to reach a leader named above.",
+    doc="How to reach a leader named above.",
 )
 
 ShareAcknowledgeResponse = ShareAcknowledge.response(

@@ -24,7 +24,7 @@ from schemas.vocabulary import (
 
 ShareFetch = Api(
     78, "ShareFetch", versions=(0, 2), flexible=0,
-    about="Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or the lock runs out. The partitions are kept in a session between the member and the broker, so that a request names only what changed.",
+    doc="Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or the lock runs out. The partitions are kept in a session between the member and the broker, so that a request names only what changed.",
     changes={
         1: "Limits in records instead of bytes per partition, and the lock's duration; v0 was early access only.",
         2: "A strict limit of records (KIP-1206) and the renewal of locks (KIP-1222).",
@@ -41,26 +41,26 @@ AcknowledgementBatch = Struct(
     "first_offset"      / Int64       * "First offset of the batch.",
     "last_offset"       / Int64       * "Last offset of the batch, inclusive.",
     "acknowledge_types" / Array(Int8) * "One for each offset, or one for all: 0 gap, 1 accept, 2 release, 3 reject, 4 renew.",
-    about="What the member did with a run of records. Gaps mark offsets without a record.",
+    doc="What the member did with a run of records. Gaps mark offsets without a record.",
 )
 
 FetchPartition = Struct(
     "partition_index"         / Int32                       * "The partition's number.",
     "partition_max_bytes"     / Until(0, Int32)             * "In v0, most bytes to return from it; 0 to acknowledge only.",
     "acknowledgement_batches" / Array(AcknowledgementBatch) * "Records acknowledged; empty for none.",
-    about="One partition to fetch from, with the acknowledgements for it.",
+    doc="One partition to fetch from, with the acknowledgements for it.",
 )
 
 FetchTopic = Struct(
     "topic_id"   / Uuid                  * "The topic's id.",
     "partitions" / Array(FetchPartition) * "Its partitions.",
-    about="The partitions of one topic to fetch from.",
+    doc="The partitions of one topic to fetch from.",
 )
 
 ForgottenTopic = Struct(
     "topic_id"   / Uuid         * "The topic's id.",
     "partitions" / Array(Int32) * "Numbers of the partitions to drop.",
-    about="The partitions of one topic that leave the session.",
+    doc="The partitions of one topic that leave the session.",
 )
 
 ShareFetchRequest = ShareFetch.request(
@@ -81,14 +81,14 @@ ShareFetchRequest = ShareFetch.request(
 LeaderIdAndEpoch = Struct(
     "leader_id"    / BrokerId * "Broker id of the leader; -1 if unknown.",
     "leader_epoch" / Int32    * "The leader's epoch; -1 if unknown.",
-    about="Who leads a partition, for a member that asked the wrong broker.",
+    doc="Who leads a partition, for a member that asked the wrong broker.",
 )
 
 AcquiredRecords = Struct(
     "first_offset"   / Int64 * "First offset acquired.",
     "last_offset"    / Int64 * "Last offset acquired, inclusive.",
     "delivery_count" / Int16 * "How often these were delivered, this time included.",
-    about="A run of records that are now locked for the member.",
+    doc="A run of records that are now locked for the member.",
 )
 
 PartitionData = Struct(
@@ -100,13 +100,13 @@ PartitionData = Struct(
     "current_leader"            / LeaderIdAndEpoch                         * "The leader to turn to, where the broker asked is not it.",
     "records"                   / Default(Nullable(Records, until=0), b"") * "Record batches; may hold more than what was acquired; empty for none.",
     "acquired_records"          / Array(AcquiredRecords)                   * "Which of the records the member may process.",
-    about="Records and outcome of the acknowledgements in one partition.",
+    doc="Records and outcome of the acknowledgements in one partition.",
 )
 
 ShareFetchableTopicResponse = Struct(
     "topic_id"   / Uuid                 * "The topic's id.",
     "partitions" / Array(PartitionData) * "One answer for each partition.",
-    about="The answers for one topic.",
+    doc="The answers for one topic.",
 )
 
 NodeEndpoint = Struct(
@@ -114,7 +114,7 @@ NodeEndpoint = Struct(
     "host"    / String           * "Its host name.",
     "port"    / Int32            * "Its TCP port.",
     "rack"    / Nullable(String) * "Its rack; null for none.",
-    about="How to reach a leader named above.",
+    doc="How to reach a leader named above.",
 )
 
 ShareFetchResponse = ShareFetch.response(

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 
 ShareGroupDescribe = Api(
     77, "ShareGroupDescribe", versions=(0, 1), flexible=0, coordinator="group",
-    about="Reports the state, the members and the assignments of share groups (KIP-932).",
+    doc="Reports the state, the members and the assignments of share groups (KIP-932).",
     changes={
         1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
     },
@@ -38,12 +38,12 @@ TopicPartitions = Struct(
     "topic_id"   / Uuid         * "The topic's id.",
     "topic_name" / TopicName    * "Its name.",
     "partitions" / Array(Int32) * "Numbers of the partitions.",
-    about="Partitions of one topic.",
+    doc="Partitions of one topic.",
 )
 
 Assignment = Struct(
     "topic_partitions" / Array(TopicPartitions) * "The partitions, a topic each.",
-    about="What a member reads.",
+    doc="What a member reads.",
 )
 
 Member = Struct(
@@ -54,7 +54,7 @@ Member = Struct(
     "client_host"            / String           * "The address that it connects from.",
     "subscribed_topic_names" / Array(TopicName) * "The topics that it wants.",
     "assignment"             / Assignment       * "What it reads now.",
-    about="A member of the group.",
+    doc="A member of the group.",
 )
 
 DescribedGroup = Struct(
@@ -67,7 +67,7 @@ DescribedGroup = Struct(
     "assignor_name"         / String                         * 'Who assigns, on the broker; usually "simple".',
     "members"               / Array(Member)                  * "Empty if the group has none.",
     "authorized_operations" / Default(Int32, -2_147_483_648) * "Bits of the operations allowed on it; the least int32 if not asked.",
-    about="A share group.",
+    doc="A share group.",
 )
 
 ShareGroupDescribeResponse = ShareGroupDescribe.response(

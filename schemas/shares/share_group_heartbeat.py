@@ -20,7 +20,7 @@ from schemas.vocabulary import (
 
 ShareGroupHeartbeat = Api(
     76, "ShareGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
-    about="Keeps a member in its share group, reports what it wants and returns its assignment (KIP-932).",
+    doc="Keeps a member in its share group, reports what it wants and returns its assignment (KIP-932).",
     changes={
         1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
     },
@@ -48,12 +48,12 @@ ShareGroupHeartbeatRequest = ShareGroupHeartbeat.request(
 TopicPartitions = Struct(
     "topic_id"   / Uuid         * "The topic's id.",
     "partitions" / Array(Int32) * "Numbers of the partitions.",
-    about="Partitions of one topic.",
+    doc="Partitions of one topic.",
 )
 
 Assignment = Struct(
     "topic_partitions" / Array(TopicPartitions) * "The partitions, a topic each.",
-    about="What a member shall read.",
+    doc="What a member shall read.",
 )
 
 ShareGroupHeartbeatResponse = ShareGroupHeartbeat.response(

@@ -20,7 +20,7 @@ from schemas.vocabulary import (
 
 WriteShareGroupState = Api(
     85, "WriteShareGroupState", versions=(0, 1), flexible=0, coordinator="share",
-    about="Stores what changed in the state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
+    doc="Stores what changed in the state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={
         1: "How many records are done with, for the lag (KIP-1226).",
     },
@@ -35,7 +35,7 @@ StateBatch = Struct(
     "last_offset"    / Int64 * "Where it ends, itself included.",
     "delivery_state" / Int8  * "0 available, 2 acknowledged, 4 archived.",
     "delivery_count" / Int16 * "How often the records were handed to a consumer.",
-    about="Offsets in a row that are in the same state.",
+    doc="Offsets in a row that are in the same state.",
 )
 
 PartitionData = Struct(
@@ -45,13 +45,13 @@ PartitionData = Struct(
     "start_offset"            / Int64                                        * "All records before it are done with; -1 to leave it as it is.",
     "delivery_complete_count" / Since(1, Default(Int32, -1), ignorable=True) * "Acknowledged and archived records from start_offset on; -1 if unknown (KIP-1226).",
     "state_batches"           / Array(StateBatch)                            * "Only what changed; it goes over what is stored.",
-    about="What changed in one partition.",
+    doc="What changed in one partition.",
 )
 
 WriteStateData = Struct(
     "topic_id"   / Uuid                 * "The topic's id.",
     "partitions" / Array(PartitionData) * "What changed, a partition each.",
-    about="What changed in one topic's partitions.",
+    doc="What changed in one topic's partitions.",
 )
 
 WriteShareGroupStateRequest = WriteShareGroupState.request(
@@ -63,13 +63,13 @@ PartitionResult = Struct(
     "partition"     / Int32            * "Its number within the topic.",
     "error_code"    / ErrorCode        * "0, or why nothing was stored.",
     "error_message" / Nullable(String) * "Explains the error; null if there is none.",
-    about="What became of one partition's state.",
+    doc="What became of one partition's state.",
 )
 
 WriteStateResult = Struct(
     "topic_id"   / Uuid                   * "The topic's id.",
     "partitions" / Array(PartitionResult) * "What became of them, a partition each.",
-    about="What became of one topic's partitions.",
+    doc="What became of one topic's partitions.",
 )
 
 WriteShareGroupStateResponse = WriteShareGroupState.response(

@@ -24,7 +24,7 @@ from schemas.vocabulary import (
 
 StreamsGroupDescribe = Api(
     89, "StreamsGroupDescribe", versions=(0, 1), flexible=0, coordinator="group",
-    about="Reports the state, the topology, the members and the tasks of streams groups (KIP-1071).",
+    doc="Reports the state, the topology, the members and the tasks of streams groups (KIP-1071).",
     changes={
         1: "The topology node by node (KIP-1331), and the assignor (KIP-1357).",
     },
@@ -43,7 +43,7 @@ StreamsGroupDescribeRequest = StreamsGroupDescribe.request(
 KeyValue = Struct(
     "key"   / String * "Its name.",
     "value" / String * "What it is set to.",
-    about="A setting or tag.",
+    doc="A setting or tag.",
 )
 
 TopicInfo = Struct(
@@ -51,7 +51,7 @@ TopicInfo = Struct(
     "partitions"         / Int32           * "How many it must have; 0 if the broker works it out.",
     "replication_factor" / Int16           * "Replicas of each partition; 0 for the broker's default.",
     "topic_configs"      / Array(KeyValue) * "Settings for its creation.",
-    about="An internal topic that the application needs.",
+    doc="An internal topic that the application needs.",
 )
 
 Subtopology = Struct(
@@ -60,39 +60,39 @@ Subtopology = Struct(
     "repartition_sink_topics"   / Array(TopicName) * "Internal topics that it writes for another subtopology to read.",
     "state_changelog_topics"    / Array(TopicInfo) * "Internal topics that back up its state stores.",
     "repartition_source_topics" / Array(TopicInfo) * "Internal topics that it reads from another subtopology.",
-    about="A part of the topology whose tasks run on their own.",
+    doc="A part of the topology whose tasks run on their own.",
 )
 
 Topology = Struct(
     "epoch"         / Int32                        * "Grows with each change of the topology.",
     "subtopologies" / Nullable(Array(Subtopology)) * "Its independent parts; null while the topology can't be set up.",
-    about="What the application computes, as the group holds it.",
+    doc="What the application computes, as the group holds it.",
 )
 
 Endpoint = Struct(
     "host" / String * "Its host name or address.",
     "port" / Uint16 * "Its TCP port, unsigned.",
-    about="Where a client serves interactive queries.",
+    doc="Where a client serves interactive queries.",
 )
 
 TaskOffset = Struct(
     "subtopology_id" / String * "Which part of the topology.",
     "partition"      / Int32  * "Which of its tasks.",
     "offset"         / Int64  * "Summed up over the task's changelog partitions.",
-    about="How far the state of one task is.",
+    doc="How far the state of one task is.",
 )
 
 TaskIds = Struct(
     "subtopology_id" / String       * "Which part of the topology.",
     "partitions"     / Array(Int32) * "The input partitions, each of them a task.",
-    about="Tasks of one subtopology, one a partition.",
+    doc="Tasks of one subtopology, one a partition.",
 )
 
 Assignment = Struct(
     "active_tasks"  / Array(TaskIds) * "Those that it processes.",
     "standby_tasks" / Array(TaskIds) * "Those that it keeps a copy of.",
     "warmup_tasks"  / Array(TaskIds) * "Those that it prepares to take over.",
-    about="The tasks of one member.",
+    doc="The tasks of one member.",
 )
 
 Member = Struct(
@@ -111,7 +111,7 @@ Member = Struct(
     "assignment"        / Assignment           * "What it runs now.",
     "target_assignment" / Assignment           * "What it shall run in the end.",
     "is_classic"        / Boolean              * "True for a member that still uses the classic protocol.",
-    about="A member of the group.",
+    doc="A member of the group.",
 )
 
 TopologyDescriptionNode = Struct(
@@ -121,25 +121,25 @@ TopologyDescriptionNode = Struct(
     "sink_topic"    / Nullable(TopicName) * "The topic that a sink writes; null if it is chosen at run time.",
     "stores"        / Array(String)       * "The state stores that a processor uses, by name.",
     "successors"    / Array(String)       * "The nodes that take its output, by name.",
-    about="A node of the processing graph.",
+    doc="A node of the processing graph.",
 )
 
 TopologyDescriptionSubtopology = Struct(
     "subtopology_id" / String                         * "Its name within the topology.",
     "nodes"          / Array(TopologyDescriptionNode) * "Its nodes.",
-    about="A part of the topology whose tasks run on their own, node by node.",
+    doc="A part of the topology whose tasks run on their own, node by node.",
 )
 
 TopologyDescriptionGlobalStore = Struct(
     "source"    / TopologyDescriptionNode * "The source node that feeds it.",
     "processor" / TopologyDescriptionNode * "The processor node that fills it.",
-    about="A state store that every client holds whole.",
+    doc="A state store that every client holds whole.",
 )
 
 TopologyDescription = Struct(
     "subtopologies" / Array(TopologyDescriptionSubtopology) * "The parts that it consists of.",
     "global_stores" / Array(TopologyDescriptionGlobalStore) * "The global state stores that it uses.",
-    about="The whole topology of the application, for people to read (KIP-1331).",
+    doc="The whole topology of the application, for people to read (KIP-1331).",
 )
 
 DescribedGroup = Struct(
@@ -155,7 +155,7 @@ DescribedGroup = Struct(
     "topology_description"        / Since(1, Nullable(TopologyDescription))    * "The topology node by node; null unless the status is 3 (KIP-1331).",
     "topology_description_status" / Since(1, Int8)                             * "0 not asked for, 1 none stored, 2 the broker couldn't fetch it, 3 available (KIP-1331).",
     "assignor_name"               / Since(1, Nullable(String), ignorable=True) * "The assignor that the next assignment will be made with; null after an error (KIP-1357).",
-    about="A streams group.",
+    doc="A streams group.",
 )
 
 StreamsGroupDescribeResponse = StreamsGroupDescribe.response(

@@ -28,7 +28,7 @@ from schemas.vocabulary import (
 
 StreamsGroupHeartbeat = Api(
     88, "StreamsGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
-    about="Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it has to run (KIP-1071).",
+    doc="Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it has to run (KIP-1071).",
     changes={
         1: "The coordinator may ask for the topology's description (KIP-1331) and report MISSING_CLIENT_TAGS; a recovery lag of 64 bits.",
     },
@@ -54,7 +54,7 @@ StreamsGroupHeartbeat = Api(
 KeyValue = Struct(
     "key"   / String * "Its name.",
     "value" / String * "What it is set to.",
-    about="A setting or tag.",
+    doc="A setting or tag.",
 )
 
 TopicInfo = Struct(
@@ -62,14 +62,14 @@ TopicInfo = Struct(
     "partitions"         / Int32           * "How many it must have; 0 if the broker works it out.",
     "replication_factor" / Int16           * "Replicas of each partition; 0 for the broker's default.",
     "topic_configs"      / Array(KeyValue) * "Settings for its creation.",
-    about="An internal topic that the application needs.",
+    doc="An internal topic that the application needs.",
 )
 
 CopartitionGroup = Struct(
     "source_topics"             / Array(Int16) * "Indexes into source_topics, from 0.",
     "source_topic_regex"        / Array(Int16) * "Indexes into source_topic_regex, from 0.",
     "repartition_source_topics" / Array(Int16) * "Indexes into repartition_source_topics, from 0.",
-    about="Topics that need equally many partitions, as indexes into the subtopology's lists.",
+    doc="Topics that need equally many partitions, as indexes into the subtopology's lists.",
 )
 
 Subtopology = Struct(
@@ -80,32 +80,32 @@ Subtopology = Struct(
     "repartition_sink_topics"   / Array(TopicName)        * "Internal topics that it writes for another subtopology to read.",
     "repartition_source_topics" / Array(TopicInfo)        * "Internal topics that it reads from another subtopology.",
     "copartition_groups"        / Array(CopartitionGroup) * "Which topics need equally many partitions.",
-    about="A part of the topology whose tasks run on their own.",
+    doc="A part of the topology whose tasks run on their own.",
 )
 
 Topology = Struct(
     "epoch"         / Int32              * "Grows with each change of the topology.",
     "subtopologies" / Array(Subtopology) * "Its independent parts.",
-    about="What the application computes, as far as the group has to know.",
+    doc="What the application computes, as far as the group has to know.",
 )
 
 StreamsGroupHeartbeatRequestTaskIds = Struct(
     "subtopology_id" / String       * "Which part of the topology.",
     "partitions"     / Array(Int32) * "The input partitions, each of them a task.",
-    about="Tasks of one subtopology, one a partition.",
+    doc="Tasks of one subtopology, one a partition.",
 )
 
 StreamsGroupHeartbeatRequestEndpoint = Struct(
     "host" / String * "Its host name or address.",
     "port" / Uint16 * "Its TCP port, unsigned.",
-    about="Where a client serves interactive queries.",
+    doc="Where a client serves interactive queries.",
 )
 
 TaskOffset = Struct(
     "subtopology_id" / String * "Which part of the topology.",
     "partition"      / Int32  * "Which of its tasks.",
     "offset"         / Int64  * "Summed up over the task's changelog partitions.",
-    about="How far the state of one task is.",
+    doc="How far the state of one task is.",
 )
 
 StreamsGroupHeartbeatRequest = StreamsGroupHeartbeat.request(
@@ -131,32 +131,32 @@ StreamsGroupHeartbeatRequest = StreamsGroupHeartbeat.request(
 Status = Struct(
     "status_code"   / Int8   * "0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed, 6 no client tags (v1).",
     "status_detail" / String * "Explains it to people.",
-    about="Something that keeps the group from running as it should.",
+    doc="Something that keeps the group from running as it should.",
 )
 
 StreamsGroupHeartbeatResponseTaskIds = Struct(
     "subtopology_id" / String       * "Which part of the topology.",
     "partitions"     / Array(Int32) * "The input partitions, each of them a task.",
-    about="Tasks of one subtopology, one a partition.",
+    doc="Tasks of one subtopology, one a partition.",
 )
 
 StreamsGroupHeartbeatResponseEndpoint = Struct(
     "host" / String * "Its host name or address.",
     "port" / Uint16 * "Its TCP port, unsigned.",
-    about="Where a client serves interactive queries.",
+    doc="Where a client serves interactive queries.",
 )
 
 TopicPartition = Struct(
     "topic"      / TopicName    * "Its name.",
     "partitions" / Array(Int32) * "Numbers of the partitions.",
-    about="Partitions of one topic.",
+    doc="Partitions of one topic.",
 )
 
 EndpointToPartitions = Struct(
     "user_endpoint"      / StreamsGroupHeartbeatResponseEndpoint * "Where to query it.",
     "active_partitions"  / Array(TopicPartition)                 * "Those that it processes.",
     "standby_partitions" / Array(TopicPartition)                 * "Those that it keeps a copy of.",
-    about="The partitions whose state one client can be asked for.",
+    doc="The partitions whose state one client can be asked for.",
 )
 
 StreamsGroupHeartbeatResponse = StreamsGroupHeartbeat.response(

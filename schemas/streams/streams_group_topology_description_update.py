@@ -21,7 +21,7 @@ from schemas.vocabulary import (
 
 StreamsGroupTopologyDescriptionUpdate = Api(
     93, "StreamsGroupTopologyDescriptionUpdate", versions=(0, 0), flexible=0, coordinator="group",
-    about="Stores the description of a streams group's topology, node by node, where operators can read it (KIP-1331).",
+    doc="Stores the description of a streams group's topology, node by node, where operators can read it (KIP-1331).",
     changes={},
     errors=(
         *COORDINATOR, "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
@@ -36,25 +36,25 @@ TopologyDescriptionNode = Struct(
     "sink_topic"    / Nullable(TopicName) * "The topic that a sink writes; null if it is chosen at run time.",
     "stores"        / Array(String)       * "The state stores that a processor uses, by name.",
     "successors"    / Array(String)       * "The nodes that take its output, by name.",
-    about="A node of the processing graph.",
+    doc="A node of the processing graph.",
 )
 
 TopologyDescriptionSubtopology = Struct(
     "subtopology_id" / String                         * "Its name within the topology.",
     "nodes"          / Array(TopologyDescriptionNode) * "Its nodes.",
-    about="A part of the topology whose tasks run on their own, node by node.",
+    doc="A part of the topology whose tasks run on their own, node by node.",
 )
 
 TopologyDescriptionGlobalStore = Struct(
     "source"    / TopologyDescriptionNode * "The source node that feeds it.",
     "processor" / TopologyDescriptionNode * "The processor node that fills it.",
-    about="A state store that every client holds whole.",
+    doc="A state store that every client holds whole.",
 )
 
 TopologyDescription = Struct(
     "subtopologies" / Array(TopologyDescriptionSubtopology) * "The parts that it consists of.",
     "global_stores" / Array(TopologyDescriptionGlobalStore) * "The global state stores that it uses.",
-    about="The whole topology of the application, for people to read (KIP-1331).",
+    doc="The whole topology of the application, for people to read (KIP-1331).",
 )
 
 StreamsGroupTopologyDescriptionUpdateRequest = StreamsGroupTopologyDescriptionUpdate.request(

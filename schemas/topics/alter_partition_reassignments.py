@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 
 AlterPartitionReassignments = Api(
     45, "AlterPartitionReassignments", versions=(0, 1), flexible=0, listeners=("broker", "controller"),
-    about="Starts, changes or cancels the reassignment of single partitions (KIP-455). The answer comes when the controller has taken the order, not when the data has moved.",
+    doc="Starts, changes or cancels the reassignment of single partitions (KIP-455). The answer comes when the controller has taken the order, not when the data has moved.",
     changes={
         1: "The client may forbid a change of the replication factor (KIP-860).",
     },
@@ -31,13 +31,13 @@ AlterPartitionReassignments = Api(
 ReassignablePartition = Struct(
     "partition_index" / Int32                     * "The partition's number.",
     "replicas"        / Nullable(Array(BrokerId)) * "Broker ids to move to, preferred leader first; null cancels a move under way.",
-    about="The target of one partition.",
+    doc="The target of one partition.",
 )
 
 ReassignableTopic = Struct(
     "name"       / TopicName                    * "The topic's name.",
     "partitions" / Array(ReassignablePartition) * "The partitions to move, or to stop moving.",
-    about="The targets within one topic.",
+    doc="The targets within one topic.",
 )
 
 AlterPartitionReassignmentsRequest = AlterPartitionReassignments.request(
@@ -50,13 +50,13 @@ ReassignablePartitionResponse = Struct(
     "partition_index" / Int32                         * "The partition's number.",
     "error_code"      / ErrorCode                     * "0, or why this order was refused.",
     "error_message"   / Default(Nullable(String), "") * "More about the error; null or empty for none.",
-    about="What became of one partition's order.",
+    doc="What became of one partition's order.",
 )
 
 ReassignableTopicResponse = Struct(
     "name"       / TopicName                            * "The topic's name.",
     "partitions" / Array(ReassignablePartitionResponse) * "One outcome for each partition.",
-    about="What became of one topic's orders.",
+    doc="What became of one topic's orders.",
 )
 
 AlterPartitionReassignmentsResponse = AlterPartitionReassignments.response(

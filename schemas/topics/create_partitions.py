@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 CreatePartitions = Api(
     37, "CreatePartitions", versions=(0, 3), flexible=2, listeners=("broker", "controller"),
-    about="Raises the number of partitions of topics; it can never be lowered. Records already written stay where they are.",
+    doc="Raises the number of partitions of topics; it can never be lowered. Records already written stay where they are.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -31,14 +31,14 @@ CreatePartitions = Api(
 
 CreatePartitionsAssignment = Struct(
     "broker_ids" / Array(BrokerId) * "Brokers to hold the replicas, preferred leader first.",
-    about="Where the replicas of one new partition go.",
+    doc="Where the replicas of one new partition go.",
 )
 
 CreatePartitionsTopic = Struct(
     "name"        / TopicName                                                * "The topic's name.",
     "count"       / Int32                                                    * "How many partitions the topic shall have in all, old and new.",
     "assignments" / Default(Nullable(Array(CreatePartitionsAssignment)), []) * "One entry for each new partition, in order; null lets the controller place them.",
-    about="One topic to enlarge.",
+    doc="One topic to enlarge.",
 )
 
 CreatePartitionsRequest = CreatePartitions.request(
@@ -51,7 +51,7 @@ CreatePartitionsTopicResult = Struct(
     "name"          / TopicName        * "The topic's name.",
     "error_code"    / ErrorCode        * "0, or why the topic was not enlarged.",
     "error_message" / Nullable(String) * "More about the error; null for none.",
-    about="What became of one topic.",
+    doc="What became of one topic.",
 )
 
 CreatePartitionsResponse = CreatePartitions.response(

@@ -22,7 +22,7 @@ from schemas.vocabulary import (
 
 CreateTopics = Api(
     19, "CreateTopics", versions=(0, 7), flexible=5, listeners=("broker", "controller"), deprecated=(0, 1),
-    about="Creates topics. Each topic succeeds or fails by itself.",
+    doc="Creates topics. Each topic succeeds or fails by itself.",
     changes={
         1: "A dry run with validate_only, and error messages.",
         2: "The response reports how long it was throttled (KIP-124).",
@@ -51,13 +51,13 @@ CreateTopics = Api(
 CreatableReplicaAssignment = Struct(
     "partition_index" / Int32           * "Its number within the topic.",
     "broker_ids"      / Array(BrokerId) * "Its replicas; the first is the preferred leader.",
-    about="The brokers that shall hold one partition.",
+    doc="The brokers that shall hold one partition.",
 )
 
 CreatableTopicConfig = Struct(
     "name"  / String                                * 'The setting, such as "cleanup.policy".',
     "value" / Default(Nullable(Secret(String)), "") * "Its value as text.",
-    about="A setting that the topic shall have.",
+    doc="A setting that the topic shall have.",
 )
 
 CreatableTopic = Struct(
@@ -66,7 +66,7 @@ CreatableTopic = Struct(
     "replication_factor" / Int16                             * "-1 if assignments are given, or for the broker's default (KIP-464).",
     "assignments"        / Array(CreatableReplicaAssignment) * "Replicas by hand; empty lets the controller place them.",
     "configs"            / Array(CreatableTopicConfig)       * "Settings other than the defaults.",
-    about="A topic to create.",
+    doc="A topic to create.",
 )
 
 CreateTopicsRequest = CreateTopics.request(
@@ -81,7 +81,7 @@ CreatableTopicConfigs = Struct(
     "read_only"     / Boolean                               * "True if it can't be changed.",
     "config_source" / Default(Int8, -1)                     * "Who set it: 1 the topic, 2 to 4 a broker's settings, 5 default; -1 unset.",
     "is_sensitive"  / Boolean                               * "True for a secret, whose value is withheld.",
-    about="A setting of the new topic, as it now holds (KIP-525).",
+    doc="A setting of the new topic, as it now holds (KIP-525).",
 )
 
 CreatableTopicResult = Struct(
@@ -93,7 +93,7 @@ CreatableTopicResult = Struct(
     "num_partitions"          / Since(5, Default(Int32, -1), ignorable=True)                                  * "How many it has; -1 if withheld or failed (KIP-525).",
     "replication_factor"      / Since(5, Default(Int16, -1), ignorable=True)                                  * "How many replicas each partition has; -1 if withheld or failed (KIP-525).",
     "configs"                 / Since(5, Default(Nullable(Array(CreatableTopicConfigs)), []), ignorable=True) * "Its settings; null if withheld (KIP-525).",
-    about="What became of one topic.",
+    doc="What became of one topic.",
 )
 
 CreateTopicsResponse = CreateTopics.response(

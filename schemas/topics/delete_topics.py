@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 
 DeleteTopics = Api(
     20, "DeleteTopics", versions=(0, 6), flexible=4, listeners=("broker", "controller"), deprecated=(0, 0),
-    about="Deletes topics with all their records. Each topic succeeds or fails by itself.",
+    doc="Deletes topics with all their records. Each topic succeeds or fails by itself.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -36,7 +36,7 @@ DeleteTopics = Api(
 DeleteTopicState = Struct(
     "name"     / Nullable(TopicName) * "Null if the topic is given by id.",
     "topic_id" / Uuid                * "Zero if the topic is given by name.",
-    about="A topic to delete, by one of its two names (KIP-516).",
+    doc="A topic to delete, by one of its two names (KIP-516).",
 )
 
 DeleteTopicsRequest = DeleteTopics.request(
@@ -50,7 +50,7 @@ DeletableTopicResult = Struct(
     "topic_id"      / Since(6, Uuid, ignorable=True)             * "Its id; zero if unknown (KIP-516).",
     "error_code"    / ErrorCode                                  * "0, or why it was not deleted.",
     "error_message" / Since(5, Nullable(String), ignorable=True) * "Explains the error; null if there is none.",
-    about="What became of one topic.",
+    doc="What became of one topic.",
 )
 
 DeleteTopicsResponse = DeleteTopics.response(

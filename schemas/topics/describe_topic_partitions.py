@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 DescribeTopicPartitions = Api(
     75, "DescribeTopicPartitions", versions=(0, 0), flexible=0,
-    about="Reports leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A long answer is cut, and a cursor gives where to continue.",
+    doc="Reports leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A long answer is cut, and a cursor gives where to continue.",
     changes={},
     errors=(
         "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION",
@@ -26,13 +26,13 @@ DescribeTopicPartitions = Api(
 
 TopicRequest = Struct(
     "name" / TopicName * "The topic's name.",
-    about="One topic asked about.",
+    doc="One topic asked about.",
 )
 
 DescribeTopicPartitionsRequestCursor = Struct(
     "topic_name"      / TopicName * "The topic to start with; those sorted before it are left out.",
     "partition_index" / Int32     * "The first partition of that topic to return.",
-    about="Where a page begins. Copied from the previous response.",
+    doc="Where a page begins. Copied from the previous response.",
 )
 
 DescribeTopicPartitionsRequest = DescribeTopicPartitions.request(
@@ -51,7 +51,7 @@ DescribeTopicPartitionsResponsePartition = Struct(
     "eligible_leader_replicas" / Nullable(Array(BrokerId)) * "Out of sync, yet safe to elect: they hold all committed data; null if unknown.",
     "last_known_elr"           / Nullable(Array(BrokerId)) * "Replicas last in sync or eligible, for recovery by hand; null if unknown.",
     "offline_replicas"         / Array(BrokerId)           * "Broker ids of the replicas whose broker or disk is down.",
-    about="One partition and its replicas.",
+    doc="One partition and its replicas.",
 )
 
 DescribeTopicPartitionsResponseTopic = Struct(
@@ -61,13 +61,13 @@ DescribeTopicPartitionsResponseTopic = Struct(
     "is_internal"                 / Boolean                                         * "True for a topic of Kafka's own, such as __consumer_offsets.",
     "partitions"                  / Array(DescribeTopicPartitionsResponsePartition) * "The topic's partitions on this page.",
     "topic_authorized_operations" / Default(Int32, -2_147_483_648)                  * "What the client may do, one bit for each ACL operation; -2147483648 if not requested.",
-    about="One topic, or the part of it that fits the page.",
+    doc="One topic, or the part of it that fits the page.",
 )
 
 DescribeTopicPartitionsResponseCursor = Struct(
     "topic_name"      / TopicName * "The topic to go on with.",
     "partition_index" / Int32     * "The first of its partitions not returned yet.",
-    about="Where the next page begins. To be sent back as it is.",
+    doc="Where the next page begins. To be sent back as it is.",
 )
 
 DescribeTopicPartitionsResponse = DescribeTopicPartitions.response(

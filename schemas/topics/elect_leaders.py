@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 ElectLeaders = Api(
     43, "ElectLeaders", versions=(0, 2), flexible=2, listeners=("broker", "controller"),
-    about="Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of losing data.",
+    doc="Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of losing data.",
     changes={
         1: "The kind of election, and an error for the whole request (KIP-460).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -30,7 +30,7 @@ ElectLeaders = Api(
 TopicPartitions = Struct(
     "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of its partitions.",
-    about="The partitions of one topic to hold elections for.",
+    doc="The partitions of one topic to hold elections for.",
 )
 
 ElectLeadersRequest = ElectLeaders.request(
@@ -43,13 +43,13 @@ PartitionResult = Struct(
     "partition_id"  / Int32                         * "The partition's number.",
     "error_code"    / ErrorCode                     * "0, or why no leader was elected; ELECTION_NOT_NEEDED where all was well.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
-    about="What became of one partition's election.",
+    doc="What became of one partition's election.",
 )
 
 ReplicaElectionResult = Struct(
     "topic"            / TopicName              * "The topic's name.",
     "partition_result" / Array(PartitionResult) * "One outcome for each partition.",
-    about="What became of one topic's elections.",
+    doc="What became of one topic's elections.",
 )
 
 ElectLeadersResponse = ElectLeaders.response(

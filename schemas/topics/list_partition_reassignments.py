@@ -15,7 +15,7 @@ from schemas.vocabulary import (
 
 ListPartitionReassignments = Api(
     46, "ListPartitionReassignments", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
-    about="Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.",
+    doc="Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.",
     changes={},
     errors=("REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER"),
 )
@@ -23,7 +23,7 @@ ListPartitionReassignments = Api(
 ListPartitionReassignmentsTopics = Struct(
     "name"              / TopicName    * "The topic's name.",
     "partition_indexes" / Array(Int32) * "Numbers of the partitions to look at.",
-    about="The partitions of one topic asked about.",
+    doc="The partitions of one topic asked about.",
 )
 
 ListPartitionReassignmentsRequest = ListPartitionReassignments.request(
@@ -36,13 +36,13 @@ OngoingPartitionReassignment = Struct(
     "replicas"          / Array(BrokerId) * "Broker ids of all present replicas, those coming and going among them.",
     "adding_replicas"   / Array(BrokerId) * "Brokers that are taking up a replica.",
     "removing_replicas" / Array(BrokerId) * "Brokers that give up their replica at the end.",
-    about="One partition on the move.",
+    doc="One partition on the move.",
 )
 
 OngoingTopicReassignment = Struct(
     "name"       / TopicName                           * "The topic's name.",
     "partitions" / Array(OngoingPartitionReassignment) * "Those of its partitions that are on the move.",
-    about="The moves within one topic.",
+    doc="The moves within one topic.",
 )
 
 ListPartitionReassignmentsResponse = ListPartitionReassignments.response(

@@ -22,7 +22,7 @@ from schemas.vocabulary import (
 
 Metadata = Api(
     3, "Metadata", versions=(0, 13), flexible=9,
-    about="Reports brokers, controller, and the topics asked for with their partitions and leaders. Any broker answers.",
+    doc="Reports brokers, controller, and the topics asked for with their partitions and leaders. Any broker answers.",
     changes={
         1: "Racks, the controller, and internal topics; null requests all topics, empty none.",
         2: "The cluster's id (KIP-78).",
@@ -54,7 +54,7 @@ Metadata = Api(
 MetadataRequestTopic = Struct(
     "topic_id" / Since(10, Uuid, ignorable=True)            * "Zero if the topic is given by name; other ids work from version 12 on (KIP-516).",
     "name"     / Default(Nullable(TopicName, since=10), "") * "Null if the topic is given by id.",
-    about="A topic to describe.",
+    doc="A topic to describe.",
 )
 
 MetadataRequest = Metadata.request(
@@ -69,7 +69,7 @@ MetadataResponseBroker = Struct(
     "host"    / String                                     * "Its advertised host name or address.",
     "port"    / Int32                                      * "Its advertised TCP port.",
     "rack"    / Since(1, Nullable(String), ignorable=True) * "Its rack; null if it has none (KIP-36).",
-    about="A live broker, as the client's listener reaches it.",
+    doc="A live broker, as the client's listener reaches it.",
 )
 
 MetadataResponsePartition = Struct(
@@ -80,7 +80,7 @@ MetadataResponsePartition = Struct(
     "replica_nodes"    / Array(BrokerId)                              * "All brokers assigned to it, the preferred leader first.",
     "isr_nodes"        / Array(BrokerId)                              * "Those of them that keep up with the leader.",
     "offline_replicas" / Since(5, Array(BrokerId), ignorable=True)    * "Those of them that can't serve it now (KIP-112).",
-    about="A partition and the brokers that hold it.",
+    doc="A partition and the brokers that hold it.",
 )
 
 MetadataResponseTopic = Struct(
@@ -90,7 +90,7 @@ MetadataResponseTopic = Struct(
     "is_internal"                 / Since(1, Boolean, ignorable=True)          * "True for Kafka's own topics, such as __consumer_offsets.",
     "partitions"                  / Array(MetadataResponsePartition)           * "Its partitions, in no fixed order.",
     "topic_authorized_operations" / Since(8, Default(Int32, -2_147_483_648))   * "Bits of the operations allowed on it; the least int32 if not asked.",
-    about="A topic and its partitions.",
+    doc="A topic and its partitions.",
 )
 
 MetadataResponse = Metadata.response(

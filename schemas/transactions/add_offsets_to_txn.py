@@ -5,7 +5,7 @@ from schemas.vocabulary import Api, ErrorCode, GroupId, Int16, Int32, ProducerId
 
 AddOffsetsToTxn = Api(
     25, "AddOffsetsToTxn", versions=(0, 4), flexible=3, coordinator="transaction",
-    about="Makes the group's partition of the offsets log part of the transaction, before the first TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).",
+    doc="Makes the group's partition of the offsets log part of the transaction, before the first TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Same layout; a fenced producer gets PRODUCER_FENCED (KIP-588).",

@@ -22,7 +22,7 @@ from schemas.vocabulary import (
 
 AddPartitionsToTxn = Api(
     24, "AddPartitionsToTxn", versions=(0, 5), flexible=3, coordinator="transaction",
-    about="The coordinator must know each partition before the first record arrives, to end the transaction there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).",
+    doc="The coordinator must know each partition before the first record arrives, to end the transaction there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Same layout; a fenced producer gets PRODUCER_FENCED (KIP-588).",
@@ -50,7 +50,7 @@ AddPartitionsToTxn = Api(
 AddPartitionsToTxnTopic = Struct(
     "name"       / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions to be written to.",
-    about="Partitions of one topic.",
+    doc="Partitions of one topic.",
 )
 
 AddPartitionsToTxnTransaction = Struct(
@@ -59,7 +59,7 @@ AddPartitionsToTxnTransaction = Struct(
     "producer_epoch"   / Int16                          * "The epoch that the transaction runs under.",
     "verify_only"      / Boolean                        * "True: only check that the partitions are part of it, add none (KIP-890).",
     "topics"           / Array(AddPartitionsToTxnTopic) * "The partitions to add or to check.",
-    about="One transaction, as a broker requests it.",
+    doc="One transaction, as a broker requests it.",
 )
 
 AddPartitionsToTxnRequest = AddPartitionsToTxn.request(
@@ -73,19 +73,19 @@ AddPartitionsToTxnRequest = AddPartitionsToTxn.request(
 AddPartitionsToTxnPartitionResult = Struct(
     "partition_index"      / Int32     * "The partition's number.",
     "partition_error_code" / ErrorCode * "0, or why it was not added; OPERATION_NOT_ATTEMPTED if another one failed.",
-    about="What became of one partition.",
+    doc="What became of one partition.",
 )
 
 AddPartitionsToTxnTopicResult = Struct(
     "name"                 / TopicName                                * "The topic's name.",
     "results_by_partition" / Array(AddPartitionsToTxnPartitionResult) * "One outcome for each partition.",
-    about="What became of one topic's partitions.",
+    doc="What became of one topic's partitions.",
 )
 
 AddPartitionsToTxnResult = Struct(
     "transactional_id" / TransactionalId                      * "Whose transaction it is.",
     "topic_results"    / Array(AddPartitionsToTxnTopicResult) * "One outcome for each topic.",
-    about="What became of one transaction's partitions.",
+    doc="What became of one transaction's partitions.",
 )
 
 AddPartitionsToTxnResponse = AddPartitionsToTxn.response(

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, BrokerId, Default, ErrorCode, Int32, Int64, 
 
 AllocateProducerIds = Api(
     67, "AllocateProducerIds", versions=(0, 0), flexible=0, listeners=("controller",),
-    about="Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a cluster share one (KIP-730).",
+    doc="Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a cluster share one (KIP-730).",
     changes={},
     errors=(
         "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "STALE_BROKER_EPOCH", "BROKER_ID_NOT_REGISTERED",

@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 DescribeProducers = Api(
     61, "DescribeProducers", versions=(0, 0), flexible=0,
-    about="Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The partition's leader answers; other brokers can be asked too where they hold a replica.",
+    doc="Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The partition's leader answers; other brokers can be asked too where they hold a replica.",
     changes={},
     errors=(
         "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "INVALID_TOPIC_EXCEPTION",
@@ -27,7 +27,7 @@ DescribeProducers = Api(
 TopicRequest = Struct(
     "name"              / TopicName    * "The topic's name.",
     "partition_indexes" / Array(Int32) * "Numbers of the partitions to look at.",
-    about="The partitions of one topic to look at.",
+    doc="The partitions of one topic to look at.",
 )
 
 DescribeProducersRequest = DescribeProducers.request(
@@ -41,7 +41,7 @@ ProducerState = Struct(
     "last_timestamp"           / Default(Int64, -1) * "Timestamp of its last batch, ms since the epoch; -1 for none.",
     "coordinator_epoch"        / Int32              * "Coordinator epoch of its last transaction marker; -1 before the first.",
     "current_txn_start_offset" / Default(Int64, -1) * "Where its open transaction began in this partition; -1 if none is open.",
-    about="One producer, as the partition's log knows it.",
+    doc="One producer, as the partition's log knows it.",
 )
 
 PartitionResponse = Struct(
@@ -49,13 +49,13 @@ PartitionResponse = Struct(
     "error_code"       / ErrorCode            * "0, or why this partition could not be described.",
     "error_message"    / Nullable(String)     * "More about the error; null for none.",
     "active_producers" / Array(ProducerState) * "The producers remembered, idle ones too until they expire.",
-    about="The producers of one partition.",
+    doc="The producers of one partition.",
 )
 
 TopicResponse = Struct(
     "name"       / TopicName                * "The topic's name.",
     "partitions" / Array(PartitionResponse) * "One answer for each partition asked about.",
-    about="The answers for one topic.",
+    doc="The answers for one topic.",
 )
 
 DescribeProducersResponse = DescribeProducers.response(

@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 
 DescribeTransactions = Api(
     65, "DescribeTransactions", versions=(0, 0), flexible=0, coordinator="transaction",
-    about="For operators who look for hanging transactions: state, age, producer and partitions of each. Its coordinator answers for each id.",
+    doc="For operators who look for hanging transactions: state, age, producer and partitions of each. Its coordinator answers for each id.",
     changes={},
     errors=(
         *COORDINATOR, "INVALID_REQUEST", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
@@ -32,7 +32,7 @@ DescribeTransactionsRequest = DescribeTransactions.request(
 TopicData = Struct(
     "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of its partitions in the transaction.",
-    about="Partitions of one topic.",
+    doc="Partitions of one topic.",
 )
 
 TransactionState = Struct(
@@ -44,7 +44,7 @@ TransactionState = Struct(
     "producer_id"               / ProducerId       * "The producer id in use.",
     "producer_epoch"            / Int16            * "The epoch in use.",
     "topics"                    / Array(TopicData) * "Partitions still in the transaction, as far as the client may see their topics.",
-    about="What one transactional id is doing.",
+    doc="What one transactional id is doing.",
 )
 
 DescribeTransactionsResponse = DescribeTransactions.response(

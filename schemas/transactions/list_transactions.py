@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 
 ListTransactions = Api(
     66, "ListTransactions", versions=(0, 2), flexible=0,
-    about="For operators. A broker knows only the ids that it coordinates, so a full list takes one request per broker.",
+    doc="For operators. A broker knows only the ids that it coordinates, so a full list takes one request per broker.",
     changes={
         1: "A filter by age (KIP-994).",
         2: "A filter by a pattern of ids (KIP-1152).",
@@ -36,7 +36,7 @@ TransactionState = Struct(
     "transactional_id"  / TransactionalId * "Whose transaction it is.",
     "producer_id"       / ProducerId      * "The producer id in use.",
     "transaction_state" / String          * 'Such as "Empty", "Ongoing", "PrepareCommit" or "CompleteAbort".',
-    about="One transactional id in brief; DescribeTransactions returns more.",
+    doc="One transactional id in brief; DescribeTransactions returns more.",
 )
 
 ListTransactionsResponse = ListTransactions.response(

@@ -28,7 +28,7 @@ from schemas.vocabulary import (
 
 TxnOffsetCommit = Api(
     28, "TxnOffsetCommit", versions=(0, 6), flexible=3, coordinator="group",
-    about="Makes reading and writing one unit: the offsets become visible with the producer's records. Before v5 AddOffsetsToTxn must come first.",
+    doc="Makes reading and writing one unit: the offsets become visible with the producer's records. Before v5 AddOffsetsToTxn must come first.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "The leader epoch of the last record read (KIP-320).",
@@ -69,14 +69,14 @@ TxnOffsetCommitRequestPartition = Struct(
     "committed_offset"       / Int64                                        * "The next offset to read, one after the last one done.",
     "committed_leader_epoch" / Since(2, Default(Int32, -1), ignorable=True) * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "committed_metadata"     / Default(Nullable(String), "")                * "Any text of the committer, given back on fetching; null or empty for none.",
-    about="The position in one partition.",
+    doc="The position in one partition.",
 )
 
 TxnOffsetCommitRequestTopic = Struct(
     "name"       / Until(5, TopicName, ignorable=True)    * "The topic's name; topic_id replaces it from v6 on.",
     "topic_id"   / Since(6, Uuid, ignorable=True)         * "The topic's id (v6, KIP-1319).",
     "partitions" / Array(TxnOffsetCommitRequestPartition) * "Its positions.",
-    about="The positions in one topic.",
+    doc="The positions in one topic.",
 )
 
 TxnOffsetCommitRequest = TxnOffsetCommit.request(
@@ -93,14 +93,14 @@ TxnOffsetCommitRequest = TxnOffsetCommit.request(
 TxnOffsetCommitResponsePartition = Struct(
     "partition_index" / Int32     * "The partition's number.",
     "error_code"      / ErrorCode * "0, or why this position was not taken.",
-    about="What became of one position.",
+    doc="What became of one position.",
 )
 
 TxnOffsetCommitResponseTopic = Struct(
     "name"       / Until(5, TopicName, ignorable=True)     * "The topic's name; topic_id replaces it from v6 on.",
     "topic_id"   / Since(6, Uuid, ignorable=True)          * "The topic's id (v6, KIP-1319).",
     "partitions" / Array(TxnOffsetCommitResponsePartition) * "One outcome for each position.",
-    about="What became of one topic's positions.",
+    doc="What became of one topic's positions.",
 )
 
 TxnOffsetCommitResponse = TxnOffsetCommit.response(

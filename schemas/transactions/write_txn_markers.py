@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 WriteTxnMarkers = Api(
     27, "WriteTxnMarkers", versions=(0, 2), flexible=1,
-    about="Between brokers: partition leaders append a control record per partition, and readers of committed records go on. Clients have no use for it.",
+    doc="Between brokers: partition leaders append a control record per partition, and readers of committed records go on. Clients have no use for it.",
     changes={
         1: "Flexible lengths and tagged fields (KIP-482).",
         2: "The transaction version, by which the leader checks epochs more strictly (KIP-1228).",
@@ -33,7 +33,7 @@ WriteTxnMarkers = Api(
 WritableTxnMarkerTopic = Struct(
     "name"              / TopicName    * "The topic's name.",
     "partition_indexes" / Array(Int32) * "Numbers of the partitions that get the marker.",
-    about="Partitions of one topic.",
+    doc="Partitions of one topic.",
 )
 
 WritableTxnMarker = Struct(
@@ -43,7 +43,7 @@ WritableTxnMarker = Struct(
     "topics"              / Array(WritableTxnMarkerTopic)  * "Where to write it; partitions that this broker leads.",
     "coordinator_epoch"   / Int32                          * "Epoch of the coordinator that sends it; an older one than seen is refused.",
     "transaction_version" / Since(2, Int8, ignorable=True) * "2 for epochs raised at each end (KIP-890), 0 or 1 before that (KIP-1228).",
-    about="The end of one transaction.",
+    doc="The end of one transaction.",
 )
 
 WriteTxnMarkersRequest = WriteTxnMarkers.request(
@@ -53,19 +53,19 @@ WriteTxnMarkersRequest = WriteTxnMarkers.request(
 WritableTxnMarkerPartitionResult = Struct(
     "partition_index" / Int32     * "The partition's number.",
     "error_code"      / ErrorCode * "0, or why no marker was written.",
-    about="What became of the marker in one partition.",
+    doc="What became of the marker in one partition.",
 )
 
 WritableTxnMarkerTopicResult = Struct(
     "name"       / TopicName                               * "The topic's name.",
     "partitions" / Array(WritableTxnMarkerPartitionResult) * "One outcome for each partition.",
-    about="What became of the marker in one topic.",
+    doc="What became of the marker in one topic.",
 )
 
 WritableTxnMarkerResult = Struct(
     "producer_id" / ProducerId                          * "As in the request.",
     "topics"      / Array(WritableTxnMarkerTopicResult) * "One outcome for each topic.",
-    about="What became of one marker.",
+    doc="What became of one marker.",
 )
 
 WriteTxnMarkersResponse = WriteTxnMarkers.response(

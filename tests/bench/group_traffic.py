@@ -73,9 +73,9 @@ def traffic(mostly: str = "heartbeats") -> Iterator[tuple[int, int, bool, bytes]
     while True:
         for number, script in enumerate(scripts):
             drawn = chance.random()
-            if script.size < MEMBERS and len(script.joined) < SPAN:
+            if script.size < MEMBERS and len(script.joiners) < SPAN:
                 script.join()
-            elif drawn < mix.leaves and len(script.joined) < SPAN:
+            elif drawn < mix.leaves and len(script.joiners) < SPAN:
                 script.leave(chance.randrange(script.size))
             elif drawn < mix.leaves + mix.commits:
                 script.commit(chance.randrange(script.size))
@@ -103,7 +103,7 @@ class _Fetches:
     def add(self, script: GroupScript) -> None:
         """The member that joined last fetches once more."""
         self._count += 1
-        number, offset = len(script.joined) - 1, 10 * self._count
+        number, offset = len(script.joiners) - 1, 10 * self._count
         recorder, partition = script.recorder, self._count % PARTITIONS
         recorder.versions = {**recorder.versions, ApiKey.FETCH: FETCH_VERSION}
         wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)

@@ -70,7 +70,7 @@ def test_what_follows_a_message() -> None:
     assert refused(one("int8"), FIXED, data) == (Malformed, "2 trailing bytes", 1, "")
     assert tolerant(one("int8"), FIXED, data) == ({"x": 5}, [("2 trailing bytes", 1, "")])
     walk = reader(data, FIXED)
-    assert plain(walk.message(one("int8"), whole=False)) == {"x": 5}
+    assert plain(walk.message(one("int8"), to_end=False)) == {"x": 5}
     assert walk.pos == 1
 
 

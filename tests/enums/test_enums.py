@@ -30,10 +30,10 @@ def test_an_error_code() -> None:
     code = ErrorCode(HeartbeatResponse(error_code=27).error_code)
     assert code is coordwire.ErrorCode.REBALANCE_IN_PROGRESS
     assert (code.name, code.known, code.retriable) == ("REBALANCE_IN_PROGRESS", True, False)
-    assert code.about == "The group rebalances: the member must join again."
+    assert code.description == "The group rebalances: the member must join again."
     assert ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.retriable
     assert sorted(ErrorCode) == list(range(-1, 137))
-    assert all(code.about.endswith(".") for code in ErrorCode)
+    assert all(code.description.endswith(".") for code in ErrorCode)
 
 
 @pytest.mark.parametrize("enum", ENUMS, ids=lambda enum: enum.__name__)

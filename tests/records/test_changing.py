@@ -177,7 +177,7 @@ def test_between_any_two_steps_of_the_tables(
     ]
     if half == "c":
         places += [
-            (native._Filler, "run"), (native._Filler, "rest"),
+            (native._Filler, "run"), (native._Filler, "last_table"),
             (readahead, "batch_size"), (readahead, "batch_at"),
         ]  # fmt: skip
     for owner, name in places:

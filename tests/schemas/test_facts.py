@@ -270,7 +270,7 @@ def test_errors_that_were_captured_are_listed(name: str) -> None:
 
 
 def api(**facts: Any) -> Api:
-    return Api(999, "MadeUp", versions=(0, 3), flexible=2, about="Made up.", **facts)
+    return Api(999, "MadeUp", versions=(0, 3), flexible=2, doc="Made up.", **facts)
 
 
 def walked(**declared: object) -> ModuleRow:
@@ -284,7 +284,7 @@ def walked(**declared: object) -> ModuleRow:
 
 
 def test_facts_reach_the_generated_text() -> None:
-    part = Declared("key" / Nullable(Secret(Bytes)) * "K.", about="A part.")
+    part = Declared("key" / Nullable(Secret(Bytes)) * "K.", doc="A part.")
     facts = {"listeners": ("controller",), "deprecated": (0, 1), "unstable": 3, "errors": ("NOT_CONTROLLER",)}
     made_up = api(**facts)
     request = made_up.request("groups" / Array(GroupId) * "G.", "parts" / Array(part) * "P.")

@@ -112,11 +112,11 @@ def declared(**names: object) -> ModuleType:
 
 
 def api() -> Api:
-    return Api(999, "MadeUp", versions=(0, 3), flexible=2, about="Made up.")
+    return Api(999, "MadeUp", versions=(0, 3), flexible=2, doc="Made up.")
 
 
 def test_a_sound_declaration() -> None:
-    part = Struct("x" / Int32 * "X.", about="A part.")
+    part = Struct("x" / Int32 * "X.", doc="A part.")
     made_up = api()
     request = made_up.request("parts" / Nullable(Array(part), since=1) * "Parts.")
     row = _Walk(declared(Part=part, MadeUpRequest=request, MadeUpResponse=made_up.response())).run()
@@ -137,7 +137,7 @@ def test_a_request_without_its_response() -> None:
 
 
 def test_null_up_to_a_version() -> None:
-    made_up = Data("MadeUp", versions=(0, 3), about="Made up.")(
+    made_up = Data("MadeUp", versions=(0, 3), doc="Made up.")(
         "x" / Default(Nullable(String, until=1), "") * "X."
     )
     text = module_text(_Walk(declared(MadeUp=made_up)).run())
@@ -169,7 +169,7 @@ def test_null_up_to_a_version_is_refused_behind_it() -> None:
     ("request_", "others", "complaint"),
     [
         (api().request("x" / Int32), {}, "x has no doc"),
-        (api().request("x" / Struct("y" / Int32 * "Y.", about="Z.") * "X."), {}, "no variable of its own"),
+        (api().request("x" / Struct("y" / Int32 * "Y.", doc="Z.") * "X."), {}, "no variable of its own"),
         (api().request("x" / Array(Array(Int32)) * "X."), {}, "array of arrays"),
         (api().request("x" / Tagged(0, Int32) * "X."), {}, "tagged in versions that aren't flexible"),
         (
@@ -211,9 +211,9 @@ def test_a_message_is_held_by_its_own_name() -> None:
 )
 def test_a_log_record_that_cannot_be(places: list[tuple[str, int, str]], complaint: str) -> None:
     names = {
-        f"Made{i}": Data(
-            f"Made{i}", versions=(0, 0), about="Made up.", log=log, record_type=number, role=role
-        )("x" / Int32 * "X.")
+        f"Made{i}": Data(f"Made{i}", versions=(0, 0), doc="Made up.", log=log, record_type=number, role=role)(
+            "x" / Int32 * "X."
+        )
         for i, (log, number, role) in enumerate(places)
     }
     with pytest.raises(SchemaError, match=complaint):

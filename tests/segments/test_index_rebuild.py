@@ -41,7 +41,7 @@ def test_a_brokers_recovery_writes_the_same() -> None:
                 segment.batches(), segment.base_offset, interval=interval(segment.topic), producers=producers
             )
             for kind, data in made.files().items():
-                beside = segment.beside(kind)
+                beside = segment.sibling_path(kind)
                 assert beside is not None
                 assert beside.read_bytes() == data, beside
                 seen[kind] += bool(data)

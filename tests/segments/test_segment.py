@@ -24,7 +24,7 @@ def test_what_it_says_of_itself(tmp_path: Path) -> None:
         assert segment.data == data
         assert "a-b.c-7" in repr(segment)
         assert segment.offset_index is None
-        assert segment.beside("index") == segment.path.with_name("00000000000000000100.index")
+        assert segment.sibling_path("index") == segment.path.with_name("00000000000000000100.index")
 
 
 def test_other_names(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_other_names(tmp_path: Path) -> None:
     path.write_bytes(batch(5))
     with Segment(str(path)) as segment:
         assert (segment.topic, segment.partition, segment.base_offset) == (None, None, None)
-        assert segment.beside("index") is None
+        assert segment.sibling_path("index") is None
         assert segment.time_index is None
         assert segment.find(offset=6)
         assert repr(segment)

@@ -70,12 +70,12 @@ def test_a_brokers_segments_are_sound(part: str) -> None:
 
 def test_the_tally(tmp_path: Path) -> None:
     tally = SegmentCounts()
-    assert faults(indexed(tmp_path), tally=tally) == []
+    assert faults(indexed(tmp_path), counts=tally) == []
     assert tally == SegmentCounts(12, 36, 0, 0, 35)
     tally = SegmentCounts()
-    assert faults(write(tmp_path, DATA), tally=tally, check_records=False) == []
+    assert faults(write(tmp_path, DATA), counts=tally, check_records=False) == []
     assert tally == SegmentCounts(12, None, 0, 0, 35)
-    assert faults(write(tmp_path, b""), tally=SegmentCounts()) != []  # the indexes say otherwise
+    assert faults(write(tmp_path, b""), counts=SegmentCounts()) != []  # the indexes say otherwise
 
 
 @given(st.integers(0, len(DATA) * 8 - 1))
@@ -86,7 +86,7 @@ def test_a_flipped_bit(tmp_path_factory: pytest.TempPathFactory, bit: int) -> No
     path = write(tmp_path_factory.mktemp("flip"), bytes(data))
     number, inside = divmod(bit // 8, SIZE)
     tally = SegmentCounts()
-    found = faults(path, tally=tally)
+    found = faults(path, counts=tally)
     if 8 <= inside < 12 or inside >= 16:
         assert [(fault.position, fault.length) for fault in found] == [(number * SIZE, SIZE)]
         assert (tally.batches, tally.bad_bytes) == (11, SIZE)
@@ -154,7 +154,7 @@ def test_the_end_of_the_file(tmp_path: Path) -> None:
 def test_all_bad_bytes_are_counted(tmp_path: Path) -> None:
     tally = SegmentCounts()
     path = write(tmp_path, b"?" * 100 + PARTS[0] + b"?" * 80 + PARTS[1] + PARTS[2][:-3])
-    assert len(faults(path, tally=tally)) == 3
+    assert len(faults(path, counts=tally)) == 3
     assert tally.bad_bytes == 100 + 80 + SIZE - 3
 
 
@@ -173,7 +173,7 @@ def test_without_a_codec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     tally = SegmentCounts()
     found: list[Fault] = []
     with Segment(path) as segment, pytest.raises(CodecUnavailable, match=r"zstd.*coordwire\[compression\]"):
-        found.extend(segment.verify(tally=tally))
+        found.extend(segment.verify(counts=tally))
     assert ["CRC-32C" in fault.reason for fault in found] == [True]
     assert (tally.batches, tally.records, tally.unread) == (3, 3, 2)
     assert len(faults(path, check_records=False)) == 1
@@ -403,7 +403,7 @@ def test_hostile_indexes(
     for kind, data in (("index", one), ("timeindex", two), ("txnindex", three)):
         path.with_suffix(f".{kind}").write_bytes(data)
     tally = SegmentCounts()
-    for fault in faults(path, tally=tally):
+    for fault in faults(path, counts=tally):
         assert fault.reason
         assert fault.position + fault.length <= path.with_name(fault.file).stat().st_size
     assert tally.batches == 12

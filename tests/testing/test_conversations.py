@@ -84,9 +84,9 @@ def test_the_timeline_is_the_scripts(conversation: GroupConversation) -> None:
         assert (entry.time_ns, entry.direction) == (frame.time_ns, frame.direction)
     events = list(timeline(entries))
     joined = [event for event in events if isinstance(event, MemberJoined)]
-    assert [event.member_id for event in joined if not event.rejoined] == list(conversation.joined)
+    assert [event.member_id for event in joined if not event.rejoined] == list(conversation.joiners)
     left = [event for event in events if isinstance(event, MemberLeft)]
-    assert [(event.member_id, event.how) for event in left] == [(one, "left") for one in conversation.left]
+    assert [(event.member_id, event.how) for event in left] == [(one, "left") for one in conversation.leavers]
     commits = [event for event in events if isinstance(event, OffsetCommitted)]
     assert [(event.member_id, event.partition, event.offset) for event in commits] == [*conversation.commits]
     assert {event.error_code for event in events if isinstance(event, ErrorMet)} <= {27}
@@ -107,15 +107,15 @@ def test_assignments_share_all_partitions(conversation: GroupConversation) -> No
         list(range(conversation.partitions)) if shares else []
     )
     assert max(map(len, shares), default=0) - min(map(len, shares), default=0) <= 1
-    assert set(conversation.assignments) == set(conversation.joined) - set(conversation.left)
+    assert set(conversation.assignments) == set(conversation.joiners) - set(conversation.leavers)
 
 
 def test_all_that_may_happen_happens() -> None:
     found = drawn(strategies.group_conversations(), 400)
     assert {one.kind for one in found} == {"classic", "consumer"}
     assert any(len(one.assignments) == 4 for one in found)
-    assert any(one.left and not one.assignments for one in found)
-    assert any(len(one.joined) > 4 for one in found)
+    assert any(one.leavers and not one.assignments for one in found)
+    assert any(len(one.joiners) > 4 for one in found)
     assert any(one.commits for one in found)
     versions = {(f.api_key, f.version) for one in found for f in one.frames}
     for cls in (JoinGroupRequest, HeartbeatRequest):
@@ -136,7 +136,7 @@ def test_bounds() -> None:
     for conversation in drawn(asked, 60):
         assert conversation.kind == "consumer"
         assert conversation.partitions == 1
-        assert len(conversation.joined) <= 3
+        assert len(conversation.joiners) <= 3
         assert len(conversation.assignments) <= 2
     with pytest.raises(ValueError, match="no conversations of 'share': expected classic, consumer"):
         strategies.group_conversations(kinds=["share"])  # type: ignore[list-item]
@@ -149,12 +149,12 @@ def test_they_shrink_to_the_steps_that_matter() -> None:
     asked = strategies.group_conversations(kinds=["classic"])
     first = least(asked, lambda found: True)
     assert (first.group_id, len(first.topic), first.partitions) == ("0", 1, 1)
-    assert (len(first.joined), first.left, first.commits) == (1, (), ())
-    gone = least(strategies.group_conversations(kinds=["consumer"]), lambda found: len(found.left) > 1)
-    assert len(gone.joined) == 2
+    assert (len(first.joiners), first.leavers, first.commits) == (1, (), ())
+    gone = least(strategies.group_conversations(kinds=["consumer"]), lambda found: len(found.leavers) > 1)
+    assert len(gone.joiners) == 2
     assert gone.commits == ()
     committed = least(asked, lambda found: bool(found.commits))
-    assert committed.commits == ((committed.joined[0], 0, 0),)
+    assert committed.commits == ((committed.joiners[0], 0, 0),)
     assert len(committed.frames) == len(first.frames) + 2
 
 

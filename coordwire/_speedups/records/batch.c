@@ -132,7 +132,7 @@ static void batch_dealloc(Opened *self)
 }
 
 static PyMemberDef batch_members[] = {
-    {"_kept", T_OBJECT_EX, offsetof(Opened, kept), 0, "Records for the next iteration, or None."},
+    {"_first_chunk", T_OBJECT_EX, offsetof(Opened, kept), 0, "Records for the next iteration, or None."},
     {"position", T_PYSSIZET, offsetof(Opened, position), 0, "Its place, in bytes from the start of what was read."},
     {"size", T_PYSSIZET, offsetof(Opened, size), 0, "Its bytes, header included."},
     {0},

@@ -125,7 +125,7 @@ def _select(
 ) -> ListTransactionsResponse | None:
     """Keep what a pattern matches: at once if that is little work, else in turns between other requests."""
     selection.advance(_TURN)
-    if selection.done:
+    if selection.is_done:
         response.transaction_states = [transactions[name] for name in selection.names]
         return response
     cluster = call.cluster

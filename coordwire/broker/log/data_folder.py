@@ -1,13 +1,15 @@
-"""A broker's data folder: whose it is, who has it open, and the small files that are there once.
+"""A broker's data folder: its identity, its lock, and the small files that it has once.
 
     meta.properties                    the cluster's id and the node's (KIP-631)
     .lock                              locked while a broker has the folder
-    .kafka_cleanshutdown               there while no broker has it, if the last one ended in order
+    .kafka_cleanshutdown               present while no broker has the folder, if the last one ended in order
     log-start-offset-checkpoint, recovery-point-offset-checkpoint, replication-offset-checkpoint
                                        an offset for each partition
 
 Rules: a folder with anything in it and without `meta.properties` is not a broker's, and is refused. Files are
-replaced whole. Nothing is removed but what has a name that Kafka gives, in a folder of a partition.
+replaced whole, by way of NAME.tmp, as Kafka does, so that Kafka and this broker recognise what the other
+left; they are not synced, unlike those of `coordwire.files`. Only files with names that Kafka gives are
+removed, in a folder of a partition. The lock is lockf's, as Kafka's is.
 """
 
 from __future__ import annotations
@@ -51,9 +53,10 @@ def short_id(value: UUID) -> str:
 
 
 def write_file(folder: Path, name: str, data: bytes) -> None:
-    """Write a small file whole, in the place of what has its name, by way of NAME.tmp as Kafka does.
+    """Write a small file whole, in the place of what has its name, by way of NAME.tmp, as Kafka does.
 
-    Not synced: it outlives the process, not the machine. Raises `OSError`.
+    Not synced: it outlives a killed process, not a crash of the machine. A leftover NAME.tmp is
+    overwritten: the folder is a broker's, and locked. Raises `OSError`.
     """
     path = folder / f"{name}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -63,8 +66,8 @@ def write_file(folder: Path, name: str, data: bytes) -> None:
 
 
 def check_files(folder: Path, names: Iterable[str]) -> None:
-    """Refuse links, pipes and folders where a broker has its files: opening one could wait for ever, or write
-    elsewhere. Raises `DataFolderError`, `OSError`."""
+    """Refuse links, pipes and folders where a broker has its files: opening one could block for ever, or
+    write elsewhere. Raises `DataFolderError`, `OSError`."""
     for name in names:
         path = folder / name
         with suppress(FileNotFoundError):
@@ -81,15 +84,15 @@ def check_partition(folder: Path) -> None:
 
 
 def _is_brokers(name: str) -> bool:
-    """Whether a broker gives such a name to a file of a partition."""
+    """Whether a broker gives this name to a file of a partition."""
     return file_name(name) is not None or name in (EPOCHS, METADATA)
 
 
 class DataFolder:
-    """A folder that is this broker's until `close`; made if need be.
+    """A folder that this broker has until `close`; it is made where it is missing.
 
-    cluster_id, node_id: what a new folder gets; an old one keeps its own, and another node's is refused.
-    was_clean: whether the broker before ended in order. starts: where logs begin, by topic and partition.
+    cluster_id, node_id: those of a new folder; an existing one keeps its own, and another node's is refused.
+    was_clean: whether the last broker ended in order. starts: where logs begin, by topic and partition.
     Raises `DataFolderError`, `OSError`.
     """
 
@@ -138,11 +141,11 @@ class DataFolder:
         return folders
 
     def write_starts(self, starts: Mapping[tuple[str, int], int]) -> None:
-        """Keep where logs begin. Raises `OSError`."""
+        """Write where logs begin. Raises `OSError`."""
         self._write_offsets(STARTS, {place: start for place, start in starts.items() if start})
 
     def close(self, ends: Mapping[tuple[str, int], int]) -> None:
-        """Say that all logs are closed, with their ends. Raises `OSError`."""
+        """Record that all logs are closed, with their ends, and unlock the folder. Raises `OSError`."""
         try:
             self._write_offsets(RECOVERY, ends)
             self._write_offsets(REPLICATION, ends)
@@ -151,7 +154,7 @@ class DataFolder:
             os.close(self._lock)
 
     def abandon(self) -> None:
-        """Let go of the folder as if the process had ended."""
+        """Unlock the folder as if the process had ended."""
         os.close(self._lock)
 
     def _write_offsets(self, name: str, offsets: Mapping[tuple[str, int], int]) -> None:
@@ -185,7 +188,7 @@ def _properties(path: Path) -> dict[str, str] | None:
 
 
 def _read_offsets(path: Path) -> dict[tuple[str, int], int]:
-    """A checkpoint's offsets; what is not understood says nothing."""
+    """A checkpoint's offsets; lines that are not understood are ignored."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()[2:]
     except FileNotFoundError:
@@ -202,7 +205,7 @@ def _is_file(path: Path) -> bool:
 
 
 def remove_partition(folder: Path) -> None:
-    """Remove a partition's folder, as Kafka does: it gets another name first, then loses its files.
+    """Remove a partition's folder as Kafka does: rename it, then remove its files and the folder.
 
     Only regular files with names that Kafka gives are removed; with anything else in it the folder stays,
     under its new name. Raises `OSError` if it cannot be renamed.

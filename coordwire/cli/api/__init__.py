@@ -137,7 +137,7 @@ def _fact(key: int) -> Form:
         "coordinator": facts.coordinator, "listeners": list(facts.listeners),
         "deprecated": [facts.deprecated[0], facts.deprecated[-1]] if facts.deprecated else None,
         "unstable": facts.unstable, "requestHeaders": _headers(facts.request_headers, facts.last),
-        "responseHeaders": _headers(facts.response_headers, facts.last), "about": facts.about,
+        "responseHeaders": _headers(facts.response_headers, facts.last), "about": facts.description,
     }  # fmt: skip
 
 

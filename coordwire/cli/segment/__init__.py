@@ -133,7 +133,7 @@ def _faults(
     plain: PlainFile,
 ) -> Iterator[Fault]:
     with suppress(CodecUnavailable):  # the tally says so
-        yield from segment.verify(check_records=not options.quick, tally=counts)
+        yield from segment.verify(check_records=not options.quick, counts=counts)
     if plain.fault:
         yield Fault(segment.path.name, segment.size, 0, plain.fault)
     first = counts.first_offset

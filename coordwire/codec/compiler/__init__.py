@@ -47,8 +47,8 @@ def _compiled(cls: type[Message], version: int, direction: Direction) -> Callabl
     namespace: dict[str, Any] = {"__name__": origin.filename, "__loader__": origin, **function.globals}
     exec(code, namespace)
     linecache.lazycache(origin.filename, namespace)
-    made: Callable[..., Any] = namespace[name]
-    return made
+    compiled: Callable[..., Any] = namespace[name]
+    return compiled
 
 
 def _written(cls: type[Message], version: int, direction: Direction) -> tuple[str, Function]:
@@ -77,7 +77,7 @@ def module_text(cls: type[Message], version: int, direction: Direction) -> str:
     """A function with what it needs, as a module: to be read, and to be checked for its types."""
     _, function = _written(cls, version, direction)
     standard: dict[str, list[str]] = {}
-    ours: dict[str, list[str]] = {}
+    own: dict[str, list[str]] = {}
     runs = []
     for name, value in function.globals.items():
         kind, _, codes = name.rpartition("_")
@@ -88,9 +88,9 @@ def module_text(cls: type[Message], version: int, direction: Direction) -> str:
             standard.setdefault(STANDARD[name].__module__, []).append(name)
         else:
             home = value.__module__ if isinstance(value, type) else "coordwire.codec.primitives"
-            ours.setdefault(home, []).append(name)
+            own.setdefault(home, []).append(name)
     lines = ["from __future__ import annotations", ""]
-    for imports in (standard, ours):
+    for imports in (standard, own):
         lines += [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(imports.items())]
         lines += [""] * bool(imports)
     return "\n".join([*lines, *sorted(runs), *["", ""] * bool(runs), str(function)])

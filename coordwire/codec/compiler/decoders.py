@@ -1,9 +1,9 @@
 """Field tables to decoders: straight lines, one fused `struct` call for each run of fixed fields.
 
 Strategy: fixed fields gather in a run; the byte or short of the length after them joins it, and one
-precompiled unpack reads them all. Strings are slices; nested structs are filled in the loop. Rules: checks
-are the least that is safe: lengths below null, counts against the bytes left and the budgets. A slice may
-run past the end; the position then does too, and the caller's last comparison refuses it.
+precompiled unpack reads them all. Strings are slices; nested structs are filled in the loop. Rules: only the
+checks that safety needs are made: lengths below null, counts against the bytes left and the budgets. A slice
+may run past the end; the position then does too, and the caller's last comparison refuses it.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ class _Decoder:
         value = self.slice(field, layout, null=null)
         if null:  # empty is what most strings that could be null are
             empty = '""' if field.type == "string" else 'b""'
-            some, none = ("n > 1", "n") if layout.compact(field) else ("n > 0", "n == 0")
-            value += f" if {some} else {empty} if {none} else None"
+            nonempty, none = ("n > 1", "n") if layout.compact(field) else ("n > 0", "n == 0")
+            value += f" if {nonempty} else {empty} if {none} else None"
         self.text.add(f"{target} = {value}")
 
     def slice(self, field: Field, layout: VersionLayout, *, null: bool) -> str:
@@ -300,8 +300,8 @@ class _Decoder:
                     self.field(target, field, layout)
                     self.flush()
             if layout.reserved:
-                first, *others = reserved = sorted(layout.reserved)
-                with text.block(f"elif {tag} {f'in {numbers(reserved)}' if others else f'== {first}'}:"):
+                first, *further = reserved = sorted(layout.reserved)
+                with text.block(f"elif {tag} {f'in {numbers(reserved)}' if further else f'== {first}'}:"):
                     text.add(f"raise {text.helper('Refused')}")
             with text.block("else:"):
                 with text.block(f"if {target}.tags is None:"):

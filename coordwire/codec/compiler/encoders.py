@@ -2,7 +2,7 @@
 
 Strategy: fixed fields gather in a run; the length after them joins it where it fits its byte. Rules: types
 are checked as far as packing would let a wrong one through (booleans, uuids, lists, bytes, structs); anything
-odd raises, and the exact writer says what it was.
+unusual raises, and the exact writer words the error.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class _Encoder:
 
     # --- runs of fixed fields ---
 
-    def put(self, *more: tuple[str, str], extra: str = "") -> None:
-        """Write the pending run with `more` in it, then `extra`; the run stays pending."""
+    def put(self, *items: tuple[str, str], extra: str = "") -> None:
+        """Write the pending run with `items` in it, then `extra`; the run stays pending."""
         text = self.text
-        run = [*self.run, *more]
+        run = [*self.run, *items]
         if not self.run and (literal := constant(run)):
             text.add(f"{self.out}({literal})")
         elif run:

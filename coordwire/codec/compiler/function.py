@@ -1,4 +1,4 @@
-"""The text of one function, line by line, and what the global names in it mean.
+"""The text of one function, line by line, and the values of the global names in it.
 
 Strategy: `decoders.py` and `encoders.py` add lines; each global name in a line comes from `helper`, `struct`,
 `unpack` or `pack`, which record its value. The function is compiled with exactly these globals, so that no
@@ -55,7 +55,7 @@ class Function:
         self.lines: list[str] = []
         self.globals: dict[str, object] = {}
         self._depth = 0
-        self._taken = set(_RESERVED)
+        self._used_names = set(_RESERVED)
 
     def __str__(self) -> str:
         return "\n".join(self.lines) + "\n"
@@ -104,21 +104,21 @@ class Function:
         if self._fits(line):
             self.add(line)
         else:
-            self.add("if (", f"{STEP}{any_of[0]}", *[f"{STEP}or {other}" for other in any_of[1:]], "):")
+            self.add("if (", f"{STEP}{any_of[0]}", *[f"{STEP}or {text}" for text in any_of[1:]], "):")
 
     def refuse(self, *any_of: str) -> None:
-        """Give up where one of these conditions holds."""
+        """Raise `Refused` where one of these conditions holds."""
         self.condition(any_of)
         self.add(f"{STEP}raise {self.helper('Refused')}")
 
     # --- local names ---
 
-    def local(self, wanted: str) -> str:
-        """The wanted name, or the next free one like it."""
-        name, number = wanted, 2
-        while name in self._taken:
-            name, number = f"{wanted}{number}", number + 1
-        self._taken.add(name)
+    def local(self, base_name: str) -> str:
+        """A free name for a local variable: `base_name`, or that with a number."""
+        name, number = base_name, 2
+        while name in self._used_names:
+            name, number = f"{base_name}{number}", number + 1
+        self._used_names.add(name)
         return name
 
     def item(self, plural: str) -> str:
@@ -137,9 +137,9 @@ class Function:
         """The name of a generated class."""
         name = cls.__name__
         if self.globals.get(name) is not cls:
-            if name in self._taken or not name.isidentifier():
+            if name in self._used_names or not name.isidentifier():
                 raise ValueError(f"a class can't be called {name!r} here")
-            self._taken.add(name)
+            self._used_names.add(name)
             self.globals[name] = cls
         return name
 

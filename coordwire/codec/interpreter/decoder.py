@@ -66,7 +66,8 @@ MOST_DEVIATIONS = 1000
 
 
 class PassingMarks(list[Mark]):
-    """Marks that are handed on one by one and not kept; nor are elements of arrays after they are read."""
+    """Marks that are handed on one by one and not kept; elements of arrays aren't kept either after they are
+    read."""
 
     def __init__(self, take: Callable[[Mark], None]) -> None:
         super().__init__()
@@ -103,13 +104,13 @@ class Reader:
         size = len(data) - start
         self.memory = budget.memory_for(size) - LEAF_FACTOR * size
 
-    def message(self, cls: type[M], *, whole: bool = True) -> M:
-        """The message from here on; `whole`: nothing may follow it."""
+    def message(self, cls: type[M], *, to_end: bool = True) -> M:
+        """The message from here on. to_end: nothing may follow it."""
         value = self.blank(cls._layout_.at(self.version))
         try:
             self.fill(value, cls._layout_.at(self.version))
-            if whole and self.pos < self.end:
-                self.odd(counted(size := self.end - self.pos, "trailing byte"), self.pos, size)
+            if to_end and self.pos < self.end:
+                self.deviate(counted(size := self.end - self.pos, "trailing byte"), self.pos, size)
         except DecodeError as error:
             error.partial = value
             raise
@@ -120,8 +121,8 @@ class Reader:
     def refuse(self, kind: type[DecodeError], reason: str, at: int) -> DecodeError:
         return kind(reason, at, self.path())
 
-    def odd(self, reason: str, at: int, unread: int = 0) -> None:
-        """Something that a strict decode refuses. unread: as in `Deviation`."""
+    def deviate(self, reason: str, at: int, unread: int = 0) -> None:
+        """Note a deviation, or raise it if strict. unread: as in `Deviation`."""
         if self.strict:
             raise self.refuse(Malformed, reason, at)
         if self.deviations is None or len(self.deviations) > MOST_DEVIATIONS:
@@ -139,11 +140,13 @@ class Reader:
         if self.marks is not None:
             self.marks.append(Mark(offset, self.pos - offset, self.path(), value, sort, kind, owner))
 
-    def need(self, count: int, what: str) -> int:
-        """Take `count` bytes: where they start."""
+    def need(self, count: int, subject: str) -> int:
+        """Move past `count` bytes; return their start. Raises `Truncated`."""
         at = self.pos
         if count > self.end - at:
-            raise self.refuse(Truncated, f"{what} needs {counted(count, 'byte')}, {self.end - at} left", at)
+            raise self.refuse(
+                Truncated, f"{subject} needs {counted(count, 'byte')}, {self.end - at} left", at
+            )
         self.pos = at + count
         return at
 
@@ -162,38 +165,38 @@ class Reader:
 
     # --- lengths ---
 
-    def uvarint(self, what: str) -> int:
+    def uvarint(self, subject: str) -> int:
         """An unsigned varint; unless strict, Java's: a signed int that drops the high bits."""
         at = self.pos
         value = byte = 0
         for index in range(5):
-            byte = self.data[self.need(1, what)]
+            byte = self.data[self.need(1, subject)]
             value |= (byte & 127) << 7 * index
             if byte < 128:
                 break
         else:
-            raise self.refuse(Malformed, f"the varint of {what} has more than 5 bytes", at)
+            raise self.refuse(Malformed, f"the varint of {subject} has more than 5 bytes", at)
         if value >> 32:
-            self.odd(f"the varint of {what} overflows 32 bits", at)
+            self.deviate(f"the varint of {subject} overflows 32 bits", at)
         elif byte == 0 and self.pos - at > 1:
-            self.odd(f"the varint of {what} is over-long", at)
+            self.deviate(f"the varint of {subject} is over-long", at)
         if self.strict:
             return value
         return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
 
-    def length(self, layout: VersionLayout, field: Field, what: str, kind: str) -> int:
+    def length(self, layout: VersionLayout, field: Field, subject: str, kind: str) -> int:
         """A length or count of this field, of type `kind` where it isn't compact; negative for null."""
         at = self.pos
         if layout.compact(field):
-            value = self.uvarint(what) - 1
+            value = self.uvarint(subject) - 1
             if value < -(1 << 31):  # Java's int wraps around
                 value += 1 << 32
         else:
-            (value,) = _UNPACK[kind](self.data, self.need(FIXED[kind], what))
+            (value,) = _UNPACK[kind](self.data, self.need(FIXED[kind], subject))
         if kind == "int16" and value > MAX_STRING:
             raise self.refuse(Malformed, f"a string of {value} bytes is longer than {MAX_STRING}", at)
         if value < -1:
-            self.odd(f"{what} is {value}", at)
+            self.deviate(f"{subject} is {value}", at)
         return int(value)
 
     # --- values ---
@@ -229,7 +232,7 @@ class Reader:
             if kind == "bool":
                 value = raw != 0
                 if raw > 1:
-                    self.odd(f"a boolean is {raw}", at)
+                    self.deviate(f"a boolean is {raw}", at)
             self.mark(at, value, "value", kind, layout.cls.__name__)
             return value
         start = self.pos
@@ -256,7 +259,7 @@ class Reader:
         try:
             return data.decode()
         except UnicodeDecodeError as error:
-            self.odd(f"invalid UTF-8: {error.reason}", at + error.start, len(data))
+            self.deviate(f"invalid UTF-8: {error.reason}", at + error.start, len(data))
             return _java_text(data)
 
     def struct(self, value: Any, field: Field) -> None:
@@ -270,7 +273,7 @@ class Reader:
                 marker = self.uvarint("a struct's marker")
                 null, absent = 0, marker <= 0
             if marker not in (null, 1):
-                self.odd(f"a struct's marker is {marker}", at)
+                self.deviate(f"a struct's marker is {marker}", at)
             self.mark(at, marker, "marker", "struct")
             if absent:
                 setattr(value, field.name, None)
@@ -336,7 +339,7 @@ class Reader:
             self.fill(child, inner)
             if self.pos < self.end:
                 remaining = self.end - self.pos
-                self.odd(f"{counted(remaining, 'byte')} too many", self.pos, remaining)
+                self.deviate(f"{counted(remaining, 'byte')} too many", self.pos, remaining)
                 self.pos = self.end
             self.end = end
             self.steps.pop()
@@ -358,7 +361,7 @@ class Reader:
             at = self.pos
             tag = self.uvarint("a tag") & 0xFFFF_FFFF  # Java's negative ones are large on the wire
             if tag <= last:
-                self.odd(f"tag {tag} comes after tag {last}", at, self.end - at)
+                self.deviate(f"tag {tag} comes after tag {last}", at, self.end - at)
             last = tag
             size = self.uvarint(f"the size of tag {tag}")
             field = layout.tagged.get(tag)
@@ -390,6 +393,8 @@ class Reader:
             self.end = start + size
         self.field(value, field, layout)
         if self.pos != start + size:
-            self.odd(f"tag {tag} claims {counted(size, 'byte')} and has {self.pos - start}", start, abs(size))
+            self.deviate(
+                f"tag {tag} claims {counted(size, 'byte')} and has {self.pos - start}", start, abs(size)
+            )
         self.end = end
         self.steps.pop()

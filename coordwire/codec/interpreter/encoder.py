@@ -1,8 +1,9 @@
 """The exact encoder: walks a value by the field tables, and words every refusal.
 
-Strategy and rules: as the reader, the other way round. A field that the version lacks must have its default
-or be ignorable; a number must be an int in range, a boolean a bool, a struct an object of its class; sizes
-are checked against what their length fields hold. Every refusal is an `EncodeError` with the field's path.
+Strategy and rules: those of the decoder, from value to bytes. A field that the version lacks must have its
+default or be ignorable; a number must be an int in range, a boolean a bool, a struct an object of its class;
+sizes are checked against the range of their length fields. Every refusal is an `EncodeError` with the field's
+path.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _BITS = {"int8": (8, True), "int16": (16, True), "int32": (32, True), "int64": (
 _MAX_INT = (1 << 31) - 1
 
 
-def _shown(value: Any) -> str:
+def _display(value: Any) -> str:
     """A number for a reason; Python refuses to print one of thousands of digits."""
     number = index(value)
     return str(number) if number.bit_length() <= 256 else f"a number of {number.bit_length()} bits"
@@ -46,8 +47,8 @@ class Writer:
         parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
         return kind(reason, "".join(parts).removeprefix("."))
 
-    def wrong(self, wanted: str, value: object) -> EncodeError:
-        return self.refuse(WrongType, f"expected {wanted}, got {type(value).__name__}")
+    def wrong(self, expected: str, value: object) -> EncodeError:
+        return self.refuse(WrongType, f"expected {expected}, got {type(value).__name__}")
 
     def struct(self, value: Any, layout: VersionLayout) -> None:
         if not isinstance(value, layout.cls):
@@ -158,7 +159,7 @@ class Writer:
         except TypeError:
             raise self.wrong("int", value) from None
         except OverflowError:
-            raise self.refuse(OutOfRange, f"{_shown(value)} is beyond {kind}") from None
+            raise self.refuse(OutOfRange, f"{_display(value)} is beyond {kind}") from None
 
     def text(self, value: Any) -> bytes:
         if not isinstance(value, str):
@@ -201,7 +202,7 @@ class Writer:
             if not isinstance(tag, int) or isinstance(tag, bool):
                 raise self.wrong("int as a tag", tag)
             if not 0 <= tag < 1 << 32:
-                raise self.refuse(OutOfRange, f"tag {_shown(tag)} is beyond uint32")
+                raise self.refuse(OutOfRange, f"tag {_display(tag)} is beyond uint32")
             if tag in layout.tagged:
                 raise self.refuse(OutOfRange, f"tag {tag} is the known field {layout.tagged[tag].name}")
             if tag in layout.reserved:

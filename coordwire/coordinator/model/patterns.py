@@ -57,7 +57,7 @@ class Resolution:
                 self._selection = PatternSelection(RegularExpression(regex), self._names)
                 amount -= len(regex)
             amount -= self._selection.advance(amount)
-            if self._selection.done:
+            if self._selection.is_done:
                 topics = tuple(sorted(self._selection.names))
                 self.resolved[self._regex] = ResolvedPattern(topics, self._version, self._start)
                 self._selection = None

@@ -151,7 +151,7 @@ class Grammar:
         if header is not None:
             reader = Reader(body, 0, 0, marks=marks)
             try:
-                reader.message(header, whole=False)
+                reader.message(header, to_end=False)
             except DecodeError as error:
                 error.partial = None
                 raise

@@ -1,5 +1,4 @@
-"""Records as Arrow: `iter_batches` gives tables of one fixed schema, without a detour through Python objects
-on the other side.
+"""Records as Arrow: `iter_batches` yields tables of one fixed schema, without Python objects in between.
 
 Strategy: the native half fills the columns straight from the bytes (`coordwire.records.arrow.native`), or
 Python gathers them from records (`coordwire.records.arrow.fallback`). Rules: pyarrow is imported when it is
@@ -82,11 +81,11 @@ def schema(columns: Sequence[str] | None = None, *, view: bool = False) -> pyarr
     }
     for name, kind in BATCH_COLUMNS.items():
         fields[name] = pa.field(name, getattr(pa, kind)(), nullable=name in ("delete_horizon_ms", "count"))
-    chosen = RECORD_COLUMNS if columns is None else columns
-    unknown = [name for name in chosen if name not in fields]
+    selection = RECORD_COLUMNS if columns is None else columns
+    unknown = [name for name in selection if name not in fields]
     if unknown:
         raise ValueError(f"no such column: {', '.join(map(repr, unknown))}; there are {', '.join(fields)}")
-    return pa.schema([fields[name] for name in chosen])
+    return pa.schema([fields[name] for name in selection])
 
 
 def iter_batches(
@@ -101,7 +100,7 @@ def iter_batches(
     """The records in `buffer` as tables of `schema(columns)`, each of about `max_bytes` of keys and values.
 
     Larger tables are slower: the one at hand and the next should both fit into the processor's cache. Up to
-    32 MB of the memory of tables that were let go of stay with the process, for the next ones.
+    32 MB of the memory of released tables stay with the process, for the next ones.
 
     view: keys and values as binary_view, which point into `buffer` where that isn't compressed; it then lives
     as long as the tables do, and may not change.
@@ -110,9 +109,10 @@ def iter_batches(
     first, as iterating the batches gives them, then the error; with "skip" no record of a bad batch comes,
     and the ranges passed over are appended to `skipped`.
 
-    Control records are among the others: ask for "is_control" to tell them. Header keys that aren't UTF-8
-    have U+FFFD for what isn't. Raises `ValueError` for an unknown column, what reading the batches raises,
-    `LimitExceeded` for a record with more than 2 GB of header keys, and `CoordwireError` without pyarrow.
+    Control records are among the others: the column "is_control" distinguishes them. Header keys that aren't
+    UTF-8 have U+FFFD for what isn't. Raises `ValueError` for an unknown column, what reading the batches
+    raises, `LimitExceeded` for a record with more than 2 GB of header keys, and `CoordwireError` without
+    pyarrow.
     """
     if on_error not in ("raise", "skip"):
         raise ValueError(f'expected "raise" or "skip" as on_error, got {on_error!r}')
@@ -131,20 +131,20 @@ def _tables(
     skipped: list[UnreadableRange],
 ) -> Iterator[pyarrow.RecordBatch]:
     pa = _arrow()
-    noted = 0
+    known_count = 0
     gathering = PythonColumns(pa, form, most)
     if backend.columns is not None:
-        found = fill(pa, reader, form, gathering, most, whole=on_error == "skip")
+        tables = fill(pa, reader, form, gathering, most, whole_batches=on_error == "skip")
     else:
-        found = _gather(reader, gathering)
+        tables = _gather(reader, gathering)
     try:
-        for table in found:
-            skipped += reader.skipped[noted:]
-            noted = len(reader.skipped)
+        for table in tables:
+            skipped += reader.skipped[known_count:]
+            known_count = len(reader.skipped)
             yield table
             del table
     finally:
-        skipped += reader.skipped[noted:]
+        skipped += reader.skipped[known_count:]
 
 
 def _gather(reader: Batches[RecordBatch], gathering: PythonColumns) -> Iterator[pyarrow.RecordBatch]:
@@ -152,6 +152,6 @@ def _gather(reader: Batches[RecordBatch], gathering: PythonColumns) -> Iterator[
         for batch in reader:
             yield from gathering.tables(batch)
     except CoordwireError:
-        yield from gathering.rest()
+        yield from gathering.last_table()
         raise
-    yield from gathering.rest()
+    yield from gathering.last_table()

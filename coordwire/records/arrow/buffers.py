@@ -1,9 +1,9 @@
-"""What the Arrow kernel filled, as tables: its memory becomes the buffers of pyarrow's arrays.
+"""Tables from the buffers that the Arrow kernel filled: its memory becomes the buffers of pyarrow's arrays.
 
-Strategy: what each column is made of is settled once, and a table is then a few calls; after megabytes of
+Strategy: the parts of each column are worked out once, and a table is then a few calls; after megabytes of
 records pyarrow is no longer in the processor's caches, so that each call counts. Rules: nothing is copied;
-what a batch says of itself is computed once a batch, from the header that the kernel has read, and spread
-over its rows; an empty array is always the same.
+the columns of a batch's header are computed once a batch, from the header that the kernel has read, and
+spread over its rows; an empty array is always the same.
 """
 
 from __future__ import annotations
@@ -99,23 +99,23 @@ class Tables:
         return lambda rows, _, parts, __: make(kind, rows, [parts[bits], parts[numbers]])
 
     def _bytes(self, kind: Any, bits: int, places: int, data: int) -> MakeColumn:
-        make, nothing = self._pa.Array.from_buffers, self._pa.py_buffer(b"")
+        make, no_bytes = self._pa.Array.from_buffers, self._pa.py_buffer(b"")
         if kind == self._pa.binary_view():
             return lambda rows, _, parts, buffers: make(kind, rows, [parts[bits], parts[places], *buffers])
         return lambda rows, _, parts, __: make(
-            kind, rows, [parts[bits], parts[places], parts[data] or nothing]
+            kind, rows, [parts[bits], parts[places], parts[data] or no_bytes]
         )
 
     def _headers(self, kind: Any) -> MakeColumn:
         make, pair = self._pa.Array.from_buffers, kind.value_type
         empty = self._pa.array([], type=pair)
-        nothing = self._pa.py_buffer(b"")
+        no_bytes = self._pa.py_buffer(b"")
 
         def column(rows: int, count: int, parts: list[Any], _: list[Any]) -> Any:
             pairs = empty
             if count:
-                names = [None, parts[_NAME_PLACES], parts[_NAME_DATA] or nothing]
-                contents = [parts[_CONTENT_BITS], parts[_CONTENT_PLACES], parts[_CONTENT_DATA] or nothing]
+                names = [None, parts[_NAME_PLACES], parts[_NAME_DATA] or no_bytes]
+                contents = [parts[_CONTENT_BITS], parts[_CONTENT_PLACES], parts[_CONTENT_DATA] or no_bytes]
                 children = [make(pair[0].type, count, names), make(pair[1].type, count, contents)]
                 pairs = make(pair, count, [None], children=children)
             return make(kind, rows, [None, parts[_HEADER_PLACES]], children=[pairs])
@@ -123,13 +123,13 @@ class Tables:
         return column
 
     def _of_batches(self, field: pyarrow.Field) -> MakeColumn:
-        """What each of the table's batches says."""
+        """A column of the values in the batches' headers."""
         pa, kind = self._pa, field.type
         name = RENAMED.get(field.name, field.name)
 
         def column(rows: int, _: int, parts: list[Any], __: list[Any]) -> Any:
             index = pa.Array.from_buffers(pa.int32(), rows, [None, parts[_BATCH_INDEX]])
-            found = [getattr(batch, name) for batch in noted_batches(memoryview(parts[_BATCHES]))]
-            return pa.array(found, type=kind).take(index)
+            values = [getattr(batch, name) for batch in noted_batches(memoryview(parts[_BATCHES]))]
+            return pa.array(values, type=kind).take(index)
 
         return column

@@ -43,10 +43,10 @@ class PythonColumns:
         self._rows = self._used = 0
 
     def tables(self, batch: RecordBatch, skip: int = 0) -> Iterator[pyarrow.RecordBatch]:
-        """Take in a batch's records but for the first `skip`: the tables that they fill.
+        """Add a batch's records but for the first `skip`; yield the tables that they fill.
 
         Raises what iterating the batch does, and `LimitExceeded` for a record whose header keys are beyond
-        Arrow's int32 offsets; the records before have been taken in then.
+        Arrow's int32 offsets; the records before that one are added.
         """
         part: list[Record] = []
         try:
@@ -65,15 +65,15 @@ class PythonColumns:
             raise
         self._add(batch, part)
 
-    def rest(self) -> Iterator[pyarrow.RecordBatch]:
+    def last_table(self) -> Iterator[pyarrow.RecordBatch]:
         """The last table, if there is anything in it."""
         if self._rows:
             yield self._table()
 
     def _add(self, batch: RecordBatch, records: list[Record]) -> None:
         if records:
-            said = [column.said(batch) for column in self._columns]  # first, as it may raise
-            for column, value in zip(self._columns, said, strict=True):
+            batch_values = [column.batch_value(batch) for column in self._columns]  # first, as it may raise
+            for column, value in zip(self._columns, batch_values, strict=True):
                 column.add(value, records)
             self._rows += len(records)
 
@@ -84,7 +84,7 @@ class PythonColumns:
 
 
 def _headers_size(record: Record, position: int) -> int:
-    """What a record's headers count for, in bytes. position: of its batch."""
+    """The size that a record's headers count for, in bytes. position: of its batch."""
     keys = sum(len(name) if name.isascii() else len(_bytes(name)) for name, _ in record.headers)
     values = sum(len(value or b"") for _, value in record.headers)
     if (
@@ -99,19 +99,19 @@ def _headers_size(record: Record, position: int) -> int:
 
 
 class _Column:
-    """One column as it grows; `take` gives what has come together and begins anew."""
+    """One column as it grows; `take` returns the values so far and empties it."""
 
     def __init__(self, field: pyarrow.Field) -> None:
         self.name: str = field.name
         self.type: Any = field.type
         self.values: list[Any] = []
 
-    def said(self, batch: RecordBatch) -> Any:
-        """What a batch says of all its records. Raises what the batch does."""
+    def batch_value(self, batch: RecordBatch) -> Any:
+        """The value that all records of a batch share. Raises what reading the batch raises."""
         return None
 
-    def add(self, said: Any, records: list[Record]) -> None:
-        """Take in these records of a batch, of which it has said this."""
+    def add(self, batch_value: Any, records: list[Record]) -> None:
+        """Add these records of a batch. batch_value: as the method of this name gives it."""
         raise NotImplementedError
 
     def take(self, pa: Any, rows: int) -> Any:
@@ -121,7 +121,7 @@ class _Column:
 
 
 class _Offsets(_Column):
-    def add(self, said: Any, records: list[Record]) -> None:
+    def add(self, batch_value: Any, records: list[Record]) -> None:
         self.values += [record.offset for record in records]
 
     def take(self, pa: Any, rows: int) -> Any:
@@ -130,7 +130,7 @@ class _Offsets(_Column):
 
 
 class _Milliseconds(_Offsets):
-    def add(self, said: Any, records: list[Record]) -> None:
+    def add(self, batch_value: Any, records: list[Record]) -> None:
         self.values += [record.timestamp for record in records]
 
 
@@ -138,12 +138,14 @@ class _Timestamps(_Milliseconds):
     def take(self, pa: Any, rows: int) -> Any:
         values, self.values = self.values, []
         valid = [stamp != -1 and -MICROSECONDS <= stamp <= MICROSECONDS for stamp in values]
-        flat = array("q", [stamp * 1000 if there else 0 for stamp, there in zip(values, valid, strict=True)])
+        flat = array(
+            "q", [stamp * 1000 if is_valid else 0 for stamp, is_valid in zip(values, valid, strict=True)]
+        )
         return pa.Array.from_buffers(self.type, rows, [_validity(pa, valid), pa.py_buffer(flat)])
 
 
 class _Keys(_Column):
-    def add(self, said: Any, records: list[Record]) -> None:
+    def add(self, batch_value: Any, records: list[Record]) -> None:
         self.values += [record.key for record in records]
 
     def take(self, pa: Any, rows: int) -> Any:
@@ -152,12 +154,12 @@ class _Keys(_Column):
 
 
 class _Values(_Keys):
-    def add(self, said: Any, records: list[Record]) -> None:
+    def add(self, batch_value: Any, records: list[Record]) -> None:
         self.values += [record.value for record in records]
 
 
 class _Headers(_Column):
-    def add(self, said: Any, records: list[Record]) -> None:
+    def add(self, batch_value: Any, records: list[Record]) -> None:
         self.values += [record.headers for record in records]
 
     def take(self, pa: Any, rows: int) -> Any:
@@ -176,11 +178,11 @@ class _OfBatch(_Column):
         super().__init__(field)
         self.attribute = RENAMED.get(self.name, self.name)
 
-    def said(self, batch: RecordBatch) -> Any:
+    def batch_value(self, batch: RecordBatch) -> Any:
         return getattr(batch, self.attribute)
 
-    def add(self, said: Any, records: list[Record]) -> None:
-        self.values += [said] * len(records)
+    def add(self, batch_value: Any, records: list[Record]) -> None:
+        self.values += [batch_value] * len(records)
 
 
 _KINDS: dict[str, type[_Column]] = {

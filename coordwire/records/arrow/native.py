@@ -2,11 +2,11 @@
 
 Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
 several threads, a table each; compressed batches are decompressed a little ahead
-(`coordwire.records.readahead`) and handed to it. Whatever else is there is Python's: the reader raises or
-passes over what is bad, and `PythonColumns` takes what is old, and what follows bad batches that claim much
-more than there is before them, so that the kernel doesn't read the same bytes again for each. Rules: the
-kernel's memory is pyarrow's while a table lives, and afterwards a kernel's again (up to 32 MB stay with the
-process); what belongs to the batch is computed once a batch and spread over its rows.
+(`coordwire.records.readahead`) and handed to it. Python reads all other batches: the reader raises for bad
+ones or passes over them, and `PythonColumns` takes those of old formats, and those after bad batches that
+claim much more than there is before them, so that the kernel doesn't read the same bytes again for each.
+Rules: the kernel's memory is pyarrow's while a table lives, and afterwards a kernel's again (up to 32 MB stay
+with the process); what belongs to the batch is computed once a batch and spread over its rows.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ def fill(
     gathering: PythonColumns,
     most: int,
     *,
-    whole: bool,
+    whole_batches: bool,
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The tables of what `reader` reads, those of all rows before an error first.
+    """The tables of the batches of `reader`; before an error those of all rows before it.
 
-    whole: nothing of a batch is kept unless all of it is sound; else its records before a bad one are.
+    whole_batches: keep nothing of a batch unless all of it is sound; else keep its records before a bad one.
     """
     source = reader.remainder
-    filler = _Filler(pa, source, form, most, whole)
+    filler = _Filler(pa, source, form, most, whole_batches)
     try:
         yield from _filled(lambda: _Filler(pa, source, form, most, True), filler, reader, gathering, most)
     except CoordwireError:
-        yield from filler.rest()
-        yield from gathering.rest()
+        yield from filler.last_table()
+        yield from gathering.last_table()
         raise
 
 
@@ -88,16 +88,16 @@ def _filled(
     spread = _Spread(make, most) if len(source) > MANY and SPREAD > 1 else None
     position = 0  # where to go on
     last = NONE  # the last batch that the kernel read,
-    given = -1  # and where the last one began that the reader gave
+    reader_position = -1  # and where the last one began that the reader gave
     walked = wasted = 0  # up to where headers were walked, and bytes of bad batches that were read
     with Readahead(source) as ahead:
         while True:
-            if spread is not None and not filler.begun and position >= walked:
+            if spread is not None and not filler.has_rows and position >= walked:
                 walked = filler.span(position, MANY)
                 if walked - position > MANY // 2:
                     yield from spread.tables(position)
                     position, last = spread.position, max(last, spread.last)
-                    spread = spread if spread.sound else None
+                    spread = spread if spread.is_sound else None
             body, before = ahead.body(position), position
             full, position = filler.run(position, body)
             if full:
@@ -106,36 +106,36 @@ def _filled(
             if position != before and (body is not None or ahead.body(position) is not None):
                 continue
             last = max(last, filler.last)
-            reader.resume(position, last[1] if last[0] > given else None)
+            reader.resume(position, last[1] if last[0] > reader_position else None)
             batch = next(reader, None)
             if batch is not None and batch.position != position:  # what it has passed over was read in vain
                 wasted += claimed_size(source, position)
             if batch is not None and (batch.position == position or wasted > WASTE * batch.position):
-                done = filler.done if batch.position == position else 0
-                yield from filler.rest()
+                record_count = filler.record_count if batch.position == position else 0
+                yield from filler.last_table()
                 while batch is not None and (
                     batch.magic < 2 or batch.position == position or wasted > WASTE * batch.position
                 ):
-                    yield from gathering.tables(batch, done)
-                    done, given = 0, batch.position
+                    yield from gathering.tables(batch, record_count)
+                    record_count, reader_position = 0, batch.position
                     batch = next(reader, None)
-                yield from gathering.rest()
+                yield from gathering.last_table()
             if batch is None:
                 break
-            position = given = batch.position
-    yield from filler.rest()
+            position = reader_position = batch.position
+    yield from filler.last_table()
 
 
-_Stretch = tuple[list[Any], int, tuple[int, int]]
+_StretchResult = tuple[list[Any], int, tuple[int, int]]
 """Tables, where their batches end, and the last of these."""
 
 
 class _Spread:
     """Stretches of uncompressed batches, each filled by a thread: their tables, in order.
 
-    position: where they ended; last: the last batch, as `_Filler.last` has it; sound: whether that wasn't at
-    a bad batch, after which the threads' work was for nothing, so that one such is enough. Each filler's
-    table was taken before its next turn.
+    position: where they ended. last: the last batch, as `_Filler.last` has it. is_sound: False once they
+    ended at a bad batch, where the further work of the threads is dropped: it is then not tried again. Each
+    filler's table is taken before its next turn.
     """
 
     def __init__(self, make: Callable[[], _Filler], most: int) -> None:
@@ -143,13 +143,13 @@ class _Spread:
         self._most = most
         self._size = most  # of a stretch, in bytes
         self.position, self.last = 0, NONE
-        self.sound = True
+        self.is_sound = True
 
     def tables(self, begin: int) -> Iterator[pyarrow.RecordBatch]:
         """The tables from `begin` on. The last of each stretch may be smaller than the others."""
         fillers = [self._make() for _ in range(SPREAD + 1)]
         turns = cycle(fillers)
-        stretches: deque[tuple[int, int, Future[_Stretch]]] = deque()
+        stretches: deque[tuple[int, int, Future[_StretchResult]]] = deque()
         threads = ThreadPoolExecutor(SPREAD, "coordwire-arrow")
         self.position = begin
         try:
@@ -171,24 +171,26 @@ class _Spread:
                 while tables:
                     yield tables.pop()
                 if self.position != end:
-                    self.sound = False
+                    self.is_sound = False
                     return
         finally:
             threads.shutdown(cancel_futures=True)
 
     def _learn(self, size: int, rows: int) -> None:
-        """From a stretch of so many bytes and rows: how long one is that just fills a table."""
+        """Set the size of a stretch that just fills a table, from a stretch of so many bytes and rows."""
         self._size = max(1, self._most * size // (size + ROW * rows))
 
 
 class _Filler:
     """The kernel and the tables that it fills."""
 
-    def __init__(self, pa: Any, source: memoryview, form: pyarrow.Schema, most: int, whole: bool) -> None:
+    def __init__(
+        self, pa: Any, source: memoryview, form: pyarrow.Schema, most: int, whole_batches: bool
+    ) -> None:
         assert backend.columns is not None
-        wanted = {_WANTED.get(name, _BATCH_WANTED) for name in form.names}
+        column_bits = {_WANTED.get(name, _BATCH_WANTED) for name in form.names}
         self.view = any(field.type == pa.binary_view() for field in form)
-        self._columns: _native.Columns = backend.columns(sum(wanted), most, self.view, whole)
+        self._columns: _native.Columns = backend.columns(sum(column_bits), most, self.view, whole_batches)
         self._pa = pa
         self.source = source
         self._tables = Tables(pa, form)
@@ -198,23 +200,23 @@ class _Filler:
         self._number = 0
 
     @property
-    def begun(self) -> int:
-        """Whether there is anything in the table at hand, or of the batch at hand in another."""
+    def has_rows(self) -> int:
+        """Not zero if the current table has rows, or an earlier one has rows of the current batch."""
         return self._columns.rows or self._columns.done
 
     def span(self, begin: int, most: int) -> int:
-        """Where the uncompressed batches end that begin there, at most so many bytes or one."""
+        """The end of the uncompressed batches from `begin` on: at most `most` bytes, or one batch."""
         return self._columns.span(self.source, begin, most)
 
-    def stretch(self, begin: int, end: int) -> _Stretch:
-        """The tables of the batches there, where they really end, and the last of them."""
+    def stretch(self, begin: int, end: int) -> _StretchResult:
+        """The tables of the batches in this range, the end of the last one, and its position and offset."""
         tables = []
         part, position, full = self.source[:end], begin, True
         while full:
             full, position = self._columns.run(part, position, None, 0)
             if full:
                 tables.append(self.table())
-        tables += self.rest()
+        tables += self.last_table()
         return tables, position, self.last
 
     @property
@@ -223,8 +225,8 @@ class _Filler:
         return self._columns.last
 
     @property
-    def done(self) -> int:
-        """How many records of the batch at hand are in tables already."""
+    def record_count(self) -> int:
+        """The number of records of the current batch that are in tables."""
         return self._columns.done
 
     def run(self, position: int, body: bytes | None) -> tuple[bool, int]:
@@ -233,19 +235,19 @@ class _Filler:
             return self._columns.run(self.source, position, body, 0)
         if body is not self._body:
             self._body, self._number = body, len(self._buffers)
-            whole = memoryview(body)
-            self._buffers += [self._pa.py_buffer(whole[at:]) for at in range(0, len(body), SLICE)]
+            view = memoryview(body)
+            self._buffers += [self._pa.py_buffer(view[at:]) for at in range(0, len(body), SLICE)]
         return self._columns.run(self.source, position, body, self._number)
 
-    def rest(self) -> Iterator[pyarrow.RecordBatch]:
+    def last_table(self) -> Iterator[pyarrow.RecordBatch]:
         """The last table, if there is anything in it."""
         if self._columns.rows:
             yield self.table()
 
     def table(self) -> pyarrow.RecordBatch:
-        """What was filled so far; the next one begins."""
+        """The table that was filled so far; the next one begins."""
         rows, headers, memories = self._columns.take()
-        made = self._tables.table(rows, headers, memories, self._buffers)
+        table = self._tables.table(rows, headers, memories, self._buffers)
         if self._body is not None:
             self._buffers, self._body = list(self._slices), None
-        return made
+        return table

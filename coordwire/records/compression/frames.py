@@ -46,11 +46,11 @@ def _rotate(value: int, bits: int) -> int:
 def xxh32(data: bytes) -> int:
     """XXH32 with seed 0 of fewer than 16 bytes."""
     value = _PRIME5 + len(data)
-    whole = len(data) & ~3
-    for pos in range(0, whole, 4):
+    aligned_size = len(data) & ~3
+    for pos in range(0, aligned_size, 4):
         word = int.from_bytes(data[pos : pos + 4], "little")
         value = _rotate((value + word * _PRIME3) & _MASK, 17) * _PRIME4 & _MASK
-    for byte in data[whole:]:
+    for byte in data[aligned_size:]:
         value = _rotate((value + byte * _PRIME5) & _MASK, 11) * _PRIME1 & _MASK
     value = (value ^ value >> 15) * _PRIME2 & _MASK
     value = (value ^ value >> 13) * _PRIME3 & _MASK
@@ -67,7 +67,7 @@ def _lz4_header_end(data: bytes) -> int | None:
 
 
 def mend_lz4_checksum(data: bytes) -> bytes:
-    """The frame with the checksum that libraries want, whatever it was."""
+    """The frame with the checksum that libraries expect, whatever it had."""
     end = _lz4_header_end(data)
     if end is None:
         return data

@@ -51,7 +51,7 @@ class MessageSetWriter:
         self.records: list[Record] = []
 
     def add(self, records: Sequence[Record], room: int = -1) -> bool:
-        """Take `records` in after the others, all of them or none. Raises `EncodeError`.
+        """Add `records` after the others, all of them or none. Raises `EncodeError`.
 
         room: the bytes that they may take, unless they are the first, -1 for any; False if they take more.
         """

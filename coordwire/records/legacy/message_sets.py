@@ -4,9 +4,9 @@ Layout: offset, size, CRC-32 of what follows, magic, attributes, in magic 1 a ti
 after int32 lengths. Strategy: an uncompressed message is a batch of its own; a compressed one is a wrapper
 whose value is a message set. Inside a wrapper of magic 0 offsets are absolute; of magic 1 they are relative,
 so that the wrapper's own, that of its last message, gives the others. Rules: as Kafka's reader, a wrapper at
-offset 0 leaves the inner offsets as they are (librdkafka produced such), and inner checksums aren't looked
-at, as the wrapper's covers them. Unlike it: a message cut short at the wrapper's end is refused, not passed
-over, as are lengths below -1 and bytes after the value.
+offset 0 leaves the inner offsets as they are (librdkafka produced such), and inner checksums aren't compared,
+as the wrapper's covers them. Unlike it: a message cut short at the wrapper's end is refused, not passed over,
+as are lengths below -1 and bytes after the value.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ZSTD = 4
 class LegacyBatch(RecordBatch):
     """A message of magic 0 or 1 with all that is in it: itself, or those that it wraps.
 
-    What message sets don't have, reads as in a batch without it: producer id, epochs and sequences are -1.
+    What message sets don't have is as in a batch without it: producer id, epochs and sequences are -1.
     `last_offset` is its own offset; `base_offset` of a wrapper has to decompress it and raises as iterating.
     """
 
@@ -154,7 +154,7 @@ class LegacyBatch(RecordBatch):
             raise place.refusal("a compressed message without any inside", 0, "records")
 
     def _base(self, data: bytes, place: Origin) -> int:
-        """What the inner offsets of magic 1 count from."""
+        """The offset that the inner offsets of magic 1 count from."""
         last = 0
         for _, offset, _ in _entries(data, place, strict=False):
             last = offset
@@ -167,7 +167,8 @@ class LegacyBatch(RecordBatch):
 
 
 def _entries(data: bytes, place: Origin, *, strict: bool = True) -> Iterator[tuple[int, int, int]]:
-    """The messages of an inner set: position, offset, end. strict=False stops at what isn't whole."""
+    """The messages of an inner set: position, offset, end. strict=False stops at a message that is cut
+    short."""
     pos, number, size = 0, 0, len(data)
     while pos < size:
         path = f"records[{number}]"

@@ -56,7 +56,7 @@ def _errors(summary: PipelineSummary) -> str:
     rows = []
     for api, code, count in errors[:MOST_LISTED]:
         error = ErrorCode(code)
-        rows.append([api, str(code), error.name, f"{count:,}", error.about])
+        rows.append([api, str(code), error.name, f"{count:,}", error.description])
     table = plots.table(["API", "code", "error", "responses", "meaning"], rows, numbers=(1, 3), long=(4,))
     return (table or plots.empty_plot("Error codes in responses")) + _remainder_note(
         len(errors) - len(rows), "error"

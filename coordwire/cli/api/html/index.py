@@ -71,7 +71,7 @@ def _entry(page: PageEntry) -> Html:
 def purpose(page: PageEntry) -> str:
     """What a page is about, in a sentence or two."""
     if page.api_key is not None:
-        return FACTS[page.api_key].about
+        return FACTS[page.api_key].description
     return class_doc(page.classes[-1])
 
 
@@ -100,7 +100,7 @@ def error_page(catalog: Catalog) -> str:
             tag("td", str(code.value), class_="number"),
             tag("th", tag("code", code.name), scope="row"),
             tag("td", "yes" if code.retriable else ""),
-            tag("td", catalog.prose(code.about), class_="doc"),
+            tag("td", catalog.prose(code.description), class_="doc"),
             tag("td", join(carriers[code.name], ", "), class_="doc"),
             id=code.name,
         )
@@ -143,7 +143,7 @@ def _enum(enum: type[OpenEnum], catalog: Catalog) -> Html:
 def kip_page(catalog: Catalog) -> str:
     """Every KIP that a text names, with where it does."""
     mentions: dict[str, dict[Html, None]] = defaultdict(dict)
-    texts = [(f"errors.html#{code.name}", code.name, code.about) for code in ErrorCode]
+    texts = [(f"errors.html#{code.name}", code.name, code.description) for code in ErrorCode]
     texts += [(f"enums.html#{enum.__name__}", enum.__name__, enum.__doc__ or "") for enum in ENUMS]
     for page in catalog.pages:
         texts += _texts(page)

@@ -36,7 +36,7 @@ _TRAIL = (
 def page_of(page: PageEntry, catalog: Catalog) -> str:
     """The text of one page."""
     facts = None if page.api_key is None else FACTS[page.api_key]
-    purpose = facts.about if facts else ""
+    purpose = facts.description if facts else ""
     sections: list[str] = [
         tag("h1", page.name, " ", tag("small", ", ".join(_facts(page)))),
         tag("p", catalog.prose(purpose)) if purpose else "",
@@ -159,7 +159,7 @@ def _errors(page: PageEntry, facts: ApiFacts, catalog: Catalog) -> Iterator[Html
             "tr",
             tag("td", str(code.value), class_="number"),
             tag("th", tag("code", catalog.link(code.name)), scope="row"),
-            tag("td", catalog.prose(conditions.get(code.name) or code.about), class_="doc"),
+            tag("td", catalog.prose(conditions.get(code.name) or code.description), class_="doc"),
         )
         for code in possible_errors(facts)
     )

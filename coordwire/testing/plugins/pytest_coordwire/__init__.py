@@ -1,12 +1,12 @@
-"""The pytest plugin: the fixtures `kafka` and `kafka_session`, and what a failed test leaves.
+"""The pytest plugin: the fixtures `kafka` and `kafka_session`, and the report of a failed test.
 
     @pytest.mark.kafka(topics={"orders": 6}, nodes=3)
     def test_orders(kafka): ...
 
 Strategy: nothing but pytest is imported until a test asks for one of the fixtures. Rules: a test fails if one
-of its faults never fired, or if it has not awaited what it waits for. When a test fails, its report has the
-groups' timeline, and a capture is written: beside the test's other files, or into `--kafka-captures`.
-A test's mistake is shown at its own line, unless `--full-trace` asks for all calls.
+of its faults never fired, or if it has not awaited one of its waits. When a test fails, its report has the
+groups' timeline, and a capture is written: beside the test's other files, or into `--kafka-captures`. A
+test's mistake is shown at its own line, unless `--full-trace` asks for all calls.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest) -> Generator[Kafka]:
-    """A Kafka broker for this test, as the marker `kafka` wants it."""
+    """A Kafka broker for this test, with the arguments of the marker `kafka`."""
     settings: dict[str, Any] = {}
     for marker in reversed(list(request.node.iter_markers("kafka"))):  # the nearest last
         if marker.args:
@@ -78,7 +78,7 @@ def kafka(request: pytest.FixtureRequest) -> Generator[Kafka]:
 
 @pytest.fixture(scope="session")
 def kafka_settings() -> dict[str, Any]:
-    """What the fixture `kafka_session` is started with; to be replaced in a conftest."""
+    """The arguments of the broker of `kafka_session`; to be overridden in a conftest."""
     return {}
 
 
@@ -95,12 +95,12 @@ def _running(config: pytest.Config, settings: dict[str, Any]) -> Generator[Kafka
         settings = {"kafka_defaults": True} | settings
     problem = ""
     try:
-        made = Kafka(**settings)
+        kafka = Kafka(**settings)
     except (TypeError, ValueError) as error:
         problem = str(error)
     if problem:  # outside of `except`, so that the report has it once
         pytest.fail(f"the settings of the fixture: {problem}", pytrace=False)
-    with made as running:
+    with kafka as running:
         yield running
         config.stash.setdefault(_MISSING, set()).update(running.missing_libraries)
 
@@ -143,9 +143,9 @@ def _shorten(error: BaseException) -> None:
     broker = sys.modules.get("coordwire.broker")
     if broker is None:
         return
-    inside, library = Path(broker.__path__[0]), Path(concurrent.futures.__file__).parents[2]
-    faces = tuple(str(inside / name) for name in ("harness", "injection", "thread.py"))
-    hidden = tuple(str(place) for place in (inside, library / "concurrent", library / "asyncio"))
+    package, library = Path(broker.__path__[0]), Path(concurrent.futures.__file__).parents[2]
+    faces = tuple(str(package / name) for name in ("harness", "injection", "thread.py"))
+    hidden = tuple(str(place) for place in (package, library / "concurrent", library / "asyncio"))
     calls: list[tuple[TracebackType, str]] = []
     call = error.__traceback__
     while call is not None:
@@ -154,13 +154,13 @@ def _shorten(error: BaseException) -> None:
     if not any(name.startswith(faces) for _, name in calls):
         return
     raised = calls[-1][1]
-    if raised.startswith(str(inside.parent)) and not raised.startswith(faces):
+    if raised.startswith(str(package.parent)) and not raised.startswith(faces):
         return
-    left: TracebackType | None = None
+    traceback: TracebackType | None = None
     for call, name in reversed(calls):
         if not name.startswith(hidden):
-            left = TracebackType(left, call.tb_frame, call.tb_lasti, call.tb_lineno)
-    error.__traceback__ = left
+            traceback = TracebackType(traceback, call.tb_frame, call.tb_lasti, call.tb_lineno)
+    error.__traceback__ = traceback
 
 
 @pytest.hookimpl(wrapper=True)
