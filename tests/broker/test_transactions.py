@@ -259,9 +259,8 @@ def test_a_slow_pattern_is_matched_with_transactional_ids_in_turns() -> None:
     (answer,) = answers
     assert isinstance(answer, ListTransactionsResponse)
     assert sorted(one.transactional_id for one in answer.transaction_states) == ["idle"]
-    answers, call = core.begin(slow, 2)
-    assert call.on_close is not None
-    call.on_close()  # the client goes away
+    answers, run = core.begin(slow, 2)
+    run.close()  # the client goes away
     core.pass_time(1_000)
     assert not answers
 

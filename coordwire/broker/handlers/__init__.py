@@ -1,7 +1,8 @@
 """What a broker answers to each API: one table, and a small module for each family of APIs.
 
 Rules: the versions are those that Kafka 4.3 offers, as far as this package has them; where Kafka has dropped
-old ones, so has this. A handler reads and changes the `ClusterState` and gives an answer; it knows no socket.
+old ones, so has this. A handler reads and changes the `ClusterState` and returns an answer; it knows no
+socket. A handler that may wait is an `async def` that awaits a `Promise` of the cluster.
 """
 
 from __future__ import annotations

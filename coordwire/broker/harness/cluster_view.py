@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.promise import immediate_result
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.harness.topics import make_topic
 from coordwire.broker.log.validation import RefusedRecords, one_batch
@@ -47,12 +48,9 @@ class StoredRecord:
 
 def ask_coordinator(cluster: ClusterState, group_id: str, request: Message, version: int) -> Message:
     """What the coordinator of a group answers at once."""
-    answers: list[Message] = []
     context = RequestContext(client_id="test", client_host="/127.0.0.1", new_id=lambda: str(uuid4()))
     node = cluster.groups.coordinator_of(group_id)
-    cluster.groups.handle(node, request, version, context, answers.append)
-    (answer,) = answers
-    return answer
+    return immediate_result(cluster.groups.handle(node, request, version, context))
 
 
 def committed_offsets(cluster: ClusterState, group_id: str) -> dict[tuple[str, int], int]:
