@@ -1,8 +1,8 @@
 """The group coordinators of a cluster: a shard for each partition of `__consumer_offsets`.
 
-Strategy: a request goes to the shard of its group; a request about several groups is split and its answers
-are put together in its order. What a shard wants written is appended to its partition's log at once, where
-any consumer can read it. Rules: shards are made when a request first comes to them, from what their log has.
+Strategy: a request goes to the shard of its group; a request about several groups is split, and the answers
+are put together in its order. Records of a shard are appended to its partition's log at once, where any
+consumer can read them. Rules: a shard is made from its log when the first request for it comes.
 A node that does not lead the partition answers NOT_COORDINATOR.
 """
 
@@ -55,7 +55,7 @@ _TURN = 10_000
 """Work of a turn of what a shard does between requests: some milliseconds."""
 
 _KEPT = 10_000
-"""So many groups' partitions and so many clients are remembered at most."""
+"""The most groups' partitions, and clients' contexts, that are cached."""
 
 
 class _Slot:
@@ -101,7 +101,7 @@ class GroupCoordinators:
         return index
 
     def context_of(self, client_id: str | None, client_host: str) -> RequestContext:
-        """Who sends a request."""
+        """The context of a client's requests."""
         context = self._contexts.get((client_id, client_host))
         if context is None:
             if len(self._contexts) >= _KEPT:
@@ -207,10 +207,10 @@ class GroupCoordinators:
                     groups.extend(response.groups)
         return ListGroupsResponse(groups=groups)
 
-    # --- what a shard wants ---
+    # --- effects of shards ---
 
     def _pump(self, slot: _Slot) -> None:
-        """Do what a shard wants done."""
+        """Carry out the effects of a shard: append, answer."""
         shard = slot.shard
         for effect in shard.effects():
             if isinstance(effect, Append):
@@ -299,7 +299,7 @@ class GroupCoordinators:
             self._pump(slot)
 
     def set_topics(self) -> None:
-        """The cluster's topics have changed."""
+        """Give the shards the cluster's topics, which have changed."""
         self._places.clear()
         if self._elsewhere is None and not self._slots:
             return  # the image is made when the first shard is
@@ -311,7 +311,7 @@ class GroupCoordinators:
             self._pump(slot)
 
     def configure(self, group_id: str) -> None:
-        """A group's settings have changed."""
+        """Give a group's shard its settings, which have changed."""
         if self._slots:
             slot = self._slots.get(self.partition_of(group_id))
             if slot is not None:
@@ -330,7 +330,7 @@ class GroupCoordinators:
         shard.set_group_config(group_id, config)
 
     def close(self) -> None:
-        """Send no more answers."""
+        """Drop all shards; what waits gets no answer."""
         for slot in self._slots.values():
             slot.waiting.clear()
         self._slots.clear()

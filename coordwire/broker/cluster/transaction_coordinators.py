@@ -1,7 +1,7 @@
 """The transaction coordinators of a cluster: a shard for each partition of `__transaction_state`.
 
-Strategy: as with groups, a request goes to the shard of its transactional id, and what a shard wants written
-is appended at once; markers go to the partitions' logs directly, as all nodes are in one process. Rules: the
+Strategy: as with groups, a request goes to the shard of its transactional id, and a shard's records are
+appended at once; markers go to the partitions' logs directly, as all nodes are in one process. Rule: the
 partitions that have records are loaded at the start, since transactions time out and end without a request.
 """
 
@@ -182,10 +182,10 @@ class TransactionCoordinators:
             for place in places
         }
 
-    # --- what a shard wants ---
+    # --- effects of shards ---
 
     def _pump(self, slot: _Slot) -> None:
-        """Do what a shard wants done."""
+        """Carry out the effects of a shard: append, report outcomes, write markers."""
         facts, shard = self._facts, slot.shard
         for effect in shard.effects():
             if isinstance(effect, TransactionAppend):
@@ -283,12 +283,12 @@ class TransactionCoordinators:
                 self._pump(slot)
 
     def close(self) -> None:
-        """Send no more answers."""
+        """Drop all shards; what waits gets no answer."""
         self._slots.clear()
 
 
 def _for_producers(error: int, abortable: bool) -> ErrorCode:
-    """What a producer gets that writes, where the coordinator answers this to the partition's leader."""
+    """The error that a partition's leader gives a producer for this error of the coordinator."""
     if error == ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if error == ErrorCode.TRANSACTION_ABORTABLE and not abortable:

@@ -42,13 +42,13 @@ __all__ = ["ClientLink", "Hub", "Recording"]
 log = logging.getLogger("coordwire.broker")
 
 _GATHERED = 1 << 16
-"""So many bytes of answers are written at once."""
+"""Bytes of answers that are written at once."""
 
 _UNSENT = 1 << 18
-"""So many bytes of answers may be unsent while the next request is handled."""
+"""The most bytes of answers that may be unsent when the next request is handled."""
 
 _TLS_WRITE = 1 << 18
-"""So many bytes are given to TLS at once: it encrypts all of them before it counts what is unsent."""
+"""The most bytes given to TLS at once: it encrypts all of them before it counts what is unsent."""
 
 _IDLE, _QUEUED, _RUNNING, _HANDLING, _WAITING, _DRAINING, _STARVED, _CLOSED = LinkState
 
@@ -175,7 +175,7 @@ class ClientLink(asyncio.BufferedProtocol):
         self.data_received(bytes(self._hub.read_buffer[:nbytes]))
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came; what they are is handled for one turn, unless others came before that wait."""
+        """Handle the bytes that came for one turn, unless earlier bytes wait for theirs."""
         if self._traffic is not None:
             self._traffic.add(self._number, data, to_client=False)
         if not self._received:
@@ -269,7 +269,7 @@ class ClientLink(asyncio.BufferedProtocol):
 
     @property
     def _is_full(self) -> bool:
-        """Whether the client has to take answers before another request is handled."""
+        """Whether the client has to take answers before its next request is handled."""
         most = 0 if self._hub.memory.is_scarce else _UNSENT
         return self._transport is not None and _unsent(self._transport) > most
 
@@ -315,7 +315,7 @@ class ClientLink(asyncio.BufferedProtocol):
         self._hub.handled()
 
     def _go_on(self) -> None:
-        """Queue for what else was received, once the client has taken its answers."""
+        """Queue for the remaining events, once the client has taken its answers."""
         if self._congested and self._is_full:
             self._state = _DRAINING
         elif self._connection.unread:
@@ -549,7 +549,7 @@ def _name(api_key: int) -> str:
 
 
 def _other_protocol(opening: bytes) -> str | None:
-    """What a connection that begins so has instead of Kafka's frames; None if that is not known."""
+    """The protocol of a connection that begins with these bytes; None if it is not known."""
     if opening[:2] == b"\x16\x03":
         return "TLS at a plaintext port"
     if opening.startswith((b"GET ", b"POST ", b"PUT ", b"HEAD ", b"OPTIONS ")):
@@ -557,7 +557,7 @@ def _other_protocol(opening: bytes) -> str | None:
     return None
 
 
-# A transport of a test's own may lack what it has no use for.
+# A test's own transport may lack methods that the test does not need.
 
 
 def _unsent(transport: asyncio.Transport) -> int:

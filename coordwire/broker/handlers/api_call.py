@@ -24,7 +24,7 @@ class InvalidRequest(Exception):
 
 
 class AnswerMemory(Protocol):
-    """What is left of the memory for answers."""
+    """The memory for answers that is free."""
 
     @property
     def room(self) -> int: ...

@@ -1,4 +1,4 @@
-"""What can be seen of transactions: DescribeTransactions, ListTransactions, DescribeProducers."""
+"""Descriptions of transactions: DescribeTransactions, ListTransactions, DescribeProducers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Transactions: a producer's id, what is in its transaction, and how it ends.
 
-Rules: an operation is the coordinator's; here requests of all versions become operations, and outcomes
-answers. A client that does not know PRODUCER_FENCED gets INVALID_PRODUCER_EPOCH.
+Rules: the coordinator carries out operations; this module makes operations of requests in all versions, and
+answers of outcomes. A client that does not know PRODUCER_FENCED gets INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ async def end_transaction(call: ApiCall) -> EndTxnResponse:
 
 
 def write_markers(call: ApiCall) -> WriteTxnMarkersResponse:
-    """What a coordinator on another node asks, or a tool that ends a hanging transaction."""
+    """WriteTxnMarkers: of a coordinator on another node, or of a tool that ends a hanging transaction."""
     request: WriteTxnMarkersRequest = call.request
     response = WriteTxnMarkersResponse(markers=[])
     for marker in request.markers:

@@ -1,8 +1,8 @@
-"""One request that rules take: it waits, is refused, is carried out, and its answer arrives or not.
+"""One request that rules match: it waits, is refused, is carried out, and its answer arrives or not.
 
-Strategy: a coroutine around the handler: wait, work, wait, end. Rules: elements of a request that a rule
-refuses are taken out of it before the work, and put in its answer with their error; the others are carried
-out. A client that goes away while its request waits before the work ends the request.
+Strategy: a coroutine around the handler: wait, work, wait, answer. Rules: elements of a request that a rule
+refuses are removed from it before the work, and put in its answer with their error; the others are carried
+out. If the client leaves while its request waits before the work, the request is not carried out.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = ["FaultyLink", "Timer", "faulted"]
 
 
 class Timer(Protocol):
-    """What can be cancelled."""
+    """An action that can be cancelled before it runs."""
 
     def cancel(self) -> None: ...
 
 
 class FaultyLink(Protocol):
-    """What a fault needs of the connection that a request came on."""
+    """The connection that a request came on, as far as faults need it."""
 
     def hang_up(self) -> None:
         """Close the connection; what was answered before is sent."""
@@ -56,7 +56,7 @@ class FaultyLink(Protocol):
 
 
 def faulted(faults: Faults, call: ApiCall, api_key: int, handler: Handler, link: FaultyLink) -> HandlerResult:
-    """As the handler, with the faults of the rules that take the request."""
+    """Answer as the handler does, with the faults of the rules that match the request."""
     incoming = Incoming(
         call.request, api_key, call.version, call.node, call.client_id, _request_subjects(call)
     )
@@ -231,7 +231,7 @@ class _FaultedCall:
         return None
 
     def _overwrite(self, response: Message, place: CodePlace, rule: FaultRule) -> None:
-        """Let what a rule is about have its error in an answer."""
+        """Write a rule's error over the elements of an answer that it matches."""
         assert rule.code is not None
         name_of, request = _names(self.call), self.call.request
         group = getattr(request, "group_id", None)

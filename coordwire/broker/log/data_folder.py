@@ -1,4 +1,4 @@
-"""A broker's data folder: whose it is, who has it open, and the small files that are there once.
+"""A broker's data folder: its identity, its lock, and the small files that it has once.
 
     meta.properties                    the cluster's id and the node's (KIP-631)
     .lock                              locked while a broker has the folder
@@ -142,7 +142,7 @@ class DataFolder:
         self._write_offsets(STARTS, {place: start for place, start in starts.items() if start})
 
     def close(self, ends: Mapping[tuple[str, int], int]) -> None:
-        """Say that all logs are closed, with their ends. Raises `OSError`."""
+        """Note in the folder that all logs are closed, with their ends. Raises `OSError`."""
         try:
             self._write_offsets(RECOVERY, ends)
             self._write_offsets(REPLICATION, ends)
@@ -151,7 +151,7 @@ class DataFolder:
             os.close(self._lock)
 
     def abandon(self) -> None:
-        """Let go of the folder as if the process had ended."""
+        """Unlock the folder as if the process had ended."""
         os.close(self._lock)
 
     def _write_offsets(self, name: str, offsets: Mapping[tuple[str, int], int]) -> None:
@@ -185,7 +185,7 @@ def _properties(path: Path) -> dict[str, str] | None:
 
 
 def _read_offsets(path: Path) -> dict[tuple[str, int], int]:
-    """A checkpoint's offsets; what is not understood says nothing."""
+    """A checkpoint's offsets; lines that are not understood are ignored."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()[2:]
     except FileNotFoundError:

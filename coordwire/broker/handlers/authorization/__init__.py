@@ -1,4 +1,4 @@
-"""What a client needs for each API, and what it gets without it, as Kafka's brokers and controllers decide.
+"""The rights that a client needs for each API, and the errors without them, as in Kafka.
 
     guards.py           what a guard is, and how one is made
     records.py metadata.py topics.py groups.py transactions.py administration.py
@@ -83,7 +83,7 @@ __all__ = ["authorized"]
 
 
 def authorized(call: ApiCall, api_key: int, handler: Handler) -> HandlerResult:
-    """As the handler, for what the client may do."""
+    """Answer a request as the handler does, as far as the client is authorized."""
     guard = _GUARDS.get(api_key)
     if guard is None or call.cluster.authorizer is None:
         return handler(call)

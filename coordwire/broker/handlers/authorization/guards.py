@@ -71,7 +71,7 @@ def cluster_need(operation: AclOperation) -> Need:
 
 
 async def change_answer(call: ApiCall, handler: Handler, change: Callable[[Any], None]) -> Message | None:
-    """As the handler, with a change to the answer."""
+    """Answer as the handler does, and change the answer."""
     response = await result_of(handler(call))
     if response is not None:
         change(response)
@@ -87,7 +87,7 @@ def error_response(call: ApiCall, error: ErrorCode) -> Message:
 
 
 def require(*needs: Need, refused: Callable[[ApiCall, ErrorCode], Message] = error_response) -> Guard:
-    """All needs, or none of the request."""
+    """Make a guard that refuses the request unless the client has all rights."""
 
     def guard(call: ApiCall, handler: Handler) -> HandlerResult:
         for need in needs:
@@ -117,8 +117,8 @@ def split_elements(
     decisions = [allows(element) for element in elements]
     if all(decisions):
         return handler(call)
-    allowed = [element for element, fine in zip(elements, decisions, strict=True) if fine]
-    refusals = [refused(element) for element, fine in zip(elements, decisions, strict=True) if not fine]
+    allowed = [element for element, allow in zip(elements, decisions, strict=True) if allow]
+    refusals = [refused(element) for element, allow in zip(elements, decisions, strict=True) if not allow]
 
     def add(response: Any) -> None:
         if getattr(response, "error_code", 0):  # the request is refused as a whole
