@@ -1,8 +1,8 @@
 """Access to a cluster without a client: records, committed offsets, descriptions.
 
 Strategy: functions read the cluster's state directly, in the broker's own thread, and ask coordinators by the
-requests that clients send. Rules: results are copies. Control records are left out, as by clients; records of aborted
-transactions are read where uncommitted records are asked for.
+requests that clients send. Rules: results are copies. Control records are left out, as by clients; records of
+aborted transactions are read where uncommitted records are asked for.
 """
 
 from __future__ import annotations
