@@ -105,6 +105,6 @@ def records_of(data: bytes) -> Iterator[tuple[int, bytes | None]]:
     """Offsets and values in a record set."""
     from coordwire.records import batches
 
-    for one in batches(data):
-        for record in one:
+    for record_batch in batches(data):
+        for record in record_batch:
             yield record.offset, record.value
