@@ -7,7 +7,7 @@
         client = KafkaProducer(bootstrap_servers=broker.bootstrap)
 
 Strategy: one listener a node on a loopback port, one protocol object a connection, one alarm for all
-deadlines; no task runs. Rules: what was started is stopped, with clients attached too; nothing is left.
+deadlines; no task runs. Rule: `stop` ends everything that `start` began, also while clients are connected.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from coordwire.limits import limits
 __all__ = ["Broker"]
 
 _ITERATIONS = 10
-"""So many iterations of the loop are waited for connections to end."""
+"""Iterations of the loop that `stop` waits for connections to end."""
 
 _ACCEPTED = 16
-"""So many connections are accepted in one iteration of the loop."""
+"""The most connections that are accepted in one iteration of the loop."""
 
 _BACKLOG = 1024
-"""So many connections the system keeps until they are accepted."""
+"""The most connections that the system keeps until they are accepted."""
 
 
 class Broker:
@@ -127,7 +127,7 @@ class Broker:
         tls: ssl.SSLContext | None = None,
         advertised: Sequence[tuple[str, int]] = (),
     ) -> BrokerThread:
-        """The same on a thread of its own, for clients that block; a context manager."""
+        """A broker on a thread of its own, for clients that block; a context manager."""
         broker = cls(
             topics=topics,
             nodes=nodes,
@@ -161,7 +161,7 @@ class Broker:
 
     @property
     def bootstrap(self) -> str:
-        """What clients take as their bootstrap servers."""
+        """The addresses as clients' `bootstrap.servers`."""
         return ",".join(
             f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.addresses
         )
@@ -263,7 +263,7 @@ class Broker:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Where it runs."""
+        """The loop that the broker runs in."""
         if self._loop is None or self._cluster is None:
             raise RuntimeError("the broker is not running")
         return self._loop
@@ -300,7 +300,7 @@ class Broker:
         self._loop.call_soon(action, context=self._context)
 
     def join(self, link: ClientLink) -> bool:
-        """Take a connection in; False if its node has as many as it may have."""
+        """Count a new connection; False if its node has the most that it may have."""
         most = self.config.max_connections
         if most is not None and self._joined[link.node] >= most:
             return False

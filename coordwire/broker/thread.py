@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # at run time `broker` imports this module, for `Broker.in_thread`
     from coordwire.broker.broker import Broker
 
 __all__ = ["BrokerThread"]
@@ -32,12 +32,12 @@ class BrokerThread:
 
     @property
     def bootstrap(self) -> str:
-        """What clients take as their bootstrap servers."""
+        """The addresses as clients' `bootstrap.servers`."""
         return self.broker.bootstrap
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """Where the nodes listen."""
+        """Where clients find the nodes."""
         return self.broker.addresses
 
     @property
@@ -106,7 +106,7 @@ class BrokerThread:
             thread.join()
 
     def call(self, action: Callable[[Broker], T]) -> T:
-        """What `action` gives, run on the broker's own thread."""
+        """Run `action` on the broker's own thread, and return its result."""
 
         async def run() -> T:
             return action(self.broker)
@@ -114,7 +114,7 @@ class BrokerThread:
         return self.wait(run)
 
     def wait(self, make: Callable[[], Awaitable[T]]) -> T:
-        """What a coroutine gives, run on the broker's own thread."""
+        """Run a coroutine on the broker's own thread, and return its result."""
         if self._loop is None:
             raise RuntimeError("the broker is not running")
 

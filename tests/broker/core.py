@@ -10,13 +10,15 @@ from uuid import UUID
 
 from coordwire import Response
 from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.promise import HandlerRun, immediate_result
 from coordwire.broker.connections.version_fit import fit
 from coordwire.broker.handlers import APIS, ApiCall
+from coordwire.broker.handlers.api_call import HandlerResult, result_of
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.codec import Message, Request
 from coordwire.records import Record, encode_batch
 
-__all__ = ["Core", "asked_of", "batch", "records_of"]
+__all__ = ["Core", "answers_of", "asked_of", "batch", "records_of"]
 
 R = TypeVar("R", bound=Response)
 
@@ -24,10 +26,24 @@ R = TypeVar("R", bound=Response)
 def asked_of(cluster: ClusterState, request: Message, version: int, node: int = 1) -> Message:
     """The answer of a cluster to a request that is answered at once."""
     assert request.api_key is not None
+    call = ApiCall(cluster, node, request, version, "test", "/127.0.0.1")
+    response = immediate_result(result_of(APIS[request.api_key].handler(call)))
+    assert response is not None
+    return response
+
+
+def answers_of(handler_answer: HandlerResult) -> tuple[list[Message], HandlerRun[Message | None]]:
+    """A list that has or gets a handler's answer, and the run of the handler, which a test may close."""
     answers: list[Message] = []
-    call = ApiCall(cluster, node, request, version, "test", "/127.0.0.1", answers.append)
-    response = APIS[request.api_key].handler(call)
-    return answers[0] if response is None else response
+
+    def advance() -> None:
+        response = run.advance()
+        if response is not None:
+            answers.append(response)
+
+    run = HandlerRun(result_of(handler_answer), advance)
+    advance()
+    return answers, run
 
 
 class Core:
@@ -45,19 +61,16 @@ class Core:
         for name, partitions in (topics or {}).items():
             self.cluster.create_topic(name, partitions)
 
-    def begin(self, request: Message, version: int, node: int = 1) -> tuple[list[Message], ApiCall]:
+    def begin(
+        self, request: Message, version: int, node: int = 1
+    ) -> tuple[list[Message], HandlerRun[Message | None]]:
         """Hand in a request; its answer is or will be in the list."""
         key = request.api_key
         assert key is not None
         api = APIS[key]
         assert api.first <= version <= api.last
-        answers: list[Message] = []
         sent = type(request).decode(request.encode(version=version), version=version)
-        call = ApiCall(self.cluster, node, sent, version, "test", "/127.0.0.1", answers.append)
-        response = api.handler(call)
-        if response is not None:
-            answers.append(response)
-        return answers, call
+        return answers_of(api.handler(ApiCall(self.cluster, node, sent, version, "test", "/127.0.0.1")))
 
     def ask(self, request: Request[R], version: int, node: int = 1) -> R:
         """The answer to a request that is answered at once, as the client reads it."""
@@ -92,6 +105,6 @@ def records_of(data: bytes) -> Iterator[tuple[int, bytes | None]]:
     """Offsets and values in a record set."""
     from coordwire.records import batches
 
-    for one in batches(data):
-        for record in one:
+    for record_batch in batches(data):
+        for record in record_batch:
             yield record.offset, record.value

@@ -84,37 +84,37 @@ def unsecured(claims: dict[str, Any], **header: Any) -> str:
 
 
 def test_a_session_ends_and_goes_on_after_the_user_has_authenticated_again() -> None:
-    one = Limited(max_session_ms=5_000)
-    assert one.begin("PLAIN") == 0
-    assert one.plain().session_lifetime_ms == 5_000
-    one.now += 4_999
-    assert one.session.allows(ApiKey.METADATA)
-    one.now += 1
-    assert not one.session.allows(ApiKey.METADATA)
-    assert not one.session.allows(ApiKey.API_VERSIONS)
-    assert one.session.allows(ApiKey.SASL_HANDSHAKE)
-    assert one.begin("PLAIN") == 0
-    assert not one.session.allows(ApiKey.METADATA)
-    assert one.plain().session_lifetime_ms == 5_000
-    assert one.session.allows(ApiKey.METADATA)
-    assert not one.session.ended
+    sasl = Limited(max_session_ms=5_000)
+    assert sasl.begin("PLAIN") == 0
+    assert sasl.plain().session_lifetime_ms == 5_000
+    sasl.now += 4_999
+    assert sasl.session.allows(ApiKey.METADATA)
+    sasl.now += 1
+    assert not sasl.session.allows(ApiKey.METADATA)
+    assert not sasl.session.allows(ApiKey.API_VERSIONS)
+    assert sasl.session.allows(ApiKey.SASL_HANDSHAKE)
+    assert sasl.begin("PLAIN") == 0
+    assert not sasl.session.allows(ApiKey.METADATA)
+    assert sasl.plain().session_lifetime_ms == 5_000
+    assert sasl.session.allows(ApiKey.METADATA)
+    assert not sasl.session.ended
 
 
 def test_a_client_that_does_not_know_of_sessions_has_one_without_an_end() -> None:
-    one = Limited(max_session_ms=5_000)
-    one.begin("PLAIN")
-    assert one.plain(version=0).session_lifetime_ms == 0
-    one.now += 1_000_000
-    assert one.session.allows(ApiKey.METADATA)
+    sasl = Limited(max_session_ms=5_000)
+    sasl.begin("PLAIN")
+    assert sasl.plain(version=0).session_lifetime_ms == 0
+    sasl.now += 1_000_000
+    assert sasl.session.allows(ApiKey.METADATA)
 
 
 def test_another_user_or_mechanism_is_refused_later() -> None:
-    one = Limited(max_session_ms=5_000)
-    one.begin("PLAIN")
-    one.plain()
-    one.begin("PLAIN")
-    assert one.plain("b,=").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-    assert one.session.ended
+    sasl = Limited(max_session_ms=5_000)
+    sasl.begin("PLAIN")
+    sasl.plain()
+    sasl.begin("PLAIN")
+    assert sasl.plain("b,=").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert sasl.session.ended
     other = Limited(max_session_ms=5_000)
     other.begin("PLAIN")
     other.plain()
@@ -123,13 +123,13 @@ def test_another_user_or_mechanism_is_refused_later() -> None:
 
 
 def test_a_token_names_the_user_and_the_end() -> None:
-    one = Limited()
-    one.begin("OAUTHBEARER")
-    answer = one.bearer(sub="till", exp=one.now / 1000 + 60, iat=one.now / 1000)
+    sasl = Limited()
+    sasl.begin("OAUTHBEARER")
+    answer = sasl.bearer(sub="till", exp=sasl.now / 1000 + 60, iat=sasl.now / 1000)
     assert (answer.error_code, answer.auth_bytes, answer.session_lifetime_ms) == (0, b"", 60_000)
-    assert one.session.user == "till"
-    one.now += 60_000
-    assert not one.session.allows(ApiKey.METADATA)
+    assert sasl.session.user == "till"
+    sasl.now += 60_000
+    assert not sasl.session.allows(ApiKey.METADATA)
     shorter = Limited(max_session_ms=5_000)
     shorter.begin("OAUTHBEARER")
     assert shorter.bearer(sub="till", exp=shorter.now / 1000 + 60).session_lifetime_ms == 5_000
@@ -151,14 +151,14 @@ BAD_CLAIMS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("claims", BAD_CLAIMS)
 def test_a_bad_token_gets_its_reason_and_then_the_end(claims: dict[str, Any]) -> None:
-    one = Limited()
-    one.begin("OAUTHBEARER")
-    answer = one.bearer(**claims)
+    sasl = Limited()
+    sasl.begin("OAUTHBEARER")
+    answer = sasl.bearer(**claims)
     assert (answer.error_code, answer.auth_bytes) == (0, b'{"status":"invalid_token"}')
-    assert not one.session.ended
-    last = authenticate(one.session, b"\x01")
+    assert not sasl.session.ended
+    last = authenticate(sasl.session, b"\x01")
     assert last.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-    assert one.session.ended
+    assert sasl.session.ended
 
 
 @pytest.mark.parametrize(
@@ -172,10 +172,10 @@ def test_what_is_not_a_token_is_refused(token: str) -> None:
 
 
 def test_a_token_is_for_its_own_user() -> None:
-    one = Limited()
-    one.begin("OAUTHBEARER")
+    sasl = Limited()
+    sasl.begin("OAUTHBEARER")
     assert (
-        one.bearer(authzid="ann", sub="till", exp=FUTURE).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        sasl.bearer(authzid="ann", sub="till", exp=FUTURE).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     )
 
 
@@ -196,8 +196,8 @@ def test_a_connection_is_closed_when_its_session_has_ended() -> None:
     run(main())
 
 
-def authenticate(one: SaslSession, token: bytes) -> Any:
-    return one.handle(SaslAuthenticateRequest(auth_bytes=token))
+def authenticate(sasl: SaslSession, token: bytes) -> Any:
+    return sasl.handle(SaslAuthenticateRequest(auth_bytes=token))
 
 
 class ScramClient:
@@ -234,15 +234,15 @@ class ScramClient:
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("mechanism", SCRAM)
 def test_scram_proves_both_sides(mechanism: str, user: str) -> None:
-    one = session()
-    assert one.handle(SaslHandshakeRequest(mechanism=mechanism)).error_code == 0  # type: ignore[union-attr]
+    sasl = session()
+    assert sasl.handle(SaslHandshakeRequest(mechanism=mechanism)).error_code == 0  # type: ignore[union-attr]
     client = ScramClient(mechanism, user, USERS[user])
-    challenge = authenticate(one, client.first.encode())
-    assert (challenge.error_code, one.user) == (0, None)
-    answer = authenticate(one, client.final(challenge.auth_bytes))
-    assert (answer.error_code, one.user, one.ended) == (0, user, False)
+    challenge = authenticate(sasl, client.first.encode())
+    assert (challenge.error_code, sasl.user) == (0, None)
+    answer = authenticate(sasl, client.final(challenge.auth_bytes))
+    assert (answer.error_code, sasl.user, sasl.ended) == (0, user, False)
     assert client.trusts(answer.auth_bytes)
-    assert authenticate(one, b"more").error_code == ErrorCode.ILLEGAL_SASL_STATE
+    assert authenticate(sasl, b"more").error_code == ErrorCode.ILLEGAL_SASL_STATE
 
 
 @pytest.mark.parametrize(
@@ -256,13 +256,13 @@ def test_scram_proves_both_sides(mechanism: str, user: str) -> None:
     ],
 )
 def test_scram_refuses(user: str, password: str, changes: dict[str, Any]) -> None:
-    one = session()
-    one.handle(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"))
+    sasl = session()
+    sasl.handle(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"))
     client = ScramClient("SCRAM-SHA-256", user, password)
-    answer = authenticate(one, client.first.encode())
+    answer = authenticate(sasl, client.first.encode())
     if user in USERS:
-        answer = authenticate(one, client.final(answer.auth_bytes, **changes))
-    assert (answer.error_code, one.user, one.ended) == (ErrorCode.SASL_AUTHENTICATION_FAILED, None, True)
+        answer = authenticate(sasl, client.final(answer.auth_bytes, **changes))
+    assert (answer.error_code, sasl.user, sasl.ended) == (ErrorCode.SASL_AUTHENTICATION_FAILED, None, True)
 
 
 @pytest.mark.parametrize(
@@ -279,20 +279,20 @@ def test_scram_refuses(user: str, password: str, changes: dict[str, Any]) -> Non
     ],
 )
 def test_tokens_that_prove_nothing_are_refused(mechanism: str, token: bytes) -> None:
-    one = session()
-    one.handle(SaslHandshakeRequest(mechanism=mechanism))
-    answer = authenticate(one, token)
-    assert (answer.error_code, one.user, one.ended) == (ErrorCode.SASL_AUTHENTICATION_FAILED, None, True)
+    sasl = session()
+    sasl.handle(SaslHandshakeRequest(mechanism=mechanism))
+    answer = authenticate(sasl, token)
+    assert (answer.error_code, sasl.user, sasl.ended) == (ErrorCode.SASL_AUTHENTICATION_FAILED, None, True)
     assert mechanism in answer.error_message
 
 
 def test_a_connection_stays_one_users() -> None:
-    one = session()
+    sasl = session()
     for user, error in (("ann", 0), ("ann", 0), ("b,=", ErrorCode.SASL_AUTHENTICATION_FAILED)):
-        one.handle(SaslHandshakeRequest(mechanism="PLAIN"))
-        answer = authenticate(one, PlainCredentials(user=user, password=USERS[user]).encode())
+        sasl.handle(SaslHandshakeRequest(mechanism="PLAIN"))
+        answer = authenticate(sasl, PlainCredentials(user=user, password=USERS[user]).encode())
         assert answer.error_code == error
-    assert one.ended
+    assert sasl.ended
 
 
 CONFIG = BrokerConfig(users=USERS)
@@ -304,8 +304,8 @@ def test_over_sockets() -> None:
         async with Broker(topics={"orders": 1}, config=CONFIG) as broker:
             async with Peer(broker) as peer:
                 await peer.ask(ApiVersionsRequest(client_software_name="t", client_software_version="1"), 3)
-                begun = await peer.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
-                assert (begun.error_code, tuple(begun.mechanisms)) == (0, MECHANISMS)
+                handshake = await peer.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+                assert (handshake.error_code, tuple(handshake.mechanisms)) == (0, MECHANISMS)
                 assert (await peer.ask(SaslAuthenticateRequest(auth_bytes=GOOD), 2)).error_code == 0
                 assert (await peer.ask(MetadataRequest(topics=None), 12)).topics[0].name == "orders"
             async with Peer(broker) as peer:  # nothing else before that

@@ -27,13 +27,16 @@ Pairs = list[tuple[int, bytes | None, bytes | None]]
 def pairs(log: PartitionLog) -> Pairs:
     """Offsets, keys and values of all records but markers."""
     return [
-        (one.offset, one.key, one.value) for batch in log.batches() if not batch.is_control for one in batch
+        (record.offset, record.key, record.value)
+        for batch in log.batches()
+        if not batch.is_control
+        for record in batch
     ]
 
 
-def keyed(*given: tuple[bytes | None, bytes | None], producer: int = -1, time: int = NOW) -> bytes:
+def keyed(*pairs_to_write: tuple[bytes | None, bytes | None], producer: int = -1, time: int = NOW) -> bytes:
     """One batch."""
-    records = [Record(timestamp=time, key=key, value=value) for key, value in given]
+    records = [Record(timestamp=time, key=key, value=value) for key, value in pairs_to_write]
     if producer < 0:
         return encode_batch(records, base_offset=0)
     return encode_batch(
@@ -56,22 +59,24 @@ def test_what_is_older_than_the_retention_goes(tmp_path: Path) -> None:
             kafka.create_topic("orders", retention_ms=HOUR)
             now = kafka.produce("orders", "new")[0].timestamp
             kafka.moves.clean()
-            assert [one.offset for one in kafka.records("orders")] == [0]
+            assert [record.offset for record in kafka.records("orders")] == [0]
             kafka.create_topic("events", retention_ms=HOUR)
             for age in (3 * HOUR, 2 * HOUR, 0, 2 * HOUR):
                 kafka.produce("events", f"{age}", timestamp=now - age)
             kafka.moves.clean("events")
-            assert [one.offset for one in kafka.records("events")] == [2, 3]
+            assert [record.offset for record in kafka.records("events")] == [2, 3]
             with BlockingPeer(kafka.bootstrap) as peer:
                 part = ListOffsetsPartition(partition_index=0, timestamp=-2)
                 topics = [ListOffsetsTopic(name="events", partitions=[part])]
-                found = peer.ask(ListOffsetsRequest(replica_id=-1, topics=topics), 7).topics[0].partitions[0]
-                assert found.offset == 2
-                wanted = FetchTopic(topic="events", partitions=[FetchPartition(fetch_offset=1)])
-                answer = peer.ask(FetchRequest(topics=[wanted], max_wait_ms=0, session_epoch=-1), 12)
+                partition = (
+                    peer.ask(ListOffsetsRequest(replica_id=-1, topics=topics), 7).topics[0].partitions[0]
+                )
+                assert partition.offset == 2
+                topic = FetchTopic(topic="events", partitions=[FetchPartition(fetch_offset=1)])
+                answer = peer.ask(FetchRequest(topics=[topic], max_wait_ms=0, session_epoch=-1), 12)
                 assert answer.responses[0].partitions[0].error_code == 1  # OFFSET_OUT_OF_RANGE
     with Kafka(data=tmp_path / "data") as kafka:
-        assert [one.offset for one in kafka.records("events")] == [2, 3]
+        assert [record.offset for record in kafka.records("events")] == [2, 3]
 
 
 def test_what_is_more_than_the_retention_goes() -> None:
@@ -129,13 +134,17 @@ def test_the_last_record_of_each_key_stays_at_its_offset() -> None:
     end(log)
     log.compact(NOW, tombstones_ms=HOUR)
     assert pairs(log) == [(1, b"b", b"1"), (4, b"a", b"3"), (5, b"c", b"1"), (6, b"end", b"")]
-    assert [(one.base_offset, one.last_offset) for one in log.batches()] == [(0, 2), (4, 5), (6, 6)]
+    assert [(record_batch.base_offset, record_batch.last_offset) for record_batch in log.batches()] == [
+        (0, 2),
+        (4, 5),
+        (6, 6),
+    ]
     assert (log.start_offset, log.end_offset) == (0, 7)
     read = log.read(3, 1 << 20)  # the offset of a batch that is gone
     assert read.data[7] == 4
-    before = [bytes(one.raw) for one in log.batches()]
+    before = [bytes(record_batch.raw) for record_batch in log.batches()]
     log.compact(NOW, tombstones_ms=HOUR)
-    assert [bytes(one.raw) for one in log.batches()] == before
+    assert [bytes(record_batch.raw) for record_batch in log.batches()] == before
     append(log, keyed((b"d", b"1")))
     assert log.end_offset == 8
 
@@ -147,7 +156,7 @@ def test_a_tombstone_stays_for_its_time() -> None:
     end(log)
     log.compact(NOW, tombstones_ms=HOUR)
     assert pairs(log) == [(1, b"b", b"1"), (2, b"a", None), (3, b"end", b"")]
-    assert [one.delete_horizon_ms for one in log.batches()] == [None, NOW + HOUR, None]
+    assert [record_batch.delete_horizon_ms for record_batch in log.batches()] == [None, NOW + HOUR, None]
     log.compact(NOW + HOUR - 1, tombstones_ms=HOUR)
     assert (2, b"a", None) in pairs(log)
     log.compact(NOW + HOUR, tombstones_ms=HOUR)
@@ -161,7 +170,7 @@ def test_young_records_stay() -> None:
     append(log, keyed((b"a", b"3"), time=NOW - 5))
     end(log)
     log.compact(NOW, tombstones_ms=HOUR, lag_ms=10)
-    assert [one[0] for one in pairs(log)] == [1, 2, 3]
+    assert [pair[0] for pair in pairs(log)] == [1, 2, 3]
 
 
 def test_of_aborted_transactions_nothing_stays_in_the_end() -> None:
@@ -177,10 +186,16 @@ def test_of_aborted_transactions_nothing_stays_in_the_end() -> None:
     end(log)
     log.compact(NOW, tombstones_ms=HOUR)
     assert pairs(log) == [(0, b"a", b"kept"), (6, b"b", b"2"), (7, b"end", b"")]
-    assert [one.base_offset for one in log.batches() if one.is_control] == [1, 3, 5]
-    assert [one.producer_id for one in log.read(0, 1 << 20, committed=True).aborted or []] == [2]
+    assert [record_batch.base_offset for record_batch in log.batches() if record_batch.is_control] == [
+        1,
+        3,
+        5,
+    ]
+    assert [
+        transaction.producer_id for transaction in log.read(0, 1 << 20, committed=True).aborted or []
+    ] == [2]
     log.compact(NOW + HOUR, tombstones_ms=HOUR)
-    assert [one.base_offset for one in log.batches() if one.is_control] == [1]
+    assert [record_batch.base_offset for record_batch in log.batches() if record_batch.is_control] == [1]
     assert log.read(0, 1 << 20, committed=True).aborted == []
 
 
@@ -199,10 +214,10 @@ def test_compaction_leaves_what_a_table_of_the_log_has(written: list[Pairs], pas
     ends = log.end_offset
     for number in range(passes):
         log.compact(NOW + number * HOUR, tombstones_ms=HOUR)
-    kept = sorted(
+    names = sorted(
         (offset, key, value) for key, (offset, value) in table.items() if value is not None or passes == 1
     )
-    assert pairs(log) == [*kept, (ends - 1, b"end", b"")]
+    assert pairs(log) == [*names, (ends - 1, b"end", b"")]
     assert log.size == sum(len(batch.raw) for batch in log.batches())
     assert log.end_offset == ends
 
@@ -215,7 +230,10 @@ def test_a_topic_is_compacted_when_it_is_asked_for(tmp_path: Path) -> None:
             for value in ("1", "2", "3"):
                 kafka.produce(topic, value, key="k")
         kafka.moves.clean()
-        assert [one.value for one in kafka.records("table")] == [b"2", b"3"]  # the last batch is as it was
+        assert [record.value for record in kafka.records("table")] == [
+            b"2",
+            b"3",
+        ]  # the last batch is as it was
         assert len(kafka.records("orders")) == 3
         with pytest.raises(LookupError, match="nothing-0"):
             kafka.moves.clean("nothing")

@@ -115,11 +115,11 @@ class WatchedLink(ClientLink):
 @pytest.fixture
 def witness(monkeypatch: pytest.MonkeyPatch) -> Iterator[Witness]:
     """Each connection of a test's brokers is watched; all states follow each other as the table says."""
-    seen = WatchedLink.witness = Witness()
+    witness = WatchedLink.witness = Witness()
     monkeypatch.setattr("coordwire.broker.broker.ClientLink", WatchedLink)
-    yield seen
+    yield witness
     assert {
-        (before, after) for before, after in seen.transitions if after not in TRANSITIONS[before]
+        (before, after) for before, after in witness.transitions if after not in TRANSITIONS[before]
     } == set()
 
 
@@ -316,8 +316,8 @@ def test_clients_that_do_not_finish_their_frames_are_let_go_when_others_wait(
             Peer(broker) as peer,
             AsyncPeers(broker, 5) as flood,
         ):
-            for one in flood:
-                one.writer.write(frame(produced(BATCH), 9)[:-1])
+            for link in flood:
+                link.writer.write(frame(produced(BATCH), 9)[:-1])
             while broker.memory.used < MEGA:
                 await asyncio.sleep(0)
             answer = await peer.ask(produced(BATCH), 9)
@@ -388,8 +388,8 @@ def test_there_are_as_many_connections_as_max_connections_says(witness: Witness)
                     assert await third.is_closed()
             while len(broker.links) > 1:
                 await asyncio.sleep(0)
-            async with Peer(broker) as again:
-                await asked(witness, again, 1)
+            async with Peer(broker) as second_peer:
+                await asked(witness, second_peer, 1)
 
     run(main())
 

@@ -37,7 +37,7 @@ from coordwire.messages.metadata import MetadataRequestTopic
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.versions import ApiKey
-from tests.broker.core import Core, batch
+from tests.broker.core import Core, answers_of, batch
 
 TOPICS = {"one": 2, "two": 2}
 
@@ -73,12 +73,9 @@ class Line:
 def answered(core: Core, faults: Faults, request: Any, version: int, node: int = 1) -> list[Any]:
     """What a client reads as the answer to a request."""
     key = request.api_key
-    answers: list[Message] = []
     sent = type(request).decode(request.encode(version=version), version=version)
-    call = ApiCall(core.cluster, node, sent, version, "test", "/127.0.0.1", answers.append)
-    response = faulted(faults, call, key, APIS[key].handler, Line())
-    if response is not None:
-        answers.append(response)
+    call = ApiCall(core.cluster, node, sent, version, "test", "/127.0.0.1")
+    answers, _ = answers_of(faulted(faults, call, key, APIS[key].handler, Line()))
     if not answers:
         core.cluster.advance()
     read: list[Any] = []

@@ -28,8 +28,8 @@ CHARGES = {"heapreplace": lambda *_: 1}
 
 
 def core(**coordinator: Any) -> Core:
-    made = replace(BrokerConfig().coordinator, initial_rebalance_delay_ms=DELAY, **coordinator)
-    return Core(topics={"orders": 1}, coordinator=made)
+    config = replace(BrokerConfig().coordinator, initial_rebalance_delay_ms=DELAY, **coordinator)
+    return Core(topics={"orders": 1}, coordinator=config)
 
 
 def join() -> JoinGroupRequest:
@@ -44,10 +44,10 @@ def join() -> JoinGroupRequest:
 
 def lives(members: int) -> None:
     """So many members join, get what the leader assigned, send a heartbeat, and leave."""
-    one = core()
-    waiting = [one.begin(join(), 3)[0] for _ in range(members)]
+    group_core = core()
+    waiting = [group_core.begin(join(), 3)[0] for _ in range(members)]
     for _ in range(30):
-        one.pass_time(DELAY)
+        group_core.pass_time(DELAY)
         if waiting[0]:
             break
     joined: list[Any] = [answers[0] for answers in waiting]
@@ -65,17 +65,17 @@ def lives(members: int) -> None:
             member_id=answer.member_id,
             assignments=assignments,
         )
-        synced.append(one.begin(request, 3)[0])
-    one.pass_time(1)
+        synced.append(group_core.begin(request, 3)[0])
+    group_core.pass_time(1)
     assert all(answers and answers[0].assignment == b"x" for answers in synced)  # type: ignore[attr-defined]
     for answer in joined:
         beat = HeartbeatRequest(
             group_id="large", generation_id=answer.generation_id, member_id=answer.member_id
         )
-        assert one.ask(beat, 3).error_code == 0
+        assert group_core.ask(beat, 3).error_code == 0
     for answer in joined:
         leave = LeaveGroupRequest(group_id="large", members=[MemberIdentity(member_id=answer.member_id)])
-        assert one.ask(leave, 3).error_code == 0
+        assert group_core.ask(leave, 3).error_code == 0
 
 
 def test_the_work_of_a_group_is_linear_in_its_members() -> None:
@@ -89,9 +89,9 @@ def test_a_group_of_a_hundred_thousand_members() -> None:
 
 
 def test_the_size_of_a_group_is_bounded_as_kafkas_is() -> None:
-    one = core(group_max_size=3)
-    waiting = [one.begin(join(), 3)[0] for _ in range(5)]
-    one.pass_time(DELAY * 5)
+    group_core = core(group_max_size=3)
+    waiting = [group_core.begin(join(), 3)[0] for _ in range(5)]
+    group_core.pass_time(DELAY * 5)
     codes = [answers[0].error_code for answers in waiting]  # type: ignore[attr-defined]
     assert codes == [0, 0, 0, *[ErrorCode.GROUP_MAX_SIZE_REACHED] * 2]
 
@@ -101,8 +101,8 @@ def test_a_join_of_ten_megabytes_is_answered() -> None:
     subscription = ConsumerProtocolSubscription(topics=["orders"], user_data=b"m" * 10_000_000)
     request = join()
     request.protocols[0].metadata = bytes(2) + subscription.encode(version=0)
-    one = core()
-    answers, _ = one.begin(request, 3)
-    one.pass_time(DELAY)
+    group_core = core()
+    answers, _ = group_core.begin(request, 3)
+    group_core.pass_time(DELAY)
     (answer,) = answers
     assert (answer.error_code, answer.generation_id) == (0, 1)  # type: ignore[attr-defined]

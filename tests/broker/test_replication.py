@@ -76,8 +76,8 @@ def fetched(core: Core, *, node: int = 1, version: int = 12, **fields: Any) -> P
     part = FetchPartition(partition=0, partition_max_bytes=1 << 20, **fields)
     topics = [FetchTopic(topic="orders", partitions=[part])]
     request = FetchRequest(max_bytes=1 << 20, session_epoch=-1, rack_id=rack, topics=topics)
-    found: PartitionData = core.ask(request, version, node).responses[0].partitions[0]
-    return found
+    partition: PartitionData = core.ask(request, version, node).responses[0].partitions[0]
+    return partition
 
 
 def offsets(data: PartitionData) -> list[int]:
@@ -87,13 +87,13 @@ def offsets(data: PartitionData) -> list[int]:
 def listed(core: Core, node: int, timestamp: int = -1) -> tuple[int, int]:
     part = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="orders", partitions=[part])])
-    found = core.ask(request, 7, node).topics[0].partitions[0]
-    return found.error_code, found.offset
+    partition = core.ask(request, 7, node).topics[0].partitions[0]
+    return partition.error_code, partition.offset
 
 
 def shown(core: Core, node: int = 1) -> MetadataResponsePartition:
     (topic,) = [
-        one for one in core.ask(MetadataRequest(topics=None), 12, node).topics if one.name == "orders"
+        topic for topic in core.ask(MetadataRequest(topics=None), 12, node).topics if topic.name == "orders"
     ]
     return topic.partitions[0]
 
@@ -171,8 +171,8 @@ def test_a_leader_is_a_replica_in_sync() -> None:
 
 
 def elected(core: Core, kind: int) -> int:
-    wanted = [TopicPartitions(topic="orders", partitions=[0])]
-    answer = core.ask(ElectLeadersRequest(election_type=kind, topic_partitions=wanted), 2)
+    topics = [TopicPartitions(topic="orders", partitions=[0])]
+    answer = core.ask(ElectLeadersRequest(election_type=kind, topic_partitions=topics), 2)
     return answer.replica_election_results[0].partition_result[0].error_code
 
 
@@ -216,13 +216,13 @@ def committed(core: Core, node: int) -> ErrorCode:
 
 def test_coordinators_need_replicas_in_sync_too() -> None:
     core = cluster(topic_defaults={"min.insync.replicas": "2"}, offsets_partitions=1)
-    found = core.ask(FindCoordinatorRequest(key="g", key_type=0), 1)
-    others = [node for node in (1, 2, 3) if node != found.node_id]
-    assert committed(core, found.node_id) == 0
-    down(core, *others)
-    assert committed(core, found.node_id) == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    up(core, others[0])
-    assert committed(core, found.node_id) == 0
+    coordinator = core.ask(FindCoordinatorRequest(key="g", key_type=0), 1)
+    followers = [node for node in (1, 2, 3) if node != coordinator.node_id]
+    assert committed(core, coordinator.node_id) == 0
+    down(core, *followers)
+    assert committed(core, coordinator.node_id) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    up(core, followers[0])
+    assert committed(core, coordinator.node_id) == 0
 
 
 def test_replicas_go_from_rack_to_rack() -> None:
@@ -243,9 +243,9 @@ class _Broker:
 
 
 def moves(core: Core, monkeypatch: pytest.MonkeyPatch) -> ClusterMoves:
-    made = ClusterMoves(_Broker(core), Waits())  # type: ignore[arg-type]
-    monkeypatch.setattr(made, "_run", lambda action: action())
-    return made
+    moves = ClusterMoves(_Broker(core), Waits())  # type: ignore[arg-type]
+    monkeypatch.setattr(moves, "_run", lambda action: action())
+    return moves
 
 
 def described(core: Core, node: int = 1) -> tuple[int, int, int]:
@@ -296,10 +296,10 @@ def test_the_only_log_directory_is_offline(monkeypatch: pytest.MonkeyPatch) -> N
     assert (part.error_code, part.leader_id, part.isr_nodes, part.offline_replicas) == (5, -1, [1], [1])
     assert produced(core) == STORAGE
     assert committed(core, 1) == ErrorCode.NOT_COORDINATOR
-    found = core.ask(FindCoordinatorRequest(key="g", key_type=0), 1)
-    assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    found = core.ask(FindCoordinatorRequest(key="t", key_type=1), 1)
-    assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    group_coordinator = core.ask(FindCoordinatorRequest(key="g", key_type=0), 1)
+    assert group_coordinator.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    group_coordinator = core.ask(FindCoordinatorRequest(key="t", key_type=1), 1)
+    assert group_coordinator.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     with pytest.raises(OSError, match="no replica with a log directory"):
         core.cluster.create_topic("later", 1)
     assert "later" not in core.cluster.topics
@@ -465,8 +465,8 @@ def test_a_consumer_is_sent_to_its_rack() -> None:
         answer = core.ask(request, version)  # it does not wait for more
         assert answer.responses[0].partitions[0].preferred_read_replica == 3
         request.session_id, request.session_epoch, request.topics = answer.session_id, 1, []
-        again = core.ask(request, version)
-        assert again.responses[0].partitions[0].preferred_read_replica == 3
+        second = core.ask(request, version)
+        assert second.responses[0].partitions[0].preferred_read_replica == 3
     assert offsets(fetched(core, version=10)) == [0, 1, 2]
 
 
@@ -567,8 +567,8 @@ def test_the_settings_of_racks_are_shown() -> None:
     core = racked()
     names = ["broker.rack", "replica.selector.class"]
     for node, rack in ((1, "a"), (2, "b")):
-        wanted = DescribeConfigsResource(resource_type=4, resource_name=str(node), configuration_keys=names)
-        (result,) = core.ask(DescribeConfigsRequest(resources=[wanted]), 4, node).results
+        resource = DescribeConfigsResource(resource_type=4, resource_name=str(node), configuration_keys=names)
+        (result,) = core.ask(DescribeConfigsRequest(resources=[resource]), 4, node).results
         assert [config.value for config in result.configs] == [rack, "RackAwareReplicaSelector"]
     answer = core.ask(MetadataRequest(topics=[]), 12)
     assert [node.rack for node in answer.brokers] == ["a", "b", "b", "b"]

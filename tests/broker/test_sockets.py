@@ -125,8 +125,8 @@ def test_acks_0_has_no_answer_and_an_error_closes() -> None:
 def test_a_classic_group_over_sockets() -> None:
     async def main() -> None:
         async with Broker(topics=TOPICS) as broker, Peer(broker) as peer:
-            found = await peer.ask(FindCoordinatorRequest(coordinator_keys=["g"]), 6)
-            assert found.coordinators[0].port == broker.addresses[0][1]
+            coordinators = await peer.ask(FindCoordinatorRequest(coordinator_keys=["g"]), 6)
+            assert coordinators.coordinators[0].port == broker.addresses[0][1]
             join = JoinGroupRequest(
                 group_id="g",
                 session_timeout_ms=10_000,
@@ -165,10 +165,10 @@ def test_a_classic_group_over_sockets() -> None:
             )
             answer = await peer.ask(commit, 9)
             assert answer.topics[0].partitions[0].error_code == 0
-            asked = OffsetFetchRequest(
+            request = OffsetFetchRequest(
                 group_id="g", topics=[OffsetFetchRequestTopic(name="orders", partition_indexes=[0])]
             )
-            committed = await peer.ask(asked, 7)
+            committed = await peer.ask(request, 7)
             assert committed.topics[0].partitions[0].committed_offset == 42
 
     run(main())
@@ -186,7 +186,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0() -> None:
             assert struct.unpack(">i", body[:4]) == (7,)
             answer = ApiVersionsResponse.decode(body[4:], version=0)
             assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
-            assert [(one.api_key, one.min_version, one.max_version) for one in answer.api_keys] == [
+            assert [(api.api_key, api.min_version, api.max_version) for api in answer.api_keys] == [
                 (18, 0, 4)
             ]
             good = await peer.ask(
@@ -212,9 +212,9 @@ def test_software_has_a_name_and_a_version(name: str, version: str, error: Error
 
     async def main() -> None:
         async with Broker() as broker, Peer(broker) as peer:
-            asked = ApiVersionsRequest(client_software_name=name, client_software_version=version)
+            request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
             for sent in (3, 4):
-                answer = await peer.ask(asked, sent)
+                answer = await peer.ask(request, sent)
                 assert answer.error_code == error
                 assert bool(answer.api_keys) == (error == ErrorCode.NONE)
             assert (await peer.ask(ApiVersionsRequest(), 2)).error_code == 0
@@ -238,11 +238,11 @@ def test_software_has_a_name_and_a_version(name: str, version: str, error: Error
 )
 def test_what_is_not_a_request_closes_the_connection_alone(data: bytes) -> None:
     async def main() -> None:
-        async with Broker(topics=TOPICS) as broker, Peer(broker) as bad, Peer(broker) as good:
-            bad.writer.write(data)
-            bad.writer.write_eof()
-            assert await bad.is_closed()
-            assert len((await good.ask(MetadataRequest(topics=None), 9)).topics) == 1
+        async with Broker(topics=TOPICS) as broker, Peer(broker) as hostile_peer, Peer(broker) as second_peer:
+            hostile_peer.writer.write(data)
+            hostile_peer.writer.write_eof()
+            assert await hostile_peer.is_closed()
+            assert len((await second_peer.ask(MetadataRequest(topics=None), 9)).topics) == 1
 
     run(main())
 
@@ -251,9 +251,9 @@ def test_a_client_that_does_not_read_is_not_read_from_either() -> None:
     """Its answers stay within the transport's bound and one answer, however many requests it sends."""
 
     async def main() -> None:
-        async with Broker(topics=TOPICS) as broker, Peer(broker) as good:
+        async with Broker(topics=TOPICS) as broker, Peer(broker) as second_peer:
             size = 200_000
-            await good.ask(produced(batch(b"x" * size)), 9)
+            await second_peer.ask(produced(batch(b"x" * size)), 9)
             async with Peer(broker) as deaf:
                 deaf.writer.transport.pause_reading()  # type: ignore[attr-defined]
                 sent = 0
@@ -262,7 +262,7 @@ def test_a_client_that_does_not_read_is_not_read_from_either() -> None:
                     sent += size
                 await asyncio.sleep(0.05)
                 for _ in range(20):
-                    assert (await good.ask(MetadataRequest(topics=None), 9)).topics
+                    assert (await second_peer.ask(MetadataRequest(topics=None), 9)).topics
                 waiting = [
                     link._transport.get_write_buffer_size()
                     for link in broker.links
@@ -275,13 +275,13 @@ def test_a_client_that_does_not_read_is_not_read_from_either() -> None:
 
 def test_a_slow_sender_keeps_nobody_from_being_served() -> None:
     async def main() -> None:
-        async with Broker(topics=TOPICS) as broker, Peer(broker) as slow, Peer(broker) as good:
+        async with Broker(topics=TOPICS) as broker, Peer(broker) as slow, Peer(broker) as second_peer:
             frame = slow.connection.send(MetadataRequest(topics=None), version=9)
             for at in range(len(frame)):
                 slow.writer.write(frame[at : at + 1])
                 await slow.writer.drain()
                 if at % 8 == 0:
-                    assert (await good.ask(MetadataRequest(topics=None), 9)).topics
+                    assert (await second_peer.ask(MetadataRequest(topics=None), 9)).topics
             assert (await slow.receive()).topics
 
     run(main())
@@ -354,10 +354,10 @@ def test_a_broker_in_a_thread() -> None:
         assert threading.active_count() == threads + 1
         host, port = broker.addresses[0]
         assert broker.bootstrap == f"{host}:{port}"
-        assert broker.call(lambda one: len(one.cluster.topics["orders"].partitions)) == 3
+        assert broker.call(lambda running: len(running.cluster.topics["orders"].partitions)) == 3
     assert threading.active_count() == threads
     with pytest.raises(RuntimeError):
-        broker.call(lambda one: one)
+        broker.call(lambda running: running)
 
 
 def test_a_start_that_fails_raises_and_leaves_nothing() -> None:

@@ -121,11 +121,11 @@ def test_clients_that_do_not_know_an_error_get_an_older_one() -> None:
     first = TransactionClient(core)
     first.init()
     TransactionClient(core).init()
-    asked = InitProducerIdRequest(
+    request = InitProducerIdRequest(
         transactional_id="t", transaction_timeout_ms=1, producer_id=first.producer_id, producer_epoch=5
     )
     old, fenced = ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED
-    assert [core.ask(asked, version).error_code for version in (3, 4)] == [old, fenced]
+    assert [core.ask(request, version).error_code for version in (3, 4)] == [old, fenced]
     topic = add_partitions_to_txn.AddPartitionsToTxnTopic(name="orders", partitions=[0])
     added = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id="t",
@@ -134,8 +134,8 @@ def test_clients_that_do_not_know_an_error_get_an_older_one() -> None:
         v3_and_below_topics=[topic],
     )
     for version, expected in ((1, old), (2, fenced)):
-        (found,) = core.ask(added, version).results_by_topic_v3_and_below
-        assert found.results_by_partition[0].partition_error_code == expected
+        (result,) = core.ask(added, version).results_by_topic_v3_and_below
+        assert result.results_by_partition[0].partition_error_code == expected
     half = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1, producer_id=1)
     assert core.ask(half, 5).error_code == ErrorCode.INVALID_REQUEST
 
@@ -175,9 +175,11 @@ def test_partitions_of_one_request_are_one_record() -> None:
             produce.TopicProduceData(name=name, partition_data=parts) for name in ("orders", "missing")
         ],
     )
-    found = [[part.error_code for part in one.partition_responses] for one in core.ask(request, 12).responses]
+    codes = [
+        [part.error_code for part in topic.partition_responses] for topic in core.ask(request, 12).responses
+    ]
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert found == [[0, 0, unknown], [unknown] * 3]
+    assert codes == [[0, 0, unknown], [unknown] * 3]
     assert state.end_offset == before + 1
     assert described(core).topics[0].partitions == [0, 1]
 
@@ -232,15 +234,15 @@ def test_each_node_answers_for_its_own_ids() -> None:
     for number in range(9):
         name = f"t{number}"
         request = FindCoordinatorRequest(key_type=1, coordinator_keys=[name])
-        (found,) = core.ask(request, 4).coordinators
-        assert found.error_code == 0
+        (coordinator,) = core.ask(request, 4).coordinators
+        assert coordinator.error_code == 0
         init = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1)
         for node in (1, 2, 3):
-            error = 0 if node == found.node_id else ErrorCode.NOT_COORDINATOR
+            error = 0 if node == coordinator.node_id else ErrorCode.NOT_COORDINATOR
             assert core.ask(init, 5, node).error_code == error
             assert described(core, name, node).error_code == error
-            listed = core.ask(ListTransactionsRequest(), 1, node).transaction_states
-            assert (name in [one.transactional_id for one in listed]) is not error
+            states = core.ask(ListTransactionsRequest(), 1, node).transaction_states
+            assert (name in [state.transactional_id for state in states]) is not error
 
 
 def test_a_slow_pattern_is_matched_with_transactional_ids_in_turns() -> None:
@@ -258,10 +260,9 @@ def test_a_slow_pattern_is_matched_with_transactional_ids_in_turns() -> None:
     assert turns > 5
     (answer,) = answers
     assert isinstance(answer, ListTransactionsResponse)
-    assert sorted(one.transactional_id for one in answer.transaction_states) == ["idle"]
-    answers, call = core.begin(slow, 2)
-    assert call.on_close is not None
-    call.on_close()  # the client goes away
+    assert sorted(state.transactional_id for state in answer.transaction_states) == ["idle"]
+    answers, run = core.begin(slow, 2)
+    run.close()  # the client goes away
     core.pass_time(1_000)
     assert not answers
 
@@ -273,11 +274,11 @@ def test_what_tools_ask() -> None:
     idle.init()
     client.produce(b"x", index=1)
     client.commit_offset(1)
-    found = described(core)
-    assert (found.transaction_state, found.producer_id, found.producer_epoch) == (
+    description = described(core)
+    assert (description.transaction_state, description.producer_id, description.producer_epoch) == (
         "Ongoing", client.producer_id, 0,
     )  # fmt: skip
-    assert [(topic.topic, len(topic.partitions)) for topic in found.topics] == [
+    assert [(topic.topic, len(topic.partitions)) for topic in description.topics] == [
         ("__consumer_offsets", 1), ("orders", 1),
     ]  # fmt: skip
     assert described(core, "none").error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
@@ -286,7 +287,7 @@ def test_what_tools_ask() -> None:
 
     def listed(version: int = 2, **filters: Any) -> list[str]:
         answer = core.ask(ListTransactionsRequest(**filters), version)
-        return sorted(one.transactional_id for one in answer.transaction_states)
+        return sorted(state.transactional_id for state in answer.transaction_states)
 
     assert listed() == ["idle", "t"]
     assert listed(state_filters=["Ongoing"]) == listed(producer_id_filters=[client.producer_id]) == ["t"]
@@ -299,9 +300,9 @@ def test_what_tools_ask() -> None:
     topic = describe_producers.TopicRequest(name="orders", partition_indexes=[0, 1, 2])
     parts = core.ask(DescribeProducersRequest(topics=[topic]), 0).topics[0].partitions
     assert [part.error_code for part in parts] == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
-    assert [(one.producer_id, one.current_txn_start_offset) for one in parts[1].active_producers] == [
-        (client.producer_id, 0)
-    ]
+    assert [
+        (producer.producer_id, producer.current_txn_start_offset) for producer in parts[1].active_producers
+    ] == [(client.producer_id, 0)]
 
 
 def test_markers_with_an_epoch_that_was_replaced_are_refused() -> None:
@@ -321,8 +322,8 @@ def test_markers_with_an_epoch_that_was_replaced_are_refused() -> None:
             transaction_version=version,
             topics=[write_txn_markers.WritableTxnMarkerTopic(name="orders", partition_indexes=[0])],
         )
-        (found,) = core.ask(WriteTxnMarkersRequest(markers=[marker]), 2).markers
-        return found.topics[0].partitions[0].error_code
+        (result,) = core.ask(WriteTxnMarkersRequest(markers=[marker]), 2).markers
+        return result.topics[0].partitions[0].error_code
 
     fenced = ErrorCode.TRANSACTION_COORDINATOR_FENCED
     assert write(-1, 0, 0) == ErrorCode.UNKNOWN_SERVER_ERROR

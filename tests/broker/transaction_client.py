@@ -37,21 +37,31 @@ __all__ = ["TransactionClient", "committed_offset", "read", "transactional_reque
 def transactional_requests(topic: str, group: str, version: int) -> list[Message]:
     """Requests with what is there and what is not."""
     names = [topic, "missing", ""]
-    asked = [add_partitions_to_txn.AddPartitionsToTxnTopic(name=name, partitions=[0, 1]) for name in names]
+    added_topics = [
+        add_partitions_to_txn.AddPartitionsToTxnTopic(name=name, partitions=[0, 1]) for name in names
+    ]
     added = (
         AddPartitionsToTxnRequest(
             v3_and_below_transactional_id="t",
             v3_and_below_producer_id=1,
             v3_and_below_producer_epoch=0,
-            v3_and_below_topics=asked,
+            v3_and_below_topics=added_topics,
         )
         if version < 4
         else AddPartitionsToTxnRequest(
             transactions=[
                 add_partitions_to_txn.AddPartitionsToTxnTransaction(
-                    transactional_id=name, producer_id=1, producer_epoch=0, verify_only=only, topics=topics
+                    transactional_id=name,
+                    producer_id=1,
+                    producer_epoch=0,
+                    verify_only=verify_only,
+                    topics=topics,
                 )
-                for name, only, topics in (("t", False, asked), ("u", True, asked[:1]), ("", False, []))
+                for name, verify_only, topics in (
+                    ("t", False, added_topics),
+                    ("u", True, added_topics[:1]),
+                    ("", False, []),
+                )
             ]
         )
     )
@@ -135,8 +145,8 @@ class TransactionClient:
                 add_partitions_to_txn.AddPartitionsToTxnTopic(name=topic, partitions=[index])
             ],
         )
-        (found,) = self.core.ask(request, 3).results_by_topic_v3_and_below
-        return found.results_by_partition[0].partition_error_code
+        (result,) = self.core.ask(request, 3).results_by_topic_v3_and_below
+        return result.results_by_partition[0].partition_error_code
 
     def produce(self, value: bytes, topic: str = "orders", index: int = 0, **options: Any) -> int:
         """Send a record; its error code."""
@@ -161,21 +171,21 @@ class TransactionClient:
                 )
             ],
         )
-        (found,) = self.core.ask(request, 11 if self.old else 12).responses
-        error: int = found.partition_responses[0].error_code
+        (response,) = self.core.ask(request, 11 if self.old else 12).responses
+        error: int = response.partition_responses[0].error_code
         if not error:
             self.sequences[topic, index] = sequence + 1
         return error
 
     def commit_offset(self, offset: int, group: str = "g", topic: str = "orders") -> int:
         if self.old:
-            asked = AddOffsetsToTxnRequest(
+            offsets_request = AddOffsetsToTxnRequest(
                 transactional_id=self.name,
                 producer_id=self.producer_id,
                 producer_epoch=self.epoch,
                 group_id=group,
             )
-            error = self.core.ask(asked, 4).error_code
+            error = self.core.ask(offsets_request, 4).error_code
             if error:
                 return error
         request = TxnOffsetCommitRequest(
@@ -194,8 +204,8 @@ class TransactionClient:
                 )
             ],
         )
-        (found,) = self.core.ask(request, 4 if self.old else 5).topics
-        return found.partitions[0].error_code
+        (result,) = self.core.ask(request, 4 if self.old else 5).topics
+        return result.partitions[0].error_code
 
     def end(self, committed: bool = True) -> int:
         request = EndTxnRequest(
@@ -222,17 +232,19 @@ def read(core: Core, topic: str = "orders", index: int = 0) -> tuple[list[bytes 
     )  # fmt: skip
     part = core.ask(request, 12).responses[0].partitions[0]
     assert not part.error_code
-    aborted = sorted((one.first_offset, one.producer_id) for one in part.aborted_transactions or [])
+    aborted = sorted(
+        (transaction.first_offset, transaction.producer_id) for transaction in part.aborted_transactions or []
+    )
     current: set[int] = set()
-    found: list[bytes | None] = []
-    for one in batches(part.records or b""):
-        while aborted and aborted[0][0] <= one.last_offset:
+    values: list[bytes | None] = []
+    for record_batch in batches(part.records or b""):
+        while aborted and aborted[0][0] <= record_batch.last_offset:
             current.add(aborted.pop(0)[1])
-        if one.is_control:
-            current.discard(one.producer_id)
-        elif not (one.transactional and one.producer_id in current):
-            found.extend(record.value for record in one)
-    return found, part.last_stable_offset
+        if record_batch.is_control:
+            current.discard(record_batch.producer_id)
+        elif not (record_batch.transactional and record_batch.producer_id in current):
+            values.extend(record.value for record in record_batch)
+    return values, part.last_stable_offset
 
 
 def committed_offset(core: Core, group: str = "g", *, stable: bool = False) -> tuple[int, int]:
@@ -242,5 +254,5 @@ def committed_offset(core: Core, group: str = "g", *, stable: bool = False) -> t
         topics=[offset_fetch.OffsetFetchRequestTopic(name="orders", partition_indexes=[0])],
         require_stable=stable,
     )
-    found = core.ask(request, 7).topics[0].partitions[0]
-    return found.committed_offset, found.error_code
+    partition = core.ask(request, 7).topics[0].partitions[0]
+    return partition.committed_offset, partition.error_code

@@ -6,6 +6,7 @@
     replication.py              replicas in sync, leaders, log directories that fail
     group_coordinators.py       group coordinators over `__consumer_offsets`
     transaction_coordinators.py transaction coordinators over `__transaction_state`
+    promise.py                  Promise: an answer that comes later; HandlerRun: a handler that awaits it
     fetch_sessions.py           fetch sessions of clients
     log_places.py               what a cluster needs of the place of its logs, and the place that is memory
     disk_logs.py                the place that is a data folder; metadata_records.py: its topics' records

@@ -1,6 +1,6 @@
 """The state of a cluster without sockets: its facts, replication and coordinators, and changes of topics.
 
-Strategy: replication and coordinators take the facts and, of the cluster, functions; they do not know it. All
+Strategy: replication and coordinators take the facts and functions of the cluster; they do not import it. All
 nodes share this object, as they are in one process. Rules: no I/O but that of the logs. Handlers decide what
 clients may do.
 """
@@ -94,7 +94,7 @@ class ClusterState(ClusterFacts):
         return topic
 
     def add_topic(self, topic: ClusterTopic) -> None:
-        """Take up a topic with its logs."""
+        """Add a topic with its logs."""
         self.topics[topic.name] = topic
         self.topics_by_id[topic.id] = topic
         self.names_by_metric.setdefault(metric_name(topic.name), {})[topic.name] = None
@@ -133,7 +133,7 @@ class ClusterState(ClusterFacts):
     def add_partitions(
         self, topic: ClusterTopic, count: int, assignments: Sequence[Sequence[int]] | None = None
     ) -> None:
-        """Let a topic have so many partitions. Raises `OSError`."""
+        """Grow a topic to `count` partitions. Raises `OSError`."""
         factor = len(topic.partitions[0].replicas)
         known = [partition.replicas for partition in topic.partitions]
         self._grow(topic, count, factor, [*known, *assignments] if assignments else None)
@@ -154,7 +154,7 @@ class ClusterState(ClusterFacts):
 
     @contextmanager
     def topics_changing(self) -> Iterator[None]:
-        """Whatever changes inside is one change for groups, as what a Kafka controller writes at once is."""
+        """Let groups see all changes inside as one, as they see what a Kafka controller writes at once."""
         self._batches += 1
         try:
             yield
@@ -167,7 +167,7 @@ class ClusterState(ClusterFacts):
         self._update_groups()
 
     def _update_groups(self) -> None:
-        """Groups see the topics as they are now."""
+        """Give groups the topics as they are now."""
         if self.changed_topics and not self._batches:
             self.groups.set_topics()
 
@@ -205,7 +205,7 @@ class ClusterState(ClusterFacts):
         return topic
 
     def _reload(self, partition: ClusterPartition) -> None:
-        """Coordinators of the partition are loaded again."""
+        """Load the coordinators of a partition again."""
         if partition.topic == OFFSETS_TOPIC:
             self.groups.unload(partition.index)
         elif partition.topic == TRANSACTIONS_TOPIC:
@@ -214,7 +214,7 @@ class ClusterState(ClusterFacts):
     # --- the end ---
 
     def close(self) -> None:
-        """End in order: the logs are closed."""
+        """Drop what waits, and close the logs."""
         self.timers = Timers()
         self.groups.close()
         self.transactions.close()

@@ -3,7 +3,7 @@
 Strategy: one data folder a node (the folder itself with one node, node-1, node-2, … in it with several), each
 as a Kafka broker's: a folder a partition, checkpoints, `meta.properties`. Topics, their settings and the
 producer ids that are used up are records of `__cluster_metadata`, in the first node's folder. A partition is
-kept by the node that leads it. Rule: a folder that says something else than what is asked for is refused.
+kept by the node that leads it. Rule: a folder whose metadata contradict the arguments is refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["DiskLogs", "open_cluster"]
 METADATA_TOPIC = "__cluster_metadata"
 _METADATA_ID = UUID(int=1)
 _MOST_ABSENT = 10_000
-"""So many partitions may be missing in a folder: as many as one request makes."""
+"""The most partitions that may be missing in a folder: as many as one request makes."""
 
 
 def open_cluster(
@@ -96,7 +96,7 @@ class DiskLogs:
     # --- at the start ---
 
     def load(self, cluster: ClusterState) -> None:
-        """Take up all topics that are here. Raises `OSError`, `DataFolderError`."""
+        """Load all topics of the folder. Raises `OSError`, `DataFolderError`."""
         self._cluster = cluster
         cluster.next_producer_id = self._image.next_producer_id
         folders = {
@@ -125,13 +125,14 @@ class DiskLogs:
                 )
             for index in range(count):
                 first = self._nodes[0]
-                was = known_topic.partitions.get(index, KnownPartition([first], first))
-                if was.leader not in self.folders:
+                known_partition = known_topic.partitions.get(index, KnownPartition([first], first))
+                replicas, leader = known_partition.replicas, known_partition.leader
+                if leader not in self.folders:
                     raise DataFolderError(
-                        f"{topic.name}-{index} is led by node {was.leader}, expected one of {self._nodes}"
+                        f"{topic.name}-{index} is led by node {leader}, expected one of {self._nodes}"
                     )
-                log = self._log(topic, index, was, folders.get((known_topic.name, index)))
-                topic.partitions.append(ClusterPartition(topic.name, index, was.replicas, was.leader, log))
+                log = self._log(topic, index, known_partition, folders.get((known_topic.name, index)))
+                topic.partitions.append(ClusterPartition(topic.name, index, replicas, leader, log))
             cluster.add_topic(topic)
             if known_topic.id in self._image.topics:
                 self.topic_changed(topic)  # a log may have newer epochs than the metadata say
@@ -221,7 +222,7 @@ class DiskLogs:
             folder.close(ends)
 
     def abandon(self) -> None:
-        """Let go of everything as if the process had ended."""
+        """Close all files as if the process had ended."""
         for log in self._opened:
             log.let_go()
         metadata = getattr(self, "_metadata", None)

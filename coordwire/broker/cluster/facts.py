@@ -136,7 +136,7 @@ class ClusterFacts:
         return known
 
     def new_producer_id(self) -> int:
-        """An id that no producer has had."""
+        """A producer id that was not used before."""
         producer_id = self.next_producer_id
         self.next_producer_id += 1
         self.logs.producer_ids(self.next_producer_id)

@@ -2,7 +2,7 @@
 
 Strategy: Kafka's `FetchManager` and `IncrementalFetchContext`. A session keeps the partitions in the order in
 which they came; an answer moves partitions with records to the end, so that each gets its turn. Rules: the
-number of sessions is bounded; when there is no room the client gets none, and goes on without.
+number of sessions is bounded; when there is no room, the client gets none and sends full requests.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FetchSession:
     def update(
         self, changed: Iterable[tuple[FetchKey, FetchPartition]], forgotten: Iterable[FetchKey]
     ) -> None:
-        """Take up what a request changes."""
+        """Apply the changes of a request."""
         for key, partition in changed:
             entry = self._entries.get(key)
             if entry is None:
@@ -83,7 +83,7 @@ class FetchSession:
         return is_new
 
     def advance(self, now: int) -> None:
-        """A request of this session has been taken."""
+        """Note a request of this session."""
         self.epoch = 1 if self.epoch == _HIGHEST else self.epoch + 1
         self.used = now
 

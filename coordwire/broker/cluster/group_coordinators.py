@@ -1,8 +1,8 @@
 """The group coordinators of a cluster: a shard for each partition of `__consumer_offsets`.
 
-Strategy: a request goes to the shard of its group; a request about several groups is split and its answers
-are put together in its order. What a shard wants written is appended to its partition's log at once, where
-any consumer can read it. Rules: shards are made when a request first comes to them, from what their log has.
+Strategy: a request goes to the shard of its group; a request about several groups is split, and the answers
+are put together in its order. Records of a shard are appended to its partition's log at once, where any
+consumer can read them. Rules: a shard is made from its log when the first request for it comes.
 A node that does not lead the partition answers NOT_COORDINATOR.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordwire.broker.cluster.facts import ClusterFacts
+from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.cluster.replication import Replication
 from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterPartition, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
@@ -40,8 +41,6 @@ __all__ = ["GroupCoordinators"]
 
 log = logging.getLogger("coordwire.broker")
 
-Done = Callable[[Message], None]
-
 _SPLIT: dict[type[Message], tuple[str, str, type[Any], str]] = {
     DescribeGroupsRequest: ("groups", "", DescribeGroupsResponse, "groups"),
     ConsumerGroupDescribeRequest: ("group_ids", "", ConsumerGroupDescribeResponse, "groups"),
@@ -56,19 +55,19 @@ _TURN = 10_000
 """Work of a turn of what a shard does between requests: some milliseconds."""
 
 _KEPT = 10_000
-"""So many groups' partitions and so many clients are remembered at most."""
+"""The most groups' partitions, and clients' contexts, that are cached."""
 
 
 class _Slot:
-    """A shard and who waits for its answers."""
+    """A shard, and the promises of its answers, by ticket."""
 
     __slots__ = ("deadline", "ending", "partition", "shard", "waiting")
 
     def __init__(self, shard: Shard, partition: ClusterPartition) -> None:
         self.shard = shard
         self.partition = partition
-        self.waiting: dict[int, Done] = {}
-        self.ending: dict[int, Callable[[int], None]] = {}
+        self.waiting: dict[int, Promise[Message]] = {}
+        self.ending: dict[int, Promise[int]] = {}
         self.deadline: int | None = None
 
 
@@ -102,7 +101,7 @@ class GroupCoordinators:
         return index
 
     def context_of(self, client_id: str | None, client_host: str) -> RequestContext:
-        """Who sends a request."""
+        """The context of a client's requests."""
         context = self._contexts.get((client_id, client_host))
         if context is None:
             if len(self._contexts) >= _KEPT:
@@ -139,62 +138,53 @@ class GroupCoordinators:
 
     # --- requests ---
 
-    def handle(self, node: int, request: Any, version: int, context: RequestContext, reply: Done) -> None:
-        """Take a request about groups; `reply` gets the answer, now or later."""
+    async def handle(self, node: int, request: Any, version: int, context: RequestContext) -> Message:
+        """The answer to a request about groups."""
         split = _SPLIT.get(type(request))
         if split is None:
             if isinstance(request, ListGroupsRequest):
-                self._list(node, request, version, context, reply)
-            else:
-                self._submit_to(node, self.partition_of(request.group_id), request, version, context, reply)
-            return
+                return await self._list(node, request, version, context)
+            return await self._submit(node, self.partition_of(request.group_id), request, version, context)
         field, name, response_type, answers = split
         elements = list(getattr(request, field))
         if not elements and isinstance(request, OffsetFetchRequest):  # of a version that names one group
-            index = self.partition_of(request.group_id)
-            self._submit_to(node, index, request, version, context, reply)
-            return
+            return await self._submit(node, self.partition_of(request.group_id), request, version, context)
         places: dict[int, list[Any]] = {}
         for element in elements:
             group_id = getattr(element, name) if name else element
             places.setdefault(self.partition_of(group_id), []).append(element)
-        if not places:
-            reply(response_type())
-            return
-        gathered: list[Any] = []
-        remaining = len(places)
-
-        def take(response: Any) -> None:
-            nonlocal remaining
-            gathered.append(response)
-            remaining -= 1
-            if remaining == 0:
-                if len(gathered) == 1:
-                    reply(gathered[0])
-                    return
-                merged = response_type()
-                setattr(merged, answers, [element for part in gathered for element in getattr(part, answers)])
-                reply(merged)
-
+        if len(places) == 1:
+            return await self._submit(node, next(iter(places)), request, version, context)
+        promises: list[Promise[Message]] = []
         for index, part in places.items():
-            subrequest = request if len(places) == 1 else type(request)(**_fields(request) | {field: part})
-            self._submit_to(node, index, subrequest, version, context, take)
+            subrequest = type(request)(**_fields(request) | {field: part})
+            promises.append(self._submit(node, index, subrequest, version, context))
+        responses = [await promise for promise in promises]
+        merged: Message = response_type()
+        if responses:
+            setattr(merged, answers, [element for part in responses for element in getattr(part, answers)])
+        return merged
 
-    def _submit_to(
-        self, node: int, index: int, request: Any, version: int, context: RequestContext, reply: Done
-    ) -> None:
+    def _submit(
+        self, node: int, index: int, request: Any, version: int, context: RequestContext
+    ) -> Promise[Message]:
+        """Give a request to a partition's shard."""
         slot = self._slot(index)
         if slot.partition.leader != node:
             shard = self._of_another_node()
             ticket = shard.handle(request, version=version, context=context)
-            for effect in shard.effects():
-                if isinstance(effect, Answer) and effect.ticket == ticket:
-                    reply(effect.response)
-            return
+            return Promise(
+                *(
+                    effect.response
+                    for effect in shard.effects()
+                    if isinstance(effect, Answer) and effect.ticket == ticket
+                )
+            )
         self._advance(slot, self._facts.clock())
         ticket = slot.shard.handle(request, version=version, context=context)
-        slot.waiting[ticket] = reply
+        promise = slot.waiting[ticket] = Promise[Message]()
         self._pump(slot)
+        return promise
 
     def _of_another_node(self) -> Shard:
         """A shard that coordinates nothing. It knows the topics: a commit is refused for a topic that is not
@@ -204,25 +194,23 @@ class GroupCoordinators:
             self._elsewhere.set_topics(self._facts.image())
         return self._elsewhere
 
-    def _list(
-        self, node: int, request: ListGroupsRequest, version: int, context: RequestContext, reply: Done
-    ) -> None:
+    async def _list(
+        self, node: int, request: ListGroupsRequest, version: int, context: RequestContext
+    ) -> ListGroupsResponse:
         """The groups of all shards that a node leads."""
-        merged = ListGroupsResponse()
         groups: list[Any] = []
         topic = self._facts.topics.get(OFFSETS_TOPIC)
         for index, partition in enumerate(topic.partitions if topic is not None else ()):
             if partition.leader == node and (index in self._slots or partition.log.end_offset):
-                self._submit_to(
-                    node, index, request, version, context, lambda part: groups.extend(_groups_of(part))
-                )
-        merged.groups = groups
-        reply(merged)
+                response = await self._submit(node, index, request, version, context)
+                if isinstance(response, ListGroupsResponse):
+                    groups.extend(response.groups)
+        return ListGroupsResponse(groups=groups)
 
-    # --- what a shard wants ---
+    # --- effects of shards ---
 
     def _pump(self, slot: _Slot) -> None:
-        """Do what a shard wants done."""
+        """Carry out the effects of a shard: append, answer."""
         shard = slot.shard
         for effect in shard.effects():
             if isinstance(effect, Append):
@@ -234,13 +222,13 @@ class GroupCoordinators:
                 else:
                     shard.appended(effect.number)
             elif isinstance(effect, Answer):
-                reply = slot.waiting.pop(effect.ticket, None)
-                if reply is not None:
-                    reply(effect.response)
+                answer = slot.waiting.pop(effect.ticket, None)
+                if answer is not None:
+                    answer.fulfil(effect.response)
             else:
-                ended = slot.ending.pop(effect.ticket, None)
-                if ended is not None:
-                    ended(effect.error_code)
+                error = slot.ending.pop(effect.ticket, None)
+                if error is not None:
+                    error.fulfil(effect.error_code)
         slot.deadline = shard.next_deadline()
         if shard.has_work:
             self._working.setdefault(slot)
@@ -263,18 +251,18 @@ class GroupCoordinators:
         index: int,
         producer_id: int,
         producer_epoch: int,
-        reply: Callable[[int], None],
         *,
         committed: bool,
         coordinator_epoch: int,
-    ) -> None:
-        """A transaction ends in a partition of `__consumer_offsets`; `reply` gets 0 or an error code."""
+    ) -> Promise[int]:
+        """End a transaction in a partition of `__consumer_offsets`; 0 or an error code."""
         slot = self._slot(index)
         ticket = slot.shard.complete_transaction(
             producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch
         )
-        slot.ending[ticket] = reply
+        promise = slot.ending[ticket] = Promise[int]()
         self._pump(slot)
+        return promise
 
     def unload(self, index: int) -> None:
         """Another node leads this partition: what waits gets NOT_COORDINATOR, and the log is read again."""
@@ -311,7 +299,7 @@ class GroupCoordinators:
             self._pump(slot)
 
     def set_topics(self) -> None:
-        """The cluster's topics have changed."""
+        """Give the shards the cluster's topics, which have changed."""
         self._places.clear()
         if self._elsewhere is None and not self._slots:
             return  # the image is made when the first shard is
@@ -323,7 +311,7 @@ class GroupCoordinators:
             self._pump(slot)
 
     def configure(self, group_id: str) -> None:
-        """A group's settings have changed."""
+        """Give a group's shard its settings, which have changed."""
         if self._slots:
             slot = self._slots.get(self.partition_of(group_id))
             if slot is not None:
@@ -342,15 +330,11 @@ class GroupCoordinators:
         shard.set_group_config(group_id, config)
 
     def close(self) -> None:
-        """Send no more answers."""
+        """Drop all shards; what waits gets no answer."""
         for slot in self._slots.values():
             slot.waiting.clear()
         self._slots.clear()
         self._working.clear()
-
-
-def _groups_of(response: Message) -> list[Any]:
-    return list(response.groups) if isinstance(response, ListGroupsResponse) else []
 
 
 def _fields(message: Message) -> dict[str, Any]:

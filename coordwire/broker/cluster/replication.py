@@ -60,12 +60,12 @@ class Replication:
     # --- what has changed ---
 
     def nodes_changed(self) -> None:
-        """Nodes or log directories came or went."""
+        """Work out all partitions again: nodes or log directories have changed."""
         for topic in list(self._facts.topics.values()):
             self.topic_changed(topic)
 
     def topic_changed(self, topic: ClusterTopic) -> None:
-        """A topic is new, or has other partitions, replicas or settings."""
+        """Work out a topic that is new or has other partitions, replicas or settings."""
         for partition in topic.partitions:
             self.partition_changed(topic, partition)
 
@@ -149,7 +149,7 @@ class Replication:
 
 
 class _LogDirWatch:
-    """What a log reports of the place that keeps it."""
+    """Handle what a log reports of the place that keeps it."""
 
     def __init__(self, replication: Replication, partition: ClusterPartition) -> None:
         self._replication = replication

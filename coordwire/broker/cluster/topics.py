@@ -107,7 +107,7 @@ class ClusterTopic:
         return (0 if code == -(1 << 31) else abs(code)) % len(self.partitions)
 
     def apply_settings(self) -> None:
-        """Take up what the settings say now."""
+        """Apply the settings as they are now."""
         settings = self.settings
         self.rules = AppendRules(
             max_message_bytes=settings.number("max.message.bytes"),

@@ -1,7 +1,7 @@
 """The transaction coordinators of a cluster: a shard for each partition of `__transaction_state`.
 
-Strategy: as with groups, a request goes to the shard of its transactional id, and what a shard wants written
-is appended at once; markers go to the partitions' logs directly, as all nodes are in one process. Rules: the
+Strategy: as with groups, a request goes to the shard of its transactional id, and a shard's records are
+appended at once; markers go to the partitions' logs directly, as all nodes are in one process. Rule: the
 partitions that have records are loaded at the start, since transactions time out and end without a request.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.group_coordinators import GroupCoordinators
+from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.cluster.replication import Replication
 from coordwire.broker.cluster.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterPartition, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
@@ -39,7 +40,7 @@ _LOADING = {
 
 
 class _Slot:
-    """A shard, and what waits for its outcomes."""
+    """A shard, and the promises of its outcomes, by ticket."""
 
     __slots__ = ("deadline", "index", "partition", "shard", "waiting")
 
@@ -47,7 +48,7 @@ class _Slot:
         self.shard = shard
         self.partition = partition
         self.index = index
-        self.waiting: dict[int, Callable[[TransactionOutcome], None]] = {}
+        self.waiting: dict[int, Promise[TransactionOutcome]] = {}
         self.deadline: int | None = None
 
 
@@ -126,8 +127,8 @@ class TransactionCoordinators:
         if slot is not None:
             slot.shard.unload()
             self._pump(slot)
-            for reply in list(slot.waiting.values()):
-                reply(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
+            for promise in list(slot.waiting.values()):
+                promise.fulfil(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
         if self._topic().partitions[index].log.end_offset:
             self._slot(index)
 
@@ -137,25 +138,23 @@ class TransactionCoordinators:
         self,
         transactional_id: str,
         operation: Callable[[TransactionShard], int],
-        reply: Callable[[TransactionOutcome], None],
         *,
         node: int | None = None,
-    ) -> None:
-        """Run an operation that gives a ticket; `reply` gets its outcome.
+    ) -> Promise[TransactionOutcome]:
+        """Run an operation that gives a ticket, and promise its outcome.
 
         node: where the request came to; None for a request of the cluster's own, which goes to the right one.
         """
         try:
             slot = self._slot(self.partition_of(transactional_id))
         except OSError:
-            reply(TransactionOutcome(ticket=0, error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
-            return
+            return Promise(TransactionOutcome(ticket=0, error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
         if node is not None and slot.partition.leader != node:
-            reply(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
-            return
+            return Promise(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
         self._at_now(slot)
-        slot.waiting[operation(slot.shard)] = reply
+        promise = slot.waiting[operation(slot.shard)] = Promise[TransactionOutcome]()
         self._pump(slot)
+        return promise
 
     def join(
         self,
@@ -167,29 +166,26 @@ class TransactionCoordinators:
         add: bool,
         abortable: bool,
     ) -> dict[Place, ErrorCode]:
-        """Partitions' leaders ask, for a producer that writes to them: what to answer for each of them.
+        """What the leaders of partitions answer to a producer that writes to them, by partition.
 
         add: let the partitions be in the transaction; else they must be. abortable: the client knows
         TRANSACTION_ABORTABLE.
         """
         arguments = (transactional_id, producer_id, producer_epoch, places)
-        outcomes: list[TransactionOutcome] = []
-        if add:
-            self.submit(
-                transactional_id, lambda shard: shard.add_partitions(*arguments, version=2), outcomes.append
-            )
-        else:
-            self.submit(transactional_id, lambda shard: shard.verify_partitions(*arguments), outcomes.append)
-        outcome = outcomes[0]  # appends are confirmed at once
+
+        def operation(shard: TransactionShard) -> int:
+            return shard.add_partitions(*arguments, version=2) if add else shard.verify_partitions(*arguments)
+
+        outcome = self.submit(transactional_id, operation).value  # appends are confirmed at once
         return {
             place: _for_producers(outcome.error_code or outcome.places.get(place, 0), abortable)
             for place in places
         }
 
-    # --- what a shard wants ---
+    # --- effects of shards ---
 
     def _pump(self, slot: _Slot) -> None:
-        """Do what a shard wants done."""
+        """Carry out the effects of a shard: append, report outcomes, write markers."""
         facts, shard = self._facts, slot.shard
         for effect in shard.effects():
             if isinstance(effect, TransactionAppend):
@@ -203,9 +199,9 @@ class TransactionCoordinators:
                 else:
                     shard.appended(effect.number)
             elif isinstance(effect, TransactionOutcome):
-                reply = slot.waiting.pop(effect.ticket, None)
-                if reply is not None:
-                    reply(effect)
+                promise = slot.waiting.pop(effect.ticket, None)
+                if promise is not None:
+                    promise.fulfil(effect)
             elif facts.config.marker_delay_ms:
                 self._write_later(slot, effect)
             else:
@@ -265,16 +261,10 @@ class TransactionCoordinators:
             partition.log.producers.check_marker(producer_id, producer_epoch, coordinator_epoch, version)
         except RefusedRecords as refusal:
             return refusal.code
-        errors: list[int] = []
-        self._groups.complete_transaction(
-            place[1],
-            producer_id,
-            producer_epoch,
-            errors.append,
-            committed=committed,
-            coordinator_epoch=coordinator_epoch,
+        promise = self._groups.complete_transaction(
+            place[1], producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch
         )
-        error = errors[0] if errors else int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        error = promise.value if promise.is_fulfilled else int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return int(ErrorCode.NOT_LEADER_OR_FOLLOWER) if error in _LOADING else error
 
     # --- time ---
@@ -293,12 +283,12 @@ class TransactionCoordinators:
                 self._pump(slot)
 
     def close(self) -> None:
-        """Send no more answers."""
+        """Drop all shards; what waits gets no answer."""
         self._slots.clear()
 
 
 def _for_producers(error: int, abortable: bool) -> ErrorCode:
-    """What a producer gets that writes, where the coordinator answers this to the partition's leader."""
+    """The error that a partition's leader gives a producer for this error of the coordinator."""
     if error == ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if error == ErrorCode.TRANSACTION_ABORTABLE and not abortable:

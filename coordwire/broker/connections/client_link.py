@@ -2,10 +2,11 @@
 
 Strategy: an asyncio protocol around `coordwire.Connection`, whose states are in `link_state`. As with a Kafka
 broker, a connection's requests are handled one after the other: while one has no answer, or the client has
-not taken its answers, no other is handled. What was received is handled at once, for one turn; what is left
-after that waits for the next one (`turns`). Rules: what all connections hold is counted by the broker's
-`ConnectionMemory`, and reading pauses where it says so; nothing that a client sends raises; what no broker
-would answer closes the connection.
+not taken its answers, no other is handled. A handler that waits is a coroutine, which continues when its
+promise is fulfilled (`cluster.promise`). What was received is handled at once, for one turn; what remains
+after that waits for the next turn (`turns`). Rules: `ConnectionMemory` counts what all connections hold, and
+decides when reading pauses; nothing that a client sends raises; a request that no broker would answer closes
+the connection.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Protocol, cast
 
 from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.promise import HandlerRun
 from coordwire.broker.connections.connection_memory import ConnectionMemory
 from coordwire.broker.connections.link_state import LinkState
 from coordwire.broker.connections.turns import REQUEST, Turns
@@ -40,13 +42,13 @@ __all__ = ["ClientLink", "Hub", "Recording"]
 log = logging.getLogger("coordwire.broker")
 
 _GATHERED = 1 << 16
-"""So many bytes of answers are written at once."""
+"""Bytes of answers that are written at once."""
 
 _UNSENT = 1 << 18
-"""So many bytes of answers may be unsent while the next request is handled."""
+"""The most bytes of answers that may be unsent when the next request is handled."""
 
 _TLS_WRITE = 1 << 18
-"""So many bytes are given to TLS at once: it encrypts all of them before it counts what is unsent."""
+"""The most bytes given to TLS at once: it encrypts all of them before it counts what is unsent."""
 
 _IDLE, _QUEUED, _RUNNING, _HANDLING, _WAITING, _DRAINING, _STARVED, _CLOSED = LinkState
 
@@ -102,8 +104,8 @@ class ClientLink(asyncio.BufferedProtocol):
     """A connection of the node `node`. held_bytes: bytes of memory that it is charged for."""
 
     __slots__ = (
-        "_apis", "_call", "_congested", "_connection", "_gathered", "_granted", "_host", "_hub", "_is_tls",
-        "_node", "_number", "_opening", "_out", "_peer", "_pending", "_reading", "_received", "_release",
+        "_apis", "_congested", "_connection", "_gathered", "_granted", "_host", "_hub", "_is_tls", "_node",
+        "_number", "_opening", "_out", "_peer", "_pending", "_reading", "_received", "_release", "_run",
         "_sasl", "_spent", "_state", "_traffic", "_transport", "_written", "held_bytes",
     )  # fmt: skip
 
@@ -132,8 +134,10 @@ class ClientLink(asyncio.BufferedProtocol):
         """The size of the frame that is not whole and has a grant of memory."""
         self._received = self._written = 0
         self.held_bytes = 0
-        self._call: ApiCall | None = None
         self._pending: RequestReceived | None = None
+        """The request that is handled, and has no answer."""
+        self._run: HandlerRun[Message | None] | None = None
+        """Its handler, if that waits."""
         self._sasl = SaslSession(hub.sasl) if hub.sasl.offered else None
         self._release = hub.cluster.config.as_of
         self._apis = offered(self._release)
@@ -171,7 +175,7 @@ class ClientLink(asyncio.BufferedProtocol):
         self.data_received(bytes(self._hub.read_buffer[:nbytes]))
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came; what they are is handled for one turn, unless others came before that wait."""
+        """Handle the bytes that came for one turn, unless earlier bytes wait for theirs."""
         if self._traffic is not None:
             self._traffic.add(self._number, data, to_client=False)
         if not self._received:
@@ -199,9 +203,9 @@ class ClientLink(asyncio.BufferedProtocol):
         self._state = _CLOSED
         self._hub.leave(self)
         self._hub.memory.forget(self)
-        call, self._call, self._pending = self._call, None, None
-        if call is not None and call.on_close is not None:
-            call.on_close()
+        run, self._run, self._pending = self._run, None, None
+        if run is not None:
+            run.close()
         self._connection.close()
 
     def pause_writing(self) -> None:
@@ -265,7 +269,7 @@ class ClientLink(asyncio.BufferedProtocol):
 
     @property
     def _is_full(self) -> bool:
-        """Whether the client has to take answers before another request is handled."""
+        """Whether the client has to take answers before its next request is handled."""
         most = 0 if self._hub.memory.is_scarce else _UNSENT
         return self._transport is not None and _unsent(self._transport) > most
 
@@ -311,7 +315,7 @@ class ClientLink(asyncio.BufferedProtocol):
         self._hub.handled()
 
     def _go_on(self) -> None:
-        """Queue for what else was received, once the client has taken its answers."""
+        """Queue for the remaining events, once the client has taken its answers."""
         if self._congested and self._is_full:
             self._state = _DRAINING
         elif self._connection.unread:
@@ -397,29 +401,60 @@ class ClientLink(asyncio.BufferedProtocol):
             version,
             client,
             self._host,
-            self._answer,
             memory=hub.memory,
         )
         if hub.cluster.authorizer is not None:
             handler = partial(authorized, api_key=key, handler=handler)
             if sasl is not None and sasl.user is not None:
                 call.user = sasl.user
-        self._state, self._call, self._pending = _HANDLING, call, event
+        self._state, self._pending = _HANDLING, event
         try:
             faults = hub.faults
-            response = faulted(faults, call, key, handler, self) if faults.active else handler(call)
-        except InvalidRequest as error:
-            log.info("connection from %s closed: %s", self._host[1:], error)
-            return False
-        except Exception:
-            log.exception("%s version %d from %s failed", type(frame.message).__name__, version, self._peer)
+            result = faulted(faults, call, key, handler, self) if faults.active else handler(call)
+            if isinstance(result, Message):
+                response: Message | None = result
+            else:
+                self._run = HandlerRun(result, self._resume)
+                response = self._run.advance()
+        except Exception as error:
+            return self._failed(error, frame)
+        if self._state is not _HANDLING:  # a fault has closed it
             return False
         if response is not None:
             self._state = _RUNNING
             return self._send(response)
-        if self._state is _HANDLING:
-            self._state = _WAITING
-        return self._state is not _CLOSED
+        self._state = _WAITING
+        return True
+
+    def _resume(self) -> None:
+        """Continue the handler that waits, and send its answer if it ends."""
+        run, event = self._run, self._pending
+        if run is None or event is None or not isinstance(event.frame, RequestFrame):
+            return
+        try:
+            response = run.advance()
+        except Exception as error:
+            self._failed(error, event.frame)
+            self._close()
+            return
+        if response is None or self._state is not _WAITING:
+            return
+        if not self._send(response):
+            self._close()
+            return
+        self._flush()
+        if self._state is _WAITING:
+            self._go_on()
+            self._account()
+
+    def _failed(self, error: Exception, frame: RequestFrame) -> bool:
+        """Report why a handler gave no answer; False, since the connection is to be closed."""
+        if isinstance(error, InvalidRequest):
+            log.info("connection from %s closed: %s", self._host[1:], error)
+        else:
+            name, version = type(frame.message).__name__, frame.api_version
+            log.error("%s version %d from %s failed", name, version, self._peer, exc_info=error)
+        return False
 
     def _allowed(self, key: int) -> bool:
         """Whether the client may send such a request now."""
@@ -427,10 +462,10 @@ class ClientLink(asyncio.BufferedProtocol):
             return True
         return self._refuse(f"{_name(key)} before authentication")
 
-    def _authenticate(self, call: ApiCall) -> Message | None:
-        if self._sasl is None:
-            return None
+    def _authenticate(self, call: ApiCall) -> Message:
+        assert self._sasl is not None
         answer = self._sasl.handle(call.request, call.version)
+        assert answer is not None  # both requests of SASL have one
         if self._sasl.ended:
             self._refuse("authentication failed")
         return answer
@@ -461,7 +496,7 @@ class ClientLink(asyncio.BufferedProtocol):
 
     def _send(self, response: Message) -> bool:
         """Answer the request that waits; False if the connection is to be closed."""
-        event, self._pending, self._call = self._pending, None, None
+        event, self._pending, self._run = self._pending, None, None
         if event is None:
             return True
         if not event.expects_response:
@@ -477,19 +512,6 @@ class ClientLink(asyncio.BufferedProtocol):
             log.exception("the answer to %s cannot be encoded", type(event.request).__name__)
             return False
         return self._sasl is None or not self._sasl.ended
-
-    def _answer(self, response: Message) -> None:
-        """An answer that a handler did not give at once, or gave by `ApiCall.reply`."""
-        if self._state is _HANDLING:  # at once after all: the turn goes on, or ends
-            self._state = _RUNNING if self._send(response) else _CLOSED
-        elif self._state is _WAITING:
-            if self._send(response):
-                self._flush()
-                if self._state is _WAITING:
-                    self._go_on()
-                    self._account()
-            else:
-                self._close()
 
     def _write(self, data: bytes) -> None:
         self._out.append(data)
@@ -527,7 +549,7 @@ def _name(api_key: int) -> str:
 
 
 def _other_protocol(opening: bytes) -> str | None:
-    """What a connection that begins so has instead of Kafka's frames; None if that is not known."""
+    """The protocol of a connection that begins with these bytes; None if it is not known."""
     if opening[:2] == b"\x16\x03":
         return "TLS at a plaintext port"
     if opening.startswith((b"GET ", b"POST ", b"PUT ", b"HEAD ", b"OPTIONS ")):
@@ -535,7 +557,7 @@ def _other_protocol(opening: bytes) -> str | None:
     return None
 
 
-# A transport of a test's own may lack what it has no use for.
+# A test's own transport may lack methods that the test does not need.
 
 
 def _unsent(transport: asyncio.Transport) -> int:

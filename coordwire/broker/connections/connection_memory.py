@@ -2,8 +2,8 @@
 
 Strategy: three kinds of bytes are counted: received and not read, answers that the client has not taken, and
 the request that waits for its answer. A frame that is not small needs a grant before more than its beginning
-is read: of its whole size, so that each frame that was let in can be finished. Those that wait for one are
-not read from, and get it in their order. Rules, which keep this from a deadlock:
+is read: of its whole size, so that each frame that was let in can be finished. Connections that wait for a
+grant are not read from, and get it in their order. Rules, which prevent a deadlock:
 
 - one frame gets its grant, whatever else is held, if no other has one;
 - if unsent answers exceed the bound, the connection that left them longest is closed, but for the last one;
@@ -94,7 +94,7 @@ class ConnectionMemory:
             self._grant()
 
     def finish(self, holder: Holder) -> None:
-        """A connection has no frame with a grant that is not whole."""
+        """Note that the frame that has a grant is whole."""
         if holder in self._unfinished:
             del self._unfinished[holder]
             self._grant()
@@ -114,17 +114,17 @@ class ConnectionMemory:
     # --- answers ---
 
     def leave(self, holder: Holder) -> None:
-        """A connection's answers were not taken at once."""
+        """Note that a client has not taken its answers at once."""
         self._untaken.setdefault(holder)
         while self.used > self.most and len(self._untaken) > 1:
             self._evict(next(iter(self._untaken)))
 
     def take(self, holder: Holder) -> None:
-        """A connection's answers were taken."""
+        """Note that a client has taken its answers."""
         self._untaken.pop(holder, None)
 
     def forget(self, holder: Holder) -> None:
-        """A connection has ended."""
+        """Forget a connection that has ended."""
         self._waiting.pop(holder, None)
         self._untaken.pop(holder, None)
         self.hold(holder, 0)
@@ -146,7 +146,7 @@ class ConnectionMemory:
         holder.held_bytes = size
 
     def _grant(self) -> None:
-        """Let those in that fit now, in their order."""
+        """Give grants to the frames that fit now, in their order."""
         while self._waiting:
             holder, size = next(iter(self._waiting.items()))
             if not self._fits(holder, size):

@@ -1,6 +1,6 @@
 """The states of a client's connection, and which follows which.
 
-             data                handler              reply, later
+             data                handler              answer later
     IDLE ------------> RUNNING <-------> HANDLING ------> WAITING ---------> QUEUED, IDLE or DRAINING
       ^                 | ^ |                               (no answer yet)
       |   nothing left  | | | its turn ends, more to do

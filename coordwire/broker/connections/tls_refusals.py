@@ -37,7 +37,7 @@ def _reason(error: ssl.SSLError) -> str:
 
 
 def reporting(context: ssl.SSLContext | None) -> ssl.SSLContext | None:
-    """The same context, whose handshakes as a server are reported, unless it makes objects of its own."""
+    """Let a context report failed handshakes of clients, unless it has an SSL object class of its own."""
     if context is not None and context.sslobject_class is ssl.SSLObject:
         context.sslobject_class = _ReportingObject
     return context

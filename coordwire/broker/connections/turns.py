@@ -1,11 +1,11 @@
-"""`Turns`: who works next, of all that have work in a broker.
+"""`Turns`: the order in which a broker's connections work.
 
-Strategy: what has more to do than one turn allows joins one queue, and each loop iteration gives turns from
-its head until a slice of work is done; then the loop reads its sockets. What comes while little was done
-works at once instead, for one turn. Work is counted, not timed: a request
-counts `REQUEST`, and so many bytes as it and its answer have. A turn gets smaller the more workers wait, so
-that a round over all of them stays short. Rules: a worker has one turn a round, whatever it has to do; a turn
-does at least one piece of work; connections and work in the background take turns alike.
+Strategy: a worker that has more to do than one turn allows joins one queue, and each loop iteration gives
+turns from its head until a slice of work is done; then the loop reads its sockets. A worker whose data comes
+while little was done works at once instead, for one turn. Work is counted, not timed: a request counts
+`REQUEST`, plus its bytes and those of its answer. A turn gets smaller the more workers wait, so that a round
+over all of them stays short. Rules: a worker has one turn a round, whatever it has to do; a turn does at
+least one piece of work; connections and work in the background take turns alike.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Protocol
 __all__ = ["REQUEST", "ROUND", "SLICE", "TURN", "TURN_MIN", "Turns", "Worker"]
 
 REQUEST = 1 << 12
-"""What a request counts, beside its bytes and those of its answer."""
+"""The work of a request, without its bytes and those of its answer."""
 
 TURN = 128 * REQUEST
 """The most work of a turn."""
@@ -33,7 +33,7 @@ SLICE = 256 * REQUEST
 
 
 class Worker(Protocol):
-    """What has work to do, piece by piece."""
+    """An object that has work to do, piece by piece."""
 
     def take_turn(self, share: int) -> int:
         """Work until about `share` is done, and join the queue again if there is more; the work that was
@@ -61,7 +61,7 @@ class Turns:
 
     @property
     def may_work(self) -> bool:
-        """Whether who has got work now may begin at once; if not, it has to join the queue."""
+        """Whether a worker that gets work now may begin at once; if not, it has to join the queue."""
         return self._remaining > 0
 
     def worked(self, work: int) -> None:

@@ -1,7 +1,7 @@
 """An answer in an older version: fields that the version does not have get their defaults.
 
-Kafka's handlers leave out field by field what a client of an old version could not read. Here it is done in
-one place, for what is not ignorable; the layouts say which fields those are.
+Kafka's handlers leave out, field by field, what a client of an old version could not read. Here one function
+does it for all fields that are not ignorable, by the field tables.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["fit"]
 
 
 def fit(value: Struct, version: int) -> None:
-    """Reset what the version does not have, at every depth."""
+    """Reset the fields that the version does not have, at every depth."""
     cls: Any = type(value)
     fresh: Any = None
     for field in fields_of(cls):

@@ -1,7 +1,8 @@
-"""What a broker answers to each API: one table, and a small module for each family of APIs.
+"""The answers of a broker to each API: one table, and a small module for each family of APIs.
 
 Rules: the versions are those that Kafka 4.3 offers, as far as this package has them; where Kafka has dropped
-old ones, so has this. A handler reads and changes the `ClusterState` and gives an answer; it knows no socket.
+old ones, so has this. A handler reads and changes the `ClusterState` and returns an answer; it knows no
+socket. A handler that may wait is an `async def` that awaits a `Promise` of the cluster.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def offered(release: str | None) -> Mapping[int, Api]:
 
 
 def no_handshake(call: ApiCall) -> SaslHandshakeResponse:
-    """Where there are users, a connection handles SASL itself."""
+    """Refuse SASL; where the broker has users, the connection handles it before."""
     return SaslHandshakeResponse(error_code=int(ErrorCode.ILLEGAL_SASL_STATE), mechanisms=[])
 
 
@@ -125,7 +126,7 @@ def no_authentication(call: ApiCall) -> SaslAuthenticateResponse:
 
 
 def unsupported_versions_response(release: str | None = None) -> ApiVersionsResponse:
-    """What a version of ApiVersions is answered with that is not offered."""
+    """The answer to a version of ApiVersions that is not offered."""
     keys: list[ApiVersion] = []
     if release is None or release >= _OWN_VERSIONS_SINCE:
         own = offered(release)[ApiKey.API_VERSIONS]
@@ -134,7 +135,7 @@ def unsupported_versions_response(release: str | None = None) -> ApiVersionsResp
 
 
 def versions_response(levels: FeatureLevels, release: str | None = None) -> ApiVersionsResponse:
-    """What ApiVersions is answered with. levels: of the cluster's features."""
+    """The answer to ApiVersions. levels: of the cluster's features."""
     known = release is None or release >= _FEATURES_SINCE
     return ApiVersionsResponse(
         api_keys=[

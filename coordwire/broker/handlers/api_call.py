@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from coordwire.broker.security.authorizer import CLUSTER
 from coordwire.codec import Message
 from coordwire.enums import AclOperation, AclResourceType, ErrorCode
 
-__all__ = ["ApiCall", "Handler", "InvalidRequest", "led_partition"]
+__all__ = ["ApiCall", "Handler", "HandlerResult", "InvalidRequest", "led_partition", "result_of"]
 
 
 _ANY_EPOCH = -1
@@ -24,7 +24,7 @@ class InvalidRequest(Exception):
 
 
 class AnswerMemory(Protocol):
-    """What is left of the memory for answers."""
+    """The memory for answers that is free."""
 
     @property
     def room(self) -> int: ...
@@ -34,10 +34,9 @@ class AnswerMemory(Protocol):
 class ApiCall:
     """One request. node: the id of the broker that it came to; client_host: as "/192.0.2.7".
 
-    reply: takes the answer, once; later than the handler returns, where that gives None. on_close: what the
-    handler wants called if the client goes away before that. refused: partitions that a fault refuses, by
-    topic and index. memory: what bounds the answer. user: the name by which the client authenticated;
-    "ANONYMOUS" without. forbids: topics whose partitions the client may not use.
+    refused: partitions that a fault refuses, by topic and index. memory: what bounds the answer. user: the
+    name by which the client authenticated; "ANONYMOUS" without. forbids: topics whose partitions the client
+    may not use.
     """
 
     cluster: ClusterState
@@ -46,8 +45,6 @@ class ApiCall:
     version: int
     client_id: str | None
     client_host: str
-    reply: Callable[[Message], None]
-    on_close: Callable[[], None] | None = None
     refused: Mapping[tuple[str | None, int | None], ErrorCode] | None = None
     memory: AnswerMemory | None = None
     user: str = "ANONYMOUS"
@@ -73,8 +70,16 @@ class ApiCall:
         )
 
 
-Handler = Callable[[ApiCall], Message | None]
-"""Gives the answer; None if it comes later, by `ApiCall.reply`."""
+HandlerResult = Message | Coroutine[Any, None, Message | None]
+"""An answer, or the coroutine of a handler that may wait for it; None if a fault loses the answer."""
+
+Handler = Callable[[ApiCall], HandlerResult]
+"""Answers a request; an `async def` if it may wait (`cluster.promise`)."""
+
+
+async def result_of(answer: HandlerResult) -> Message | None:
+    """An answer, after it was waited for."""
+    return answer if isinstance(answer, Message) else await answer
 
 
 def led_partition(

@@ -1,4 +1,4 @@
-"""What a broker says about its own settings: those of Kafka's that it has, with their names there."""
+"""A broker's own settings as it describes them: those of Kafka that it has, by Kafka's names."""
 
 from __future__ import annotations
 

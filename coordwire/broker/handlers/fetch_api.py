@@ -14,10 +14,10 @@ from functools import partial
 from uuid import UUID
 
 from coordwire.broker.cluster.fetch_sessions import FINAL_EPOCH, FetchKey, FetchSession
+from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.validation import RefusedRecords
-from coordwire.codec import Message
 from coordwire.enums import ErrorCode, IsolationLevel
 from coordwire.messages import FetchRequest, FetchResponse
 from coordwire.messages.fetch import (
@@ -48,7 +48,7 @@ _NOT_READ = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUT
 WantedPartitions = list[tuple[FetchKey, FetchPartition]]
 
 
-def fetch(call: ApiCall) -> Message | None:
+async def fetch(call: ApiCall) -> FetchResponse:
     request: FetchRequest = call.request
     if request.isolation_level not in (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED):
         return _failed(request, call.version)
@@ -62,7 +62,9 @@ def fetch(call: ApiCall) -> Message | None:
     attempt = _Attempt(call, request, session, partitions)
     response = attempt.read(final=request.max_wait_ms <= 0 or not partitions)
     if response is None:
-        attempt.park()
+        await attempt.wait()
+        response = attempt.read(final=True)
+        assert response is not None
     return response
 
 
@@ -154,13 +156,14 @@ class _Attempt:
         self.committed = request.isolation_level == IsolationLevel.READ_COMMITTED
         self._available: dict[PartitionLog, int] = {}
         self._total = 0
+        self._end: Promise[None] = Promise()
 
     # --- reading ---
 
-    def read(self, final: bool) -> FetchResponse | None:
+    def read(self, *, final: bool) -> FetchResponse | None:
         """The answer; None if it is to wait for more. final: answer whatever there is."""
         budget = min(self.request.max_bytes, self.call.cluster.config.max_fetch_bytes, self.call.room)
-        results: list[tuple[FetchKey, str, PartitionData]] = []
+        results: list[tuple[FetchKey, PartitionData]] = []
         total, urgent = 0, final
         for key, partition in self.positions:
             name = self._name(key)
@@ -172,7 +175,7 @@ class _Attempt:
                 or data.diverging_epoch.epoch >= 0
                 or data.preferred_read_replica >= 0
             )
-            results.append((key, name or "", data))
+            results.append((key, data))
         if not urgent and total < self.request.min_bytes:
             return None
         return self._response(results)
@@ -244,13 +247,13 @@ class _Attempt:
             ]
         return data
 
-    def _response(self, results: list[tuple[FetchKey, str, PartitionData]]) -> FetchResponse:
+    def _response(self, results: list[tuple[FetchKey, PartitionData]]) -> FetchResponse:
         session = self.session
         ended = session is None or (self.incremental and not len(session))
         response = FetchResponse(session_id=0 if session is None or ended else session.id, responses=[])
         topics: dict[tuple[str, UUID], FetchableTopicResponse] = {}
         moved: set[int] = set()
-        for key, _, data in results:
+        for key, data in results:
             if session is not None and not session.changed(key, data) and self.incremental:
                 continue
             topic = topics.get(key[:2])
@@ -271,48 +274,33 @@ class _Attempt:
 
     # --- waiting ---
 
-    def park(self) -> None:
+    async def wait(self) -> None:
         """Wait until there is enough, or the client's time is over."""
-        cluster, request = self.call.cluster, self.request
-        for key, position in self.positions:
-            name = self._name(key)
-            partition = None if name is None else cluster.partition(name, key[2])
-            if partition is not None:
-                self._count(partition.log, position)
-                partition.log.listeners[self] = partial(self._appended, partition.log, position)
-        cluster.timers.set(self._timer, cluster.clock() + request.max_wait_ms, self._time_over)
-        self.call.on_close = self._let_go
-
-    @property
-    def _timer(self) -> str:
-        return f"fetch-{id(self)}"
+        cluster, timer = self.call.cluster, f"fetch-{id(self)}"
+        try:
+            for key, position in self.positions:
+                name = self._name(key)
+                partition = None if name is None else cluster.partition(name, key[2])
+                if partition is not None:
+                    self._count(partition.log, position)
+                    partition.log.listeners[self] = partial(self._appended, partition.log, position)
+            due = cluster.clock() + self.request.max_wait_ms
+            cluster.timers.set(timer, due, lambda: self._end.fulfil(None))
+            await self._end
+        finally:
+            cluster.timers.cancel(timer)
+            for log in self._available:
+                log.listeners.pop(self, None)
 
     def _appended(self, log: PartitionLog, position: FetchPartition, size: int) -> None:
         if size:
             self._count(log, position)
         if not size or self._total >= self.request.min_bytes:
-            self._time_over()
+            self._end.fulfil(None)
 
     def _count(self, log: PartitionLog, position: FetchPartition) -> None:
-        """Take in how many bytes of a partition there are now, which is known without reading them."""
+        """Count the bytes of a partition that there are now, which is known without reading them."""
         available = log.bytes_after(position.fetch_offset, log.limit(self.committed))
         available = min(available, position.partition_max_bytes)
         self._total += available - self._available.get(log, 0)
         self._available[log] = available
-
-    def _time_over(self) -> None:
-        """Answer what there is."""
-        response = self.read(final=True)
-        assert response is not None
-        self._answer(response)
-
-    def _answer(self, response: FetchResponse) -> None:
-        self._let_go()
-        self.call.reply(response)
-
-    def _let_go(self) -> None:
-        self.call.cluster.timers.cancel(self._timer)
-        for log in self._available:
-            log.listeners.pop(self, None)
-        self._available.clear()
-        self.call.on_close = None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.codec import Message
 from coordwire.enums import CoordinatorType, ErrorCode
 from coordwire.messages import (
     FindCoordinatorRequest,
@@ -22,20 +22,15 @@ _OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 """Read, Delete, Describe, DescribeConfigs, AlterConfigs: what a client may do to a group."""
 
 
-def groups(call: ApiCall) -> None:
+async def groups(call: ApiCall) -> Message:
     coordinators = call.cluster.groups
     context = coordinators.context_of(call.client_id, call.client_host)
-    reply = call.reply
+    response: Any = await coordinators.handle(call.node, call.request, call.version, context)
     if getattr(call.request, "include_authorized_operations", False):
-        reply = partial(_with_operations, call)
-    coordinators.handle(call.node, call.request, call.version, context, reply)
-
-
-def _with_operations(call: ApiCall, response: Any) -> None:
-    for group in response.groups:
-        if not group.error_code:
-            group.authorized_operations = _OPERATIONS
-    call.reply(response)
+        for group in response.groups:
+            if not group.error_code:
+                group.authorized_operations = _OPERATIONS
+    return response  # type: ignore[no-any-return]
 
 
 # --- where coordinators are ---

@@ -1,4 +1,4 @@
-"""Who is there and what there is: Metadata, DescribeCluster, DescribeTopicPartitions.
+"""Descriptions of nodes and topics: Metadata, DescribeCluster, DescribeTopicPartitions.
 
 Rule: without an authorizer a client may do everything; where it asks, the operations are listed.
 """
@@ -162,7 +162,7 @@ def _described(call: ApiCall, topic: ClusterTopic, operations: int) -> MetadataR
 
 
 def _replicas(call: ApiCall, partition: ClusterPartition) -> dict[str, Any]:
-    """What is said of a partition's replicas."""
+    """The description of a partition's replicas."""
     online = call.cluster.replication.online(partition)
     return {
         "error_code": 0 if partition.leader >= 0 else int(ErrorCode.LEADER_NOT_AVAILABLE),

@@ -33,7 +33,7 @@ _ABORTABLE, _ADDED_BY_LEADER = 11, 12
 """Versions from which on a client knows TRANSACTION_ABORTABLE, and leaves AddPartitionsToTxn to leaders."""
 
 Joined: TypeAlias = dict[tuple[Place, tuple[int, int]], ErrorCode]
-"""What the transaction coordinator says to a partition and a producer's id and epoch."""
+"""The transaction coordinator's answer by partition, producer id and epoch."""
 
 _NOT_VERIFIED = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
@@ -197,7 +197,7 @@ def _join(call: ApiCall, request: ProduceRequest) -> Joined:
 def _check_transaction(
     call: ApiCall, partition: ClusterPartition, batch: RecordBatch, joined: Joined
 ) -> None:
-    """See to it that the partition is in the producer's transaction. Raises `RefusedRecords`."""
+    """Ensure that the partition is in the producer's transaction. Raises `RefusedRecords`."""
     producers, producer_id, epoch = partition.log.producers, batch.producer_id, batch.producer_epoch
     if producers.in_transaction(producer_id, epoch):
         return
@@ -224,7 +224,7 @@ def _check_transaction(
 def _name_leader(
     call: ApiCall, topic: ClusterTopic, answer: PartitionProduceResponse, response: ProduceResponse
 ) -> None:
-    """Say who leads the partition (KIP-951)."""
+    """Name the leader of the partition in the answer (KIP-951)."""
     partition = topic.partitions[answer.index]
     answer.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
     node = call.cluster.nodes.get(partition.leader)

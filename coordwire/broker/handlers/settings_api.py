@@ -309,7 +309,7 @@ def _times(resources: Iterable[_Altered]) -> Counter[tuple[int, str]]:
 
 
 def _check_once(times: Counter[tuple[int, str]], resource: _Altered) -> None:
-    """See that a resource and each of its settings are named once. Raises `_Refused`."""
+    """Check that a resource and each of its settings are named once. Raises `_Refused`."""
     if times[resource.resource_type, resource.resource_name] > 1:
         raise _Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     if len({config.name for config in resource.configs}) != len(resource.configs):

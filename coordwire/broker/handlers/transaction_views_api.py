@@ -1,7 +1,8 @@
-"""What can be seen of transactions: DescribeTransactions, ListTransactions, DescribeProducers."""
+"""Descriptions of transactions: DescribeTransactions, ListTransactions, DescribeProducers."""
 
 from __future__ import annotations
 
+from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.cluster.topics import bad_name
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
 from coordwire.coordinator.refusal import OperationRefused
@@ -75,7 +76,7 @@ def _described(call: ApiCall, name: str) -> DescribedTransaction:
     )
 
 
-def list_transactions(call: ApiCall) -> ListTransactionsResponse | None:
+async def list_transactions(call: ApiCall) -> ListTransactionsResponse:
     request: ListTransactionsRequest = call.request
     statuses = {name: status for status, name in _NAMES.items()}
     states = {statuses[name] for name in request.state_filters if name in statuses}
@@ -114,32 +115,25 @@ def list_transactions(call: ApiCall) -> ListTransactionsResponse | None:
     if pattern is None:
         response.transaction_states = list(transactions.values())
         return response
-    return _select(call, PatternSelection(pattern, transactions), transactions, response)
-
-
-def _select(
-    call: ApiCall,
-    selection: PatternSelection,
-    transactions: dict[str, ListedTransaction],
-    response: ListTransactionsResponse,
-) -> ListTransactionsResponse | None:
-    """Keep what a pattern matches: at once if that is little work, else in turns between other requests."""
+    selection = PatternSelection(pattern, transactions)
     selection.advance(_TURN)
-    if selection.is_done:
-        response.transaction_states = [transactions[name] for name in selection.names]
-        return response
+    while not selection.is_done:
+        await _other_requests(call)
+        selection.advance(_TURN)
+    response.transaction_states = [transactions[name] for name in selection.names]
+    return response
+
+
+async def _other_requests(call: ApiCall) -> None:
+    """Let other requests be handled first."""
     cluster = call.cluster
+    turn: Promise[None] = Promise()
     timer = f"list-transactions-{cluster.new_uuid()}"
-
-    def go_on() -> None:
-        call.on_close = None
-        selected = _select(call, selection, transactions, response)
-        if selected is not None:
-            call.reply(selected)
-
-    cluster.timers.set(timer, cluster.clock() + 1, go_on)
-    call.on_close = lambda: cluster.timers.cancel(timer)
-    return None
+    cluster.timers.set(timer, cluster.clock() + 1, lambda: turn.fulfil(None))
+    try:
+        await turn
+    finally:
+        cluster.timers.cancel(timer)
 
 
 def describe_producers(call: ApiCall) -> DescribeProducersResponse:

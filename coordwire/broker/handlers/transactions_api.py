@@ -1,7 +1,7 @@
 """Transactions: a producer's id, what is in its transaction, and how it ends.
 
-Rules: an operation is the coordinator's; here requests of all versions become operations, and outcomes
-answers. A client that does not know PRODUCER_FENCED gets INVALID_PRODUCER_EPOCH.
+Rules: the coordinator carries out operations; this module makes operations of requests in all versions, and
+answers of outcomes. A client that does not know PRODUCER_FENCED gets INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _code(outcome: TransactionOutcome, version: int, knows_fenced: int) -> int:
 # --- producers ---
 
 
-def init_producer_id(call: ApiCall) -> Message | None:
+async def init_producer_id(call: ApiCall) -> InitProducerIdResponse:
     request: InitProducerIdRequest = call.request
     name = request.transactional_id
 
@@ -91,16 +91,7 @@ def init_producer_id(call: ApiCall) -> Message | None:
             return refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     expected = None if request.producer_id == -1 else (request.producer_id, request.producer_epoch)
 
-    def answered(outcome: TransactionOutcome) -> None:
-        call.reply(
-            InitProducerIdResponse(
-                error_code=_code(outcome, call.version, _INIT_KNOWS_FENCED),
-                producer_id=outcome.producer_id,
-                producer_epoch=outcome.producer_epoch,
-            )
-        )
-
-    call.cluster.transactions.submit(
+    outcome = await call.cluster.transactions.submit(
         name,
         lambda shard: shard.init_producer_id(
             name,
@@ -109,58 +100,39 @@ def init_producer_id(call: ApiCall) -> Message | None:
             two_phase=request.enable2_pc,
             keep_prepared=request.keep_prepared_txn,
         ),
-        answered,
         node=call.node,
     )
-    return None
+    return InitProducerIdResponse(
+        error_code=_code(outcome, call.version, _INIT_KNOWS_FENCED),
+        producer_id=outcome.producer_id,
+        producer_epoch=outcome.producer_epoch,
+    )
 
 
 # --- what is in a transaction ---
 
 
-def add_partitions(call: ApiCall) -> None:
+async def add_partitions(call: ApiCall) -> AddPartitionsToTxnResponse:
     request: AddPartitionsToTxnRequest = call.request
     if call.version < _BY_BROKERS:
-        transactions = [
-            AddPartitionsToTxnTransaction(
-                transactional_id=request.v3_and_below_transactional_id,
-                producer_id=request.v3_and_below_producer_id,
-                producer_epoch=request.v3_and_below_producer_epoch,
-                topics=request.v3_and_below_topics,
-            )
-        ]
-    else:
-        transactions = list(request.transactions)
-    results: list[AddPartitionsToTxnResult] = []
-
-    def add_result(result: AddPartitionsToTxnResult) -> None:
-        results.append(result)
-        if len(results) < len(transactions):
-            return
-        if call.version < _BY_BROKERS:
-            call.reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results))
-        else:
-            call.reply(AddPartitionsToTxnResponse(results_by_transaction=results))
-
-    if not transactions:
-        call.reply(AddPartitionsToTxnResponse())
-    for transaction in transactions:
-        _add(call, transaction, add_result)
+        transaction = AddPartitionsToTxnTransaction(
+            transactional_id=request.v3_and_below_transactional_id,
+            producer_id=request.v3_and_below_producer_id,
+            producer_epoch=request.v3_and_below_producer_epoch,
+            topics=request.v3_and_below_topics,
+        )
+        result = await _add(call, transaction)
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[await _add(call, transaction) for transaction in request.transactions]
+    )
 
 
-def _add(
-    call: ApiCall,
-    transaction: AddPartitionsToTxnTransaction,
-    add_result: Callable[[AddPartitionsToTxnResult], None],
-) -> None:
+async def _add(call: ApiCall, transaction: AddPartitionsToTxnTransaction) -> AddPartitionsToTxnResult:
     name, producer = transaction.transactional_id, (transaction.producer_id, transaction.producer_epoch)
     places = frozenset((topic.name, index) for topic in transaction.topics for index in topic.partitions)
     missing = {place for place in places if call.cluster.partition(*place) is None}
     internal = {place for place in places - missing if place[0] in INTERNAL_TOPICS}
-
-    def answered(outcome: TransactionOutcome) -> None:
-        code = _code(outcome, call.version, _KNOWS_FENCED)
-        add_result(_added(name, transaction.topics, lambda place: code or outcome.places.get(place, 0)))
 
     def unknown(place: Place) -> int:
         if place in internal:
@@ -175,9 +147,10 @@ def _add(
         return shard.add_partitions(name, *producer, places, version=2 if call.version >= _BY_BROKERS else 0)
 
     if missing or internal:
-        add_result(_added(name, transaction.topics, unknown))
-    else:
-        call.cluster.transactions.submit(name, operation, answered, node=call.node)
+        return _added(name, transaction.topics, unknown)
+    outcome = await call.cluster.transactions.submit(name, operation, node=call.node)
+    code = _code(outcome, call.version, _KNOWS_FENCED)
+    return _added(name, transaction.topics, lambda place: code or outcome.places.get(place, 0))
 
 
 def _added(
@@ -200,7 +173,7 @@ def _added(
     )
 
 
-def add_offsets(call: ApiCall) -> Message | None:
+async def add_offsets(call: ApiCall) -> AddOffsetsToTxnResponse:
     request: AddOffsetsToTxnRequest = call.request
     name = request.transactional_id
     try:
@@ -208,21 +181,17 @@ def add_offsets(call: ApiCall) -> Message | None:
     except OSError:
         return AddOffsetsToTxnResponse(error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
-    def answered(outcome: TransactionOutcome) -> None:
-        call.reply(AddOffsetsToTxnResponse(error_code=_code(outcome, call.version, _KNOWS_FENCED)))
-
-    call.cluster.transactions.submit(
+    outcome = await call.cluster.transactions.submit(
         name,
         lambda shard: shard.add_partitions(
             name, request.producer_id, request.producer_epoch, frozenset({place})
         ),
-        answered,
         node=call.node,
     )
-    return None
+    return AddOffsetsToTxnResponse(error_code=_code(outcome, call.version, _KNOWS_FENCED))
 
 
-def commit_offsets(call: ApiCall) -> Message | None:
+async def commit_offsets(call: ApiCall) -> Message:
     """TxnOffsetCommit: the partition of the group is in the transaction, then the group's coordinator."""
     request: TxnOffsetCommitRequest = call.request
     cluster = call.cluster
@@ -248,8 +217,7 @@ def commit_offsets(call: ApiCall) -> Message | None:
             )[place]
     if error:
         return _refused_offsets(request, ErrorCode(translated(error)))
-    groups(call)
-    return None
+    return await groups(call)
 
 
 def _refused_offsets(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
@@ -274,20 +242,10 @@ def _refused_offsets(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOf
 # --- the end ---
 
 
-def end_transaction(call: ApiCall) -> None:
+async def end_transaction(call: ApiCall) -> EndTxnResponse:
     request: EndTxnRequest = call.request
     name = request.transactional_id
-
-    def answered(outcome: TransactionOutcome) -> None:
-        call.reply(
-            EndTxnResponse(
-                error_code=_code(outcome, call.version, _KNOWS_FENCED),
-                producer_id=outcome.producer_id,
-                producer_epoch=outcome.producer_epoch,
-            )
-        )
-
-    call.cluster.transactions.submit(
+    outcome = await call.cluster.transactions.submit(
         name,
         lambda shard: shard.end(
             name,
@@ -296,13 +254,17 @@ def end_transaction(call: ApiCall) -> None:
             committed=request.committed,
             version=2 if call.version >= _EPOCH_A_TRANSACTION else 0,
         ),
-        answered,
         node=call.node,
+    )
+    return EndTxnResponse(
+        error_code=_code(outcome, call.version, _KNOWS_FENCED),
+        producer_id=outcome.producer_id,
+        producer_epoch=outcome.producer_epoch,
     )
 
 
 def write_markers(call: ApiCall) -> WriteTxnMarkersResponse:
-    """What a coordinator on another node asks, or a tool that ends a hanging transaction."""
+    """WriteTxnMarkers: of a coordinator on another node, or of a tool that ends a hanging transaction."""
     request: WriteTxnMarkersRequest = call.request
     response = WriteTxnMarkersResponse(markers=[])
     for marker in request.markers:

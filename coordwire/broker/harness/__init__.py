@@ -1,6 +1,6 @@
-"""A broker as tests have it: a fixture's worth of calls around one that runs on a thread of its own.
+"""A broker as tests use it: the calls of a fixture, around a broker on a thread of its own.
 
-    kafka_harness.py  Kafka: what the fixtures give
+    kafka_harness.py  Kafka: the object that the fixtures give
     cluster_view.py   records and offsets, without a client; topics.py: topics
     group_watch.py    a group's state, and waiting for it
     traffic.py        the bytes of all connections; live_traffic.py: as a capture while they come;

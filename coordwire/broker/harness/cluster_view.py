@@ -1,8 +1,8 @@
-"""What a test reads and writes in a cluster without a client: records, committed offsets, descriptions.
+"""Access to a cluster without a client: records, committed offsets, descriptions.
 
-Strategy: the cluster's state is asked directly, in the broker's own thread; of coordinators, by the requests
-that clients send. Rules: what is given is a copy. Control records are left out, as clients leave them out;
-of aborted transactions, the records are there for those who ask for uncommitted ones.
+Strategy: functions read the cluster's state directly, in the broker's own thread, and ask coordinators by the
+requests that clients send. Rules: results are copies. Control records are left out, as by clients; records of
+aborted transactions are read where uncommitted records are asked for.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.promise import immediate_result
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.harness.topics import make_topic
 from coordwire.broker.log.validation import RefusedRecords, one_batch
@@ -46,17 +47,14 @@ class StoredRecord:
 
 
 def ask_coordinator(cluster: ClusterState, group_id: str, request: Message, version: int) -> Message:
-    """What the coordinator of a group answers at once."""
-    answers: list[Message] = []
+    """The immediate answer of a group's coordinator."""
     context = RequestContext(client_id="test", client_host="/127.0.0.1", new_id=lambda: str(uuid4()))
     node = cluster.groups.coordinator_of(group_id)
-    cluster.groups.handle(node, request, version, context, answers.append)
-    (answer,) = answers
-    return answer
+    return immediate_result(cluster.groups.handle(node, request, version, context))
 
 
 def committed_offsets(cluster: ClusterState, group_id: str) -> dict[tuple[str, int], int]:
-    """What a group has committed, by topic and partition."""
+    """The committed offsets of a group, by topic and partition."""
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)])
     answer: Any = ask_coordinator(cluster, group_id, request, 8)
     return {

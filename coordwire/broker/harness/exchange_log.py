@@ -1,9 +1,9 @@
-"""`Exchange`: what clients and broker said to each other, typed, for assertions.
+"""`Exchange`: the messages between clients and broker, typed, for assertions.
 
     join = kafka.exchange.one(JoinGroupRequest, client_id="a")
     assert [protocol.name for protocol in join.protocols] == ["range"]
 
-Rules: `one` fails with a list of what was said instead. Responses count for the client that asked.
+Rules: `one` fails with a list of the other messages. A response belongs to the client that sent the request.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     kafka.group("g").stable(members=2)              in code that blocks
     await kafka.group("g").stable(members=2)        in a coroutine
 
-Strategy: the coordinator is asked as a client would ask it, after each request that the broker has handled,
-while a test waits. Rule: a group is stable when its coordinator says so and, of a consumer group, every
-member has what it is to have.
+Strategy: while a test waits, it asks the coordinator as a client would, after each request that the broker
+has handled. Rule: a group is stable when its coordinator reports so and, for a consumer group, every member
+has its target assignment.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class GroupUnderTest:
 
     @property
     def state(self) -> GroupSnapshot:
-        """What it is now."""
+        """The group's state now."""
         return self._thread.call(lambda broker: _described(broker, self.id))
 
     def stable(self, *, members: int | None = None, timeout: float = _TIMEOUT) -> Settled[GroupSnapshot]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.handlers import ApiCall
@@ -43,8 +42,7 @@ def make_topic(
         configs=own,
     )
     request = CreateTopicsRequest(topics=[topic])
-    unused: list[Any] = []
-    call = ApiCall(cluster, cluster.controller_id, request, _VERSION, "test", "/127.0.0.1", unused.append)
+    call = ApiCall(cluster, cluster.controller_id, request, _VERSION, "test", "/127.0.0.1")
     (result,) = create_topics(call).topics
     if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
         raise ValueError(f"expected a new topic, got {name!r}, which is there")

@@ -1,4 +1,4 @@
-"""Faults on demand: what a broker does to requests by rules, and moves of what it has.
+"""Faults on demand: rules that change what a broker does with requests, and moves of leaders and nodes.
 
     subjects.py          what a request is about, and where responses have error codes
     refused_answers.py   error codes in responses, where Kafka puts them
@@ -8,7 +8,7 @@
     cluster_moves.py     leaders, coordinators and nodes that move, log directories that fail
     waits.py             results that are waited for, in threads and in coroutines
 
-Rules: a broker without rules does not come here at all. Everything may be called from any thread.
+Rules: a broker without rules does not run this code. Everything may be called from any thread.
 """
 
 from coordwire.broker.injection.fault_registry import FaultHandle, FaultNotReached, Faults

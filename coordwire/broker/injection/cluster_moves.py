@@ -34,7 +34,7 @@ _TIMEOUT = 10.0
 
 
 class _MovedBroker(Protocol):
-    """What moves need of the broker."""
+    """The broker, as far as moves need it."""
 
     @property
     def cluster(self) -> ClusterState: ...
@@ -184,7 +184,7 @@ class ClusterMoves:
     # --- nodes ---
 
     def stop_node(self, node: int) -> Settled[None]:
-        """A node goes down: its connections end, other replicas lead its partitions. Raises `LookupError`."""
+        """Stop a node: its connections end, other replicas lead its partitions. Raises `LookupError`."""
 
         async def stop() -> None:
             cluster = self._broker.cluster
@@ -198,7 +198,7 @@ class ClusterMoves:
         return self._settle(stop, f"node {node} to be down")
 
     def start_node(self, node: int) -> Settled[None]:
-        """A node that went down comes back, on the port that it had. Raises `LookupError`, `OSError`."""
+        """Start a node that was stopped, on the port that it had. Raises `LookupError`, `OSError`."""
 
         async def start() -> None:
             cluster = self._broker.cluster
@@ -215,7 +215,7 @@ class ClusterMoves:
         return self._settle(start, f"node {node} to be up")
 
     def forget_nodes(self) -> None:
-        """Take nodes that are down for never started."""
+        """Forget which nodes are down."""
         self._down.clear()
 
     # --- where it runs ---

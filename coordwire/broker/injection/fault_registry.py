@@ -5,8 +5,8 @@
     assert fault.hits == 1
 
 Strategy: a list of handles, guarded by a lock; a broker asks for the rules that take a request only while
-there is one that may. Rules: all rules that match a request take part, in the order in which they were added.
-A rule that has taken as many as it should is not asked again. `check` reports what never fired.
+any is active. Rules: all rules that match a request apply, in the order in which they were added. A rule that
+has fired as often as it may is not active any more. `check` reports rules that never fired.
 """
 
 from __future__ import annotations
@@ -108,12 +108,12 @@ class FaultHandle:
         return True
 
     def hold(self, resume: Callable[[], None]) -> None:
-        """A request waits."""
+        """Hold a request, until `resume` is called."""
         with self._faults.lock:
             self._holds.append(resume)
 
     def let_go(self, resume: Callable[[], None]) -> None:
-        """A request waits no more, since its client has left."""
+        """Drop a held request, since its client has left."""
         with self._faults.lock, suppress(ValueError):
             self._holds.remove(resume)
 
@@ -162,7 +162,7 @@ class Faults:
     # --- for the broker ---
 
     def bind(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        """The broker runs in this loop; None: it has ended."""
+        """Set the broker's loop; None when it has ended."""
         self._loop = loop
 
     def run_soon(self, action: Callable[[], None]) -> None:
@@ -181,7 +181,7 @@ class Faults:
             return handles
 
     def removed(self, handle: FaultHandle) -> None:
-        """A rule is to take no more requests; one that has not fired need not."""
+        """Deactivate a rule; one that has not fired is not missed by `check`."""
         with self.lock:
             self.active = [element for element in self.active if element is not handle]
             if not handle.hits:

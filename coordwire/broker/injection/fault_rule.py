@@ -44,7 +44,7 @@ LEVELS = ("request", "group", "transaction", "coordinator", "resource", "topic",
 
 
 class FaultyRule(CoordwireError):
-    """A rule that means nothing. position: of the word in its text, None for one made in Python."""
+    """A rule that contradicts itself or has no meaning. position: of the word in its text, None in Python."""
 
     def __init__(self, reason: str, position: int | None = None) -> None:
         super().__init__(reason if position is None else f"{reason}, at character {position + 1}")
@@ -161,7 +161,7 @@ class FaultRule:
 
     @property
     def condition(self) -> Level | None:
-        """The innermost thing that it is about."""
+        """The innermost entity that the rule names."""
         if self.at is not None:
             return self.at
         if self.partition is not None:

@@ -1,20 +1,19 @@
-"""One request that rules take: it waits, is refused, is carried out, and its answer arrives or not.
+"""One request that rules match: it waits, is refused, is carried out, and its answer arrives or not.
 
-Strategy: the steps of a request are callbacks, so that each may come later: wait, work, wait, end. Rules:
-elements of a request that a rule refuses are taken out of it before the work, and put in its answer with
-their error; the others are carried out. A client that goes away while its request waits before the work ends
-the request.
+Strategy: a coroutine around the handler: wait, work, wait, answer. Rules: elements of a request that a rule
+refuses are removed from it before the work, and put in its answer with their error; the others are carried
+out. If the client leaves while its request waits before the work, the request is not carried out.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 from uuid import UUID
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.cluster.promise import Promise
+from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult, result_of
 from coordwire.broker.injection.fault_registry import FaultHandle, Faults
 from coordwire.broker.injection.fault_rule import FaultRule, Incoming
 from coordwire.broker.injection.refused_answers import (
@@ -33,17 +32,15 @@ from coordwire.versions import ApiKey
 
 __all__ = ["FaultyLink", "Timer", "faulted"]
 
-log = logging.getLogger("coordwire.broker")
-
 
 class Timer(Protocol):
-    """What can be cancelled."""
+    """An action that can be cancelled before it runs."""
 
     def cancel(self) -> None: ...
 
 
 class FaultyLink(Protocol):
-    """What a fault needs of the connection that a request came on."""
+    """The connection that a request came on, as far as faults need it."""
 
     def hang_up(self) -> None:
         """Close the connection; what was answered before is sent."""
@@ -58,18 +55,15 @@ class FaultyLink(Protocol):
         """A request was carried out later than it came: deadlines may have changed."""
 
 
-def faulted(
-    faults: Faults, call: ApiCall, api_key: int, handler: Handler, link: FaultyLink
-) -> Message | None:
-    """As the handler, with the faults of the rules that take the request."""
+def faulted(faults: Faults, call: ApiCall, api_key: int, handler: Handler, link: FaultyLink) -> HandlerResult:
+    """Answer as the handler does, with the faults of the rules that match the request."""
     incoming = Incoming(
         call.request, api_key, call.version, call.node, call.client_id, _request_subjects(call)
     )
     handles = faults.matching(incoming)
     if not handles:
         return handler(call)
-    _FaultedCall(call, api_key, handler, handles, link).begin()
-    return None
+    return _FaultedCall(call, api_key, handler, handles, link).run()
 
 
 def _request_subjects(call: ApiCall) -> tuple[Subject, ...]:
@@ -112,28 +106,36 @@ class _FaultedCall:
         self.before = [handle for handle in handles if not handle.rule.after]
         self.after = [handle for handle in handles if handle.rule.after]
         self.rules = [handle.rule for handle in handles]
-        self.reply = call.reply
         self.response_class: Any = type(call.request).response_class
         self.refused: list[tuple[CodePlace, Subject, ErrorCode]] = []
         self.matching: list[tuple[CodePlace, FaultRule]] = []
-        call.reply = self._worked
 
     # --- the steps ---
 
-    def begin(self) -> None:
-        self._wait(self.before, self._start)
-
-    def _start(self) -> None:
+    async def run(self) -> Message | None:
+        """The answer; None if the client gets none, or not the whole."""
+        await self._wait(self.before)
         if any(handle.rule.disconnect for handle in self.before):
             self.link.hang_up()
-            return
+            return None
         response = self._refuse([handle.rule for handle in self.before if handle.rule.code is not None])
         if response is None:
-            response = self.handler(self.call)
-        if response is not None:
-            self._worked(response)
+            response = await result_of(self.handler(self.call))
+            assert response is not None  # only faults lose answers
+        response = self._changed(response)
+        await self._wait(self.after)
+        if any(rule.lose for rule in self.rules):
+            return None
+        if any(rule.disconnect for rule in self.rules):
+            self.link.hang_up()
+            return None
+        if any(rule.half for rule in self.rules):
+            self.link.send_half(response)
+            return None
+        return response
 
-    def _worked(self, response: Message) -> None:
+    def _changed(self, response: Message) -> Message:
+        """The answer with the errors of refused elements and the throttle time."""
         version = self.call.version
         for place, subject, code in self.refused:
             refuse_element(response, version, place, subject, code)
@@ -147,56 +149,35 @@ class _FaultedCall:
             field.name == "throttle_time_ms" and field.exists(version) for field in fields_of(response)
         ):
             response.throttle_time_ms = round(throttle * 1000)  # type: ignore[attr-defined]
-        self.call.on_close = None
-        self._wait(self.after, lambda: self._end(response))
+        return response
 
-    def _end(self, response: Message) -> None:
-        if any(rule.lose for rule in self.rules):
-            return
-        if any(rule.disconnect for rule in self.rules):
-            self.link.hang_up()
-        elif any(rule.half for rule in self.rules):
-            self.link.send_half(response)
-        else:
-            self.reply(response)
-
-    # --- waiting ---
-
-    def _wait(self, handles: list[FaultHandle], then: Callable[[], None]) -> None:
-        """Go on when all that hold it let go, and the delays are over."""
+    async def _wait(self, handles: list[FaultHandle]) -> None:
+        """Wait until all rules that hold the request let go, and the delays are over."""
         holds = [handle for handle in handles if handle.rule.hold]
         delay = sum(handle.rule.delay for handle in handles)
-        if not holds and not delay:
-            then()
-            return
         remaining = len(holds) + bool(delay)
-        ended = False
+        if not remaining:
+            return
+        release: Promise[None] = Promise()
 
-        def resume() -> None:
+        def let_go() -> None:
             nonlocal remaining
             remaining -= 1
-            if remaining or ended:
-                return
-            self.call.on_close = None
-            try:
-                then()
-            except Exception:
-                log.exception("%s failed", type(self.call.request).__name__)
-                self.link.hang_up()
-            self.link.worked()
+            if not remaining:
+                release.fulfil(None)
+                self.link.worked()
 
-        def end() -> None:
-            nonlocal ended
-            ended = True
+        timer = self.link.call_later(delay, let_go) if delay else None
+        for handle in holds:
+            handle.hold(let_go)
+        try:
+            await release
+        except GeneratorExit:  # the client has left
             if timer is not None:
                 timer.cancel()
             for handle in holds:
-                handle.let_go(resume)
-
-        timer = self.link.call_later(delay, resume) if delay else None
-        for handle in holds:
-            handle.hold(resume)
-        self.call.on_close = end
+                handle.let_go(let_go)
+            raise
 
     # --- errors ---
 
@@ -250,7 +231,7 @@ class _FaultedCall:
         return None
 
     def _overwrite(self, response: Message, place: CodePlace, rule: FaultRule) -> None:
-        """Let what a rule is about have its error in an answer."""
+        """Write a rule's error over the elements of an answer that it matches."""
         assert rule.code is not None
         name_of, request = _names(self.call), self.call.request
         group = getattr(request, "group_id", None)

@@ -3,8 +3,8 @@
 Strategy: the field tables say which fields identify something (entities, and the names that Kafka gives to
 partitions, topic ids and resources). A request gives one `Subject` for each innermost element that its
 response answers; a response has its error codes at `CodePlace`s, from the whole message down to partitions.
-Rules: nothing here knows a single API by its layout. What is only sent along (a member's assignment, topics
-that a session drops) is not a subject, since the response has no place for it.
+Rules: this module knows no API by its layout. An element that the response has no place for (a member's
+assignment, topics that a session drops) is not a subject.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Subject:
     all_of: frozenset[str] = frozenset()
 
     def with_(self, **kinds: Any) -> Subject:
-        """The same with more of it known."""
+        """A copy with more names."""
         known = {name: getattr(self, name) for name in Subject.__slots__}
         return Subject(**known | {name: value for name, value in kinds.items() if value is not None})
 

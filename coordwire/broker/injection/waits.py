@@ -1,12 +1,12 @@
-"""`Settled`: a result that other threads bring about, for code that blocks and for coroutines alike.
+"""`Settled`: a result that another thread sets, for code that blocks and for coroutines alike.
 
     group.stable(members=2)              blocks, in a thread without a running event loop
     await group.stable(members=2)        waits, in a coroutine
 
 Strategy: what makes one decides by its thread. Without a running loop the result is there when the call
-returns; with one the call returns at once, and the result is what `await` gives. Rules: both raise
-`TimeoutError` with what was waited for and what there was instead. One that a coroutine has not awaited is
-reported by `Waits.unawaited`, since the test then has checked nothing.
+returns; with one the call returns at once, and `await` gives the result. Rules: both raise `TimeoutError`
+with the condition and the state instead. `Waits.unawaited` reports results that a coroutine has not awaited,
+since the test then has checked nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _has_running_loop() -> bool:
 
 
 class Settled(Generic[T]):
-    """A result. value: it, where it is there."""
+    """A result. value: raises `RuntimeError` before it is set."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Settled(Generic[T]):
 
 
 class Waits:
-    """What is waited for with one broker."""
+    """The results that a test waits for with one broker."""
 
     def __init__(self) -> None:
         self._results: list[Settled[Any]] = []
@@ -104,5 +104,5 @@ class Waits:
         return result
 
     def unawaited(self) -> list[str]:
-        """What coroutines were given and have not awaited."""
+        """The results that coroutines have not awaited."""
         return [repr(result) for result in self._results if not result.awaited]

@@ -48,7 +48,7 @@ class BatchTable:
         )
 
     def add(self, batch: BatchPlace) -> None:
-        """Take in the next batch."""
+        """Add the next batch."""
         self._bases.append(batch.base_offset)
         self._lasts.append(batch.last_offset)
         self._times.append(batch.max_timestamp)

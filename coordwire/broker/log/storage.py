@@ -1,4 +1,4 @@
-"""What a log needs of the place that keeps its bytes, and the place that is memory.
+"""The interface of the place that keeps a log's bytes, and the place that is memory.
 
 Rules: batches are numbered as in the log's `BatchTable`, from its first; a place that cannot append raises
 `OSError`, and has not changed.
@@ -18,7 +18,7 @@ __all__ = ["MemoryStorage", "Storage"]
 
 
 class Storage(Protocol):
-    """Where the bytes of a log are."""
+    """The place that keeps the bytes of a log."""
 
     def append(
         self,

@@ -1,4 +1,4 @@
-"""What a producer's record set must be, and what a broker changes in it before it is appended.
+"""Validation of a producer's record set, and the changes that a broker makes before it is appended.
 
 Strategy: Kafka's `UnifiedLog.analyzeAndValidateRecords` and `LogValidator`: one batch of magic 2, a right
 checksum, offsets that count from 0, timestamps in their range, keys where the topic is compacted. Then its
@@ -41,7 +41,7 @@ _EPOCH_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 12, 21, 35
 _CRC = Struct(">I")
 _NO_TIMESTAMP = -1
 _MOST_REFUSED = 100
-"""So many refused records are listed one by one."""
+"""The most refused records that are listed one by one."""
 
 _ZSTD_SINCE = 7
 """The first version of Produce that may carry zstd."""
@@ -110,7 +110,7 @@ def _codec(batch: RecordBatch) -> Codec:
 
 
 def validated(batch: RecordBatch, rules: AppendRules, now: int) -> ValidBatch:
-    """Judge a producer's batch. Raises `RefusedRecords`; nothing has changed then."""
+    """Check a producer's batch. Raises `RefusedRecords`; nothing has changed then."""
     if batch.base_offset:
         raise _invalid(f"expected a base offset of 0, got {batch.base_offset}")
     if batch.size > rules.max_message_bytes:

@@ -1,4 +1,4 @@
-"""Users: who a client is, and what it may do.
+"""Users: authentication and authorization of clients.
 
     authentication.py     SASL for one connection: PLAIN, SCRAM, OAUTHBEARER
     scram_credentials.py  the salted passwords that a broker keeps; oauth_tokens.py: tokens of OAUTHBEARER

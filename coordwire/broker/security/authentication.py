@@ -1,10 +1,10 @@
-"""Who a client is: SASL with PLAIN, SCRAM and OAUTHBEARER, as a state machine for one connection.
+"""Authentication: SASL with PLAIN, SCRAM and OAUTHBEARER, as a state machine for one connection.
 
 Strategy: `SaslSession` is a Kafka broker's authenticator without its socket: ApiVersions and SaslHandshake
 first, then SaslAuthenticate, or bare tokens after a SaslHandshake v0 (KIP-43). Rules: before that, any other
 request ends the connection; what failed gets its answer, then the connection ends. A session has an end where
 the broker limits it or the token has one (KIP-368): after that only a new authentication, of the same user by
-the same mechanism, is taken. A proof is compared in constant time.
+the same mechanism, is accepted. A proof is compared in constant time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _KNOWS_LIFETIME = 1
 
 
 class AuthenticationFailed(Exception):
-    """A client is not who it says it is."""
+    """A client has not proven to be the user that it names."""
 
 
 class SaslMechanisms:
@@ -75,7 +75,7 @@ class SaslMechanisms:
         return hmac.compare_digest(known.encode(), password.encode()) and user in self.users
 
     def credential(self, user: str, mechanism: str) -> ScramCredential:
-        """What a user's proof is checked against. Raises `AuthenticationFailed`."""
+        """The credential of a user, to check a proof against. Raises `AuthenticationFailed`."""
         known = self.scram.find(user, mechanism)
         if known is None:
             raise AuthenticationFailed
@@ -154,8 +154,8 @@ class _Exchange:
         return ScramServerFinal(signature=hmac.digest(server_key, exchanged, algorithm)).encode()
 
 
-def _xor(left_bytes: bytes, right_bytes: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(left_bytes, right_bytes, strict=True))
+def _xor(first: bytes, second: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(first, second, strict=True))
 
 
 class SaslSession:

@@ -1,4 +1,4 @@
-"""Who may do what: Kafka's ACLs, decided as its StandardAuthorizer decides (KIP-11, KIP-290).
+"""Kafka's ACLs, decided as its StandardAuthorizer decides (KIP-11, KIP-290).
 
 Strategy: the ACLs of one pattern are a set, in which the few ACLs that could match are looked up by value. A
 resource's patterns are its own name, "*", and the prefixes among the sorted names of prefixed patterns. The
@@ -165,7 +165,7 @@ class Authorizer:
         self._entries[pattern][acl[3:]] = None
 
     def remove(self, acl: Acl) -> None:
-        """Take an ACL away, if it is there."""
+        """Remove an ACL, if it is there."""
         pattern = acl[:3]
         entries = self._entries.get(pattern, {})
         entries.pop(acl[3:], None)

@@ -16,19 +16,19 @@ __all__ = ["BadToken", "UserToken", "read_token"]
 
 
 class BadToken(Exception):
-    """A token that says nothing valid; the text says why."""
+    """A token that is not valid; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserToken:
-    """Who a token is for, and until when, in milliseconds since 1970."""
+    """The user of a token, and its end in milliseconds since 1970."""
 
     user: str
     expires: int
 
 
 def read_token(token: str, now: int) -> UserToken:
-    """What a token says. now: in milliseconds since 1970. Raises `BadToken`."""
+    """Read a token. now: in milliseconds since 1970. Raises `BadToken`."""
     parts = token.split(".")
     if len(parts) != 3:
         raise BadToken(f"expected 3 parts of a token, got {len(parts)}")

@@ -1,4 +1,4 @@
-"""What a broker keeps of users' passwords for SCRAM (RFC 5802): salts and salted passwords.
+"""Users' credentials for SCRAM (RFC 5802): salts and salted passwords.
 
 Rules: for users with a password a salt is made when it is first needed; what a client upserts comes salted,
 and holds before that.
@@ -19,7 +19,7 @@ _ITERATIONS = 4_096
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """What a proof is checked against."""
+    """A salted password, to check proofs against."""
 
     salt: bytes
     salted_password: bytes

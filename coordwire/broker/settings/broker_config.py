@@ -1,4 +1,4 @@
-"""What a broker is started with."""
+"""The settings of a broker at its start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each setting means, as DescribeConfigs gives it: short texts of this package, not Kafka's."""
+"""Descriptions of settings for DescribeConfigs: short texts of this package, not Kafka's."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class BadSetting(ValueError):
 
 _THROTTLED = ".replication.throttled.replicas"
 _REPLICAS = re.compile(r"\*|(?:\d+:\d+(?:,\d+:\d+)*)?")
-"""What a list of throttled replicas is."""
+"""The form of a list of throttled replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def _not_a_choice(setting: Setting, value: str) -> str:
 
 
 class Settings:
-    """What is set for one topic, group or broker; what is not set has its default.
+    """The settings of one topic, group or broker; a setting that is not set has its default.
 
     defaults: what a broker sets for all, by the names of `table`.
     """

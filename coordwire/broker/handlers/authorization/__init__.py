@@ -1,4 +1,4 @@
-"""What a client needs for each API, and what it gets without it, as Kafka's brokers and controllers decide.
+"""The rights that a client needs for each API, and the errors without them, as in Kafka.
 
     guards.py           what a guard is, and how one is made
     records.py metadata.py topics.py groups.py transactions.py administration.py
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult
 from coordwire.broker.handlers.authorization.administration import (
     acl_creation_refusal,
     acl_deletion_refusal,
@@ -66,7 +66,6 @@ from coordwire.broker.handlers.authorization.transactions import (
     list_transactions_guard,
     write_markers_guard,
 )
-from coordwire.codec import Message
 from coordwire.enums import AclOperation
 from coordwire.messages import (
     alter_configs,
@@ -83,8 +82,8 @@ from coordwire.versions import ApiKey
 __all__ = ["authorized"]
 
 
-def authorized(call: ApiCall, api_key: int, handler: Handler) -> Message | None:
-    """As the handler, for what the client may do."""
+def authorized(call: ApiCall, api_key: int, handler: Handler) -> HandlerResult:
+    """Answer a request as the handler does, as far as the client is authorized."""
     guard = _GUARDS.get(api_key)
     if guard is None or call.cluster.authorizer is None:
         return handler(call)

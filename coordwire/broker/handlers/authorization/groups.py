@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult
 from coordwire.broker.handlers.authorization.guards import (
     ERRORS,
     NOT_REQUESTED,
@@ -91,7 +91,7 @@ def join_refusal(call: ApiCall, error: ErrorCode) -> Message:
     return response  # type: ignore[no-any-return]
 
 
-def heartbeat_guard(call: ApiCall, handler: Handler) -> Message | None:
+def heartbeat_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     names = call.request.subscribed_topic_names
     if names and not all(
         call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in dict.fromkeys(names)
@@ -100,7 +100,7 @@ def heartbeat_guard(call: ApiCall, handler: Handler) -> Message | None:
     return handler(call)
 
 
-def list_groups_guard(call: ApiCall, handler: Handler) -> Message | None:
+def list_groups_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     if call.allows(Operation.DESCRIBE, Resource.CLUSTER):
         return handler(call)
 
@@ -114,7 +114,7 @@ def list_groups_guard(call: ApiCall, handler: Handler) -> Message | None:
     return change_answer(call, handler, limit)
 
 
-def describe_groups_guard(call: ApiCall, handler: Handler) -> Message | None:
+def describe_groups_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     def limit(response: Any) -> None:
         for group in response.groups:
             _hide_topics(call, group)
@@ -148,7 +148,7 @@ def _hide_topics(call: ApiCall, group: Any) -> None:
 _MANY_GROUPS = 8
 
 
-def offset_fetch_guard(call: ApiCall, handler: Handler) -> Message | None:
+def offset_fetch_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     request = call.request
     describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
     if call.version < _MANY_GROUPS:
@@ -257,7 +257,7 @@ def _limit_offsets(request: Any, answer: Any, refused: list[Any], describes: Cal
         answer.topics = [*answer.topics, *refused]
 
 
-def find_coordinator_guard(call: ApiCall, handler: Handler) -> Message | None:
+def find_coordinator_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     request = call.request
     kinds = {
         CoordinatorType.GROUP.value: Resource.GROUP,

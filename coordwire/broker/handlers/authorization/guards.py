@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult, result_of
 from coordwire.broker.security.authorizer import OPERATIONS
 from coordwire.codec import Message
 from coordwire.enums import AclOperation, AclResourceType, ErrorCode
@@ -37,7 +37,7 @@ __all__ = [
     "topic_name",
 ]
 
-Guard = Callable[[ApiCall, Handler], Message | None]
+Guard = Callable[[ApiCall, Handler], HandlerResult]
 """Answers as the handler does, as far as the client may."""
 
 Operation, Resource = AclOperation, AclResourceType
@@ -70,18 +70,10 @@ def cluster_need(operation: AclOperation) -> Need:
     return Need(operation, Resource.CLUSTER)
 
 
-def change_answer(call: ApiCall, handler: Handler, change: Callable[[Any], None]) -> Message | None:
-    """As the handler, with a change to the answer, whenever it comes."""
-    reply = call.reply
-
-    def changed(response: Message) -> None:
-        change(response)
-        reply(response)
-
-    call.reply = changed
-    response = handler(call)
+async def change_answer(call: ApiCall, handler: Handler, change: Callable[[Any], None]) -> Message | None:
+    """Answer as the handler does, and change the answer."""
+    response = await result_of(handler(call))
     if response is not None:
-        call.reply = reply
         change(response)
     return response
 
@@ -95,9 +87,9 @@ def error_response(call: ApiCall, error: ErrorCode) -> Message:
 
 
 def require(*needs: Need, refused: Callable[[ApiCall, ErrorCode], Message] = error_response) -> Guard:
-    """All needs, or none of the request."""
+    """Make a guard that refuses the request unless the client has all rights."""
 
-    def guard(call: ApiCall, handler: Handler) -> Message | None:
+    def guard(call: ApiCall, handler: Handler) -> HandlerResult:
         for need in needs:
             error = need.refusal(call)
             if error is not None:
@@ -118,15 +110,15 @@ def split_elements(
     allows: Callable[[Any], bool],
     answers: str,
     refused: Callable[[Any], Any],
-) -> Message | None:
+) -> HandlerResult:
     """Let the handler work on the elements of a request's field that are allowed; put the others among the
     elements of the answer."""
     elements = getattr(call.request, field)
     decisions = [allows(element) for element in elements]
     if all(decisions):
         return handler(call)
-    allowed = [element for element, fine in zip(elements, decisions, strict=True) if fine]
-    refusals = [refused(element) for element, fine in zip(elements, decisions, strict=True) if not fine]
+    allowed = [element for element, allow in zip(elements, decisions, strict=True) if allow]
+    refusals = [refused(element) for element, allow in zip(elements, decisions, strict=True) if not allow]
 
     def add(response: Any) -> None:
         if getattr(response, "error_code", 0):  # the request is refused as a whole
@@ -156,7 +148,7 @@ def element_guard(
     """Each element of a field names its resource, or is its name."""
     code = int(ERRORS[kind])
 
-    def guard(call: ApiCall, handler: Handler) -> Message | None:
+    def guard(call: ApiCall, handler: Handler) -> HandlerResult:
         decided = cache(partial(call.allows, operation, kind))
 
         def allows(element: Any) -> bool:
@@ -181,7 +173,7 @@ def topic_name(call: ApiCall, element: Any) -> str | None:
 def partition_guard(operation: AclOperation) -> Guard:
     """The handler refuses the partitions of topics, one by one."""
 
-    def guard(call: ApiCall, handler: Handler) -> Message | None:
+    def guard(call: ApiCall, handler: Handler) -> HandlerResult:
         call.forbids = cache(lambda topic: not call.allows(operation, Resource.TOPIC, topic))
         return handler(call)
 

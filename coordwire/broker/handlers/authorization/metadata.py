@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult
 from coordwire.broker.handlers.authorization.guards import (
     NOT_REQUESTED,
     Operation,
@@ -15,7 +15,6 @@ from coordwire.broker.handlers.authorization.guards import (
     replaced,
     topic_name,
 )
-from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 from coordwire.messages.describe_topic_partitions import DescribeTopicPartitionsResponseTopic
 from coordwire.messages.metadata import MetadataResponseTopic
@@ -23,7 +22,7 @@ from coordwire.messages.metadata import MetadataResponseTopic
 __all__ = ["describe_cluster_guard", "describe_topic_partitions_guard", "metadata_guard"]
 
 
-def metadata_guard(call: ApiCall, handler: Handler) -> Message | None:
+def metadata_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     request = call.request
     describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
     is_for_all = request.topics is None or (call.version == 0 and not request.topics)
@@ -85,11 +84,11 @@ def _limit_cluster(call: ApiCall, response: Any) -> None:
         response.cluster_authorized_operations = operation_bits(call, Resource.CLUSTER) if allowed else 0
 
 
-def describe_cluster_guard(call: ApiCall, handler: Handler) -> Message | None:
+def describe_cluster_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     return change_answer(call, handler, partial(_limit_cluster, call))
 
 
-def describe_topic_partitions_guard(call: ApiCall, handler: Handler) -> Message | None:
+def describe_topic_partitions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
     request = call.request
     refused = []

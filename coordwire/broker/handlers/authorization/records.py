@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult
 from coordwire.broker.handlers.authorization.guards import (
     Operation,
     Resource,
@@ -13,7 +13,6 @@ from coordwire.broker.handlers.authorization.guards import (
     topic_name,
 )
 from coordwire.broker.log.validation import RefusedRecords, one_batch
-from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ProduceResponse,
@@ -23,7 +22,7 @@ from coordwire.messages.produce import PartitionProduceResponse, TopicProduceRes
 __all__ = ["epoch_guard", "fetch_guard", "produce_guard"]
 
 
-def produce_guard(call: ApiCall, handler: Handler) -> Message | None:
+def produce_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     request, code = call.request, int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     name = request.transactional_id
     if (
@@ -63,7 +62,7 @@ _produce_to_topics = element_guard(
 )
 
 
-def fetch_guard(call: ApiCall, handler: Handler) -> Message | None:
+def fetch_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     request = call.request
     replica = request.replica_id if call.version < _REPLICA_STATE else request.replica_state.replica_id
     if replica < 0:
@@ -73,7 +72,7 @@ def fetch_guard(call: ApiCall, handler: Handler) -> Message | None:
     return handler(call)
 
 
-def epoch_guard(call: ApiCall, handler: Handler) -> Message | None:
+def epoch_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     if call.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER):
         return handler(call)
     return partition_guard(Operation.DESCRIBE)(call, handler)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult
 from coordwire.broker.handlers.authorization.guards import (
     ERRORS,
     TEXTS,
@@ -17,7 +17,6 @@ from coordwire.broker.handlers.authorization.guards import (
     split_elements,
     topic_name,
 )
-from coordwire.codec import Message
 from coordwire.enums import AclOperation, AclResourceType, ConfigResourceType, ErrorCode
 from coordwire.messages.create_topics import CreatableTopicResult
 from coordwire.messages.delete_topics import DeletableTopicResult, DeleteTopicState
@@ -25,7 +24,7 @@ from coordwire.messages.delete_topics import DeletableTopicResult, DeleteTopicSt
 __all__ = ["create_topics_guard", "delete_topics_guard", "setting_refusal", "settings_guard"]
 
 
-def create_topics_guard(call: ApiCall, handler: Handler) -> Message | None:
+def create_topics_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     every = call.allows(Operation.CREATE, Resource.CLUSTER)
     shows = cache(partial(call.allows, Operation.DESCRIBE_CONFIGS, Resource.TOPIC))
 
@@ -53,7 +52,7 @@ def create_topics_guard(call: ApiCall, handler: Handler) -> Message | None:
 _TOPIC_STATES = 6
 
 
-def delete_topics_guard(call: ApiCall, handler: Handler) -> Message | None:
+def delete_topics_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     deletes = cache(partial(call.allows, Operation.DELETE, Resource.TOPIC))
     describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
     if call.allows(Operation.DELETE, Resource.CLUSTER):
@@ -92,7 +91,7 @@ def settings_guard(
 ) -> Guard:
     """Settings of topics and groups are theirs, all others the cluster's."""
 
-    def guard(call: ApiCall, handler: Handler) -> Message | None:
+    def guard(call: ApiCall, handler: Handler) -> HandlerResult:
         decided = cache(partial(call.allows, operation))
 
         def kind(resource: Any) -> AclResourceType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult
 from coordwire.broker.handlers.authorization.guards import (
     Operation,
     Resource,
@@ -12,7 +12,6 @@ from coordwire.broker.handlers.authorization.guards import (
     cluster_need,
     error_response,
 )
-from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AddPartitionsToTxnResponse,
@@ -34,7 +33,7 @@ __all__ = [
 ]
 
 
-def init_producer_id_guard(call: ApiCall, handler: Handler) -> Message | None:
+def init_producer_id_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     request = call.request
     name, error = request.transactional_id, None
     if name is not None:
@@ -57,7 +56,7 @@ def init_producer_id_guard(call: ApiCall, handler: Handler) -> Message | None:
 _BY_BROKERS = 4
 
 
-def add_partitions_guard(call: ApiCall, handler: Handler) -> Message | None:
+def add_partitions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     request = call.request
     if call.version >= _BY_BROKERS:
         need = cluster_need(Operation.CLUSTER_ACTION)
@@ -95,7 +94,7 @@ def add_partitions_guard(call: ApiCall, handler: Handler) -> Message | None:
     )
 
 
-def describe_transactions_guard(call: ApiCall, handler: Handler) -> Message | None:
+def describe_transactions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     def limit(response: Any) -> None:
         for state in response.transaction_states:
             state.topics = [
@@ -107,7 +106,7 @@ def describe_transactions_guard(call: ApiCall, handler: Handler) -> Message | No
     return change_answer(call, handler, limit)
 
 
-def list_transactions_guard(call: ApiCall, handler: Handler) -> Message | None:
+def list_transactions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     def limit(response: Any) -> None:
         response.transaction_states = [
             state
@@ -118,7 +117,7 @@ def list_transactions_guard(call: ApiCall, handler: Handler) -> Message | None:
     return change_answer(call, handler, limit)
 
 
-def write_markers_guard(call: ApiCall, handler: Handler) -> Message | None:
+def write_markers_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     if call.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER) or call.allows(
         Operation.ALTER, Resource.CLUSTER
     ):
