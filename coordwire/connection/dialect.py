@@ -6,10 +6,12 @@ this package knows none of them. `coordwire.designs.dialects` has those that the
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from coordwire.codec import Message
-from coordwire.connection.endpoint import Endpoint
+
+if TYPE_CHECKING:  # captures take names from here, and need no connection
+    from coordwire.connection.endpoint import Endpoint
 
 __all__ = ["KAFKA", "AnyDialect", "DialectCall", "Direction", "Side"]
 

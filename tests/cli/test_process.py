@@ -91,7 +91,9 @@ def test_starting_imports_little() -> None:
         "coordwire.cli.encode",
         "coordwire.cli.decode.tree",
         "coordwire.messages.fetch",
-        "coordwire.connection",
+        "coordwire.connection.connection",
+        "coordwire.connection.endpoint",
+        "coordwire.designs",
     ):
         assert name not in loaded
 
