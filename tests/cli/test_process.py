@@ -92,8 +92,8 @@ def test_starting_imports_little() -> None:
         "coordwire.cli.decode.tree",
         "coordwire.messages.fetch",
         "coordwire.connection.connection",
-        "coordwire.connection.endpoint",
-        "coordwire.designs",
+        "coordwire.connection.kafka",
+        "coordwire.designs.dialects.conversation",
     ):
         assert name not in loaded
 
