@@ -29,7 +29,7 @@ def test_the_page_has_the_suites_as_they_are() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "broker.md").read_text()
     assert [name for name in SUITES if name not in page] == []
     for figure in (
-        f"({transaction_histories._HISTORIES} histories of {transaction_histories._LENGTH} requests; ",
+        f"{transaction_histories._HISTORIES} histories of {transaction_histories._LENGTH} requests (",
         f"{kgo._RECORDS:,} records",
         f"a million lines, {word_count.expected(word_count._LINES).total():,} words",
     ):
