@@ -32,7 +32,7 @@ def look(path: Path, offset: int, timestamp: int, size: int) -> list[int]:
     """Read it in every way; where its batches stand."""
     with Segment(path) as segment:
         tally = SegmentCounts()
-        for fault in segment.verify(tally=tally, check_records=False):
+        for fault in segment.verify(counts=tally, check_records=False):
             assert fault.reason
             assert fault.position + fault.length <= path.with_name(fault.file).stat().st_size
         reader = segment.batches(on_error="skip", check_records=False)
