@@ -77,6 +77,9 @@ def test_the_example_in_spark() -> None:
 
 @pytest.mark.long
 def test_the_opening_examples_are_typed(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    pytest.importorskip("pyspark")
+    pytest.importorskip("aiokafka")
     texts = [text for kind, text in EXAMPLES[PAGES[0]] if kind == "python"] + README_SPARK
     for number, text in enumerate(texts):
         (tmp_path / f"example_{number}.py").write_text(text)
