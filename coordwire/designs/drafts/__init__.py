@@ -19,6 +19,8 @@ Shared by all
     recent_values.py          results that many machines share
 The ZooKeeper consumer
     zookeeper_consumer.py     registration, rebalances, ownership, offsets
+    zookeeper_assignment.py   who owns what by the nodes of a group: Kafka's assignors
+    zookeeper_streams.py      streams with bounded queues, and fetchers by broker
 Drafts 1 and 2
     draft_broker.py           the cluster, and the election (draft 3's too)
     coordinated_groups.py     the coordinator's registry

@@ -9,12 +9,10 @@ threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Collection, Iterable
 
 from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.zookeeper import (
-    Registration,
     StaticTopics,
     Topic,
     TopicCount,
@@ -34,10 +32,12 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets"})
 
 
 class TopicInterest:
-    """A consumer's subscription, checked. Raises `DecodeError`."""
+    """A consumer's subscription, checked. internal_topics: those that a wildcard leaves out. Raises
+    `DecodeError`."""
 
-    def __init__(self, count: TopicCount) -> None:
+    def __init__(self, count: TopicCount, *, internal_topics: Collection[str] = INTERNAL_TOPICS) -> None:
         self.count = count
+        self._internal_topics = internal_topics
         streams = count.streams.values() if isinstance(count, StaticTopics) else (count.streams,)
         if (most := max(streams, default=0)) > MAX_STREAMS:
             raise Malformed(f"expected at most {MAX_STREAMS} streams, got {most}", 0, "topic_count")
@@ -68,19 +68,13 @@ class TopicInterest:
         if isinstance(self.count, StaticTopics):
             return topic in self.count.streams
         assert self._pattern is not None
-        return topic not in INTERNAL_TOPICS and self._pattern.matches(topic) is not self.count.blacklist
+        return topic not in self._internal_topics and self._pattern.matches(topic) is not self.count.blacklist
 
     def streams(self, topics: Iterable[str]) -> dict[str, int]:
         """The number of threads for each topic, of those that exist."""
         if isinstance(self.count, StaticTopics):
             return {topic: self.count.streams[topic] for topic in topics if topic in self.count.streams}
         return {topic: self.count.streams for topic in topics if self.wants(topic)}
-
-
-@lru_cache(maxsize=16_384)
-def registered_interest(data: bytes) -> TopicInterest:
-    """The interest of a registration node; many consumers read the same node. Raises `DecodeError`."""
-    return TopicInterest(Registration.parse(data).topic_count)
 
 
 def partition_order(partition: str) -> tuple[tuple[int, str], ...]:

@@ -1,11 +1,12 @@
 """The consumer that ZooKeeper coordinates: each decides alone, from what it reads there, what it owns.
 
-Source: Kafka's implementation page ("Consumer registration algorithm", "Consumer rebalancing algorithm") and
-a description of ZookeeperConsumerConnector, which has the retries, the order of the steps, and what happens
-when a session expires. Strategy: one procedure, the page's watcher thread: it registers, and then rebalances
-whenever a watch has fired since it last did. Rules: fetchers stop, and offsets are committed, before
-ownership is released; ownership is claimed before fetchers start; one claim that fails gives up all of them.
-What the page gets wrong (herd effect, split brain) is as it is.
+Source: Kafka's implementation page ("Consumer registration algorithm", "Consumer rebalancing algorithm"), a
+description of ZookeeperConsumerConnector, which has the retries, the order of the steps, and what happens
+when a session expires, and that class of Kafka 0.8.2.2 and 1.1.1, which judges all of it. Strategy: one
+procedure for the class's threads, which its rebalance lock lets run one at a time: it registers, rebalances,
+and then does so again whenever a watch has fired since. Rules: fetchers stop, and offsets are committed,
+before ownership is released; ownership is claimed before fetchers start; one claim that fails gives up all of
+them. What the page gets wrong (herd effect, split brain) is as it is.
 """
 
 from __future__ import annotations
@@ -13,33 +14,51 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 from coordwire.designs.drafts.actions import DraftPartition, EndSession, FetchersStarted, FetchersStopped
 from coordwire.designs.drafts.machine import Machine, Procedure, Steps, Wait
-from coordwire.designs.drafts.recent_values import RecentValues
-from coordwire.designs.drafts.topic_interest import TopicInterest, plan_ownership, registered_interest
+from coordwire.designs.drafts.topic_interest import TopicInterest
+from coordwire.designs.drafts.zookeeper_assignment import (
+    KafkaRelease,
+    SortBy,
+    filtered_interest,
+    range_plan,
+    read_topics,
+    registered_interest,
+    round_robin_plan,
+)
 from coordwire.designs.drafts.zookeeper_operations import (
     CreateNode,
     DeleteNode,
     GetChildren,
     GetData,
+    NodeExists,
     OperationOutcome,
     WatchEvent,
 )
 from coordwire.designs.drafts.zookeeper_steps import ensure_parents, write_nodes
-from coordwire.designs.zookeeper import Offset, Owner, Registration, StaticTopics, Topic
-from coordwire.errors import DecodeError, EncodeError
+from coordwire.designs.zookeeper import Offset, Owner, Registration, StaticTopics, Topic, escaped_twice
+from coordwire.errors import DecodeError
 
-__all__ = ["ZooKeeperConsumer", "ZooKeeperConsumerConfig"]
+__all__ = ["INVALID_OFFSET", "ZooKeeperConsumer", "ZooKeeperConsumerConfig"]
+
+INVALID_OFFSET = -1
+"""Where a partition begins of which the group has committed nothing: auto.offset.reset decides."""
 
 _TOPICS = "/brokers/topics"
+_BROKERS = "/brokers/ids"
 _WATCHER = "watcher"
 _COMMIT = "commit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperConsumerConfig:
-    """A consumer's settings, with the names and defaults of Kafka 0.8, in milliseconds."""
+    """A consumer's settings, with the names and defaults of Kafka 0.8, in milliseconds.
+
+    kafka_version: the release to follow where documents and releases differ; None: the documents, so that
+    each change of the brokers is a rebalance. sort_by: what is divided into ranges.
+    """
 
     group_id: str
     consumer_id: str
@@ -48,6 +67,14 @@ class ZooKeeperConsumerConfig:
     rebalance_backoff_ms: int = 2_000
     auto_commit_enable: bool = True
     auto_commit_interval_ms: int = 60_000
+    partition_assignment_strategy: Literal["range", "roundrobin"] = "range"
+    kafka_version: Literal["0.8.2.2", "1.1.1"] | None = None
+    sort_by: SortBy = SortBy.NUMBER
+
+    @property
+    def release(self) -> KafkaRelease:
+        """The release whose rules hold; the documents are of the time of 1.1."""
+        return KafkaRelease(self.kafka_version or KafkaRelease.KAFKA_1_1)
 
 
 class ZooKeeperConsumer(Machine):
@@ -56,7 +83,7 @@ class ZooKeeperConsumer(Machine):
     def __init__(self, config: ZooKeeperConsumerConfig, *, now: int = 0) -> None:
         super().__init__(now=now)
         self.config = config
-        self.interest = TopicInterest.parse(config.topic_count)
+        self.interest = filtered_interest(TopicInterest.parse(config.topic_count), config.release)
         group = Registration.path(config.group_id, config.consumer_id).rpartition("/ids/")[0]
         self._ids = f"{group}/ids"
         self._own_id = f"{self._ids}/{config.consumer_id}"
@@ -64,18 +91,28 @@ class ZooKeeperConsumer(Machine):
         """What the consumer counts as its own (the topic registry), each with how far it has consumed."""
         self.fetching = False
         self.rebalances = 0
+        self._written: dict[DraftPartition, int] = {}  # checkpointedZkOffsets
         self._triggered = False
+        self._subscribed: tuple[str, ...] = ()
+        self._subscribes = True
+        self._follows_brokers = config.kafka_version is None
+        self._follows_topics = False
+        self._topics_changed = False
 
     # --- inputs ---
 
     def on_start(self) -> None:
-        self.run(_WATCHER, self._watch())
+        self.run(_WATCHER, self._consume())
         if self.config.auto_commit_enable:
             self._schedule_commit()
 
     def zookeeper_event(self, event: WatchEvent) -> None:
-        """rebalanceEventTriggered: whatever changed, this consumer rebalances."""
-        self._triggered = True
+        """rebalanceEventTriggered, or handleTopicEvent for the list of topics. A change of the brokers counts
+        once they have been subscribed to."""
+        if event.path == _TOPICS:
+            self._topics_changed = True
+        elif event.path != _BROKERS or self._follows_brokers:
+            self._triggered = True
         self.wake(_WATCHER)
 
     def on_new_session(self) -> None:
@@ -83,7 +120,7 @@ class ZooKeeperConsumer(Machine):
         if self.fetching:
             self._stop()
         self.owned = {}
-        self.run(_WATCHER, self._watch())
+        self.run(_WATCHER, self._watch_again())
 
     def consumed(self, partition: DraftPartition, offset: int) -> None:
         """The application has consumed a partition up to here."""
@@ -93,47 +130,82 @@ class ZooKeeperConsumer(Machine):
     def shut_down(self) -> None:
         """Stop, commit, and end the session, which removes what was registered."""
         self.cancel_timer(_COMMIT)
+        self.end(_COMMIT)
         self.run(_WATCHER, self._leave())
 
-    # --- the watcher thread ---
+    # --- the threads ---
 
-    def _watch(self) -> Procedure:
-        yield from self._register()
-        self._triggered = True
+    def _consume(self) -> Procedure:
+        """createMessageStreams: an exception of its first rebalance leaves a wildcard without its watcher of
+        topics."""
+        if not (yield from self._register()):
+            return
+        if (yield from self._rebalance_until_done()):
+            self._follows_topics = self.interest.is_wildcard
+        yield from self._watch()
+
+    def _watch_again(self) -> Procedure:
+        self._topics_changed = True  # perhaps, while no watch was set
+        if (yield from self._register()):
+            yield from self._rebalance_until_done()
+        yield from self._watch()
+
+    def _watch(self) -> Steps:
+        """The watcher thread, and the topics' events."""
         while True:
-            if not self._triggered:
+            if self._topics_changed and self._follows_topics:
+                self._topics_changed = False
+                yield from self._on_topics()
+            elif self._triggered:
+                yield from self._rebalance_until_done()
+            else:
                 yield Wait()
-            self._triggered = False
+
+    def _on_topics(self) -> Steps:
+        """handleTopicEvent: subscribe to all topics that match now, and rebalance, if they are others."""
+        topics = yield GetChildren(_TOPICS, watch=True)
+        if set(self._subscribed) != self.interest.streams(topics.children).keys():
+            self._subscribes = True
             yield from self._rebalance_until_done()
 
     def _register(self) -> Steps:
-        """registerConsumerInZK. Another process under this id: wait until its session is over."""
+        """registerConsumerInZK; gives whether it did. Another session has this id: 0.8.2.2 waits until that
+        is over, 1.1.1 raises."""
         count = self.interest.count
         if isinstance(count, StaticTopics):
             node = Registration(subscription=dict(count.streams), pattern="static", timestamp=self.now)
         else:
             pattern = "black_list" if count.blacklist else "white_list"
+            expression = count.pattern
+            if self.config.kafka_version == "1.1.1":
+                expression = escaped_twice(expression)
             node = Registration(
-                subscription={count.pattern: count.streams}, pattern=pattern, timestamp=self.now
+                subscription={expression: count.streams}, pattern=pattern, timestamp=self.now
             )  # fmt: skip
         create = CreateNode(self._own_id, node.build(), ephemeral=True)
         while True:
             yield from ensure_parents(self._own_id)
             outcome = yield create
             if outcome.ok:
-                return
+                return True
             registration = yield GetData(self._own_id)
             if registration.ok and self._is_own(registration):
-                return  # our own request, whose answer was lost
+                return True  # our own request, whose answer was lost
+            if registration.ok and self.config.kafka_version == "1.1.1":
+                self.note("ZkNodeExistsException", self._own_id)
+                return False
             self.note("NodeExists" if registration.ok else outcome.error.name, self._own_id)
             yield Wait(self.now + self.config.rebalance_backoff_ms)
 
     def _rebalance_until_done(self) -> Steps:
-        """syncedRebalance: rebalance.max.retries attempts with rebalance.backoff.ms between them."""
+        """syncedRebalance: rebalance.max.retries attempts with rebalance.backoff.ms between them; gives
+        whether one succeeded."""
         for attempt in range(self.config.rebalance_max_retries):
             self.rebalances += 1
+            if not attempt:
+                self._triggered = False
             if (yield from self._rebalance()):
-                return
+                return True
             self._stop()
             self.note("RebalanceAttemptFailed", f"attempt {attempt + 1}")
             # A watch that fires meanwhile does not shorten the backoff: the watcher thread sleeps in it.
@@ -142,6 +214,7 @@ class ZooKeeperConsumer(Machine):
                 yield Wait(until)
         text = f"{self.config.consumer_id} can't rebalance after {self.config.rebalance_max_retries} retries"
         self.note("ConsumerRebalanceFailedException", text)
+        return False
 
     def _rebalance(self) -> Steps:
         """One attempt. Reads with watches, so that each change after it triggers the next."""
@@ -149,19 +222,27 @@ class ZooKeeperConsumer(Machine):
             GetData(self._own_id),
             GetChildren(_TOPICS, watch=self.interest.is_wildcard),
             GetChildren(self._ids, watch=True),
-            GetChildren("/brokers/ids", watch=True),
+            GetChildren(_BROKERS, watch=True),
         )
         if not own.ok:
             return False
+        try:
+            planned = registered_interest(own.data, self.config.release).streams(topics.children)
+        except DecodeError as error:
+            self.note("UnreadableNode", f"{own.path}: {error}")
+            return False
+        self._subscribe(topics.children)
+        unwatched = tuple(sorted(planned.keys() - set(self._subscribed)))
+        reads = yield _reads(self._subscribed, unwatched, self._ids, ids.children)
+        yield from self._watch_missing(reads)
         if not brokers.children:
+            self._follows_brokers = True
             return True
-        own_streams = self.interest.streams(topics.children)
-        reads = yield _reads(tuple(own_streams), self._ids, ids.children)
         self._stop()
         if self.config.auto_commit_enable:
             yield from self._commit()
         yield from self._release()
-        plan = _plan(reads)
+        plan = yield from self._plan(reads, topics.children)
         if isinstance(plan, str):
             self.note("UnreadableNode", plan)
             return False
@@ -169,12 +250,42 @@ class ZooKeeperConsumer(Machine):
         offsets = yield from self._offsets(list(threads))
         if not (yield from self._claim(threads)):
             return False
-        self.owned = offsets
+        self.owned, self._written = offsets, self._written | offsets
         self.fetching = True
         self.do(FetchersStarted(dict(offsets)))
         return True
 
     # --- the steps of an attempt ---
+
+    def _subscribe(self, topics: Sequence[str]) -> None:
+        """The topics whose partitions are watched: those that are named, there or not, or that match."""
+        if self._subscribes:
+            self._subscribes = False
+            count = self.interest.count
+            names = count.streams if isinstance(count, StaticTopics) else self.interest.streams(topics)
+            self._subscribed = tuple(sorted(names))
+
+    def _watch_missing(self, reads: Sequence[OperationOutcome]) -> Steps:
+        """A topic that does not exist yet is watched for its creation."""
+        missing = [
+            outcome.path for outcome in reads if not outcome.ok and outcome.path.startswith(f"{_TOPICS}/")
+        ]
+        if missing:
+            outcomes = yield tuple(NodeExists(path, watch=True) for path in missing)
+            if any(outcome.ok for outcome in outcomes):
+                self._triggered = True  # created since it was read
+
+    def _plan(self, reads: Sequence[OperationOutcome], topics: Sequence[str]) -> Steps:
+        """The ownership that follows from what was read, by consumer; what could not be read as a text."""
+        config = self.config
+        if config.partition_assignment_strategy == "range":
+            return range_plan(reads, config.release, config.sort_by)
+        registrations = [outcome for outcome in reads if outcome.path.startswith(f"{self._ids}/")]
+        names = read_topics(registrations, topics, config.release)
+        if isinstance(names, str):
+            return names
+        partitions = yield tuple(GetData(Topic.path(name)) for name in names) or (GetData(_TOPICS),)
+        return round_robin_plan(partitions, registrations, topics, config.release)
 
     def _stop(self) -> None:
         """closeFetchers."""
@@ -189,7 +300,7 @@ class ZooKeeperConsumer(Machine):
             yield tuple(DeleteNode(self._owner(partition)) for partition in owned)
 
     def _offsets(self, partitions: list[DraftPartition]) -> Steps:
-        """Where to begin: what the group has committed, or 0."""
+        """Where to begin: what the group has committed, or `INVALID_OFFSET`."""
         paths = [Offset.path(self.config.group_id, *partition) for partition in partitions]
         outcomes = (yield tuple(map(GetData, paths))) if paths else ()
         return {partition: _offset(outcome) for partition, outcome in zip(partitions, outcomes, strict=True)}
@@ -243,54 +354,41 @@ class ZooKeeperConsumer(Machine):
         self.run(_COMMIT, self._commit())
 
     def _commit(self) -> Steps:
+        """commitOffsetToZooKeeper, of each offset that is another than was written or read last."""
+        changed = {
+            partition: offset
+            for partition, offset in self.owned.items()
+            if self._written.get(partition) != offset
+        }
         yield from write_nodes({
             Offset.path(self.config.group_id, *partition): Offset(offset).build()
-            for partition, offset in self.owned.items()
+            for partition, offset in changed.items()
         })  # fmt: skip
+        self._written |= changed
 
     def _leave(self) -> Procedure:
         self._stop()
-        yield from self._commit()
-        yield from self._release()
+        if self.config.auto_commit_enable:
+            yield from self._commit()
+        self.owned = {}
         self.do(EndSession())
+        yield from ()
 
 
 @lru_cache(maxsize=8)
-def _reads(topics: tuple[str, ...], ids: str, names: tuple[str, ...]) -> tuple[GetData, ...]:
+def _reads(
+    watched: tuple[str, ...], planned: tuple[str, ...], ids: str, names: tuple[str, ...]
+) -> tuple[GetData, ...]:
     """What an attempt reads: the topics, and the registrations of all consumers."""
     return (
-        *(GetData(Topic.path(topic), watch=True) for topic in topics),
+        *(GetData(Topic.path(topic), watch=True) for topic in watched),
+        *(GetData(Topic.path(topic)) for topic in planned),
         *(GetData(f"{ids}/{name}") for name in names),
     )
 
 
-def _plan_by_consumer(reads: Sequence[OperationOutcome]) -> dict[str, dict[DraftPartition, str]] | str:
-    """The ownership that follows from what was read, by consumer; what could not be read as a text."""
-    topics: dict[str, None] = {}
-    partitions = {}
-    subscribed = {}
-    for outcome in reads:
-        above, _, name = outcome.path.rpartition("/")
-        try:
-            if above == _TOPICS:
-                topics[name] = None
-                if outcome.ok:
-                    partitions[name] = [str(number) for number in Topic.parse(outcome.data).partitions]
-            elif outcome.ok:  # else the consumer has gone since
-                subscribed[name] = registered_interest(outcome.data).streams(topics)
-        except (DecodeError, EncodeError) as error:
-            return f"{outcome.path}: {error}"
-    plan: dict[str, dict[DraftPartition, str]] = {}
-    for partition, thread in plan_ownership(subscribed, partitions).items():
-        plan.setdefault(thread.rpartition("-")[0], {})[partition] = thread
-    return plan
-
-
-_plan = RecentValues(_plan_by_consumer, 16)
-
-
 def _offset(outcome: OperationOutcome) -> int:
     try:
-        return Offset.parse(outcome.data).offset if outcome.ok else 0
+        return Offset.parse(outcome.data).offset if outcome.ok else INVALID_OFFSET
     except DecodeError:
-        return 0
+        return INVALID_OFFSET

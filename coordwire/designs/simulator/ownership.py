@@ -3,7 +3,8 @@
 Rules: owners report when they begin and end to read a partition. Times are sums over partitions,
 in milliseconds: `duplicated` counts each owner beyond the first, `orphaned` a known partition without any.
 A suspended owner (its process is frozen) reads nothing and is not counted; once it goes on, it is counted
-again, until it learns that it has lost a partition.
+again, until it learns that it has lost a partition. An owner that could not fetch a partition, as the network
+keeps it from the leader, does not count for it (`Ownership.reaches`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Literal, TypeAlias
 
 __all__ = ["Ownership", "OwnershipChange"]
 
-OwnershipChange: TypeAlias = Literal["take", "release", "suspend", "resume"]
-"""What an owner does, or what happens to it, with a partition."""
+OwnershipChange: TypeAlias = Literal["take", "release", "suspend", "resume", "miss", "reach"]
+"""What an owner does, or what happens to it, with a partition. miss, reach: its leader is out of reach, or in
+it again."""
 
 
 class Ownership:
@@ -22,7 +24,8 @@ class Ownership:
 
     now: gives the time. watch: called after each change with the partition, for checkers. observe: called
     after each change with the owner, the partition, the change, and how many owners read the partition
-    before and after it. assigned_at: when each partition had had an owner for the first time.
+    before and after it. assigned_at: when each partition had had an owner for the first time. reaches:
+    whether an owner could fetch a partition now; None: each could.
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
@@ -35,10 +38,12 @@ class Ownership:
         self._duplicated_ms = 0
         self._orphaned_ms = 0
         self._suspended: set[str] = set()
+        self._kept_off: set[tuple[str, Hashable]] = set()
         self._orphaned_first = 0
         self.assigned_at: int | None = None
         self.watch: Callable[[Hashable], None] | None = None
         self.observe: Callable[[str, Hashable, OwnershipChange, int, int], None] | None = None
+        self.reaches: Callable[[str, Hashable], bool] | None = None
 
     def know(self, partitions: Iterable[Hashable]) -> None:
         """These partitions exist; each is an orphan until an owner takes it."""
@@ -56,44 +61,55 @@ class Ownership:
         if owner in owners:
             return
         self._settle()
-        before = self._readers(owners)
+        before = self._readers(partition)
         owners[owner] = None
         self._owned.setdefault(owner, {})[partition] = None
-        self._counted(owner, partition, "take", before, self._readers(owners))
+        if self.reaches is not None and not self.reaches(owner, partition):
+            self._kept_off.add((owner, partition))
+        self._counted(owner, partition, "take", before, self._readers(partition))
 
     def release(self, owner: str, partition: Hashable) -> None:
         owners = self._owners.get(partition)
         if owners is None or owner not in owners:
             return
         self._settle()
-        before = self._readers(owners)
+        before = self._readers(partition)
         del owners[owner]
         del self._owned[owner][partition]
-        self._counted(owner, partition, "release", before, self._readers(owners))
+        self._kept_off.discard((owner, partition))
+        self._counted(owner, partition, "release", before, self._readers(partition))
 
     def suspend(self, owner: str) -> None:
         """The owner does nothing for a while, and knows nothing of it."""
         if owner not in self._suspended:
             self._settle()
-            partitions = [
-                (partition, self._readers(self._owners[partition]))
-                for partition in self._owned.get(owner, ())
-            ]
+            before = {partition: self._readers(partition) for partition in self._owned.get(owner, ())}
             self._suspended.add(owner)
-            for partition, before in partitions:
-                self._counted(owner, partition, "suspend", before, before - 1)
+            for partition, readers in before.items():
+                self._counted(owner, partition, "suspend", readers, self._readers(partition))
 
     def resume(self, owner: str) -> None:
         """The owner goes on with what it had."""
         if owner in self._suspended:
             self._settle()
-            partitions = [
-                (partition, self._readers(self._owners[partition]))
-                for partition in self._owned.get(owner, ())
-            ]
+            before = {partition: self._readers(partition) for partition in self._owned.get(owner, ())}
             self._suspended.discard(owner)
-            for partition, before in partitions:
-                self._counted(owner, partition, "resume", before, before + 1)
+            for partition, readers in before.items():
+                self._counted(owner, partition, "resume", readers, self._readers(partition))
+
+    def check_reach(self) -> None:
+        """The network has changed: ask `reaches` again for each partition that is owned."""
+        if self.reaches is None:
+            return
+        self._settle()
+        for owner, partitions in self._owned.items():
+            for partition in partitions:
+                pair, reached = (owner, partition), self.reaches(owner, partition)
+                if reached is (pair in self._kept_off):
+                    before = self._readers(partition)
+                    (self._kept_off.discard if reached else self._kept_off.add)(pair)
+                    change: OwnershipChange = "reach" if reached else "miss"
+                    self._counted(owner, partition, change, before, self._readers(partition))
 
     def release_all(self, owner: str) -> None:
         """The owner is gone, or stopped reading."""
@@ -109,8 +125,12 @@ class Ownership:
         return list(self._owners.get(partition, ()))
 
     def readers(self, partition: Hashable) -> list[str]:
-        """The owners that are not suspended."""
-        return [owner for owner in self._owners.get(partition, ()) if owner not in self._suspended]
+        """The owners that read: that are not suspended, and reach the leader."""
+        return [
+            owner
+            for owner in self._owners.get(partition, ())
+            if owner not in self._suspended and (owner, partition) not in self._kept_off
+        ]
 
     def owned(self, owner: str) -> list[Hashable]:
         return list(self._owned.get(owner, ()))
@@ -135,10 +155,10 @@ class Ownership:
         self._settle()
         return 0 if self.assigned_at is None else self._orphaned_ms - self._orphaned_first
 
-    def _readers(self, owners: dict[str, None]) -> int:
-        if not self._suspended:
-            return len(owners)
-        return sum(owner not in self._suspended for owner in owners)
+    def _readers(self, partition: Hashable) -> int:
+        if not self._suspended and not self._kept_off:
+            return len(self._owners[partition])
+        return len(self.readers(partition))
 
     def _counted(
         self, owner: str, partition: Hashable, change: OwnershipChange, before: int, after: int

@@ -6,6 +6,7 @@ a crash it keeps in `node.disk`. Randomness comes from `node.random` alone, so t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from coordwire.connection.events import Event
@@ -20,6 +21,8 @@ class Process:
     """One process, from its start to its crash. Every method may be left out."""
 
     node: SimulatedNode
+    keeps_no_offsets = False
+    """Whether its design says nothing of where offsets are kept: `MessageFlow` keeps them."""
 
     def start(self, node: SimulatedNode) -> None:
         """The process begins on its node."""
@@ -47,6 +50,13 @@ class Process:
 
     def on_timer(self, key: str) -> None:
         """A timer of this process is due."""
+
+    def positions(self) -> Mapping[tuple[str, str, int], int]:
+        """The partitions (group, topic, number) that it fetches now, each with the next offset."""
+        return {}
+
+    def consumed(self, partition: tuple[str, str, int], offset: int) -> None:
+        """Its application has consumed a partition up to before this offset."""
 
     def on_fault(self, kind: str, words: tuple[str, ...]) -> None:
         """A fault of the plan that only this process can carry out."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from random import Random
+from typing import TYPE_CHECKING
 
 from coordwire.designs.simulator.clock import Clock
 from coordwire.designs.simulator.faults import PlannedFault, parse_time
@@ -22,13 +23,18 @@ from coordwire.designs.simulator.ownership import Ownership
 from coordwire.designs.simulator.process import Process
 from coordwire.designs.simulator.tap import TapRecord
 
+if TYPE_CHECKING:
+    from coordwire.designs.simulator.message_flow import MessageFlow
+
 __all__ = ["World"]
 
 _CONNECT_TIMEOUT_MS = 10_000
 
 
 class World:
-    """latency: the least and the greatest of one way, in milliseconds. tap: sees what a capture would."""
+    """latency: the least and the greatest of one way, in milliseconds. tap: sees what a capture would.
+    messages: those that consumers read, if any are simulated. on_reach: called when nodes can, or cannot,
+    reach each other from now on."""
 
     def __init__(
         self,
@@ -45,6 +51,8 @@ class World:
         self.ownership = Ownership(lambda: self.clock.now)
         self.faults: list[tuple[int, PlannedFault]] = []
         self.blocked_links: dict[int, Link] = {}
+        self.messages: MessageFlow | None = None
+        self.on_reach: Callable[[], None] | None = None
         self._slow: list[tuple[str, str, int]] = []
         self._least, most = latency
         self._spread = most - self._least + 1
@@ -163,6 +171,7 @@ class World:
                 pair = fault.targets[0], fault.targets[1]
                 self.cuts.append(pair)
                 self.clock.at(end, self._mend, pair)
+                self._reach_changed()
             case "drop":
                 self._drop(*fault.targets)
             case "slow":
@@ -187,6 +196,11 @@ class World:
             if link.peer_link is not None and not self.is_cut(link.node.name, link.peer_link.node.name):
                 del self.blocked_links[key]
                 link.release()
+        self._reach_changed()
+
+    def _reach_changed(self) -> None:
+        if self.on_reach is not None:
+            self.on_reach()
 
     def _drop(self, end: str, peer: str) -> None:
         links = [link for node in self.nodes.values() for link in node.links.values()]

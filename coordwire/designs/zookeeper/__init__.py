@@ -35,9 +35,12 @@ from coordwire.designs.zookeeper.topic_count import (
     StaticTopics,
     TopicCount,
     WildcardTopics,
+    escaped_twice,
+    java_hash,
     parse_topic_count,
     range_assignment,
     thread_ids,
+    topic_filter,
 )
 
 __all__ = [
@@ -54,8 +57,11 @@ __all__ = [
     "Topic",
     "TopicCount",
     "WildcardTopics",
+    "escaped_twice",
+    "java_hash",
     "parse_node",
     "parse_topic_count",
     "range_assignment",
     "thread_ids",
+    "topic_filter",
 ]

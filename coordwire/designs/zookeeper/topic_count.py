@@ -75,6 +75,46 @@ def parse_topic_count(text: str | bytes) -> TopicCount:
     return StaticTopics(map_of(string, stream_count)(json_object(text, "topic_count"), ""))
 
 
+# --- expressions ---
+
+
+def topic_filter(expression: str) -> str:
+    """A wildcard's expression as Kafka's TopicFilter reads what an application gave: commas are "or", blanks
+    go, and quotes around it go."""
+    return expression.strip(_BLANKS).replace(",", "|").replace(" ", "").lstrip("\"'").rstrip("\"'")
+
+
+_BLANKS = "".join(map(chr, range(33)))  # those of Java's trim
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "/": "\\/",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+}
+
+
+def escaped_twice(expression: str) -> str:
+    """An expression as Kafka 1.1 registers it: escaped for JSON before it is written as JSON, which escapes
+    it again. So a registration has two backslashes where the application gave one."""
+    return "".join(
+        _ESCAPES.get(char) or (f"\\u{ord(char):04x}" if char <= "\x1f" or "\x7f" <= char <= "\x9f" else char)
+        for char in expression
+    )
+
+
+def java_hash(text: str) -> int:
+    """`String.hashCode` of Java."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
 # --- who owns what ---
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from coordwire.designs.drafts.zookeeper_operations import GetData
 from coordwire.designs.simulator import PcapWriter, World, parse_faults
 from coordwire.designs.simulator.drafts import add_design
+from coordwire.designs.simulator.message_flow import MessageFlow
 from coordwire.designs.simulator.runs.traffic_count import without_zookeeper
 
 RUNS = Path(__file__).parent.parent.parent / "data" / "drafts" / "runs"
@@ -57,6 +58,7 @@ def nodes(design: str) -> dict[str, str]:
     """What a run of a design leaves in ZooKeeper: the data of each node that has some."""
     world = World(seed=1)
     run = add_design(world, design, members=MEMBERS, partitions={"orders": MEMBERS})
+    MessageFlow(world, groups=["group"], topics={"orders": MEMBERS}, brokers=2)
     world.plan(parse_faults(PLAN))
     world.run(70_000)  # the ZooKeeper consumer commits once a minute
     zookeeper: Any = run.zookeeper

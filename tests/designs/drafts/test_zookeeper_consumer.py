@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
+from coordwire.designs.drafts.zookeeper_assignment import SortBy
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
-from coordwire.designs.drafts.zookeeper_operations import CreateNode
+from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, GetData
 from coordwire.designs.zookeeper import Broker
 from coordwire.errors import DecodeError, EncodeError
 from tests.designs.drafts.checkers import d10_owners_are_ranges
@@ -28,8 +30,10 @@ def world(*consumers: str, topic_count: str = '{"t":1}', partitions: int = 4) ->
     return cluster
 
 
-def join(cluster: Cluster, name: str, topic_count: str = '{"t":1}') -> ZooKeeperConsumer:
-    config = ZooKeeperConsumerConfig(group_id="g", consumer_id=name, topic_count=topic_count)
+def join(
+    cluster: Cluster, name: str, topic_count: str = '{"t":1}', *, group: str = "g", **settings: Any
+) -> ZooKeeperConsumer:
+    config = ZooKeeperConsumerConfig(group_id=group, consumer_id=name, topic_count=topic_count, **settings)
     consumer: ZooKeeperConsumer = cluster.add(name, ZooKeeperConsumer(config))
     return consumer
 
@@ -73,7 +77,7 @@ def test_a_consumer_that_dies_is_replaced_after_its_session() -> None:
     assert owned(cluster) == dict.fromkeys("0123", "b")
 
 
-def test_new_partitions_and_brokers_trigger_a_rebalance() -> None:
+def test_new_partitions_trigger_a_rebalance() -> None:
     cluster = world("a", partitions=1)
     cluster.run(100)
     before = cluster.nodes["a"].machine.rebalances
@@ -81,6 +85,143 @@ def test_new_partitions_and_brokers_trigger_a_rebalance() -> None:
     cluster.run(100)
     assert cluster.owner("t", "1") == "a"
     assert cluster.nodes["a"].machine.rebalances == before + 1
+
+
+def add_broker(cluster: Cluster, number: int) -> None:
+    admin = cluster.tree.open_session(1 << 60, cluster.now)
+    data = Broker(host="b", port=number).build()
+    cluster.tree.apply(admin, CreateNode(Broker.path(number), data, ephemeral=True), cluster.now)
+    cluster._deliver_events()
+    cluster.run(5_000)
+
+
+@pytest.mark.parametrize(("version", "rebalances"), [(None, 1), ("0.8.2.2", 0), ("1.1.1", 0)])
+def test_a_broker_that_comes_rebalances_the_consumers_of_all_groups(
+    version: str | None, rebalances: int
+) -> None:
+    """The page's registration step 3; the releases watch brokers only once there were none."""
+    cluster = world()
+    for number in range(6):
+        join(cluster, f"c{number}", group=f"g{number % 3}", kafka_version=version)
+    cluster.run(10_000)
+    before = {name: node.machine.rebalances for name, node in cluster.nodes.items()}
+    add_broker(cluster, 2)
+    after = {name: node.machine.rebalances - before[name] for name, node in cluster.nodes.items()}
+    assert after == dict.fromkeys(before, rebalances)
+
+
+@pytest.mark.parametrize("version", ["0.8.2.2", "1.1.1"])
+def test_a_consumer_without_brokers_waits_for_one(version: str) -> None:
+    cluster = world()
+    cluster.tree.apply(cluster.tree.open_session(1 << 60, 0), DeleteNode(Broker.path(1)), 0)
+    join(cluster, "a", kafka_version=version)
+    cluster.run(5_000)
+    assert owned(cluster) == dict.fromkeys("0123")
+    assert cluster.noted("ConsumerRebalanceFailedException") == []
+    add_broker(cluster, 2)
+    assert owned(cluster) == dict.fromkeys("0123", "a")
+
+
+def test_a_static_topic_is_watched_before_it_exists() -> None:
+    cluster = world("a", topic_count='{"t":1,"later":1}')
+    cluster.run(1_000)
+    cluster.topic("later", {0: [1], 1: [1]})
+    cluster.run(1_000)
+    assert cluster.owner("later", "1") == "a"
+
+
+def test_offsets_are_written_where_they_have_changed_alone() -> None:
+    """checkpointedZkOffsets; and nothing is written of a partition that was never read."""
+    cluster = world("a")
+    cluster.run(100)
+    cluster.nodes["a"].machine.consumed(DraftPartition("t", "1"), 7)
+    cluster.run(200_000)
+    assert cluster.read("/consumers/g/offsets/t/0") is None
+    node = cluster.tree.apply(cluster._admin, GetData("/consumers/g/offsets/t/1"), cluster.now)
+    assert node.stat is not None
+    assert (node.data, node.stat.version) == (b"7", 0)
+
+
+def test_a_consumer_that_does_not_commit_by_itself_does_not_when_it_leaves() -> None:
+    cluster = world()
+    consumer = join(cluster, "a", auto_commit_enable=False)
+    cluster.run(100)
+    consumer.consumed(DraftPartition("t", "1"), 7)
+    consumer.shut_down()
+    cluster.drain("a")
+    cluster.run(1_000)
+    assert cluster.read("/consumers/g/offsets/t/1") is None
+
+
+def test_round_robin_takes_turns_by_javas_hash() -> None:
+    cluster = world()
+    for name in ("a", "b"):
+        join(cluster, name, partition_assignment_strategy="roundrobin")
+    cluster.run(20_000)
+    assert sorted(map(str, owned(cluster).values())) == ["a", "a", "b", "b"]
+    assert owned(cluster)["0"] != owned(cluster)["1"]
+
+
+def test_round_robin_of_0_8_2_wants_the_same_threads_for_every_topic() -> None:
+    cluster = world()
+    cluster.topic("u", {0: [1]})
+    join(
+        cluster, "a", '{"t":1,"u":2}', partition_assignment_strategy="roundrobin", kafka_version="0.8.2.2"
+    )  # fmt: skip
+    cluster.run(60_000)
+    assert cluster.noted("ConsumerRebalanceFailedException")
+    assert owned(cluster) == dict.fromkeys("0123")
+
+
+@pytest.mark.parametrize(("version", "backslashes"), [("0.8.2.2", 2), ("1.1.1", 4)])
+def test_a_filter_is_registered_as_each_release_does(version: str, backslashes: int) -> None:
+    cluster = world()
+    join(cluster, "a", '*1* "t\\.x, u" ', kafka_version=version)
+    cluster.run(1_000)
+    node = cluster.read("/consumers/g/ids/a") or b""
+    assert b'"t' + b"\\" * backslashes + b'.x|u"' in node
+
+
+def test_an_id_that_is_taken_raises_in_1_1() -> None:
+    cluster = world("a")
+    cluster.run(100)
+    config = ZooKeeperConsumerConfig(
+        group_id="g", consumer_id="a", topic_count='{"t":1}', kafka_version="1.1.1"
+    )
+    cluster.add("a again", ZooKeeperConsumer(config))
+    cluster.run(100)
+    assert [one.name for one in cluster.noted("ZkNodeExistsException")] == ["a again"]
+
+
+@pytest.mark.parametrize(("topic", "version", "read"), [
+    ("__consumer_offsets", "0.8.2.2", False), ("__transaction_state", "0.8.2.2", True),
+    ("__consumer_offsets", "1.1.1", False), ("__transaction_state", "1.1.1", False),
+])  # fmt: skip
+def test_wildcards_leave_internal_topics_out(topic: str, version: str, read: bool) -> None:
+    cluster = world()
+    cluster.topic(topic, {0: [1]})
+    join(cluster, "a", "*1*.*", kafka_version=version)
+    cluster.run(1_000)
+    assert (cluster.owner(topic, "0") == "a") is read
+
+
+def test_ranges_by_number_or_by_broker() -> None:
+    """The class sorts by number; step 4 of the page keeps the partitions of one broker together, so that a
+    consumer needs a connection to fewer brokers."""
+    connections = {}
+    for sort_by in SortBy:
+        cluster = world()
+        brokers = {number: [2 - number % 2] for number in range(4)}
+        cluster.topic("t", brokers)
+        for name in ("a", "b"):
+            join(cluster, name, sort_by=sort_by)
+        cluster.run(20_000)
+        pairs = {(name, brokers[int(number)][0]) for number, name in owned(cluster).items()}
+        connections[sort_by] = (owned(cluster), len(pairs))
+    assert connections == {
+        SortBy.NUMBER: ({"0": "a", "1": "a", "2": "b", "3": "b"}, 4),
+        SortBy.BROKER: ({"0": "b", "1": "a", "2": "b", "3": "a"}, 2),
+    }
 
 
 @pytest.mark.parametrize(("topic_count", "expected"), [("*1*t.*", ["t", "tt"]), ("!1!t", ["tt", "u"])])

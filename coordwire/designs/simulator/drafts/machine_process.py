@@ -31,6 +31,7 @@ from coordwire.designs.simulator.drafts.zookeeper_wire import (
     replied_outcomes,
     to_wire,
 )
+from coordwire.designs.simulator.message_flow import FlowPartition
 from coordwire.designs.simulator.network import Link, SimulatedNode
 from coordwire.designs.simulator.process import Process
 
@@ -67,6 +68,7 @@ class MachineProcess(Process):
         self._zookeeper: Link | None = None
         self._requests: dict[int, bytes] = {}
         self._welcomed = False
+        self.keeps_no_offsets = dialect is Dialect.DRAFT_3
 
     def start(self, node: SimulatedNode) -> None:
         super().start(node)
@@ -98,6 +100,7 @@ class MachineProcess(Process):
                 case FetchersStarted(partitions=partitions):
                     for partition in partitions:
                         world.ownership.take(node.name, self._partition(partition))
+                        self._find_offset(partition)
                 case FetchersStopped(partitions=partitions):
                     for partition in partitions:
                         world.ownership.release(node.name, self._partition(partition))
@@ -116,6 +119,26 @@ class MachineProcess(Process):
 
     def _partition(self, partition: DraftPartition) -> tuple[str, str, int]:
         return self._group, partition.topic, int(partition.partition.rpartition("-")[2])
+
+    # --- messages ---
+
+    def positions(self) -> dict[tuple[str, str, int], int]:
+        if not getattr(self.machine, "fetching", False):
+            return {}
+        return {self._partition(name): offset for name, offset in self.machine.owned.items()}
+
+    def consumed(self, partition: tuple[str, str, int], offset: int) -> None:
+        for name in self.machine.owned:
+            if self._partition(name) == partition:
+                self.machine.consumed(name, offset)
+                break
+
+    def _find_offset(self, partition: DraftPartition) -> None:
+        """A design that does not say where offsets are: at least where the group's others came to."""
+        messages = self.node.world.messages
+        if self.keeps_no_offsets and messages is not None:
+            offset = messages.offsets.get(FlowPartition(*self._partition(partition)), 0)
+            self.machine.consumed(partition, max(offset, self.machine.owned.get(partition, 0)))
 
     # --- links ---
 

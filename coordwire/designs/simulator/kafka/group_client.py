@@ -97,6 +97,7 @@ class GroupClient(Process):
         self.config = config
         self.topics = config.topics
         self.owned: dict[OwnedPartition, int] = {}
+        self._unknown: set[OwnedPartition] = set()
         self.partitions: dict[str, int] = {}
         self.topic_ids: dict[str, UUID] = {}
         self.member_id = ""
@@ -214,6 +215,8 @@ class GroupClient(Process):
             if self.config.commit_interval_ms:
                 self.node.set_timer(_COMMIT, self.node.now + self.config.commit_interval_ms)
             self.begin()
+            if self.node.world.messages is not None and self._unknown:
+                self._fetch_offsets(sorted(self._unknown))
 
     def lose_coordinator(self) -> None:
         """Look for the coordinator again, a little later."""
@@ -300,14 +303,28 @@ class GroupClient(Process):
         for partition in new:
             self.owned[partition] = 0
             self.node.world.ownership.take(self.node.name, (self.config.group_id, *partition))
+        self._unknown |= set(new)
         if new:
             self._fetch_offsets(new)
 
     def drop(self, partitions: list[OwnedPartition]) -> None:
         """End to read partitions."""
         for partition in partitions:
+            self._unknown.discard(partition)
             if self.owned.pop(partition, None) is not None:
                 self.node.world.ownership.release(self.node.name, (self.config.group_id, *partition))
+
+    def positions(self) -> dict[tuple[str, str, int], int]:
+        """Those of which it knows what the group has committed."""
+        return {
+            (self.config.group_id, *partition): offset
+            for partition, offset in self.owned.items()
+            if partition not in self._unknown
+        }
+
+    def consumed(self, partition: tuple[str, str, int], offset: int) -> None:
+        if partition[1:] in self.owned:
+            self.owned[partition[1:]] = offset
 
     def _fetch_offsets(self, partitions: list[OwnedPartition]) -> None:
         by_topic: dict[str, list[int]] = {}
@@ -350,6 +367,7 @@ class GroupClient(Process):
                 name = topic.name or names.get(topic.topic_id, "")
                 for partition in topic.partitions:
                     key = name, partition.partition_index
+                    self._unknown.discard(key)
                     if key in self.owned and partition.committed_offset > self.owned[key]:
                         self.owned[key] = partition.committed_offset
 
@@ -363,7 +381,8 @@ class GroupClient(Process):
         by_id = self.version(OffsetCommitRequest) >= _TOPIC_IDS
         topics: dict[str, OffsetCommitRequestTopic] = {}
         for topic, partition in self.owned:
-            self.owned[topic, partition] += 1 + self.node.random.randrange(3)
+            if self.node.world.messages is None:
+                self.owned[topic, partition] += 1 + self.node.random.randrange(3)
             if topic not in topics:
                 topics[topic] = OffsetCommitRequestTopic(name="" if by_id else topic)
                 if by_id:

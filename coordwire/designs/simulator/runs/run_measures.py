@@ -11,12 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from coordwire.designs.simulator.message_flow import Deliveries
 from coordwire.designs.simulator.runs.every_design import DesignRun, RunNote
 from coordwire.designs.simulator.runs.run_observer import Death, OwnershipRebalance, RunObserver
 from coordwire.designs.simulator.runs.traffic_count import TrafficCount
 from coordwire.designs.simulator.world import World
 
 __all__ = ["CoordinatorDeath", "RunMeasures", "measure"]
+
+_LAST_MS = 10_000
+"""Messages that are stored in the last part of a run may be on their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class RunMeasures:
     """assigned_at: when every partition had had an owner, None for never. changes: consumers that started,
     crashed or left. quiet_messages: of a stretch of one session timeout; beyond_quiet: all messages beyond
     that, both None unless more than half of the stretches are without a change: the run is too short then, or
-    has too many changes. watches: that ZooKeeper fired."""
+    has too many changes. watches: that ZooKeeper fired. deliveries: of the messages that were stored ten
+    seconds before the end or earlier; None for a run without messages."""
 
     duration_ms: int
     assigned_at: int | None
@@ -47,6 +52,7 @@ class RunMeasures:
     quiet_messages: float | None
     beyond_quiet: float | None
     watches: int
+    deliveries: Deliveries | None
 
     @property
     def messages_per_change(self) -> float | None:
@@ -84,6 +90,7 @@ def measure(run: DesignRun, observer: RunObserver, traffic: TrafficCount) -> Run
         changes=_changes(world), messages=traffic.messages, watches=traffic.watches,
         quiet_messages=traffic.quiet(world.now) if quiet else None,
         beyond_quiet=traffic.beyond(world.now) if quiet else None,
+        deliveries=None if world.messages is None else world.messages.deliveries(world.now - _LAST_MS),
     )  # fmt: skip
 
 

@@ -109,7 +109,7 @@ class RunObserver:
             self._owned[owner].pop(partition, None)
         elif change == "suspend":
             self._frozen.add(owner)
-        else:
+        elif change == "resume":
             self._frozen.discard(owner)
         if by_itself and self._current is None:
             self._current = OwnershipRebalance(now)

@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from coordwire.designs.simulator.faults import PlannedFault, random_faults
-from coordwire.designs.simulator.runs.every_design import METADATA_MS, SESSION_MS, DesignRun, add_design
+from coordwire.designs.simulator.message_flow import MessageFlow
+from coordwire.designs.simulator.runs.every_design import (
+    GROUP,
+    METADATA_MS,
+    SESSION_MS,
+    DesignRun,
+    add_design,
+)
 from coordwire.designs.simulator.runs.run_measures import RunMeasures, measure
 from coordwire.designs.simulator.runs.run_observer import RunObserver
 from coordwire.designs.simulator.runs.traffic_count import TrafficCount, without_zookeeper
@@ -49,6 +56,7 @@ def simulate(
     duration_ms: int = 60_000,
     session_ms: int = SESSION_MS,
     metadata_ms: int = METADATA_MS,
+    messages: bool = False,
     pcap: BinaryIO | None = None,
     prepare: Callable[[DesignRun], None] | None = None,
 ) -> SimulatedRun:
@@ -56,8 +64,8 @@ def simulate(
     once in a design in which each of them makes all that came before it rebalance at once; in the others
     these learn of it in their next ping or heartbeat, so that several that start share a rebalance.
 
-    pcap: where the capture is written. prepare: called before time begins. Raises `KeyError` for an unknown
-    design.
+    messages: let them flow, and count how often each is delivered. pcap: where the capture is written.
+    prepare: called before time begins. Raises `KeyError` for an unknown design.
     """
     traffic = TrafficCount(session_ms)
     capture = None if pcap is None else without_zookeeper(PcapWriter(pcap))
@@ -74,6 +82,8 @@ def simulate(
         session_ms=session_ms, metadata_ms=metadata_ms,
         apart_ms=0 if at_once else min(_APART_MS, _STARTS_MS // members),
     )  # fmt: skip
+    if messages:
+        MessageFlow(world, groups=[GROUP], topics={"orders": partitions}, brokers=coordinators)
     observer = RunObserver(world, run.identify)
     world.plan(plan)
     if prepare is not None:

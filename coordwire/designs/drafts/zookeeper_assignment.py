@@ -1,0 +1,202 @@
+"""Who owns which partition by the nodes of a group: Kafka's assignors, "range" and "roundrobin".
+
+Source: the description of ZookeeperConsumerConnector (AssignmentContext, RangeAssignor), the implementation
+page (rebalancing step 4), and `kafka.consumer` of 0.8.2.2 and 1.1.1. Strategy: what was read of registrations
+and topics becomes the threads of each topic and its partitions; an assignor divides them. Rules: threads are
+in the order of their texts ("c-10" before "c-2"); a static subscription counts for topics that do not exist
+yet too; what cannot be read is a text that says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from functools import lru_cache, partial
+from itertools import cycle
+from typing import TypeAlias
+
+from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.recent_values import RecentValues
+from coordwire.designs.drafts.topic_interest import TopicInterest
+from coordwire.designs.drafts.zookeeper_operations import OperationOutcome
+from coordwire.designs.zookeeper import (
+    Registration,
+    StaticTopics,
+    Topic,
+    WildcardTopics,
+    java_hash,
+    range_assignment,
+    thread_ids,
+    topic_filter,
+)
+from coordwire.errors import DecodeError
+
+__all__ = [
+    "KafkaRelease",
+    "Plan",
+    "SortBy",
+    "filtered_interest",
+    "range_plan",
+    "read_topics",
+    "registered_interest",
+    "round_robin_plan",
+]
+
+_TOPICS = "/brokers/topics"
+
+
+class KafkaRelease(Enum):
+    """The release whose consumer is followed where 0.8.2.2 and 1.1.1 differ."""
+
+    KAFKA_0_8_2 = "0.8.2.2"
+    KAFKA_1_1 = "1.1.1"
+
+    @property
+    def internal_topics(self) -> frozenset[str]:
+        """What a wildcard leaves out."""
+        topics = {"__consumer_offsets"}
+        return frozenset(topics if self is KafkaRelease.KAFKA_0_8_2 else {*topics, "__transaction_state"})
+
+
+class SortBy(Enum):
+    """What a topic's partitions are sorted by before they are divided into ranges. NUMBER: as the code does;
+    BROKER: as the page's step 4 says, those that one broker leads together."""
+
+    NUMBER = "number"
+    BROKER = "broker"
+
+
+def filtered_interest(interest: TopicInterest, release: KafkaRelease) -> TopicInterest:
+    """The interest of an application's `topic_count`: its expression is what a TopicFilter makes of it."""
+    count = interest.count
+    if isinstance(count, StaticTopics):
+        return interest
+    pattern = WildcardTopics(topic_filter(count.pattern), count.streams, blacklist=count.blacklist)
+    return TopicInterest(pattern, internal_topics=release.internal_topics)
+
+
+@lru_cache(maxsize=16_384)
+def registered_interest(data: bytes, release: KafkaRelease) -> TopicInterest:
+    """The interest of a registration node; many consumers read the same node. Raises `DecodeError`."""
+    return filtered_interest(TopicInterest(Registration.parse(data).topic_count), release)
+
+
+Plan: TypeAlias = dict[str, dict[DraftPartition, str]]
+"""The partitions of each consumer, each with its thread."""
+
+
+def range_plan(reads: Sequence[OperationOutcome], release: KafkaRelease, sort_by: SortBy) -> Plan | str:
+    """RangeAssignor, for each topic by itself. reads: of topics and of all registrations; a text if one of
+    them could not be read."""
+    return _RANGE_PLANS[release, sort_by](reads)
+
+
+def _range_plan(release: KafkaRelease, sort_by: SortBy, reads: Sequence[OperationOutcome]) -> Plan | str:
+    partitions = {}
+    try:
+        for outcome in reads:
+            above, _, name = outcome.path.rpartition("/")
+            if above == _TOPICS:
+                partitions[name] = _ordered(outcome, sort_by)
+        threads = _threads(
+            (outcome for outcome in reads if not outcome.path.startswith(_TOPICS)), partitions, release
+        )
+    except _Unreadable as error:
+        return str(error)
+    plan: Plan = {}
+    for topic, ordered in partitions.items():
+        if topic in threads:
+            for thread, owned in range_assignment(range(len(ordered)), threads[topic]).items():
+                for index in owned:
+                    _give(plan, DraftPartition(topic, ordered[index]), thread)
+    return plan
+
+
+def round_robin_plan(
+    topics: Sequence[OperationOutcome],
+    registrations: Sequence[OperationOutcome],
+    names: Iterable[str],
+    release: KafkaRelease,
+) -> Plan | str:
+    """RoundRobinAssignor: partitions by Java's hash of their texts, to the threads in turn.
+
+    1.1.1 leaves out a thread that does not read a topic for its partitions; 0.8.2.2 wants all topics to be
+    read by the same threads. topics: those of `read_topics`; names: of all that exist.
+    """
+    old = release is KafkaRelease.KAFKA_0_8_2
+    partitions = []
+    try:
+        threads = _threads(registrations, names, release)
+        for outcome in topics:
+            topic = outcome.path.rpartition("/")[2]
+            if topic in threads:
+                partitions += [DraftPartition(topic, text) for text in _ordered(outcome, SortBy.NUMBER)]
+    except _Unreadable as error:
+        return str(error)
+    if old and len({frozenset(ids) for ids in threads.values()}) != 1:
+        return "roundrobin needs the same threads for every topic of the group"
+    form = "[{},{}]" if old else "{}-{}"
+    partitions.sort(key=lambda partition: java_hash(form.format(*partition)))
+    turn = cycle(sorted({thread for ids in threads.values() for thread in ids}))
+    plan: Plan = {}
+    for partition in partitions:
+        readers = set(threads[partition.topic])
+        _give(plan, partition, next(thread for thread in turn if thread in readers))
+    return plan
+
+
+def read_topics(
+    registrations: Sequence[OperationOutcome], names: Iterable[str], release: KafkaRelease
+) -> list[str] | str:
+    """The topics that any consumer reads; a text if a registration could not be read."""
+    try:
+        return sorted(_threads(registrations, names, release))
+    except _Unreadable as error:
+        return str(error)
+
+
+class _Unreadable(Exception):
+    """A node whose text is not what belongs there."""
+
+
+def _threads(
+    registrations: Iterable[OperationOutcome], names: Iterable[str], release: KafkaRelease
+) -> dict[str, list[str]]:
+    """The threads that read each topic. A registration that is gone is left out: a watch reports that."""
+    threads: dict[str, list[str]] = {}
+    topics = tuple(names)
+    for outcome in registrations:
+        if outcome.ok:
+            consumer = outcome.path.rpartition("/")[2]
+            try:
+                interest = registered_interest(outcome.data, release)
+            except DecodeError as error:
+                raise _Unreadable(f"{outcome.path}: {error}") from None
+            count = interest.count
+            streams = count.streams if isinstance(count, StaticTopics) else interest.streams(topics)
+            for topic, number in streams.items():
+                threads.setdefault(topic, []).extend(thread_ids(consumer, number))
+    return threads
+
+
+def _give(plan: Plan, partition: DraftPartition, thread: str) -> None:
+    plan.setdefault(thread.rpartition("-")[0], {})[partition] = thread
+
+
+def _ordered(outcome: OperationOutcome, sort_by: SortBy) -> list[str]:
+    if not outcome.ok:
+        return []
+    try:
+        replicas = Topic.parse(outcome.data).partitions
+    except DecodeError as error:
+        raise _Unreadable(f"{outcome.path}: {error}") from None
+    if sort_by is SortBy.NUMBER:
+        return [str(number) for number in sorted(replicas)]
+    return [str(number) for number in sorted(replicas, key=lambda number: (replicas[number][:1], number))]
+
+
+_RANGE_PLANS = {
+    (release, sort_by): RecentValues(partial(_range_plan, release, sort_by), 16)
+    for release in KafkaRelease
+    for sort_by in SortBy
+}
