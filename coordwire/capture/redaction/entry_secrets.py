@@ -27,7 +27,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import LEAST
 from coordwire.codec.walk import FieldSelection, fields_of
-from coordwire.connection.dialect import KAFKA
+from coordwire.connection.dialect import KAFKA, Direction
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.frames import PREFIX, is_unsupported_version, read_request, read_response
 from coordwire.messages.keys import FACTS
@@ -53,7 +53,7 @@ of a SaslAuthenticate as an empty group and a member), those of ACLs (configs as
 _PARTS_OF_ACLS = {"resource_type": 7, "pattern_type": 4, "operation": 15, "permission_type": 3}
 """The greatest number of each part of an ACL or of a filter of ACLs; the least that Kafka takes is 1."""
 
-_ZERO = "\\u0000"
+ZERO = "\\u0000"
 """A zero in JSON."""
 
 _ANY_TEXT = frozenset(("committed_metadata", "metadata"))
@@ -113,10 +113,20 @@ def is_harmless(entry: FrameEntry) -> bool:
     return not (_names_metadata(entry.body) or _names_metadata(request.body))
 
 
+def is_always_harmless(key: int, direction: Direction) -> bool:
+    """Whether `is_harmless` holds for every frame of an API and direction whose text, and that of its
+    request, is known and has no zeros."""
+    return (
+        key not in _keys()
+        and key != secret_fields.FETCH
+        and (direction == "response" or key not in _LIKE_SECRETS)
+    )
+
+
 def _has_plain_text(entry: FrameEntry) -> bool:
     """Whether its body's text is known and has no zeros."""
     text = body_text(entry)[0]
-    return text is not None and _ZERO not in text
+    return text is not None and ZERO not in text
 
 
 def _names_metadata(body: bytes) -> bool:

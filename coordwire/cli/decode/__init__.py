@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from coordwire.capture.entries import Entry
+from coordwire.capture.body_text import is_refused
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
@@ -26,7 +27,7 @@ from coordwire.cli.decode import formats, tables
 from coordwire.cli.decode.formats import DecodeFormat
 from coordwire.cli.inputs import failure, note, opened
 from coordwire.cli.selection import filters, times
-from coordwire.cli.selection.topic_names import TopicNames
+from coordwire.cli.selection.topic_names import TELLING, TopicNames
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
 
 SEGMENT = "segment"
@@ -136,7 +137,7 @@ def _times(name: str, options: argparse.Namespace) -> Iterator[int | None]:
 
             yield from batch_times(Path(name))
             return
-        for entry in _capture(name, stream, head, options, lazy=True).entries():
+        for entry in _capture(name, stream, head, options).entries():
             yield entry.time_ns
 
 
@@ -148,6 +149,8 @@ class _Search:
         is_lasting = options.interface is None and all(map(os.path.isfile, options.files))
         self.names = filters.EntryNames(options, self._entries if is_lasting else None)
         self.survey = filters.survey(options)
+        self.is_open = self.survey is None
+        """Whether no filter leaves anything out."""
         self.topics = TopicNames()
         self.selection = filters.Selection(options, self.topics)
         self.digits = 0
@@ -228,14 +231,16 @@ def _entries_to(
     selection.check(capture)
     filter_ = filters.Filter(options, search.names)
     lone_responses = 0
+    counts, learn, write = capture.counts, search.topics.learn, output.write
     for entry in _entries(name, capture):
         if observe is not None:
             observe(entry)
-        search.topics.learn(entry)
-        digits = capture.counts.digits
-        if search.saw(entry, filter_(entry) and selection(entry, digits)):
-            output.write(entry, digits)
-            if isinstance(entry, UnreadableRange) or entry.error is not None:
+        if isinstance(entry, FrameEntry) and entry.api_key in TELLING:
+            learn(entry)
+        digits = counts.digits
+        if search.is_open or search.saw(entry, filter_(entry) and selection(entry, digits)):
+            write(entry, digits)
+            if isinstance(entry, UnreadableRange) or is_refused(entry):
                 status = 1
                 lone_responses += capture.format in ("hex", "frames") and is_lone_response(entry)
     output.finish()
@@ -251,9 +256,7 @@ def _entries_to(
     return status
 
 
-def _capture(
-    name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace, *, lazy: bool = False
-) -> Capture:
+def _capture(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace) -> Capture:
     return Capture(
         stream,
         name,
@@ -261,7 +264,7 @@ def _capture(
         strict=options.strict,
         ports=frozenset(options.port),
         head=head,
-        lazy=lazy,
+        lazy=True,
         dialect=dialect_options.dialect_of(options),
     )
 

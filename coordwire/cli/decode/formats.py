@@ -70,17 +70,23 @@ def choose_format(options: argparse.Namespace, topics: TopicNames) -> DecodeForm
 
 
 class DecodeJsonFormat:
-    """One JSON object a line."""
+    """One JSON object a line. deep: with the contents of opaque bytes."""
 
     def __init__(self, *, show_secrets: bool, deep: bool) -> None:
         from coordwire.capture.jsonlines import line
+        from coordwire.capture.plain_lines import PlainLines
 
         self._line = line
+        self._plain = None if deep else PlainLines(show_secrets=show_secrets).line
         self._show_secrets = show_secrets
         self._opened = _opened if deep else None
+        self._write = sys.stdout.write
 
     def write(self, entry: Entry, digits: int) -> None:
-        sys.stdout.write(self._line(entry, digits, show_secrets=self._show_secrets, opened=self._opened))
+        text = None if self._plain is None else self._plain(entry, digits)
+        if text is None:
+            text = self._line(entry, digits, show_secrets=self._show_secrets, opened=self._opened)
+        self._write(text)
 
     def finish(self) -> None:
         """Do nothing: every entry is written at once."""

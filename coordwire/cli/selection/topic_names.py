@@ -20,7 +20,8 @@ from coordwire.versions import ApiKey
 
 MOST_TOPICS = 100_000
 _TOPIC_IDS = FieldSelection(lambda field: field.type == "uuid" and field.name == "topic_id")
-_LEARNED = {ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS}
+TELLING = frozenset((ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS))
+"""APIs whose responses have names beside ids."""
 
 
 class TopicNames:
@@ -33,7 +34,7 @@ class TopicNames:
         """Read an entry, which may have names and ids."""
         if (
             not isinstance(entry, FrameEntry)
-            or entry.api_key not in _LEARNED
+            or entry.api_key not in TELLING
             or entry.direction != "response"
             or not is_accounted_for(entry)
         ):
