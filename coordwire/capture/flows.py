@@ -27,6 +27,7 @@ __all__ = [
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from coordwire.errors import UnreadableRange
@@ -154,9 +155,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def format_time(time_ns: int, digits: int = 9) -> str:
     """ISO 8601 in UTC with that many decimals; "@seconds" for a time beyond what the calendar holds."""
     seconds, fraction = divmod(time_ns, 1_000_000_000)
-    decimals = f".{fraction:09d}"[: digits + 1] if digits else ""
+    beginning, end = _second(seconds)
+    return f"{beginning}.{fraction:09d}"[: len(beginning) + 1 + digits] + end if digits else beginning + end
+
+
+@lru_cache(256)  # entries follow each other in time
+def _second(seconds: int) -> tuple[str, str]:
+    """What is before and after the decimals of a second."""
     try:
         moment = _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
-        return f"@{seconds}{decimals}"
-    return f"{moment.isoformat()[:19]}{decimals}Z" if moment.year > 999 else f"@{seconds}{decimals}"
+        return f"@{seconds}", ""
+    return (moment.isoformat()[:19], "Z") if moment.year > 999 else (f"@{seconds}", "")

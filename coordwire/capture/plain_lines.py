@@ -16,7 +16,7 @@ from coordwire.capture.body_text import body_text, known_client
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
 from coordwire.capture.jsonlines import text as name_text
-from coordwire.capture.redaction.entry_secrets import ZERO, is_always_harmless, is_harmless
+from coordwire.capture.redaction.entry_secrets import is_shown_whole
 from coordwire.codec.transcriber import HAS_CODES, OTHERWISE
 from coordwire.errors import UnreadableRange
 from coordwire.versions import api_name
@@ -24,7 +24,6 @@ from coordwire.versions import api_name
 MOST_PLACES = 10_000
 """The places of so many flows are kept as text."""
 
-SECOND_NS = 1_000_000_000
 LONGEST_LATENCY_NS = 1 << 53
 """Latencies below this are exact in milliseconds with six decimals."""
 
@@ -36,9 +35,7 @@ class PlainLines:
         self._show_secrets = show_secrets
         self._capture: tuple[str | None, str] = (None, "")
         self._places: dict[tuple[int, bool], tuple[TcpConnection | None, str, str]] = {}
-        self._apis: dict[tuple[int | None, int | None, bool], tuple[str, bool]] = {}
-        self._second = -1
-        self._clock = ""
+        self._apis: dict[tuple[int | None, int | None], str] = {}
 
     def line(self, entry: Entry, digits: int) -> str | None:
         """A plain frame's line; None for every other entry. digits: decimals of a second in its time."""
@@ -51,8 +48,8 @@ class PlainLines:
         version, time_ns, packet = entry.api_version, entry.time_ns, entry.packet
         if version != entry.body_version or time_ns is None or packet is None:
             return None
-        api = self._apis.get((entry.api_key, version, request is None)) or self._add_api(entry)
-        if not self._show_secrets and not _is_shown(entry, text, api[1]):
+        api = self._apis.get((entry.api_key, version)) or self._add_api(entry)
+        if not self._show_secrets and not is_shown_whole(entry, text):
             return None
         place = self._places.get((id(entry.connection), request is None))
         if place is None or place[1] != entry.flow:
@@ -68,31 +65,25 @@ class PlainLines:
                 if not -LONGEST_LATENCY_NS < latency_ns < LONGEST_LATENCY_NS:
                     return None
                 latency = f',"latencyMs":{latency_ns / 1e6!r}'
-        second, fraction = divmod(time_ns, SECOND_NS)
-        if second != self._second:
-            self._second, self._clock = second, format_time(second * SECOND_NS, 0)
-            if self._clock[-1] != "Z":
-                self._second = -1
-                return None
-        decimals = f".{fraction:09d}"[: digits + 1] if digits else ""
         capture = self._capture
         if capture[0] is not entry.capture:
             name = entry.capture
             capture = self._capture = name, f'{{"capture":{quoted(name_text(name))},"frame":'
         return (
             f'{capture[1]}{entry.number},"packet":{packet},"firstPacket":{entry.first_packet}{place[2]}'
-            f'{self._clock[:-1]}{decimals}Z","direction":"{entry.direction}"{asked_for}{api[0]}'
+            f'{format_time(time_ns, digits)}","direction":"{entry.direction}"{asked_for}{api}'
             f'{entry.correlation_id},"clientId":{"null" if client is None else quoted(client)},'
             f'"size":{len(entry.body)}{latency},"body":{text},"error":null}}\n'
         )
 
-    def _add_api(self, entry: FrameEntry) -> tuple[str, bool]:
-        """What an API in a version adds to the lines of one direction, and whether it never has a secret.
-        There are as many as the schemas have."""
-        key, version, is_request = entry.api_key, entry.api_version, entry.request is None
+    def _add_api(self, entry: FrameEntry) -> str:
+        """What an API in a version adds to its lines. There are as many as the schemas have."""
+        key, version = entry.api_key, entry.api_version
         assert key is not None
-        text = f',"apiKey":{key},"api":{quoted(api_name(key) or "")},"apiVersion":{version},"correlationId":'
-        self._apis[key, version, is_request] = api = text, is_always_harmless(key, entry.direction)
+        name = quoted(api_name(key) or "")
+        self._apis[key, version] = api = (
+            f',"apiKey":{key},"api":{name},"apiVersion":{version},"correlationId":'
+        )
         return api
 
     def _add_place(self, entry: FrameEntry) -> tuple[TcpConnection | None, str, str]:
@@ -107,15 +98,3 @@ class PlainLines:
         place = connection, entry.flow, f'{ends},"flow":{quoted(entry.flow)},"time":"'
         self._places[id(connection), entry.request is None] = place  # its own id for as long as it is kept
         return place
-
-
-def _is_shown(entry: FrameEntry, text: str, is_always: bool) -> bool:
-    """Whether nothing is withheld of a frame whose text is known; is_always: its API has no secret."""
-    if is_always and ZERO not in text:
-        request = entry.request
-        if request is None:
-            return True
-        asked = (request.text or body_text(request))[0]
-        if asked is not None and ZERO not in asked:
-            return True
-    return is_harmless(entry)

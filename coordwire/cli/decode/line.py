@@ -12,18 +12,25 @@ a bound, so that lines are aligned; colours on a terminal only, and only where r
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import islice
 
 from coordwire.capture.answer_errors import is_routine
+from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.flows import format_time
+from coordwire.capture.flows import TcpConnection, format_time
 from coordwire.capture.printable import shown
+from coordwire.capture.redaction.entry_secrets import is_shown_whole
 from coordwire.cli.decode.tree import SLOW_NS
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.topic_names import TopicNames
 from coordwire.cli.terminal import Pieces, line_writer
-from coordwire.connection.dialect import KAFKA
+from coordwire.codec.transcriber import HAS_CODES
+from coordwire.codec.walk import FieldSelection
+from coordwire.connection.dialect import KAFKA, Direction
 from coordwire.errors import UnreadableRange, counted
+from coordwire.messages import find_message
+from coordwire.versions import ApiKey
 
 TOPICS = 2
 """Topics of a frame that are named."""
@@ -31,6 +38,9 @@ TOPICS = 2
 LONGEST_NAME = 60
 WIDEST = {"number": 10, "client": 47, "broker": 47, "api": 40, "about": 40, "latency": 14}
 """Widths up to which columns grow."""
+
+MOST_ENDS = 10_000
+"""The ends of so many connections are kept as text."""
 
 _LEAST = {"number": 5, "client": 15, "broker": 15, "api": 22, "about": 16, "latency": 12}
 
@@ -44,6 +54,7 @@ class LineFormat:
         self._names = names
         self._widths = dict(_LEAST)
         self._day: str | None = None
+        self._ends: dict[tuple[int, str], tuple[TcpConnection, Pieces]] = {}
 
     def write(self, entry: Entry, digits: int) -> None:
         pieces: Pieces = [(self._time(entry, digits), "plain"), ("  ", "plain")]
@@ -73,8 +84,9 @@ class LineFormat:
     def _padded(self, column: str, text: str, *, right: bool = False) -> str:
         """A text in its column, which grows with it."""
         width = self._widths[column]
-        if len(text) > width:
+        if len(text) > width and width < WIDEST[column]:
             width = self._widths[column] = min(len(text), WIDEST[column])
+            self._ends.clear()
         return text.rjust(width) if right else text.ljust(width)
 
     def _unreadable(self, entry: UnreadableRange) -> Pieces:
@@ -84,27 +96,42 @@ class LineFormat:
         description = f"  ✗ {size} not read, from byte {entry.position:,} on: {entry.reason}"
         return [(flow, "flow"), (description, "error")]
 
+    def _ends_of(self, entry: FrameEntry) -> Pieces:
+        """Client, arrow and broker of a frame, made once for each flow and width."""
+        connection = entry.connection
+        if connection is None:
+            return [("  → " if entry.direction == "request" else "  ← ", entry.direction)]
+        key = id(connection), entry.flow  # its own id for as long as it is kept
+        known = self._ends.get(key)
+        if known is None:
+            client, broker = str(connection.client), str(connection.broker)
+            arrow = " → " if entry.flow.startswith(f"{client} > ") else " ← "
+            client, broker = self._padded("client", client), self._padded("broker", broker)
+            if len(self._ends) >= MOST_ENDS:
+                self._ends.clear()
+            pieces = [(f"  {client}", "flow"), (arrow, entry.direction), (f"{broker}  ", "flow")]
+            known = self._ends[key] = connection, pieces
+        return known[1]
+
     def _frame(self, entry: FrameEntry, digits: int) -> Pieces:
-        fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
-        request = entry.direction == "request"
-        pieces: Pieces = [("  ", "plain")]
-        from_client = request
-        if entry.connection is not None:
-            client, broker = str(entry.connection.client), str(entry.connection.broker)
-            from_client = entry.flow.startswith(f"{client} > ")
-            pieces.append((self._padded("client", client), "flow"))
-            pieces.append((" → " if from_client else " ← ", entry.direction))
-            pieces.append((self._padded("broker", broker), "flow"))
-            pieces.append(("  ", "plain"))
-        else:
-            pieces.append(("→ " if from_client else "← ", entry.direction))
-        pieces.append((self._padded("api", _api(entry)), "api"))
-        pieces += [("  ", "plain"), (self._padded("about", self._subject(fields)), "text")]
+        padded = self._padded
+        text, flags = body_text(entry)
+        is_plain = text is not None and (self._show_secrets or is_shown_whole(entry, text))
+        subject = plain_subject(entry) if is_plain else None
+        fields = None
+        if subject is None or not is_plain or flags & HAS_CODES:
+            fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
+            subject = subject or self._subject(fields)
         latency = entry.latency_ns
-        text = "" if latency is None else f"{latency / 1e6:,.3f} ms"
+        took = "" if latency is None else f"{latency / 1e6:,.3f} ms"
         style = "slow" if latency is not None and latency > SLOW_NS else "plain"
-        pieces += [("  ", "plain"), (self._padded("latency", text, right=True), style)]
-        return [*pieces, *_troubles(entry, fields)]
+        pieces = [
+            *self._ends_of(entry),
+            (padded("api", _api(entry)), "api"),
+            (f"  {padded('about', subject)}  ", "text"),
+            (padded("latency", took, right=True), style),
+        ]
+        return pieces if fields is None else [*pieces, *_troubles(entry, fields)]
 
     def _subject(self, fields: EntryFields) -> str:
         """The group that a frame is about, else the transactional id, else its topics."""
@@ -115,6 +142,41 @@ class LineFormat:
         if len(topics) > TOPICS:
             topics[TOPICS:] = ["…"]
         return " ".join(_short(topic) for topic in topics)
+
+
+def plain_subject(entry: FrameEntry) -> str | None:
+    """The group or transactional id of a frame of which nothing is withheld, by its API's own field for it;
+    None where `LineFormat` must look further."""
+    if entry.request is not None:
+        if _is_about(entry.api_key, entry.direction):
+            return None
+        entry = entry.request
+    name = _subject_field(entry.api_key, entry.direction)
+    subject = None if name is None else getattr(entry.message, name, None)
+    return _short(subject) if subject else None
+
+
+@cache
+def _is_about(key: int | None, direction: Direction) -> bool:
+    """Whether any field of a message may name what a line is about."""
+    return key is None or bool(_ABOUT.fields(find_message(key, direction)))
+
+
+@cache
+def _subject_field(key: int | None, direction: Direction) -> str | None:
+    """The field of the message itself that comes first among those which may name what a line is about."""
+    if key is None or key == ApiKey.FIND_COORDINATOR:
+        return None
+    cls = find_message(key, direction)
+    fields = _GROUPS.fields(cls) or _TRANSACTIONS.fields(cls)
+    return fields[0].name if fields and fields[0].struct is None and not fields[0].array else None
+
+
+_GROUPS = FieldSelection(lambda field: field.entity == "group_id")
+_TRANSACTIONS = FieldSelection(lambda field: field.entity == "transactional_id")
+_ABOUT = FieldSelection(
+    lambda field: field.entity in ("group_id", "transactional_id", "topic_name") or field.name == "topic_id"
+)
 
 
 def _short(name: str) -> str:
