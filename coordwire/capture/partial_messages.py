@@ -7,7 +7,7 @@ read, and its default is not a decoded value. Rules: only fields that were decod
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from coordwire.codec import Field, Message
@@ -71,7 +71,7 @@ def _missing(value: Any, version: int, path: list[Step], place: list[Step]) -> I
         yield value, refused, place
 
 
-def decoded(fields: list[Field], path: list[Step] | None) -> tuple[list[Field], Field | None]:
+def decoded(fields: Sequence[Field], path: list[Step] | None) -> tuple[Sequence[Field], Field | None]:
     """Of a struct's fields those that were decoded whole, and the one of the refusal."""
     if not path:
         return fields, None

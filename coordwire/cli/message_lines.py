@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -25,7 +26,7 @@ from coordwire.cli.terminal import Pieces
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.walk import layout_of
 from coordwire.embedded import Embedded
-from coordwire.enums import meaning
+from coordwire.enums import has_meaning, meaning
 from coordwire.errors import DecodeError, counted
 from coordwire.sasl import SaslMessage
 from coordwire.spans import API_KEYS
@@ -36,6 +37,7 @@ Inside = Embedded | Callable[[int, int], Iterable[Pieces]]
 
 INDENT = "  "
 SECRET = ("(secret, not shown)", "odd")
+NULL = ("null", "none")
 LONGEST_TEXT = 400
 MOST_LINES = 100_000
 """Lines of one message that are shown."""
@@ -69,6 +71,8 @@ class MessageLines:
         self._embedded = embedded or {}
         self._ways, self._inner = _sorted_out(self._embedded)
         self._show_secrets = show_secrets
+        self._has_paths = bool(hidden or self._embedded)
+        """Whether anything is looked up by its path; else no path is put together."""
 
     def lines(self, depth: int = 1) -> Iterator[Pieces]:
         """The lines; beyond `MOST_LINES` only their number."""
@@ -83,6 +87,10 @@ class MessageLines:
         path = steps(self._error.path) if self._error is not None else None
         return self._struct(self._message, "", depth, path, pack=False)
 
+    def _place(self, path: str, name: str) -> str:
+        """The path of a field."""
+        return path + name if self._has_paths else ""
+
     # --- opened up ---
 
     def _struct(
@@ -93,7 +101,7 @@ class MessageLines:
         complete, broken = decoded(self._fields(value), stop)
         packed: Pieces | None = None
         for field in complete:
-            content, place = getattr(value, field.name), f"{path}{field.name}"
+            content, place = getattr(value, field.name), self._place(path, field.name)
             room = self._width - len(INDENT) * depth
             flat = self._flat(cls, field, content, place, room - len(field.name) - 3) if pack else None
             if flat is None or place in self._embedded:
@@ -112,7 +120,7 @@ class MessageLines:
         if packed is not None:
             yield packed
         if broken is not None and stop is not None and len(stop) > 1:
-            content, place = getattr(value, broken.name), f"{path}{broken.name}"
+            content, place = getattr(value, broken.name), self._place(path, broken.name)
             yield from self._field(cls, broken, content, place, depth, stop[1:])
         if value.tags:
             tag_pieces = tags(value.tags, self._width, {tag for tag in value.tags if self._hides(path, tag)})
@@ -121,8 +129,10 @@ class MessageLines:
     def _hides(self, path: str, tag: int) -> bool:
         return f"{path}tags[{tag}]" in self._hidden
 
-    def _fields(self, value: Struct) -> list[Field]:
+    def _fields(self, value: Struct) -> Sequence[Field]:
         layout = layout_of(value, self._version)
+        if not layout.tagged:
+            return layout.inline
         return [*layout.inline, *(f for f in layout.tagged.values() if f.is_set(getattr(value, f.name)))]
 
     def _field(
@@ -149,7 +159,7 @@ class MessageLines:
             count = f"{len(value)} elements" if len(value) > 1 else ""
             yield _line(depth, [(f"{field.name}:", "name"), (f" {count}".rstrip(), "note")])
             for index, element in enumerate(value):
-                place = f"{path}[{index}]"
+                place = f"{path}[{index}]" if self._has_paths else ""
                 if field.struct is not None:
                     yield from self._element(element, place, depth, None, False)
                 else:
@@ -204,7 +214,7 @@ class MessageLines:
     def _flat(self, cls: type[Struct], field: Field, value: Any, path: str, room: int) -> Pieces | None:
         """A field's value on one line; None if it takes more than `room`, unless it can't be opened up."""
         if value is None:
-            return [("null", "none")]
+            return [NULL]
         if not field.array:
             if field.struct is not None:
                 return self._flat_struct(value, f"{path}.", room, braces=True)
@@ -215,7 +225,7 @@ class MessageLines:
             if index:
                 pieces.append((", ", "plain"))
                 used += 2
-            place = f"{path}[{index}]"
+            place = f"{path}[{index}]" if self._has_paths else ""
             if field.struct is not None:
                 element_pieces = self._flat_struct(element, f"{place}.", room - used, braces=True)
             else:
@@ -231,12 +241,16 @@ class MessageLines:
             return None
         pieces: Pieces = [("{", "plain")] if braces else []
         used = 2 if braces else 0
+        cls = type(value)
         for index, field in enumerate(self._fields(value)):
-            name = f"{', ' if index else ''}"
-            pieces += [(name, "plain"), (f"{field.name}: ", "name")]
-            used += len(name) + len(field.name) + 2
+            name = f"{field.name}: "
+            if index:
+                pieces.append((", ", "plain"))
+                used += 2
+            pieces.append((name, "name"))
+            used += len(name)
             content = getattr(value, field.name)
-            field_pieces = self._flat(type(value), field, content, f"{path}{field.name}", room - used)
+            field_pieces = self._flat(cls, field, content, self._place(path, field.name), room - used)
             used += _length(field_pieces) if field_pieces else 0
             if field_pieces is None or used > room:
                 return None
@@ -248,9 +262,14 @@ class MessageLines:
     def _leaf(self, cls: type[Struct], field: Field, value: Any, path: str, room: int) -> Pieces:
         if path in self._hidden:
             return [SECRET]
+        kind = type(value)
+        if kind is int or kind is float:
+            return number(cls, field, value)
+        if kind is str:
+            return [(quoted(value, LONGEST_TEXT), "text")]
         match value:
             case None:
-                return [("null", "none")]
+                return [NULL]
             case str():
                 return [(quoted(value, LONGEST_TEXT), "text")]
             case bytes():
@@ -265,14 +284,20 @@ class MessageLines:
 
 def number(cls: type[Struct], field: Field, value: float) -> Pieces:
     """A number, with Kafka's name for it where it has one."""
-    name = meaning(cls.__name__, field.name, int(value))
-    if field.name in API_KEYS:
-        name = api_name(int(value))
+    if not _may_have_name(cls.__name__, field.name):
+        return [(str(value), "number")]
+    name = api_name(int(value)) if field.name in API_KEYS else meaning(cls.__name__, field.name, int(value))
     if name is None:
         return [(str(value), "number")]
     if field.entity == "error_code":
         return [(f"{value} {name}", "error")] if value else [("0 ", "number"), (name, "none")]
     return [(f"{value} ", "number"), (name, "note")]
+
+
+@cache
+def _may_have_name(cls: str, field: str) -> bool:
+    """Whether Kafka has names for numbers of a field."""
+    return field in API_KEYS or has_meaning(cls, field)
 
 
 def sasl_lines(message: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
@@ -338,4 +363,6 @@ def _sorted_out(embedded: Mapping[str, Inside]) -> tuple[set[str], dict[str, dic
 
 
 def _length(pieces: Pieces) -> int:
-    return sum(len(text) for text, _ in pieces)
+    if len(pieces) == 1:
+        return len(pieces[0][0])
+    return sum([len(text) for text, _ in pieces])

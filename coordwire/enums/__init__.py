@@ -8,7 +8,7 @@ Kafka brings has no name here and is kept as it is: no int raises an error.
 """
 
 from coordwire.enums.error_codes import ErrorCode
-from coordwire.enums.field_enums import enum_of, meaning
+from coordwire.enums.field_enums import enum_of, has_meaning, meaning
 from coordwire.enums.numbers import (
     AcknowledgeType,
     AclOperation,
@@ -89,5 +89,6 @@ __all__ = [
     "ZkMigrationState",
     "allowed_operations",
     "enum_of",
+    "has_meaning",
     "meaning",
 ]

@@ -88,6 +88,11 @@ def enum_of(cls: str, field: str) -> type[OpenEnum] | None:
     return BY_CLASS.get((cls, field)) or BY_NAME.get(field)
 
 
+def has_meaning(cls: str, field: str) -> bool:
+    """Whether `meaning` may name numbers of a field."""
+    return field.endswith("authorized_operations") or enum_of(cls, field) is not None
+
+
 def meaning(cls: str, field: str, value: int) -> str | None:
     """What a number says, in Kafka's names: `meaning("HeartbeatResponse", "error_code", 27)`.
 

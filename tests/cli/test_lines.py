@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from coordwire.capture.body_text import body_text
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.reader import Capture
+from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
+from coordwire.cli.decode.line import LineFormat, plain_subject
+from coordwire.cli.selection.fields import EntryFields
 from coordwire.cli.selection.filters import PacketRanges
+from coordwire.cli.selection.topic_names import TopicNames
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
     ApiVersionsRequest,
@@ -22,6 +29,7 @@ from coordwire.messages import (
 )
 
 from ..capture import build
+from ..capture.test_share import CAPTURES
 from .conftest import Run
 
 
@@ -243,3 +251,13 @@ def test_the_tree_and_hex_say_the_packets(run: Run) -> None:
     assert " B  5.000 ms  packet 5\n" in tree
     hexed = run("decode", "-", "--format", "hex", stdin=conversation()).text
     assert "  answers frame 3  packet 5\n" in hexed
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_a_plain_subject_is_the_one_that_is_looked_for(path: Path) -> None:
+    with path.open("rb") as stream:
+        for entry in Capture(stream, "x", lazy=True).entries():
+            if isinstance(entry, FrameEntry) and withheld(entry) == NOTHING and body_text(entry)[0]:
+                subject = plain_subject(entry)
+                fields = EntryFields(entry, 6, show_secrets=False)
+                assert subject in (None, LineFormat(show_secrets=False, names=TopicNames())._subject(fields))
