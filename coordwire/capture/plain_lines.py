@@ -55,11 +55,11 @@ class PlainLines:
         if place is None or place[1] != entry.flow:
             place = self._add_place(entry)
         client = known_client(entry)
-        latency = asked_for = ""
+        latency = request_place = ""
         if request is not None:
-            asked_for = f',"request":{request.number}'
+            request_place = f',"request":{request.number}'
             if request.packet is not None:
-                asked_for += f',"requestPacket":{request.packet}'
+                request_place += f',"requestPacket":{request.packet}'
             if request.time_ns is not None:
                 latency_ns = time_ns - request.time_ns
                 if not -LONGEST_LATENCY_NS < latency_ns < LONGEST_LATENCY_NS:
@@ -71,7 +71,7 @@ class PlainLines:
             capture = self._capture = name, f'{{"capture":{quoted(name_text(name))},"frame":'
         return (
             f'{capture[1]}{entry.number},"packet":{packet},"firstPacket":{entry.first_packet}{place[2]}'
-            f'{format_time(time_ns, digits)}","direction":"{entry.direction}"{asked_for}{api}'
+            f'{format_time(time_ns, digits)}","direction":"{entry.direction}"{request_place}{api}'
             f'{entry.correlation_id},"clientId":{"null" if client is None else quoted(client)},'
             f'"size":{len(entry.body)}{latency},"body":{text},"error":null}}\n'
         )

@@ -120,8 +120,8 @@ def is_shown_whole(entry: FrameEntry, text: str) -> bool:
     if ZERO not in text and _is_always_harmless(entry.api_key, entry.direction):
         if request is None:
             return True
-        asked = (request.text or body_text(request))[0]
-        if asked is not None and ZERO not in asked:
+        request_text = (request.text or body_text(request))[0]
+        if request_text is not None and ZERO not in request_text:
             return True
     return is_harmless(entry)
 

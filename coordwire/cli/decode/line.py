@@ -123,13 +123,13 @@ class LineFormat:
             fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
             subject = subject or self._subject(fields)
         latency = entry.latency_ns
-        took = "" if latency is None else f"{latency / 1e6:,.3f} ms"
+        latency_text = "" if latency is None else f"{latency / 1e6:,.3f} ms"
         style = "slow" if latency is not None and latency > SLOW_NS else "plain"
         pieces = [
             *self._ends_of(entry),
             (padded("api", _api(entry)), "api"),
             (f"  {padded('about', subject)}  ", "text"),
-            (padded("latency", took, right=True), style),
+            (padded("latency", latency_text, right=True), style),
         ]
         return pieces if fields is None else [*pieces, *_troubles(entry, fields)]
 
