@@ -25,7 +25,6 @@ from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.model.offsets import NO_EXPIRY, CommittedOffset
 from coordwire.coordinator.model.patterns import ResolvedPattern
 from coordwire.coordinator.refusal import OperationRefused, fits
-from coordwire.coordinator.state import GroupModel
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (
@@ -62,7 +61,6 @@ __all__ = [
     "consumer_group_records",
     "consumer_tombstones",
     "epoch_record",
-    "group_tombstones",
     "is_unwritable",
     "member_record",
     "member_tombstones",
@@ -274,13 +272,6 @@ def consumer_group_records(group: ConsumerGroupModel) -> Iterable[LogRecord]:
         assignment_epoch_record(group_id, group.assignment_epoch, group.assigned_at),
         *(owned_record(group_id, member) for member in members),
     ]
-
-
-def group_tombstones(group: GroupModel) -> list[LogRecord]:
-    """The records by which an empty group ends."""
-    if isinstance(group, ClassicGroupModel):
-        return [classic_tombstone(group.group_id)]
-    return consumer_tombstones(group)
 
 
 # --- offsets ---

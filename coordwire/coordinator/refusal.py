@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from coordwire.enums import ErrorCode
 
-__all__ = ["OperationRefused", "fits", "translated", "translated_for_fetch"]
+__all__ = ["OperationRefused", "contradiction", "fits", "translated", "translated_for_fetch"]
 
 
 _TRANSLATED: dict[int, ErrorCode] = {
@@ -32,6 +32,11 @@ class OperationRefused(Exception):
         super().__init__(code)
         self.code = code
         self.message = message
+
+
+def contradiction() -> OperationRefused:
+    """The refusal of records that contradict the state, or each other."""
+    return OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def translated(error: int) -> int:

@@ -19,28 +19,25 @@ from enum import Enum
 
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
-from coordwire.coordinator.classic.rebalance import keep_alive, prepare_rebalance
 from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig
-from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.patterns import end_resolution
 from coordwire.coordinator.effects import Answer, Effect, Reply, RequestContext, TransactionCompleted
+from coordwire.coordinator.group_kinds import KINDS
 from coordwire.coordinator.hash_order import in_timeline_order
+from coordwire.coordinator.incoming import IncomingRequest
 from coordwire.coordinator.listener import NO_LISTENER, GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
-from coordwire.coordinator.model.classic_group import GroupState
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import MemberState
+from coordwire.coordinator.model.group import Group
 from coordwire.coordinator.offsets.deletion import remove_topics, schedule_expiry
 from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.replay import replay_entry
-from coordwire.coordinator.requests import IMMEDIATE, IncomingRequest, route
-from coordwire.coordinator.state import GroupModel, Result, State
+from coordwire.coordinator.requests import IMMEDIATE, route
+from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
 from coordwire.enums import ErrorCode
 from coordwire.errors import Malformed
 from coordwire.logs import LogRecord
-from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 
 __all__ = ["Shard", "ShardStatus"]
 
@@ -81,7 +78,7 @@ class Shard:
         self._enter(ShardStatus.ABSENT)
         self._effects: deque[Effect] = deque()
         self._state = State(
-            config or CoordinatorConfig(), now, assignors=assignors or {}, listener=listener,
+            config or CoordinatorConfig(), now, KINDS, assignors=assignors or {}, listener=listener,
             resolves_in_turns=resolves_in_turns,
         )  # fmt: skip
         self._writes = Writes(self._state, self._effects, 0)
@@ -89,7 +86,7 @@ class Shard:
         self._group_configs: dict[str, ConsumerGroupConfig] | None = None
 
     @property
-    def groups(self) -> dict[str, GroupModel]:
+    def groups(self) -> dict[str, Group]:
         """The groups as they are now, durable or not: to look at, not to change."""
         return dict(self._state.groups.items())
 
@@ -210,15 +207,8 @@ class Shard:
         state.snapshots.commit(count)
         self._enter(ShardStatus.ACTIVE)
         for group_id in in_timeline_order(state.groups, state.groups.peak):
-            group = state.groups.get(group_id)
-            assert group is not None
-            if isinstance(group, ConsumerGroupModel):
-                _resume(state, group)
-                continue
-            for member in group.members_in_order():
-                keep_alive(state, group, member)
-            if len(group.members) > state.config.group_max_size:
-                prepare_rebalance(state, group)
+            group = state.groups[group_id]
+            state.kind_of(group).resume(state, group)
         schedule_expiry(state)
         state.listener.loaded(state.now)
         state.listener.settle(count, count, state.groups)
@@ -230,15 +220,7 @@ class Shard:
         error = int(ErrorCode.NOT_COORDINATOR)
         self._writes.fail_all(error)
         for group in self._state.groups.values():
-            if isinstance(group, ConsumerGroupModel):
-                continue
-            before = group.state
-            group.enter(GroupState.DEAD, self._state.now)
-            for member in group.members_in_order():
-                if before is GroupState.PREPARING_REBALANCE:
-                    group.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=error))
-                else:
-                    group.answer_sync(member, SyncGroupResponse(error_code=error))
+            self._state.kind_of(group).give_up(self._state, group)
         self._state.listener.unloaded(self._state.now)
         self._state = self._new_state()
         self._writes = Writes(self._state, self._effects, 0, self._writes.appends)
@@ -249,7 +231,7 @@ class Shard:
         old = self._state
         old.listener.reset(old.topics)
         return State(
-            old.config, old.now, old.topics, topics_version=old.topics_version,
+            old.config, old.now, old.kinds, old.topics, topics_version=old.topics_version,
             new_topics_version=old.new_topics_version, assignors=old.assignors,
             listener=old.listener, resolves_in_turns=old.resolves_in_turns,
         )  # fmt: skip
@@ -308,8 +290,7 @@ class Shard:
             state.new_topics_version = state.topics_version
         changed = known.changed_names(topics)
         for group in state.groups.values():
-            if isinstance(group, ConsumerGroupModel) and group.subscribes_to_any(changed):
-                group.request_refresh()
+            state.kind_of(group).topics_changed(group, changed)
         if deleted and self.status is ShardStatus.ACTIVE:
             self._writes.run(lambda: remove_topics(self._state, deleted), _nobody_waits)
 
@@ -330,14 +311,6 @@ def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:
         state.listener.replayed(entry)
         count = entry.offset + 1
     return count
-
-
-def _resume(state: State, group: ConsumerGroupModel) -> None:
-    """Begin members' sessions anew, and their time to give up partitions."""
-    for member in group.members_in_order():
-        sessions.keep_alive(state, group.group_id, member.member_id)
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
-            sessions.limit_revocation(state, group.group_id, member)
 
 
 def _nobody_waits(error: int, result: Result) -> None:

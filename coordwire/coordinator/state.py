@@ -1,11 +1,16 @@
-"""The state of a shard, and the result of an operation on it."""
+"""The state of a shard, the result of an operation on it, and what a shard asks of each kind of groups.
+
+`coordinator.group_kinds` lists the kinds. Their requests are in `coordinator.requests`.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from uuid import UUID
 
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
@@ -13,9 +18,8 @@ from coordwire.coordinator.config import CoordinatorConfig
 from coordwire.coordinator.effects import Reply
 from coordwire.coordinator.listener import NO_CAUSE, NO_LISTENER, AppendCause, GroupListener
 from coordwire.coordinator.log_entries import TransactionMarker
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.offsets import OffsetStore, PendingOffsets
+from coordwire.coordinator.model.group import Group
+from coordwire.coordinator.model.offsets import CommittedOffset, OffsetStore, PendingOffsets
 from coordwire.coordinator.model.patterns import Resolution
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
@@ -23,10 +27,19 @@ from coordwire.coordinator.timers import TimerKey, Timers
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
+from coordwire.messages.list_groups import ListedGroup
 
-__all__ = ["NOTHING", "NO_PRODUCER", "GroupModel", "Outcome", "Reply", "Result", "State"]
-
-GroupModel: TypeAlias = ClassicGroupModel | ConsumerGroupModel
+__all__ = [
+    "NOTHING",
+    "NO_PRODUCER",
+    "Commit",
+    "GroupKind",
+    "Outcome",
+    "PartitionCheck",
+    "Reply",
+    "Result",
+    "State",
+]
 
 NO_PRODUCER = (-1, -1)
 
@@ -69,6 +82,7 @@ _LEFT_TO_OTHERS = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROG
 class State:
     """Groups, offsets and timers of a shard, and the inputs that its operations read.
 
+    kinds: of groups, by name; kind_of_record: by the type of a record's key.
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
     later: operations to run after the current one. assignors: a test's own, by name.
     resolutions: by group, those that have not ended; resolves_in_turns: whether `Shard.work` runs them, and
@@ -77,6 +91,7 @@ class State:
 
     config: CoordinatorConfig
     now: int
+    kinds: Mapping[str, GroupKind[Any]] = field(default_factory=dict)
     topics: TopicsImage = field(default_factory=TopicsImage)
     topics_version: int = -1
     new_topics_version: int = -1
@@ -87,14 +102,19 @@ class State:
     listener: GroupListener = NO_LISTENER
     snapshots: Snapshots = field(default_factory=Snapshots)
     timers: Timers[Result] = field(default_factory=Timers)
-    groups: SnapshotDict[str, GroupModel] = field(init=False)
+    groups: SnapshotDict[str, Group] = field(init=False)
     offsets: OffsetStore = field(init=False)
     pending_offsets: PendingOffsets = field(init=False)
+    kind_of_record: dict[type, GroupKind[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.kind_of_record = {key: kind for kind in self.kinds.values() for key in kind.record_keys}
         self.groups = SnapshotDict(self.snapshots)
         self.offsets = OffsetStore(self.snapshots)
         self.pending_offsets = PendingOffsets(self.snapshots)
+
+    def kind_of(self, group: Group) -> GroupKind[Any]:
+        return self.kinds[group.kind]
 
     def set_timer(self, key: TimerKey, delay_ms: int, action: Callable[[], Result]) -> None:
         self.timers.set(key, self.now + delay_ms, action)
@@ -121,3 +141,87 @@ class State:
             return replace(result, on_append=appended)
 
         self.set_timer(key, delay_ms, attempt)
+
+
+# --- kinds of groups ---
+
+G = TypeVar("G", bound=Group)
+
+PartitionCheck: TypeAlias = Callable[[str, UUID, int], None]
+"""Refuses the commit of one partition, by the topic's name and id and the partition's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit of offsets as a group checks it.
+
+    version: of OffsetCommit or, in a transaction, of TxnOffsetCommit.
+    """
+
+    member_id: str
+    instance_id: str | None
+    generation: int
+    version: int
+    transactional: bool = False
+
+
+class GroupKind(ABC, Generic[G]):
+    """What a shard asks of a kind of groups; G is their model.
+
+    name: the kind's, as ListGroups has it. record_keys: the types of the keys of its records.
+    expires: whether an empty group without offsets ends by itself.
+
+    Rules: a method that refuses raises `OperationRefused`.
+    """
+
+    name: ClassVar[str]
+    record_keys: ClassVar[Sequence[type[Message]]]
+    expires: ClassVar[bool] = True
+
+    @abstractmethod
+    def replay(self, state: State, key: Any, value: Any) -> None:
+        """Replay a record with one of `record_keys`; a value of None is a tombstone.
+
+        Refuses a record that contradicts the state.
+        """
+
+    @abstractmethod
+    def resume(self, state: State, group: G) -> None:
+        """Begin the members' sessions, and other times, after a load."""
+
+    def give_up(self, state: State, group: G) -> None:
+        """Answer parked requests: the shard gives up the partition."""
+
+    @abstractmethod
+    def listed(self, group: G) -> ListedGroup:
+        """List the group as of the last durable write."""
+
+    def state_filter(self, state: str) -> str:
+        """The word by which a request of ListGroups selects groups in this state."""
+        return state.lower()
+
+    def deletion_error(self, group: G) -> int:
+        """The error of a deletion that writes nothing for the group, whatever becomes of others; else 0."""
+        return 0
+
+    @abstractmethod
+    def tombstones(self, group: G) -> list[LogRecord]:
+        """The records by which an empty group ends."""
+
+    @abstractmethod
+    def validate_commit(self, state: State, group: G, commit: Commit) -> PartitionCheck | None:
+        """Refuse a commit, or return what decides for each partition."""
+
+    @abstractmethod
+    def validate_fetch(self, group: G, member_id: str | None, epoch: int, *, stable: bool) -> None:
+        """Refuse a fetch of offsets. stable: whether changes count that are not durable yet."""
+
+    def validate_deletion_of_offsets(self, group: G) -> None:
+        """Refuse an operator's deletion of offsets, whatever the partitions are."""
+
+    @abstractmethod
+    def retention_start(self, group: G, committed: CommittedOffset) -> int | None:
+        """The start of an offset's retention, in milliseconds; None while the offset can't expire."""
+
+    def topics_changed(self, group: G, names: Iterable[str]) -> None:
+        """Topics came, went or grew."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from coordwire.codec import Message
-from coordwire.coordinator.model.classic_group import ENTERED_FROM
+from coordwire.coordinator.model.classic_group import ENTERED_FROM, ClassicGroupModel
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.enums import ErrorCode
 from coordwire.logs import decode_log_record
@@ -55,7 +55,7 @@ class Coverage:
         for group in replayer.shard.groups.values():
             if isinstance(group, ConsumerGroupModel):
                 self._add_consumer_group(group)
-            elif (group.previous_state, group.state) in TRANSITIONS:
+            elif isinstance(group, ClassicGroupModel) and (group.previous_state, group.state) in TRANSITIONS:
                 self.transitions[group.previous_state.value, group.state.value] += 1
 
     def _add_consumer_group(self, group: ConsumerGroupModel) -> None:

@@ -226,9 +226,9 @@ BUGS = [
     ),
     _B(
         "a commit of an old generation is stored",
-        "offsets.commit",
-        "        if generation != group.generation:",
-        "        if generation > group.generation:",
+        "classic.kind",
+        "            if commit.generation != group.generation:",
+        "            if commit.generation > group.generation:",
     ),
     _B(
         "an offset of a subscribed topic expires",

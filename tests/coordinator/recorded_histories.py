@@ -20,6 +20,7 @@ from tests.coordinator.histories import Outcome
 
 __all__ = [
     "FAILOVERS",
+    "FOREIGN",
     "FURTHER",
     "HISTORIES",
     "RecordedHistory",
@@ -35,6 +36,9 @@ FURTHER = _FOLDER / "further.xz"
 
 FAILOVERS = _FOLDER / "failovers.xz"
 """Histories in which a shard goes on from the log of Kafka's coordinator, or from one that time changed."""
+
+FOREIGN = _FOLDER / "foreign.xz"
+"""Logs that groups of all four kinds share, and requests that name the groups."""
 
 _ALWAYS = 3
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.coordinator import foreign_logs
 from tests.coordinator.comparison import first_difference
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.histories import Replayer
 from tests.coordinator.oracle import oracle
 from tests.coordinator.reach import answered_against_reason, unreached
-from tests.coordinator.recorded_histories import FURTHER, RecordedHistory, checksum, read_histories
+from tests.coordinator.recorded_histories import FOREIGN, FURTHER, RecordedHistory, checksum, read_histories
 from tests.coordinator.settings import settings
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
@@ -65,6 +66,15 @@ def test_kept_histories_come_out_as_kafka_made_them(replayed: _Replayed) -> None
     assert replayed.count >= 1_000
 
 
+def test_logs_with_other_kinds_of_groups_come_out_as_kafka_made_them() -> None:
+    replayed = _Replayed()
+    for history in read_histories(FOREIGN):
+        replayed.count += 1
+        _replay_one(history, replayed)
+    assert replayed.differences == []
+    assert replayed.count >= 100
+
+
 @pytest.mark.long
 def test_all_kept_histories_come_out_as_kafka_made_them(capsys: pytest.CaptureFixture[str]) -> None:
     replayed = _replay(1)
@@ -86,4 +96,15 @@ def test_kafka_agrees(seed: int) -> None:
     except Unavailable as error:
         give_up(error)
     difference = first_difference(seed)
+    assert difference is None, str(difference)
+
+
+@pytest.mark.maven
+@pytest.mark.parametrize("seed", range(3_000_000, 3_000_000 + FRESH))
+def test_kafka_agrees_about_other_kinds_of_groups(seed: int) -> None:
+    try:
+        oracle()
+    except Unavailable as error:
+        give_up(error)
+    difference, _ = foreign_logs.compared(seed)
     assert difference is None, str(difference)

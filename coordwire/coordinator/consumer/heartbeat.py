@@ -113,8 +113,10 @@ def consumer_group_heartbeat(
     if epoch < 0:
         return leave_consumer_group(_existing(state, group_id), request, state)
     records: list[LogRecord] = []
-    group = state.groups.get(group_id)
-    if not isinstance(group, ConsumerGroupModel):
+    known = state.groups.get(group_id)
+    if isinstance(known, ConsumerGroupModel):
+        group = known
+    else:
         group = find_or_make_consumer_group(state, group_id, records, join=epoch == 0)
     old = group.members.get(member_id)
     if old is None or old.epoch != epoch or request.instance_id is not None:

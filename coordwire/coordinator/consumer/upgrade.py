@@ -44,7 +44,7 @@ def find_or_make_consumer_group(
         if not join:
             raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
         return ConsumerGroupModel(group_id, Snapshots())
-    if not join:
+    if not join or not isinstance(group, ClassicGroupModel):
         raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
     if group.state is GroupState.EMPTY:
         records.append(classic_tombstone(group_id))

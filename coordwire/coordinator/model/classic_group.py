@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 from coordwire.coordinator.effects import Reply
 from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
@@ -120,6 +121,9 @@ class ClassicGroupModel:
     overdue: whether the join phase's time is over, and no member has joined.
     topics: the topics that the members subscribe to; None where they can't be known.
     """
+
+    kind: ClassVar[str] = "classic"
+    becomes_classic: ClassVar[bool] = True
 
     __slots__ = (
         "_capacity", "_following", "_supported", "generation", "group_id", "leader", "member_added",

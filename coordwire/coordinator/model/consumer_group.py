@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
 from coordwire.coordinator.hash_order import capacity_for, copied_capacity, in_hash_order, in_timeline_order
@@ -60,6 +60,9 @@ _NEW = GroupFacts()
 
 class ConsumerGroupModel:
     """The state of one group."""
+
+    kind: ClassVar[str] = "consumer"
+    becomes_classic: ClassVar[bool] = True
 
     __slots__ = (
         "_last_resolved", "assignors", "facts", "group_id", "members", "owners", "patterns", "protocols",
@@ -129,7 +132,9 @@ class ConsumerGroupModel:
 
     # --- properties ---
 
-    is_dead = False
+    @property
+    def is_dead(self) -> bool:
+        return False
 
     @property
     def is_empty(self) -> bool:
@@ -155,7 +160,7 @@ class ConsumerGroupModel:
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.topics
 
-    def subscribes_to_any(self, topics: set[str]) -> bool:
+    def subscribes_to_any(self, topics: Iterable[str]) -> bool:
         return not self.topics.keys().isdisjoint(topics)
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from coordwire.coordinator.classic.rebalance import keep_alive
 from coordwire.coordinator.listener import AppendCause
-from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.offsets.response_topics import ResponseTopics
-from coordwire.coordinator.offsets.validation import validate_consumer_commit, validate_older_epoch
 from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.state import GroupModel, Result, State
+from coordwire.coordinator.state import Commit, PartitionCheck, Result, State
 from coordwire.coordinator.topics import NO_TOPIC_ID
 from coordwire.enums import ErrorCode
 from coordwire.messages import OffsetCommitRequest, OffsetCommitResponse
@@ -29,7 +25,7 @@ from coordwire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 
-__all__ = ["commit", "refused_commit", "resolve_commit", "too_large", "validate_classic_commit"]
+__all__ = ["commit", "refused_commit", "resolve_commit", "too_large", "validate"]
 
 _NEWER_ERRORS = 9
 """The first version whose clients know GROUP_ID_NOT_FOUND."""
@@ -102,7 +98,7 @@ def commit(
     version: int,
 ) -> Result:
     """Store the offsets of the partitions that exist."""
-    of_older_epoch = _validate(state, request, version)
+    check = _validate(state, request, version)
     answers = []
     now = state.now
     retention = request.retention_time_ms
@@ -117,11 +113,8 @@ def commit(
             if too_large(state, metadata):
                 error = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
             else:
-                if of_older_epoch is not None:
-                    generation = request.generation_id_or_member_epoch
-                    validate_older_epoch(
-                        of_older_epoch, topic.topic_id, partition.partition_index, generation
-                    )
+                if check is not None:
+                    check(topic.name, topic.topic_id, partition.partition_index)
                 committed = CommittedOffset(
                     partition.committed_offset, partition.committed_leader_epoch, metadata, now, expires_at,
                     topic.topic_id,
@@ -147,42 +140,19 @@ def too_large(state: State, metadata: str) -> bool:
     return length > state.config.offset_metadata_max_size
 
 
-def _validate(state: State, request: OffsetCommitRequest, version: int) -> ConsumerMember | None:
-    """Refuse a commit, or return a member in an older epoch, where each partition's epoch decides."""
+def _validate(state: State, request: OffsetCommitRequest, version: int) -> PartitionCheck | None:
+    """Refuse a commit, or return what decides for each partition."""
     generation = request.generation_id_or_member_epoch
-    group: GroupModel | None = state.groups.get(request.group_id)
+    if request.group_id not in state.groups and generation >= 0:
+        newer = version >= _NEWER_ERRORS
+        raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND if newer else ErrorCode.ILLEGAL_GENERATION)
+    commit = Commit(request.member_id, request.group_instance_id, generation, version)
+    return validate(state, request.group_id, commit)
+
+
+def validate(state: State, group_id: str, commit: Commit) -> PartitionCheck | None:
+    """Let the group of a commit check it; a group that does not exist is made."""
+    group = state.groups.get(group_id)
     if group is None:
-        if generation >= 0:
-            newer = version >= _NEWER_ERRORS
-            raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND if newer else ErrorCode.ILLEGAL_GENERATION)
-        group = ClassicGroupModel(request.group_id, state.now)
-        state.groups[request.group_id] = group
-    if isinstance(group, ConsumerGroupModel):
-        return validate_consumer_commit(group, request.member_id, generation, version)
-    validate_classic_commit(group, request.member_id, request.group_instance_id, generation)
-    if group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
-        keep_alive(state, group, group.members[request.member_id])
-    return None
-
-
-def validate_classic_commit(
-    group: ClassicGroupModel,
-    member_id: str,
-    instance_id: str | None,
-    generation: int,
-    *,
-    transactional: bool = False,
-) -> None:
-    """Refuse a commit of another member; in a transaction, members may be anonymous, and need not wait."""
-    if group.state is GroupState.DEAD:
-        raise OperationRefused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    if generation < 0 and group.state is GroupState.EMPTY:
-        return  # of an operator, or of a consumer without a membership
-    if generation >= 0 or member_id or instance_id is not None:
-        group.validate_member(member_id, instance_id)
-        if generation != group.generation:
-            raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
-    elif not transactional and group.state is not GroupState.EMPTY:
-        raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-    if not transactional and group.state is GroupState.COMPLETING_REBALANCE:
-        raise OperationRefused(ErrorCode.REBALANCE_IN_PROGRESS)
+        group = state.groups[group_id] = ClassicGroupModel(group_id, state.now)
+    return state.kind_of(group).validate_commit(state, group, commit)

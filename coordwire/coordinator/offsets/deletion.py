@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.offsets import CommittedOffset
+from coordwire.coordinator.model.group import Group
 from coordwire.coordinator.offsets.response_topics import ResponseTopics
-from coordwire.coordinator.records import group_tombstones, offset_tombstone
+from coordwire.coordinator.records import offset_tombstone
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.state import GroupModel, Result, State
+from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.topics import NO_TOPIC_ID, TopicImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -74,10 +72,9 @@ def delete_offsets(
     unknown: Unknown,
 ) -> Result:
     group = state.groups.get(request.group_id)
-    if group is None or group.is_dead:
+    if group is None:
         raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND)
-    if isinstance(group, ClassicGroupModel) and not group.is_empty and not group.is_consumer:
-        raise OperationRefused(ErrorCode.NON_EMPTY_GROUP)
+    state.kind_of(group).validate_deletion_of_offsets(group)
     records: list[LogRecord] = []
     answers = []
     for topic in topics:
@@ -111,7 +108,7 @@ def expire_offsets(state: State) -> Result:
     records: list[LogRecord] = []
     for group in state.groups.values():
         if _expire_group(state, group, records) and group.is_empty:
-            records += group_tombstones(group)
+            records += state.kind_of(group).tombstones(group)
     schedule_expiry(state)
 
     def appended(error: int) -> None:
@@ -121,43 +118,25 @@ def expire_offsets(state: State) -> Result:
     return Result(records, on_append=appended)
 
 
-def _expire_group(state: State, group: GroupModel, records: list[LogRecord]) -> bool:
+def _expire_group(state: State, group: Group, records: list[LogRecord]) -> bool:
     """Whether the group is left without offsets, those of open transactions included."""
+    kind = state.kind_of(group)
+    if not kind.expires:
+        return False
     offsets, pending = state.offsets.groups.get(group.group_id), state.pending_offsets
     is_open = bool(pending.of_group(group.group_id))
     if offsets is None:
         return not is_open
-    if not _may_expire(group):
-        return False
     remains = False
     retention = state.config.offsets_retention_ms
     for (topic, partition), committed in offsets.items():
-        since = _retention_start(group, committed)
+        since = kind.retention_start(group, committed)
         is_needed = group.is_subscribed(topic) or pending.is_open(group.group_id, topic, partition)
-        if not is_needed and committed.expired(state.now, since, retention):
+        if since is not None and not is_needed and committed.expired(state.now, since, retention):
             records.append(offset_tombstone(group.group_id, topic, partition))
         else:
             remains = True
     return not remains and not is_open
-
-
-def _may_expire(group: GroupModel) -> bool:
-    """Whether offsets may expire: of a group with members, only if its subscriptions are known."""
-    return (
-        isinstance(group, ConsumerGroupModel)
-        or group.protocol_type is None
-        or group.state is GroupState.EMPTY
-        or (group.is_consumer and group.topics is not None and group.state is GroupState.STABLE)
-    )
-
-
-def _retention_start(group: GroupModel, committed: CommittedOffset) -> int:
-    """The start of the retention: when a typed group became empty, else the commit."""
-    if isinstance(group, ConsumerGroupModel):
-        return committed.committed_at
-    if group.protocol_type is None or group.state is not GroupState.EMPTY or group.state_since is None:
-        return committed.committed_at
-    return group.state_since
 
 
 def remove_topics(state: State, topics: Iterable[TopicImage]) -> Result:

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from uuid import UUID
 
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.offsets import CommittedOffset, GroupOffsets
-from coordwire.coordinator.offsets.validation import validate_consumer_fetch
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import NO_TOPIC_ID
@@ -53,13 +51,14 @@ def fetch(
     groups, offsets = state.groups, state.offsets.groups
     group = groups.get(request.group_id) if stable else groups.committed(request.group_id)
     of_group: GroupOffsets | None = None
-    if isinstance(group, ConsumerGroupModel):
+    if group is not None:
         try:
-            validate_consumer_fetch(group, request.member_id, request.member_epoch, stable=stable)
+            kind = state.kind_of(group)
+            kind.validate_fetch(group, request.member_id, request.member_epoch, stable=stable)
+            of_group = offsets.get(request.group_id) if stable else offsets.committed(request.group_id)
         except OperationRefused as refusal:
-            return refused_fetch(request, refusal.code, version)
-    if group is not None and not group.is_dead:
-        of_group = offsets.get(request.group_id) if stable else offsets.committed(request.group_id)
+            if refusal.code != ErrorCode.GROUP_ID_NOT_FOUND:  # a missing group has no offsets
+                return refused_fetch(request, refusal.code, version)
 
     def is_unstable(topic: str, partition: int) -> bool:
         return stable and state.pending_offsets.is_open(request.group_id, topic, partition)

@@ -10,16 +10,12 @@ from __future__ import annotations
 from uuid import UUID
 
 from coordwire.coordinator.listener import AppendCause
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.model.offsets import CommittedOffset
-from coordwire.coordinator.offsets.commit import too_large, validate_classic_commit
+from coordwire.coordinator.offsets.commit import too_large, validate
 from coordwire.coordinator.offsets.response_topics import ResponseTopics
-from coordwire.coordinator.offsets.validation import validate_consumer_commit, validate_older_epoch
 from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.state import GroupModel, Result, State
+from coordwire.coordinator.state import Commit, PartitionCheck, Result, State
 from coordwire.coordinator.topics import TopicImage
 from coordwire.enums import ErrorCode
 from coordwire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
@@ -100,9 +96,10 @@ def commit_transactional(
     request: TxnOffsetCommitRequest,
     topics: list[TxnOffsetCommitRequestTopic],
     unknown: Unknown,
+    version: int,
 ) -> Result:
     """Store the offsets of partitions that exist as pending until the transaction ends."""
-    of_older_epoch = _validate(state, request)
+    check = _validate(state, request, version)
     answers = []
     records = []
     for topic in topics:
@@ -115,8 +112,8 @@ def commit_transactional(
             if too_large(state, metadata):
                 error = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
             else:
-                if of_older_epoch is not None:
-                    _validate_partition(of_older_epoch, image, partition.partition_index, request)
+                if check is not None:
+                    _check_partition(check, image, partition.partition_index)
                 committed = CommittedOffset(
                     partition.committed_offset, partition.committed_leader_epoch, metadata, state.now
                 )
@@ -135,34 +132,22 @@ def commit_transactional(
     return Result(records, response, producer=producer, cause=cause)
 
 
-def _validate_partition(
-    member: ConsumerMember, topic: TopicImage, partition: int, request: TxnOffsetCommitRequest
-) -> None:
+def _validate(state: State, request: TxnOffsetCommitRequest, version: int) -> PartitionCheck | None:
+    """Refuse a commit, or return what decides for each partition."""
+    generation = request.generation_id_or_member_epoch
+    if request.group_id not in state.groups and generation >= 0:
+        raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
+    commit = Commit(request.member_id, request.group_instance_id, generation, version, transactional=True)
     try:
-        validate_older_epoch(member, topic.id, partition, request.generation_id_or_member_epoch)
+        return validate(state, request.group_id, commit)
+    except OperationRefused as refusal:
+        if refusal.code == ErrorCode.STALE_MEMBER_EPOCH:
+            raise OperationRefused(ErrorCode.ILLEGAL_GENERATION) from None
+        raise
+
+
+def _check_partition(check: PartitionCheck, topic: TopicImage, partition: int) -> None:
+    try:
+        check(topic.name, topic.id, partition)
     except OperationRefused:
         raise OperationRefused(ErrorCode.ILLEGAL_GENERATION) from None
-
-
-def _validate(state: State, request: TxnOffsetCommitRequest) -> ConsumerMember | None:
-    """Refuse a commit, or return a member in an older epoch, where each partition's epoch decides."""
-    generation = request.generation_id_or_member_epoch
-    group: GroupModel | None = state.groups.get(request.group_id)
-    if group is None:
-        if generation >= 0:
-            raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
-        group = ClassicGroupModel(request.group_id, state.now)
-        state.groups[request.group_id] = group
-    if isinstance(group, ConsumerGroupModel):
-        if generation == -1 and not request.member_id and request.group_instance_id is None:
-            return None
-        try:
-            return validate_consumer_commit(group, request.member_id, generation)
-        except OperationRefused as refusal:
-            if refusal.code == ErrorCode.STALE_MEMBER_EPOCH:
-                raise OperationRefused(ErrorCode.ILLEGAL_GENERATION) from None
-            raise
-    validate_classic_commit(
-        group, request.member_id, request.group_instance_id, generation, transactional=True
-    )
-    return None

@@ -232,7 +232,7 @@ def written_state(shard: Shard) -> dict[Any, Any]:
                 dict(group.owners.items()), dict(group.static_members.items()),
                 {name: resolved.topics for name, resolved in group.resolved.items()},
             )  # fmt: skip
-        elif group.state is GroupState.STABLE:
+        elif isinstance(group, ClassicGroupModel) and group.state is GroupState.STABLE:
             written[group.group_id] = (
                 group.generation, group.protocol, group.leader, group.protocol_type,
                 {

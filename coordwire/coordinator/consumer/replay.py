@@ -1,0 +1,203 @@
+"""The replay of the records of consumer groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coordwire.codec import Message
+from coordwire.coordinator.model.assignment import (
+    NOTHING_OWNED,
+    Owned,
+    owned_from_lists,
+    target_from_lists,
+)
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_member import LEFT, ClassicSide, ConsumerMember, MemberState
+from coordwire.coordinator.model.patterns import ResolvedPattern
+from coordwire.coordinator.refusal import contradiction
+from coordwire.coordinator.state import State
+from coordwire.messages import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+from coordwire.messages.consumer_group_records import TopicPartitions
+
+__all__ = ["CONSUMER_KEYS", "replay_consumer_group"]
+
+CONSUMER_KEYS: tuple[type[Message], ...] = (
+    ConsumerGroupMetadataKey,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupRegularExpressionKey,
+)
+
+
+def replay_consumer_group(state: State, key: object, value: object) -> None:
+    """Replay a record with one of `CONSUMER_KEYS`."""
+    match key, value:
+        case ConsumerGroupMetadataKey(group_id=group_id), ConsumerGroupMetadataValue() as found:
+            _consumer_group(state, group_id).set_epoch(found.epoch, found.metadata_hash)
+        case ConsumerGroupMetadataKey(group_id=group_id), None:
+            _end_consumer_group(state, group_id)
+        case ConsumerGroupPartitionMetadataKey(group_id=group_id), None:
+            group = _known_consumer_group(state, group_id)
+            if group is not None:
+                group.set_partition_metadata(False)
+        case ConsumerGroupPartitionMetadataKey(group_id=group_id), Message():
+            _consumer_group(state, group_id).set_partition_metadata(True)
+        case ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), (
+            ConsumerGroupMemberMetadataValue() | None
+        ) as found:
+            _replay_member(state, group_id, member_id, found)
+        case ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), (
+            ConsumerGroupTargetAssignmentMetadataValue() | None
+        ) as found:
+            _replay_assignment(state, group_id, found)
+        case ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), (
+            ConsumerGroupTargetAssignmentMemberValue() | None
+        ) as found:
+            if found is not None:
+                _consumer_group(state, group_id).put_target(
+                    member_id, target_from_lists(found.topic_partitions)
+                )
+            elif (group := _known_consumer_group(state, group_id)) is not None:
+                group.targets.pop(member_id)
+        case ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), (
+            ConsumerGroupCurrentMemberAssignmentValue() | None
+        ) as found:
+            _replay_owned(state, group_id, member_id, found)
+        case ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), (
+            ConsumerGroupRegularExpressionValue() | None
+        ) as found:
+            _replay_pattern(state, group_id, regex, found)
+
+
+def _consumer_group(state: State, group_id: str) -> ConsumerGroupModel:
+    """Find or create the group of a record; it may replace a group that only has offsets."""
+    group = state.groups.get(group_id)
+    if isinstance(group, ConsumerGroupModel):
+        return group
+    if group is not None and not (isinstance(group, ClassicGroupModel) and group.is_simple):
+        raise contradiction()
+    group = ConsumerGroupModel(group_id, state.snapshots)
+    state.groups[group_id] = group
+    return group
+
+
+def _known_consumer_group(state: State, group_id: str) -> ConsumerGroupModel | None:
+    group = state.groups.get(group_id)
+    return None if group is None else _consumer_group(state, group_id)
+
+
+def _end_consumer_group(state: State, group_id: str) -> None:
+    group = _known_consumer_group(state, group_id)
+    if group is None:
+        return
+    if group.members or group.targets or group.assignment_epoch != -1:
+        raise contradiction()
+    state.groups.pop(group_id)
+
+
+def _replay_member(
+    state: State, group_id: str, member_id: str, value: ConsumerGroupMemberMetadataValue | None
+) -> None:
+    if value is None:
+        group = _known_consumer_group(state, group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None:
+            return
+        if member.epoch != LEFT or member_id in group.targets:
+            raise contradiction()
+        group.remove_member(member_id)
+        return
+    group = _consumer_group(state, group_id)
+    classic = value.classic_member_metadata
+    side = None
+    if classic is not None:
+        protocols = tuple((protocol.name, protocol.metadata) for protocol in classic.supported_protocols)
+        side = ClassicSide(classic.session_timeout_ms, protocols)
+    group.put_member(
+        replace(
+            group.members.get(member_id) or ConsumerMember(member_id),
+            instance_id=value.instance_id,
+            rack_id=value.rack_id,
+            client_id=value.client_id,
+            client_host=value.client_host,
+            topics=tuple(sorted(set(value.subscribed_topic_names))),
+            regex=value.subscribed_topic_regex,
+            rebalance_timeout_ms=value.rebalance_timeout_ms,
+            assignor=value.server_assignor,
+            classic=side,
+        )
+    )
+
+
+def _replay_assignment(
+    state: State, group_id: str, value: ConsumerGroupTargetAssignmentMetadataValue | None
+) -> None:
+    if value is not None:
+        _consumer_group(state, group_id).set_assignment(value.assignment_epoch, value.assignment_timestamp)
+        return
+    group = _known_consumer_group(state, group_id)
+    if group is None:
+        return
+    if group.targets:
+        raise contradiction()
+    group.clear_assignment()
+
+
+def _replay_owned(
+    state: State, group_id: str, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None
+) -> None:
+    if value is None:
+        group = _known_consumer_group(state, group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is not None and member is not None:
+            group.put_member(
+                replace(member, epoch=LEFT, previous_epoch=LEFT, owned=NOTHING_OWNED, revoking=NOTHING_OWNED)
+            )
+        return
+    group = _consumer_group(state, group_id)
+    group.put_member(
+        replace(
+            group.members.get(member_id) or ConsumerMember(member_id),
+            epoch=value.member_epoch,
+            previous_epoch=value.previous_member_epoch,
+            state=MemberState.of(value.state),
+            owned=_owned(value.assigned_partitions, value.member_epoch),
+            revoking=_owned(value.partitions_pending_revocation, value.member_epoch),
+        )
+    )
+
+
+def _owned(topics: list[TopicPartitions], epoch: int) -> Owned:
+    return owned_from_lists(
+        ((topic.topic_id, topic.partitions, topic.assignment_epochs) for topic in topics), epoch
+    )
+
+
+def _replay_pattern(
+    state: State, group_id: str, regex: str, value: ConsumerGroupRegularExpressionValue | None
+) -> None:
+    if value is not None:
+        topics = tuple(sorted(set(value.topics)))
+        _consumer_group(state, group_id).put_resolved(
+            regex, ResolvedPattern(topics, value.version, value.timestamp)
+        )
+    elif (group := _known_consumer_group(state, group_id)) is not None:
+        group.put_resolved(regex, None)

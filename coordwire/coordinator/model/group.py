@@ -1,0 +1,53 @@
+"""What the models of all kinds of groups have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import ClassVar, Protocol
+
+__all__ = ["Group", "Members"]
+
+
+class Members(Protocol):
+    """The ids of a group's members; each kind's model gives the members for them."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+
+class Group(Protocol):
+    """A group of any kind, to look at.
+
+    kind: its type, as ListGroups names it. becomes_classic: whether a member of the classic protocol may join
+    the group while it is empty, which makes it a classic group.
+    """
+
+    kind: ClassVar[str]
+    becomes_classic: ClassVar[bool]
+
+    @property
+    def group_id(self) -> str: ...
+
+    @property
+    def members(self) -> Members: ...
+
+    @property
+    def state(self) -> Enum:
+        """The state, whose value is its name in descriptions."""
+        ...
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the group has no members, so that it can be deleted."""
+        ...
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the coordinator gave the group up."""
+        ...
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether a member reads this topic, so that its offsets neither expire nor can be deleted."""
+        ...
