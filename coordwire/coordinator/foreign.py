@@ -17,7 +17,7 @@ from coordwire.coordinator.model.consumer_member import LEFT
 from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.refusal import OperationRefused, contradiction
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
-from coordwire.coordinator.state import Commit, GroupKind, State
+from coordwire.coordinator.state import GroupCommit, GroupKind, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (
@@ -145,7 +145,7 @@ M = TypeVar("M", bound=ForeignGroup)
 # --- the kinds ---
 
 
-class ForeignGroups(GroupKind[M]):
+class ForeignKind(GroupKind[M]):
     """A kind of which only the log speaks.
 
     model: makes a group. replaces_simple: whether a group may take the place of one that a commit made.
@@ -226,7 +226,7 @@ class ForeignGroups(GroupKind[M]):
         ]
 
 
-class _ShareGroups(ForeignGroups[ForeignShareGroup]):
+class _ShareKind(ForeignKind[ForeignShareGroup]):
     name = ForeignShareGroup.kind
     model = ForeignShareGroup
     replaces_simple = False
@@ -249,7 +249,7 @@ class _ShareGroups(ForeignGroups[ForeignShareGroup]):
     def deletion_error(self, group: ForeignShareGroup) -> int:
         return 0 if group.is_empty else int(ErrorCode.NON_EMPTY_GROUP)
 
-    def validate_commit(self, state: State, group: ForeignShareGroup, commit: Commit) -> None:
+    def validate_commit(self, state: State, group: ForeignShareGroup, commit: GroupCommit) -> None:
         raise self._not_a_consumer_group(group)
 
     def validate_fetch(
@@ -270,7 +270,7 @@ class _ShareGroups(ForeignGroups[ForeignShareGroup]):
         )
 
 
-class _StreamsGroups(ForeignGroups[ForeignStreamsGroup]):
+class _StreamsKind(ForeignKind[ForeignStreamsGroup]):
     name = ForeignStreamsGroup.kind
     model = ForeignStreamsGroup
     replaces_simple = True
@@ -292,7 +292,7 @@ class _StreamsGroups(ForeignGroups[ForeignStreamsGroup]):
     def state_filter(self, state: str) -> str:
         return "not_ready" if state == "NotReady" else super().state_filter(state)
 
-    def validate_commit(self, state: State, group: ForeignStreamsGroup, commit: Commit) -> None:
+    def validate_commit(self, state: State, group: ForeignStreamsGroup, commit: GroupCommit) -> None:
         anonymous = not commit.member_id and commit.instance_id is None
         if commit.generation < 0 and group.is_empty:
             return
@@ -323,5 +323,5 @@ class _StreamsGroups(ForeignGroups[ForeignStreamsGroup]):
         return committed.committed_at
 
 
-SHARE_GROUPS = _ShareGroups()
-STREAMS_GROUPS = _StreamsGroups()
+SHARE_GROUPS = _ShareKind()
+STREAMS_GROUPS = _StreamsKind()

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coordwire.coordinator.classic.kind import ClassicGroups
-from coordwire.coordinator.consumer.kind import ConsumerGroups
+from coordwire.coordinator.classic.kind import ClassicKind
+from coordwire.coordinator.consumer.kind import ConsumerKind
 from coordwire.coordinator.foreign import SHARE_GROUPS, STREAMS_GROUPS
 from coordwire.coordinator.state import GroupKind
 
 __all__ = ["KINDS"]
 
 KINDS: Mapping[str, GroupKind[Any]] = {
-    kind.name: kind for kind in (ClassicGroups(), ConsumerGroups(), SHARE_GROUPS, STREAMS_GROUPS)
+    kind.name: kind for kind in (ClassicKind(), ConsumerKind(), SHARE_GROUPS, STREAMS_GROUPS)
 }

@@ -27,7 +27,7 @@ from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.incoming import IncomingRequest
 from coordwire.coordinator.listener import NO_LISTENER, GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
-from coordwire.coordinator.model.group import Group
+from coordwire.coordinator.model.group import GroupModel
 from coordwire.coordinator.offsets.deletion import remove_topics, schedule_expiry
 from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.replay import replay_entry
@@ -86,7 +86,7 @@ class Shard:
         self._group_configs: dict[str, ConsumerGroupConfig] | None = None
 
     @property
-    def groups(self) -> dict[str, Group]:
+    def groups(self) -> dict[str, GroupModel]:
         """The groups as they are now, durable or not: to look at, not to change."""
         return dict(self._state.groups.items())
 

@@ -18,7 +18,7 @@ from coordwire.coordinator.config import CoordinatorConfig
 from coordwire.coordinator.effects import Reply
 from coordwire.coordinator.listener import NO_CAUSE, NO_LISTENER, AppendCause, GroupListener
 from coordwire.coordinator.log_entries import TransactionMarker
-from coordwire.coordinator.model.group import Group
+from coordwire.coordinator.model.group import GroupModel
 from coordwire.coordinator.model.offsets import CommittedOffset, OffsetStore, PendingOffsets
 from coordwire.coordinator.model.patterns import Resolution
 from coordwire.coordinator.refusal import OperationRefused
@@ -32,7 +32,7 @@ from coordwire.messages.list_groups import ListedGroup
 __all__ = [
     "NOTHING",
     "NO_PRODUCER",
-    "Commit",
+    "GroupCommit",
     "GroupKind",
     "Outcome",
     "PartitionCheck",
@@ -102,7 +102,7 @@ class State:
     listener: GroupListener = NO_LISTENER
     snapshots: Snapshots = field(default_factory=Snapshots)
     timers: Timers[Result] = field(default_factory=Timers)
-    groups: SnapshotDict[str, Group] = field(init=False)
+    groups: SnapshotDict[str, GroupModel] = field(init=False)
     offsets: OffsetStore = field(init=False)
     pending_offsets: PendingOffsets = field(init=False)
     kind_of_record: dict[type, GroupKind[Any]] = field(init=False)
@@ -113,7 +113,7 @@ class State:
         self.offsets = OffsetStore(self.snapshots)
         self.pending_offsets = PendingOffsets(self.snapshots)
 
-    def kind_of(self, group: Group) -> GroupKind[Any]:
+    def kind_of(self, group: GroupModel) -> GroupKind[Any]:
         return self.kinds[group.kind]
 
     def set_timer(self, key: TimerKey, delay_ms: int, action: Callable[[], Result]) -> None:
@@ -145,14 +145,14 @@ class State:
 
 # --- kinds of groups ---
 
-G = TypeVar("G", bound=Group)
+G = TypeVar("G", bound=GroupModel)
 
 PartitionCheck: TypeAlias = Callable[[str, UUID, int], None]
 """Refuses the commit of one partition, by the topic's name and id and the partition's number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class GroupCommit:
     """A commit of offsets as a group checks it.
 
     version: of OffsetCommit or, in a transaction, of TxnOffsetCommit.
@@ -209,7 +209,7 @@ class GroupKind(ABC, Generic[G]):
         """The records by which an empty group ends."""
 
     @abstractmethod
-    def validate_commit(self, state: State, group: G, commit: Commit) -> PartitionCheck | None:
+    def validate_commit(self, state: State, group: G, commit: GroupCommit) -> PartitionCheck | None:
         """Refuse a commit, or return what decides for each partition."""
 
     @abstractmethod

@@ -9,16 +9,16 @@ from coordwire.coordinator.model.classic_group import ClassicGroupModel, Classic
 from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.records import classic_tombstone
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.state import Commit, GroupKind, State
+from coordwire.coordinator.state import GroupCommit, GroupKind, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import GroupMetadataKey, GroupMetadataValue, JoinGroupResponse, SyncGroupResponse
 from coordwire.messages.list_groups import ListedGroup
 
-__all__ = ["ClassicGroups"]
+__all__ = ["ClassicKind"]
 
 
-class ClassicGroups(GroupKind[ClassicGroupModel]):
+class ClassicKind(GroupKind[ClassicGroupModel]):
     """Groups of the classic protocol, and those that a commit made."""
 
     name = ClassicGroupModel.kind
@@ -57,7 +57,7 @@ class ClassicGroups(GroupKind[ClassicGroupModel]):
 
     # --- offsets ---
 
-    def validate_commit(self, state: State, group: ClassicGroupModel, commit: Commit) -> None:
+    def validate_commit(self, state: State, group: ClassicGroupModel, commit: GroupCommit) -> None:
         """Refuse a commit of another member; in a transaction, members may be anonymous, and need not wait.
 
         Any other commit renews the member's session.

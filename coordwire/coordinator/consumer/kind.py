@@ -18,18 +18,18 @@ from coordwire.coordinator.model.consumer_member import ConsumerMember, MemberSt
 from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.records import consumer_tombstones
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.state import Commit, GroupKind, PartitionCheck, State
+from coordwire.coordinator.state import GroupCommit, GroupKind, PartitionCheck, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages.list_groups import ListedGroup
 
-__all__ = ["ConsumerGroups"]
+__all__ = ["ConsumerKind"]
 
 _KNOWS_STALE_EPOCHS = 9
 """The first version of OffsetCommit that KIP-848's members may use."""
 
 
-class ConsumerGroups(GroupKind[ConsumerGroupModel]):
+class ConsumerKind(GroupKind[ConsumerGroupModel]):
     """Groups of KIP-848's protocol."""
 
     name = ConsumerGroupModel.kind
@@ -61,7 +61,7 @@ class ConsumerGroups(GroupKind[ConsumerGroupModel]):
     # --- offsets ---
 
     def validate_commit(
-        self, state: State, group: ConsumerGroupModel, commit: Commit
+        self, state: State, group: ConsumerGroupModel, commit: GroupCommit
     ) -> PartitionCheck | None:
         epoch = commit.generation
         if epoch < 0 and group.is_empty:

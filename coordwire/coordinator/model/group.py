@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import ClassVar, Protocol
 
-__all__ = ["Group", "Members"]
+__all__ = ["GroupModel", "MemberIds"]
 
 
-class Members(Protocol):
+class MemberIds(Protocol):
     """The ids of a group's members; each kind's model gives the members for them."""
 
     def __len__(self) -> int: ...
@@ -17,7 +17,7 @@ class Members(Protocol):
     def __iter__(self) -> Iterator[str]: ...
 
 
-class Group(Protocol):
+class GroupModel(Protocol):
     """A group of any kind, to look at.
 
     kind: its type, as ListGroups names it. becomes_classic: whether a member of the classic protocol may join
@@ -31,7 +31,7 @@ class Group(Protocol):
     def group_id(self) -> str: ...
 
     @property
-    def members(self) -> Members: ...
+    def members(self) -> MemberIds: ...
 
     @property
     def state(self) -> Enum:

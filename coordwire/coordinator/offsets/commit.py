@@ -14,7 +14,7 @@ from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.offsets.response_topics import ResponseTopics
 from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.state import Commit, PartitionCheck, Result, State
+from coordwire.coordinator.state import GroupCommit, PartitionCheck, Result, State
 from coordwire.coordinator.topics import NO_TOPIC_ID
 from coordwire.enums import ErrorCode
 from coordwire.messages import OffsetCommitRequest, OffsetCommitResponse
@@ -146,11 +146,11 @@ def _validate(state: State, request: OffsetCommitRequest, version: int) -> Parti
     if request.group_id not in state.groups and generation >= 0:
         newer = version >= _NEWER_ERRORS
         raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND if newer else ErrorCode.ILLEGAL_GENERATION)
-    commit = Commit(request.member_id, request.group_instance_id, generation, version)
+    commit = GroupCommit(request.member_id, request.group_instance_id, generation, version)
     return validate(state, request.group_id, commit)
 
 
-def validate(state: State, group_id: str, commit: Commit) -> PartitionCheck | None:
+def validate(state: State, group_id: str, commit: GroupCommit) -> PartitionCheck | None:
     """Let the group of a commit check it; a group that does not exist is made."""
     group = state.groups.get(group_id)
     if group is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordwire.coordinator.model.group import Group
+from coordwire.coordinator.model.group import GroupModel
 from coordwire.coordinator.offsets.response_topics import ResponseTopics
 from coordwire.coordinator.records import offset_tombstone
 from coordwire.coordinator.refusal import OperationRefused
@@ -118,7 +118,7 @@ def expire_offsets(state: State) -> Result:
     return Result(records, on_append=appended)
 
 
-def _expire_group(state: State, group: Group, records: list[LogRecord]) -> bool:
+def _expire_group(state: State, group: GroupModel, records: list[LogRecord]) -> bool:
     """Whether the group is left without offsets, those of open transactions included."""
     kind = state.kind_of(group)
     if not kind.expires:

@@ -15,7 +15,7 @@ from coordwire.coordinator.offsets.commit import too_large, validate
 from coordwire.coordinator.offsets.response_topics import ResponseTopics
 from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.state import Commit, PartitionCheck, Result, State
+from coordwire.coordinator.state import GroupCommit, PartitionCheck, Result, State
 from coordwire.coordinator.topics import TopicImage
 from coordwire.enums import ErrorCode
 from coordwire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
@@ -137,7 +137,9 @@ def _validate(state: State, request: TxnOffsetCommitRequest, version: int) -> Pa
     generation = request.generation_id_or_member_epoch
     if request.group_id not in state.groups and generation >= 0:
         raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
-    commit = Commit(request.member_id, request.group_instance_id, generation, version, transactional=True)
+    commit = GroupCommit(
+        request.member_id, request.group_instance_id, generation, version, transactional=True
+    )
     try:
         return validate(state, request.group_id, commit)
     except OperationRefused as refusal:
