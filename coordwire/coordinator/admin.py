@@ -75,9 +75,9 @@ def _list_groups(state: State, request: ListGroupsRequest) -> ListGroupsResponse
         kind = state.kind_of(group)
         if types and kind.name not in types:
             continue
-        listed = kind.listed(group)
-        if not states or kind.state_filter(listed.group_state) in states:
-            response.groups.append(listed)
+        entry = kind.list_entry(group)
+        if not states or kind.state_filter(entry.group_state) in states:
+            response.groups.append(entry)
     return response
 
 

@@ -8,6 +8,7 @@ other direction, and the conversion of groups that have members.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 
 from coordwire.codec import Message
 from coordwire.coordinator.classic.description import describe_group
@@ -124,6 +125,7 @@ def _join(call: IncomingRequest) -> None:
 
     reply = call.reply = Reply(shaped)
     if version < _REBALANCE_TIMEOUT:
+        request = copy(request)
         request.rebalance_timeout_ms = request.session_timeout_ms
     config = call.state.config
     error = 0

@@ -6,13 +6,17 @@ the member "null-…", and fails when it writes a record that needs the client's
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from coordwire.codec import Message
 from coordwire.coordinator.log_entries import TransactionMarker
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord, encode_log_record
+from coordwire.records import Record, encode_batch
 
 __all__ = [
     "NO_CLIENT_ID",
@@ -23,7 +27,10 @@ __all__ = [
     "RequestContext",
     "TransactionCompleted",
     "client_id_of",
+    "new_id",
 ]
+
+log = logging.getLogger("coordwire.coordinator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +80,20 @@ class Append:
             pairs.append((key, value))
         return pairs
 
+    def batch(self, *, timestamp: int, base_offset: int | None = None) -> bytes:
+        """The record batch to append, without compression, transactional or a control batch where it is one.
+
+        timestamp: of all records, in milliseconds. base_offset: the append's own by default.
+        """
+        return encode_batch(
+            [Record(timestamp=timestamp, key=key, value=value) for key, value in self.encoded()],
+            base_offset=self.base_offset if base_offset is None else base_offset,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            transactional=self.producer_id >= 0,
+            control=self.marker is not None,
+        )
+
 
 @dataclass(slots=True)
 class Answer:
@@ -119,6 +140,15 @@ class _Missing(str):
 
 NO_CLIENT_ID = _Missing("null")
 """The id of a client without one. Compare with `is`: a client may call itself "null"."""
+
+
+def new_id(context: RequestContext) -> str:
+    """The random part of a new member id; a failure of the source is answered like one of the coordinator."""
+    try:
+        return context.new_id()
+    except Exception as error:
+        log.error("a new member id could not be made: %s", error)
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from error
 
 
 def client_id_of(context: RequestContext) -> str:

@@ -211,7 +211,7 @@ class ForeignKind(GroupKind[M]):
     def resume(self, state: State, group: M) -> None:
         """Do nothing: see the module."""
 
-    def listed(self, group: M) -> ListedGroup:
+    def list_entry(self, group: M) -> ListedGroup:
         return ListedGroup(
             group_id=group.group_id,
             protocol_type=self.name,

@@ -32,8 +32,5 @@ REQUESTS = frozenset(_HANDLERS)
 
 
 def route(call: IncomingRequest) -> None:
-    """Handle a request. Raises `TypeError` for one that is not in `REQUESTS`."""
-    handler = _HANDLERS.get(type(call.request))
-    if handler is None:
-        raise TypeError(f"expected a request to a group coordinator, got {type(call.request).__name__}")
-    handler(call)
+    """Handle a request whose type is in `REQUESTS`."""
+    _HANDLERS[type(call.request)](call)

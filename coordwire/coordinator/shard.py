@@ -1,23 +1,26 @@
 """A shard: one partition of `__consumer_offsets` and the groups in it, without socket, clock or randomness.
 
-    ticket = shard.handle(request, version=9, context=context)
+    ticket = shard.handle(request, version=9, now=now, context=context)
     for effect in shard.effects(): ...         Append: write it, then `appended` or `failed`; Answer: send it
     shard.next_deadline(); shard.advance(now)  time is an input
     while shard.has_work: shard.work(1_000)    only with resolves_in_turns=True: one turn of a long search
     shard.load(records); shard.unload()        the partition comes and goes
 
-Rules: nothing that a client sends raises. An answer follows after its records are durable, so call `effects`
-after each call. One call at a time: a shard is not for several threads.
+Rules: nothing that a client sends raises. An answer follows after its records are durable, so take the
+effects after each call. Timers that are due run before a request; what an append's failure would change,
+further timers and the request, runs when the effects so far were taken. Where they were not, it runs with the
+next call. One call at a time: a shard is not for several threads.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 
 from coordwire.codec import Message
+from coordwire.codec.message import refused_version
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig
 from coordwire.coordinator.consumer.patterns import end_resolution
@@ -31,7 +34,7 @@ from coordwire.coordinator.model.group import GroupModel
 from coordwire.coordinator.offsets.deletion import remove_topics, schedule_expiry
 from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.replay import replay_entry
-from coordwire.coordinator.requests import IMMEDIATE, route
+from coordwire.coordinator.requests import IMMEDIATE, REQUESTS, route
 from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
@@ -83,6 +86,9 @@ class Shard:
         )  # fmt: skip
         self._writes = Writes(self._state, self._effects, 0)
         self._tickets = 0
+        self._until = now
+        self._is_behind = False
+        self._queued: Callable[[], None] | None = None
         self._group_configs: dict[str, ConsumerGroupConfig] | None = None
 
     @property
@@ -91,20 +97,43 @@ class Shard:
         return dict(self._state.groups.items())
 
     def effects(self) -> Iterator[Effect]:
-        """The effects, each once, in order."""
+        """The effects, each once, in order. After the last one nothing is due or waits for its turn."""
         effects = self._effects
-        while effects:
-            yield effects.popleft()
+        while True:
+            while effects:
+                yield effects.popleft()
+            if not self._is_behind:
+                return
+            self._step()
 
-    def handle(self, request: Message, *, version: int, context: RequestContext) -> int:
-        """Take a request, and return the ticket that its `Answer` has."""
+    def handle(self, request: Message, *, version: int, now: int, context: RequestContext) -> int:
+        """Take a request, and return the ticket that its `Answer` has. The request is not changed.
+
+        now: the time, in milliseconds; an earlier one than before counts as the same.
+
+        Raises `EncodeError` for a version that the request does not have, and `TypeError` for a request that
+        no group coordinator takes (`REQUESTS` has those).
+        """
+        kind = type(request)
+        if kind not in REQUESTS:
+            raise TypeError(f"expected a request to a group coordinator, got {kind.__name__}")
+        if version not in kind.versions:
+            raise refused_version(kind, version)
         ticket = self._tickets = self._tickets + 1
+        self._run_until(now)
+        if self._is_behind:
+            self._queued = lambda: self._handle(ticket, request, version, context)
+        else:
+            self._handle(ticket, request, version, context)
+        return ticket
+
+    def _handle(self, ticket: int, request: Message, version: int, context: RequestContext) -> None:
         writes = self._writes
         immediate = IMMEDIATE.get(type(request))
         if immediate is None or self._error or writes.pending:
             reply = Reply(lambda response: self._effects.append(Answer(ticket, response)))
             route(IncomingRequest(self._state, writes, self._error, request, version, context, reply))
-            return ticket
+            return
         # Most requests need no more than this.
         state = self._state
         try:
@@ -121,16 +150,24 @@ class Shard:
             self._effects.append(Answer(ticket, outcome))
             if state.later:
                 writes.run(state.later.popleft(), _nobody_waits)
-        return ticket
 
     def complete_transaction(
-        self, producer_id: int, producer_epoch: int, *, committed: bool, coordinator_epoch: int = 0
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        committed: bool,
+        coordinator_epoch: int = 0,
+        now: int | None = None,
     ) -> int:
         """Commit or abort the offsets of a transaction (WriteTxnMarkers).
 
         The marker is appended whether the producer has pending offsets here or not; the log checks the
-        epochs. Returns the ticket that the `TransactionCompleted` has.
+        epochs. Returns the ticket that the `TransactionCompleted` has. now: by default the last time given.
         """
+        if now is not None:
+            self._run_until(now)
+        self._finish()
         self._tickets += 1
         ticket = self._tickets
 
@@ -156,6 +193,7 @@ class Shard:
         pattern tries.
         """
         resolutions = self._state.resolutions
+        self._finish()
         group_id = next(iter(resolutions), None)
         if group_id is None:
             return
@@ -173,28 +211,54 @@ class Shard:
     # --- the log ---
 
     def appended(self, number: int) -> None:
-        """The append with this number is durable, and those before it."""
+        """The append with this number is durable, and those before it.
+
+        An append of an earlier term is ignored. Raises `ValueError` for one that the shard never made.
+        """
+        self._check(number)
         self._writes.appended(number)
 
     def failed(self, number: int, error: int) -> None:
-        """The append with this number failed, with a broker's error code."""
+        """The append with this number failed, with a broker's error code; those after it are taken back too.
+
+        An append of an earlier term is ignored. Raises `ValueError` for one that the shard never made.
+        """
+        self._check(number)
         self._writes.failed(number, error)
+
+    def _check(self, number: int) -> None:
+        if not 0 < number <= self._writes.appends:
+            raise ValueError(f"expected an append from 1 to {self._writes.appends}, got {number}")
 
     def begin_loading(self) -> None:
         """Refuse requests as a coordinator that loads its partition; `load` ends that."""
         if self.status is ShardStatus.ABSENT:
             self._enter(ShardStatus.LOADING)
 
-    def load(self, records: Iterable[LogRecord | LogEntry], *, end_offset: int | None = None) -> None:
+    def load(
+        self,
+        records: Iterable[LogRecord | LogEntry],
+        *,
+        end_offset: int | None = None,
+        now: int | None = None,
+    ) -> None:
         """Take the partition with all records of its log; members' sessions begin now.
+
+        A shard that has the partition gives it up first, as by `unload`.
 
         Records that are not entries get the offsets from 0 on, outside of transactions. A transaction that
         the log does not end is open. end_offset: of the log, where its last records are compacted away.
+        now: by default the last time given.
 
         Raises `Malformed` with the offset of a record that contradicts earlier ones, or whose value has an
         unknown version; and what `records` raises. The shard does not have the partition then, as in Apache
         Kafka.
         """
+        if now is not None:
+            self._run_until(now)
+        self._finish()
+        if self.status is ShardStatus.ACTIVE:
+            self.unload()
         state = self._state = self._new_state()
         state.new_topics_version = state.topics_version
         try:
@@ -215,6 +279,7 @@ class Shard:
 
     def unload(self) -> None:
         """Give up the partition: parked requests and pending writes get NOT_COORDINATOR."""
+        self._finish()
         if self.status is ShardStatus.ABSENT:
             return
         error = int(ErrorCode.NOT_COORDINATOR)
@@ -252,21 +317,40 @@ class Shard:
                 deadlines[key] = due
         return deadlines
 
-    def advance(self, now: int) -> bool:
-        """Set the time, and run the timers that are due, each at its own time.
+    def advance(self, now: int) -> None:
+        """Set the time, in milliseconds, and run the timers that are due, each at its own time."""
+        self._run_until(now)
 
-        Returns False if timers remain: one of them appended, and the next ones depend on its outcome. Take
-        the effects, confirm the append or fail it, and call again.
-        """
+    def _run_until(self, now: int) -> None:
+        """Run what is due; what depends on an append's outcome is left to `_step`."""
+        if self._is_behind:
+            self._finish()
+        if self._state.timers.may_be_due(now):
+            self._until = now
+            self._is_behind = True
+            self._step()
+        elif now > self._state.now:
+            self._state.now = now
+
+    def _step(self) -> None:
+        """Run timers up to the first that appends, if any, then the request that waits for them."""
         state = self._state
-        while (deadline := state.timers.next_deadline()) is not None and deadline <= now:
+        while (deadline := state.timers.next_deadline()) is not None and deadline <= self._until:
             state.now = max(state.now, deadline)
             appends = self._writes.appends
             self._writes.run(state.timers.pop(), _nobody_waits)
             if self._writes.appends != appends:
-                return False
-        state.now = max(state.now, now)
-        return True
+                return
+        state.now = max(state.now, self._until)
+        self._is_behind = False
+        queued, self._queued = self._queued, None
+        if queued is not None:
+            queued()
+
+    def _finish(self) -> None:
+        """Run what waits, without the outcome of the appends before it."""
+        while self._is_behind:
+            self._step()
 
     def set_group_config(self, group_id: str, config: ConsumerGroupConfig | None) -> None:
         """Set the configuration of one consumer group; None for that of all groups."""
@@ -281,6 +365,7 @@ class Shard:
 
     def set_topics(self, topics: TopicsImage) -> None:
         """Set the cluster's topics; the offsets of deleted ones are removed."""
+        self._finish()
         state, known = self._state, self._state.topics
         deleted = known.missing_from(topics)
         state.topics = topics

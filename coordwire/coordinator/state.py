@@ -193,7 +193,7 @@ class GroupKind(ABC, Generic[G]):
         """Answer parked requests: the shard gives up the partition."""
 
     @abstractmethod
-    def listed(self, group: G) -> ListedGroup:
+    def list_entry(self, group: G) -> ListedGroup:
         """List the group as of the last durable write."""
 
     def state_filter(self, state: str) -> str:

@@ -91,6 +91,11 @@ class Timers(Generic[T]):
     def is_set(self, key: TimerKey) -> bool:
         return key in self._live
 
+    def may_be_due(self, now: int) -> bool:
+        """Whether a timer may be due; False is certain."""
+        heap = self._heap
+        return bool(heap) and heap[0][0] <= now
+
     def next_deadline(self) -> int | None:
         heap = self._heap
         while heap:

@@ -27,10 +27,10 @@ def beat(groups: int, beats: int) -> None:
     requests = [one for number in range(groups) for one in bench.classic(f"group-{number}", 1)]
     bench.steps.clear()
     context = RequestContext(client_id=CLIENT, client_host="/127.0.0.1", new_id=str)
-    handle, effects = bench.shard.handle, bench.shard.effects
+    handle, effects, now = bench.shard.handle, bench.shard.effects, bench.now
     for _ in range(2 + beats // groups):
         for request in requests:
-            handle(request, version=4, context=context)
+            handle(request, version=4, now=now, context=context)
             for _effect in effects():
                 pass
 

@@ -155,8 +155,7 @@ class Replayer:
         outcome = Outcome()
         if command == "advance":
             self.now = max(self.now, int(words[0]))
-            while not self.shard.advance(self.now):
-                self._settle(outcome)
+            self.shard.advance(self.now)
         else:
             try:
                 getattr(self, f"_{command.replace('-', '_')}")(*words)
@@ -218,7 +217,9 @@ class Replayer:
             new_id=lambda: str(UUID(int=next(ids), version=4)),
         )
         # Tickets count from 1, so that this one is known before an answer comes.
-        self._tickets[self.shard.handle(request, version=int(version), context=context)] = number
+        self._tickets[self.shard.handle(request, version=int(version), now=self.now, context=context)] = (
+            number
+        )
 
     def _end(
         self, ticket: str, producer_id: str, producer_epoch: str, coordinator_epoch: str, ending: str

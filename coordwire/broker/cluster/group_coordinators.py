@@ -35,7 +35,6 @@ from coordwire.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
-from coordwire.records import Record, encode_batch
 
 __all__ = ["GroupCoordinators"]
 
@@ -172,7 +171,8 @@ class GroupCoordinators:
         slot = self._slot(index)
         if slot.partition.leader != node:
             shard = self._of_another_node()
-            ticket = shard.handle(request, version=version, context=context)
+            now = self._facts.clock()
+            ticket = shard.handle(request, version=version, now=now, context=context)
             return Promise(
                 *(
                     effect.response
@@ -180,8 +180,8 @@ class GroupCoordinators:
                     if isinstance(effect, Answer) and effect.ticket == ticket
                 )
             )
-        self._advance(slot, self._facts.clock())
-        ticket = slot.shard.handle(request, version=version, context=context)
+        now = self._facts.clock()
+        ticket = slot.shard.handle(request, version=version, now=now, context=context)
         promise = slot.waiting[ticket] = Promise[Message]()
         self._pump(slot)
         return promise
@@ -216,7 +216,8 @@ class GroupCoordinators:
             if isinstance(effect, Append):
                 try:
                     self._replication.check_in_sync(slot.partition)
-                    slot.partition.log.append_own(self._encoded(effect))
+                    batch = effect.batch(timestamp=self._facts.clock(), base_offset=0)
+                    slot.partition.log.append_own(batch)
                 except RefusedRecords as refusal:
                     shard.failed(effect.number, refusal.code)
                 else:
@@ -234,17 +235,6 @@ class GroupCoordinators:
             self._working.setdefault(slot)
         else:
             self._working.pop(slot, None)
-
-    def _encoded(self, append: Append) -> bytes:
-        now = self._facts.clock()
-        return encode_batch(
-            [Record(timestamp=now, key=key, value=value) for key, value in append.encoded()],
-            base_offset=0,
-            producer_id=append.producer_id,
-            producer_epoch=append.producer_epoch,
-            transactional=append.producer_id >= 0,
-            control=append.marker is not None,
-        )
 
     def complete_transaction(
         self,
@@ -285,17 +275,12 @@ class GroupCoordinators:
         """Run what is due in all shards, and a turn of the work of the shard that has waited longest."""
         for slot in list(self._slots.values()):
             if slot.deadline is not None and slot.deadline <= now:
-                self._advance(slot, now)
+                slot.shard.advance(now)
+                self._pump(slot)
         if self._working:
             slot = next(iter(self._working))
             del self._working[slot]
             slot.shard.work(_TURN)
-            self._pump(slot)
-
-    def _advance(self, slot: _Slot, now: int) -> None:
-        while not slot.shard.advance(now):
-            self._pump(slot)
-        if slot.deadline is not None and slot.deadline <= now:
             self._pump(slot)
 
     def set_topics(self) -> None:

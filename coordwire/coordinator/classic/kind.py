@@ -46,7 +46,7 @@ class ClassicKind(GroupKind[ClassicGroupModel]):
             else:
                 group.answer_sync(member, SyncGroupResponse(error_code=error))
 
-    def listed(self, group: ClassicGroupModel) -> ListedGroup:
+    def list_entry(self, group: ClassicGroupModel) -> ListedGroup:
         return ListedGroup(
             group_id=group.group_id, protocol_type=group.protocol_type or "", group_state=group.state.value,
             group_type=self.name,

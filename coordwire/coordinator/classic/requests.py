@@ -20,7 +20,7 @@ from coordwire.coordinator.classic.rebalance import (
     rebalance_or_complete,
     refuse_parked_syncs,
 )
-from coordwire.coordinator.effects import Reply, RequestContext, client_id_of
+from coordwire.coordinator.effects import Reply, RequestContext, client_id_of, new_id
 from coordwire.coordinator.model.classic_group import ClassicGroupModel, ClassicMember, GroupState, Protocols
 from coordwire.coordinator.records import classic_group_record, new_classic_group_record
 from coordwire.coordinator.refusal import OperationRefused, translated
@@ -78,7 +78,12 @@ def join(
     elif request.member_id:
         result = _join_known(state, group, request, version, context, reply)
     else:
-        result = _join_new(state, group, request, version, context, reply)
+        try:
+            result = _join_new(state, group, request, version, context, reply)
+        except OperationRefused:
+            if created:
+                state.groups.pop(request.group_id)
+            raise
     if created and result is NOTHING:
         # The group is written at once, so that the log and the state never differ.
         def appended(error: int) -> None:
@@ -114,7 +119,7 @@ def _join_new(
         return _refuse_join(reply, "", ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     instance_id = request.group_instance_id
     prefix = instance_id if instance_id is not None else client_id_of(context)
-    member_id = f"{prefix}-{context.new_id()}"
+    member_id = f"{prefix}-{new_id(context)}"
     if instance_id is not None:
         existing = group.static_members.get(instance_id)
         if existing is not None:

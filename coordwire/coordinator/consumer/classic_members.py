@@ -66,7 +66,7 @@ def join_classic(
     reply: Reply,
 ) -> Result:
     unknown = not request.member_id
-    member_id = request.member_id or new_member_id(context.new_id)
+    member_id = request.member_id or new_member_id(context)
     instance_id = request.group_instance_id
     refuse_if_full(state, group, member_id)
     if not group.supports(request.protocol_type, [protocol.name for protocol in request.protocols]):

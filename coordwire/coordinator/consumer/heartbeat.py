@@ -7,7 +7,6 @@ epoch; the target is computed anew if its epoch is smaller; the member is reconc
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
@@ -25,7 +24,7 @@ from coordwire.coordinator.consumer.reconciliation import reconcile
 from coordwire.coordinator.consumer.sessions import leave_consumer_group
 from coordwire.coordinator.consumer.target import refresh_epoch, update_target
 from coordwire.coordinator.consumer.upgrade import find_or_make_consumer_group
-from coordwire.coordinator.effects import RequestContext, client_id_of
+from coordwire.coordinator.effects import RequestContext, client_id_of, new_id
 from coordwire.coordinator.hash_order import MIN_CAPACITY, in_hash_order
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT, LEFT_FOR_NOW, ConsumerMember
@@ -97,10 +96,10 @@ def _invalid(message: str) -> OperationRefused:
     return OperationRefused(ErrorCode.INVALID_REQUEST, message)
 
 
-def new_member_id(new_id: Callable[[], str]) -> str:
+def new_member_id(context: RequestContext) -> str:
     """Make a member id as Apache Kafka does: a UUID in base64 that does not begin with a hyphen."""
     for _ in range(_TRIES):
-        member_id = base64.urlsafe_b64encode(UUID(new_id()).bytes).decode().rstrip("=")
+        member_id = base64.urlsafe_b64encode(UUID(new_id(context)).bytes).decode().rstrip("=")
         if not member_id.startswith("-"):
             break
     return member_id
@@ -121,7 +120,7 @@ def consumer_group_heartbeat(
     old = group.members.get(member_id)
     if old is None or old.epoch != epoch or request.instance_id is not None:
         refuse_if_full(state, group, member_id)
-        member_id = member_id or new_member_id(context.new_id)
+        member_id = member_id or new_member_id(context)
         old = _member(group, member_id, request, records)
     new = _updated(old, request, context)
     if (

@@ -45,7 +45,7 @@ class ConsumerKind(GroupKind[ConsumerGroupModel]):
             if member.state is MemberState.UNREVOKED_PARTITIONS:
                 sessions.limit_revocation(state, group.group_id, member)
 
-    def listed(self, group: ConsumerGroupModel) -> ListedGroup:
+    def list_entry(self, group: ConsumerGroupModel) -> ListedGroup:
         return ListedGroup(
             group_id=group.group_id, protocol_type=CONSUMER_PROTOCOL_TYPE,
             group_state=group.committed_facts()[0].value, group_type=self.name,

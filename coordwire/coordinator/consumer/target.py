@@ -6,6 +6,7 @@ last one.
 
 from __future__ import annotations
 
+import logging
 from typing import NamedTuple
 from uuid import UUID
 
@@ -20,8 +21,10 @@ from coordwire.coordinator.records import (
     partition_metadata_tombstone,
     target_record,
 )
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import TopicsImage, group_hash
+from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
 __all__ = [
@@ -101,6 +104,9 @@ def refresh_epoch(
     return epoch, homogeneous
 
 
+log = logging.getLogger("coordwire.coordinator")
+
+
 # --- the target ---
 
 
@@ -136,7 +142,12 @@ def update_target(
         return current_target(group, new)
     name = group.preferred_assignor(old, new) or state.config.consumer_assignors[0]
     spec = _spec(state, group, new, homogeneous)
-    targets = _assignor(state, name)(spec)
+    try:
+        targets = _assignor(state, name)(spec)
+    except Exception as error:  # a custom assignor's own
+        log.error("the assignor %s failed for the group %s: %s", name, group.group_id, error)
+        problem = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR, problem) from error
     for member_id in spec.members:
         target = targets.get(member_id, NO_TARGET)
         known = group.targets.get(member_id)

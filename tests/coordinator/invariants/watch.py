@@ -135,19 +135,22 @@ class WatchedShard(Shard):
     # --- the shard's own interface ---
 
     def effects(self) -> Iterator[Effect]:
-        while self._out:
-            yield self._out.popleft()
+        while True:
+            while self._out:
+                yield self._out.popleft()
+            if not self._is_behind:
+                return
+            self._step()
 
-    def handle(self, request: Message, *, version: int, context: RequestContext) -> int:
-        call = Call(self._tickets + 1, request, version, context, self.now, self.status)
+    def _handle(self, ticket: int, request: Message, version: int, context: RequestContext) -> None:
+        call = Call(ticket, request, version, context, self.now, self.status)
         for checker in self.checkers:
             checker.before(call)
         self.open_calls[call.ticket] = call
         self.handling, call.waited = call, not self.is_settled
-        ticket = super().handle(request, version=version, context=context)
+        super()._handle(ticket, request, version, context)
         self._look()
         self.handling = None
-        return ticket
 
     def complete_transaction(self, *arguments: Any, **settings: Any) -> int:
         self._move()
@@ -192,14 +195,18 @@ class WatchedShard(Shard):
         for checker in self.checkers:
             checker.unloaded()
 
-    def advance(self, now: int) -> bool:
-        while (due := self.next_deadline()) is not None and due <= now:
-            self._move()
-            is_complete = super().advance(due)
-            self._look()
-            if not is_complete:
-                return False
-        return super().advance(now)
+    def _step(self) -> None:
+        """Run the timers of one moment, so that the checkers look after each."""
+        until, due = self._until, self.next_deadline()
+        if due is None or due > until:
+            super()._step()
+            return
+        self._move()
+        queued, self._queued = self._queued, None
+        self._until = due
+        super()._step()
+        self._until, self._queued, self._is_behind = until, queued, True
+        self._look()
 
     def set_topics(self, topics: Any) -> None:
         self._move()

@@ -133,7 +133,7 @@ class World:
             client_id=connection.client_id, client_host=f"/{connection.address}", new_id=self.new_id
         )
         handled = type(request).decode(request.encode(version=version), version=version)
-        ticket = self.shard.handle(handled, version=version, context=context)
+        ticket = self.shard.handle(handled, version=version, now=self.now, context=context)
         self._requests[ticket] = _Request(connection, entry, then)
         self.take()
 

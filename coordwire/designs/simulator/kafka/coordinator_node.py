@@ -95,7 +95,7 @@ class CoordinatorProcess(Process):
 
     def on_topics(self) -> None:
         """The cluster's topics changed."""
-        self._advance()
+        self.shard.advance(self.node.now)
         self.shard.set_topics(self.cluster.topics)
         self._settle()
 
@@ -106,17 +106,13 @@ class CoordinatorProcess(Process):
 
     def on_timer(self, key: str) -> None:
         if key == _LOADED:
-            self._advance()
             log = self.cluster.log
             self.cluster.loaded.append((self.node.now, self.node.name))
-            self.shard.load(decode_log_record("consumer_offsets", key, value) for key, value in log)
+            records = (decode_log_record("consumer_offsets", key, value) for key, value in log)
+            self.shard.load(records, now=self.node.now)
         else:
-            self._advance()
+            self.shard.advance(self.node.now)
         self._settle()
-
-    def _advance(self) -> None:
-        while not self.shard.advance(self.node.now):
-            self._settle()
 
     def _settle(self) -> None:
         """Carry out what the shard wants. An answer lets the next request of its link in, whose effects
@@ -165,7 +161,8 @@ class CoordinatorProcess(Process):
             return
         if self.node.postpones(self._written, batch, error):
             return
-        self._advance()
+        self.shard.advance(self.node.now)
+        self._settle()
         if self._writing is not batch:
             return
         if error is None:
@@ -210,8 +207,7 @@ class CoordinatorProcess(Process):
                 context = asker.context = RequestContext(
                     client_id=client_id, client_host=context.client_host, new_id=self._new_id
                 )
-            self._advance()
-            ticket = self.shard.handle(request, version=frame.api_version, context=context)
+            ticket = self.shard.handle(request, version=frame.api_version, now=self.node.now, context=context)
             self._links[ticket] = link
             self._settle()
 
