@@ -25,6 +25,7 @@ from coordwire._lazy import exports
 if TYPE_CHECKING:
     from coordwire.timeline.events import (
         Assignment,
+        BrokerAway,
         Cause,
         CoordinatorFound,
         ErrorMet,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 _LAZY = {
     "Assignment": "events",
+    "BrokerAway": "events",
     "Cause": "events",
     "CoordinatorFound": "events",
     "CoordinatorRecord": "from_log.coordinator_log",
@@ -84,6 +86,7 @@ _LAZY = {
 
 __all__ = [
     "Assignment",
+    "BrokerAway",
     "Cause",
     "CoordinatorFound",
     "CoordinatorRecord",

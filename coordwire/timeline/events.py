@@ -18,6 +18,7 @@ from coordwire._display import RichDisplay
 __all__ = [
     "EVENTS",
     "Assignment",
+    "BrokerAway",
     "Cause",
     "CoordinatorFound",
     "ErrorMet",
@@ -155,6 +156,23 @@ class CoordinatorFound(GroupEvent):
     host: str
     port: int
     moved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerAway(GroupEvent):
+    """The group's coordinator was away: it ended its clients' connections, and no broker answered about the
+    group until until_ns. Sessions do not run meanwhile, and begin again afterwards.
+
+    broker: its address; until_ns: None if the input ends before; answered_by: the address of the
+    broker that answered first afterwards, which may be another; connections: how many it ended; packets: the
+    FINs and RSTs that did, a few of them.
+    """
+
+    broker: str
+    until_ns: int | None
+    answered_by: str | None
+    connections: int
+    packets: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,8 +361,8 @@ class TransactionStep(GroupEvent):
 EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
-        CoordinatorFound, MemberJoined, MemberLeft, GroupConverted, RebalanceBegan, RebalanceEnded,
-        RebalanceCost, OffsetCommitted, LagMeasured, ErrorMet, Unanswered, TransactionStep,
+        CoordinatorFound, BrokerAway, MemberJoined, MemberLeft, GroupConverted, RebalanceBegan,
+        RebalanceEnded, RebalanceCost, OffsetCommitted, LagMeasured, ErrorMet, Unanswered, TransactionStep,
     )
 }  # fmt: skip
 """The events, and what the JSON calls them."""

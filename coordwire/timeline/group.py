@@ -8,7 +8,9 @@ next.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from coordwire.enums import ErrorCode
@@ -32,7 +34,7 @@ from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.sightings import Seen, remember
 
-__all__ = ["FOLLOWS", "MOVED", "UNAVAILABLE", "Group"]
+__all__ = ["FOLLOWS", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
 
 M = TypeVar("M", Moved, Idle)
 
@@ -48,11 +50,31 @@ MOVED = UNAVAILABLE - {ErrorCode.COORDINATOR_NOT_AVAILABLE}
 """A coordinator that gives up its groups, or loads them; else a write may have failed, which it survives."""
 
 
+@dataclass(slots=True)
+class Holes:
+    """The ranges of a capture's connections that it lacks. count: how many so far."""
+
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Outage:
+    """A broker is away. place: of the first connection that it ended; connections: how many it ended;
+    packets: of some of these FINs and RSTs."""
+
+    broker: str
+    place: Seen
+    connections: int
+    packets: tuple[int, ...]
+
+
 class Group:
     """The state of one group. name_of: a topic's name by what the group's messages call it; settled: what
     each member had when the group was last steady; pending: events that were not drained yet; consumption:
     for how long partitions had no consumer; available_ns: when the coordinator was last seen to be
-    unavailable; end_of: when a member's connection ended, after its last request, if it did."""
+    unavailable; end_of: when a member's connection ended, after its last request, if it did; coordinator: the
+    address of the broker that last accepted a request about it; brokers: all that did; outage: that
+    of the coordinator, until a request is accepted again; holes: those of the capture."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         self.group = group
@@ -68,7 +90,12 @@ class Group:
         self.consumption = Consumption()
         self.available_ns = 0
         self.end_of: Callable[[str], int | None] = _unseen
+        self.coordinator: str | None = None
+        self.brokers: set[str] = set()
+        self.outage: Outage | None = None
+        self.holes = Holes()
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
+        self._gone: OrderedDict[str, int] = OrderedDict()  # when each member went that is not in
 
     def report(self, event: type[GroupEvent], place: Seen, **fields: Any) -> None:
         time_ns, source, number, packet = place
@@ -87,6 +114,11 @@ class Group:
         """The coordinator isn't there, moves or loads the group: all sessions begin anew afterwards."""
         if place.time_ns is not None:
             self.available_ns = max(self.available_ns, place.time_ns)
+
+    def restart(self, since: Seen | None, place: Seen) -> None:
+        """The coordinator is another one, or was away, and has the group again: all sessions begin anew.
+        since: when it went away, where that is known; place: of the first answer."""
+        self.unavailable(place)
 
     def heard_ns(self, member: Member) -> int | None:
         """Since when a member's session runs."""
@@ -137,14 +169,15 @@ class Group:
 
     # --- members ---
 
-    def add(self, member: Member, place: Seen, *, reason: str | None = None, rejoined: bool = False) -> None:
+    def add(self, member: Member, place: Seen, *, rejoined: bool = False) -> None:
         """A member that is in."""
         remember(self.members, member.member_id, member, MOST_MEMBERS)
+        self._gone.pop(member.member_id, None)
         self.assign(member, member.assigned)
         self.report(
             MemberJoined, place, kind=self.kind, member_id=member.member_id, client_id=member.client_id,
             host=member.host, instance_id=member.instance_id, topics=member.topics,
-            protocols=member.protocols, session_timeout_ms=member.session_timeout_ms, reason=reason,
+            protocols=member.protocols, session_timeout_ms=member.session_timeout_ms, reason=member.reason,
             rejoined=rejoined,
         )  # fmt: skip
 
@@ -163,6 +196,7 @@ class Group:
         self.consumption.ends(member_id, member.last_seen_ns if silent and member else place.time_ns)
         if departure != "left_for_now":
             self.members.drop(member_id)
+            remember(self._gone, member_id, place.time_ns or 0, MOST_MEMBERS)
         elif member is not None:
             member.away = True
         client_id = member.client_id if member else None
@@ -171,6 +205,10 @@ class Group:
             MemberLeft, place, member_id=member_id, client_id=client_id, instance_id=instance_id,
             how=departure, reason=reason, inferred=inferred,
         )  # fmt: skip
+
+    def is_past(self, member_id: str, place: Seen) -> bool:
+        """Whether something was seen of a member before it went: after a lost packet, answers come late."""
+        return place.time_ns is not None and place.time_ns <= self._gone.get(member_id, -1)
 
     def inherits(self, heir: Member, static: Member, place: Seen) -> None:
         """A static member's partitions are its heir's from now on; they had no consumer since that one's
@@ -232,12 +270,16 @@ class Group:
             self.settled = after
         if outcome != "superseded":  # else it goes on in the next
             idle = tuple(self._as_named(gap) for gap in self.consumption.take_gaps())
-        began_ns = rebalance.began.time_ns
+        began_ns, joined_ns = rebalance.began.time_ns, rebalance.joined_ns
+        place = _not_before(began_ns, place)
+        if outcome == "superseded" and (joined_ns or 0) > (place.time_ns or 0):
+            joined_ns = None  # the next one began before any had its generation
+        place = _not_before(joined_ns, place)
         members = rebalance.members or tuple(rebalance.joined) or tuple(after)
         length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
         self.report(
             RebalanceEnded, place, kind=self.kind, outcome=outcome, **rebalance.trigger._asdict(),
-            began_ns=began_ns, joined_ns=rebalance.joined_ns, ended_ns=place.time_ns, length_ns=length,
+            began_ns=began_ns, joined_ns=joined_ns, ended_ns=place.time_ns, length_ns=length,
             generation_before=rebalance.generation_before, generation=rebalance.generation,
             protocol=rebalance.protocol, leader=rebalance.leader, members=members,
             last_to_join=rebalance.last_to_join,
@@ -261,6 +303,13 @@ class Group:
         if self.name_of is str:
             return tuple(sorted(owned))
         return tuple(sorted(TopicPartition(self.name_of(topic), number) for topic, number in owned))
+
+
+def _not_before(time_ns: int | None, place: Seen) -> Seen:
+    """A place, not earlier than this: what ends is over after all that is of it."""
+    if time_ns is None or place.time_ns is None or place.time_ns >= time_ns:
+        return place
+    return place._replace(time_ns=time_ns)
 
 
 def _unseen(member_id: str) -> int | None:

@@ -22,7 +22,8 @@ class Member:
     classic: it speaks the classic protocol; away: it left for now, and its partitions wait for it; parked: a
     JoinGroup or SyncGroup of it waits for its answer, and its session doesn't run; answered_ns: when its last
     JoinGroup was answered; serial: its place among all that ever were in; asked_ns: when its last request
-    was seen, answered or not; revokes_ns: since when it shall give up what it has."""
+    was seen, answered or not; revokes_ns: since when it shall give up what it has; reason: why
+    it joins, as its last JoinGroup says."""
 
     member_id: str
     client_id: str | None = None
@@ -43,6 +44,7 @@ class Member:
     asked_ns: int = 0
     serial: int = -1
     revokes_ns: int | None = None
+    reason: str | None = None
 
     def subscribe(self, joining: Member) -> None:
         """It subscribes as its JoinGroup says, if that could be read."""

@@ -30,7 +30,7 @@ class Rebalance:
     most, 0 if one of them didn't say; heir: a static member in the place of one that never asked for its
     assignment; led: whether its leader sent all assignments; stable: where a member first got its own,
     synced_ns: when one last did; reported: whether its begin is; absent: until when it waited for members
-    that are out, and didn't join."""
+    that are out, and didn't join; after_ns: when the generation before was formed."""
 
     began: Seen
     trigger: Trigger
@@ -55,6 +55,7 @@ class Rebalance:
     synced_ns: int | None = None
     reported: bool = False
     absent: dict[str, int] = field(default_factory=dict)
+    after_ns: int = 0
 
     @property
     def is_unexplained(self) -> bool:

@@ -34,6 +34,9 @@ __all__ = [
 
 FIRST_GENERATION = 1
 
+METADATA = "its metadata may have changed"
+"""Why a leader joins again that gives no reason."""
+
 MOST_LOOKED_AT = 100
 """So many joins that wait are looked at for one that would be the cause of a rebalance."""
 
@@ -64,8 +67,8 @@ def _of_join(group: Group, member: Member, *, moved_coordinator: bool, known_fro
             "coordinator_moved", member_id, inferred=True, detail="it joins again after NOT_COORDINATOR"
         )
     if member_id == group.leader:
-        return Trigger("leader_rejoined", member_id, detail="its metadata may have changed")
-    return Trigger("member_rejoined", member_id, inferred=group.leader is None)
+        return Trigger("leader_rejoined", member_id, detail=member.reason or METADATA)
+    return Trigger("member_rejoined", member_id, inferred=group.leader is None, detail=member.reason or "")
 
 
 def of_generation(rebalance: Rebalance) -> Trigger:
@@ -79,7 +82,7 @@ def of_generation(rebalance: Rebalance) -> Trigger:
             detail = "others were in, whose joining isn't in the input"
             return trigger._replace(cause="new_member", detail=detail)
     if trigger.cause == "member_rejoined" and trigger.inferred and trigger.member_id == rebalance.leader:
-        detail = "its metadata may have changed"
+        detail = trigger.detail or METADATA
         return Trigger("leader_rejoined", trigger.member_id, inferred=True, detail=detail)
     return trigger
 

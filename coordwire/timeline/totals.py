@@ -43,9 +43,10 @@ class GroupStory:
     without those that proved not to be needed; rebalancing_ns: the sum of their lengths; unmeasured: of how
     many the length is not known; longest: the longest of them; began_ns: the first's begin, ended_ns: the
     last's end. idle_ns: for how long partitions had no consumer; waited: by how much the lag grew meanwhile.
-    caused: by client (None: by no member) the causes of rebalances; restarted: clients that left or fell
-    silent and joined again. lag: the last of each partition, below 0 where what is committed is beyond the
-    end. errors: how often each code was met.
+    caused: by client (None: by no member) the causes of rebalances; shared: clients' ids that several members
+    had at a time; restarted: those of a single member at a time that left, or whose connections ended, and
+    that came again from another connection. lag: the last of each partition, below 0 where what is committed
+    is beyond the end. errors: how often each code was met.
     """
 
     group: str
@@ -66,6 +67,7 @@ class GroupStory:
     idle_ns: int = 0
     waited: int = 0
     caused: dict[str | None, Counter[Cause]] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
     restarted: set[str] = field(default_factory=set)
     commits: int = 0
     lag: dict[TopicPartition, int] = field(default_factory=dict)
@@ -74,7 +76,9 @@ class GroupStory:
     _clients: OrderedDict[str, str] = field(default_factory=OrderedDict)  # of members that were in
     _instances: OrderedDict[str, str] = field(default_factory=OrderedDict)  # members of static names
     _under_way: bool = False
-    _former_clients: OrderedDict[str, None] = field(default_factory=OrderedDict)  # clients that were
+    _former_hosts: OrderedDict[str, str | None] = field(default_factory=OrderedDict)  # of clients that went
+    _present: Counter[str] = field(default_factory=Counter)  # members that are in, by client
+    _hosts: OrderedDict[str, str | None] = field(default_factory=OrderedDict)  # of members that were in
 
     def add(self, event: GroupEvent) -> None:
         """Count one event."""
@@ -88,14 +92,8 @@ class GroupStory:
                 self.kind = event.kind
                 self.joined += not event.rejoined
                 self._joins(event)
-                client = event.client_id or event.member_id
-                remember(self._clients, event.member_id, client, MOST_CLIENTS)
-                if client in self._former_clients and len(self.restarted) < MOST_CLIENTS:
-                    self.restarted.add(client)
             case MemberLeft():
-                self.departed += 1
-                self.members.pop(event.member_id, None)
-                remember(self._former_clients, self._client(event.member_id), None, MOST_CLIENTS)
+                self._leaves(event)
             case GroupConverted():
                 self.kind = event.kind
             case RebalanceBegan():
@@ -117,9 +115,32 @@ class GroupStory:
 
     def _joins(self, event: MemberJoined) -> None:
         if event.instance_id is not None:  # it takes the place of the one before
-            self.members.pop(self._instances.get(event.instance_id, ""), None)
+            self._goes(self._instances.get(event.instance_id, ""))
             remember(self._instances, event.instance_id, event.member_id, MOST_CLIENTS)
+        self._goes(event.member_id)
         self.members[event.member_id] = event.client_id
+        client = event.client_id or event.member_id
+        self._present[client] += 1
+        remember(self._clients, event.member_id, client, MOST_CLIENTS)
+        remember(self._hosts, event.member_id, event.host, MOST_CLIENTS)
+        if self._present[client] > 1 and len(self.shared) < MOST_CLIENTS:
+            self.shared.add(client)
+        if self._former_hosts.get(client, event.host) != event.host and len(self.restarted) < MOST_CLIENTS:
+            self.restarted.add(client)
+
+    def _goes(self, member_id: str) -> None:
+        if member_id in self.members:
+            client = self.members.pop(member_id) or member_id
+            self._present[client] -= 1
+            if not self._present[client]:
+                del self._present[client]
+
+    def _leaves(self, event: MemberLeft) -> None:
+        self.departed += 1
+        self._goes(event.member_id)
+        if event.how == "left" or (event.ending is not None and event.ending.how in ("closed", "reset")):
+            host = self._hosts.get(event.member_id)
+            remember(self._former_hosts, self._client(event.member_id), host, MOST_CLIENTS)
 
     def _client(self, member_id: str) -> str:
         return self._clients.get(member_id, member_id)

@@ -179,7 +179,8 @@ class EventLines:
     def _detail(self, event: RebalanceBegan) -> Pieces:
         """The evidence for a cause, and what is known about the member that caused it."""
         member = self._links.causer(event)
-        ending = self._links.endings.get(member or "") if event.cause in GOES else None
+        of_death = event.cause in GOES and event.cause != "member_left"
+        ending = self._links.endings.get((member or "", event.time_ns)) if of_death else None
         notes = [] if ending is None else [ending_text(ending, self._clock)]
         detail = event.detail.removesuffix(SILENT).rstrip("; ") if event.cause == "session_timeout" else ""
         detail = detail if event.cause == "session_timeout" else event.detail

@@ -34,11 +34,12 @@ _ENDED: dict[HowEnded, tuple[str, str]] = {
 @dataclass(slots=True)
 class StoryLinks:
     """causers: the members that began rebalances before they had an id, by those events' places; endings: how
-    the connections of silent members ended; expelled: by its new id, how the client's member went before;
-    heirs: by static members' ids, those that took their places; forebears: the other way."""
+    the connections of silent members ended, by their ids and by when they went; expelled: by its new id, how
+    the client's member went before; heirs: by static members' ids, those that took their places; forebears:
+    the other way."""
 
     causers: dict[tuple[str, int], str] = field(default_factory=dict)
-    endings: dict[str, MemberEnding] = field(default_factory=dict)
+    endings: dict[tuple[str, int | None], MemberEnding] = field(default_factory=dict)
     expelled: dict[str, MemberLeft] = field(default_factory=dict)
     heirs: dict[str, MemberJoined] = field(default_factory=dict)
     forebears: dict[str, str] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class StoryLinks:
                     links.expelled[event.member_id] = departure
             elif isinstance(event, MemberLeft):
                 if event.ending is not None:
-                    links.endings[event.member_id] = event.ending
+                    links.endings[event.member_id, event.time_ns] = event.ending
                 if event.how in EXPELLED:
                     departed[_client(event.client_id, hosts.get(event.member_id))] = event
         return links

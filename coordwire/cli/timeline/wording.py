@@ -169,8 +169,16 @@ def _blame(story: GroupStory) -> str:
     if most is None:
         deed = "the coordinator's own doing" if "assignment_changed" in clients[most] else "an unknown cause"
     else:
-        deed_words = _deed(clients[most], most in story.restarted)
-        deed = f"{most}'s {deed_words}" if deed_words else most
+        shared = most in story.shared
+        deed_words = _deed(clients[most], most in story.restarted and not shared)
+        name = f"members with the client id {most}" if shared else most
+        deed = (
+            f"{name}: {deed_words}"
+            if shared and deed_words
+            else f"{name}'s {deed_words}"
+            if deed_words
+            else name
+        )
     if number >= total:
         return f", {'all ' if total > 1 else ''}from {deed}"
     return f", {number} of them from {deed}"
@@ -178,7 +186,7 @@ def _blame(story: GroupStory) -> str:
 
 def _deed(causes: Iterable[Cause], restarted: bool) -> str:
     kinds = set(causes)
-    if restarted:
+    if restarted and kinds <= COMES | GOES:
         return "restarts"
     if kinds & COMES and kinds & GOES:
         return "coming and going"

@@ -57,6 +57,12 @@ MS = 1_000_000
 NEAR_NS = 100_000_000
 """A coordinator's clock runs from when it handles a request, not from when its answer was seen."""
 
+SHORT_NS = 1_000_000_000
+"""A rebalance that took less has waited for nobody."""
+
+SHORTEST_SESSION_NS = 6_000_000_000
+"""Kafka's default of `group.min.session.timeout.ms`."""
+
 TIMEOUT: Leaving = "session_timeout"
 
 _NOT_COORDINATOR = int(ErrorCode.NOT_COORDINATOR)
@@ -289,7 +295,18 @@ class ClassicGroup(Group):
         )
         if departure == "not_rejoined" and not rebalance.waited_out(place.time_ns, NEAR_NS):
             departure = "session_timeout"  # else the rebalance would still wait for it
+        began_ns = rebalance.began.time_ns or 0
+        is_short = (place.time_ns or 0) - began_ns < SHORT_NS
+        if departure == "not_rejoined" and is_short and self._was_silent(member, place.at(began_ns)):
+            return "session_timeout", place.at(began_ns)  # nobody waited for it
         return departure, moment
+
+    def _was_silent(self, member: Member, place: Seen) -> bool:
+        """Whether a member whose session's length isn't known was silent for as long as any lasts."""
+        asked_ns = max(member.asked_ns, member.answered_ns or 0)
+        if member.session_timeout_ms or not asked_ns or place.time_ns is None:
+            return False
+        return place.time_ns - asked_ns >= SHORTEST_SESSION_NS
 
     def _departure_by_session(
         self, member: Member, otherwise: Leaving, place: Seen, over_ns: int | None = None
@@ -317,6 +334,8 @@ class ClassicGroup(Group):
                 member.member_id, (place.time_ns, departure)
             )
             moment = place.at(when_ns)
+        if departure == "removed" and self._was_silent(member, place):
+            departure = "session_timeout"
         return departure, moment
 
     def _drop_unlisted(self, place: Seen) -> None:
@@ -488,7 +507,7 @@ class ClassicGroup(Group):
         """Apply an error code's meaning to the group."""
         member = self.members.get(member_id)
         if error_code in UNAVAILABLE:
-            if error_code in MOVED:
+            if error_code in MOVED and self.outage is None:
                 self.expire_all(place)
             self.unavailable(place)
             self._moved_coordinator |= error_code == _NOT_COORDINATOR
@@ -574,7 +593,7 @@ class ClassicGroup(Group):
     def expire_all(self, place: Seen) -> None:
         """If all members must be out by now, no request was there to show it: the group is empty."""
         now_ns = place.time_ns
-        if not self.members or now_ns is None or now_ns <= self._alive_until_ns:
+        if not self.members or now_ns is None or now_ns <= self._alive_until_ns or self.outage is not None:
             return
         if self.rebalance is not None:
             self._remove_all_meanwhile(place)
@@ -778,6 +797,7 @@ class ClassicGroup(Group):
     ) -> None:
         """departures: who must have been out by then."""
         if rebalance.generation is None:
+            rebalance.after_ns = self._since_ns
             few = len(self.members) <= MOST_REPLAYED or bool(message.members)
             self._leave_before(rebalance, place)
             self._forms(rebalance, departures if few else None, place)
@@ -798,8 +818,20 @@ class ClassicGroup(Group):
             if rebalance.named != before:
                 self._still_in(rebalance.named, place)
                 self._let_in_named(message.members, place)
+                self._came_too_late(rebalance)
             self._drop_missing(rebalance, before, place)
         rebalance.trigger = of_generation(rebalance)
+
+    def _came_too_late(self, rebalance: Rebalance) -> None:
+        """JoinGroups that came while a generation was formed without them begin the next rebalance."""
+        late_ns = (rebalance.joined_ns or 0) - NEAR_NS
+        for place, member in list(self.waiting.items()) if len(self.waiting) <= MOST_REPLAYED else ():
+            name = member.member_id
+            if not name or name in rebalance.named or name in self.members or place in self._causes:
+                continue
+            if (place.time_ns or 0) >= late_ns:
+                rebalance.withdraw(name)
+                self._causes[place] = Trigger("new_member", name)
 
     def _leave_before(self, rebalance: Rebalance, place: Seen) -> None:
         """A generation is formed without members who would be awaited: their LeaveGroups, which are answered
@@ -940,7 +972,7 @@ class ClassicGroup(Group):
                 continue  # another takes its place, once that one's JoinGroup is answered
             departure, moment = self._departure_of(members[member_id], rebalance, place)
             self.remove(member_id, moment, departure, inferred=True)
-            went_first = (moment.time_ns or 0) <= (rebalance.began.time_ns or 0)
+            went_first = rebalance.after_ns <= (moment.time_ns or 0) <= (rebalance.began.time_ns or 0)
             if rebalance.is_unexplained or went_first:
                 cause: Cause = "session_timeout" if departure == "session_timeout" else "member_removed"
                 trigger = Trigger(cause, member_id, inferred=True, detail="it isn't in the new generation")
@@ -976,6 +1008,8 @@ class ClassicGroup(Group):
             self.refused(message.error_code, request.member_id, place)
             if message.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 self._unwritten(request.generation_id, place)
+            return
+        if self.is_past(request.member_id, place):
             return
         partitions = assignment_of(message, message.protocol_type)
         known = self.members.get(request.member_id)
@@ -1016,6 +1050,32 @@ class ClassicGroup(Group):
         # One whose id isn't known yet may be among those who are named.
         return not (rebalance.unjoined and self.waiting.has_nameless(rebalance.began.time_ns or 0))
 
+    def restart(self, since: Seen | None, place: Seen) -> None:
+        """What was not written is lost: JoinGroups that waited, and a rebalance without a generation."""
+        super().restart(since, place)
+        self._formed = None  # a group that is loaded waits for no SyncGroup
+        for join_place, _ in [entry for entry in self.waiting.items() if _is_older(entry[0], since)]:
+            self.waiting.pop(join_place)
+            self._causes.pop(join_place, None)
+        for member in self.members.values():
+            if member.parked and _is_older(self._join_places.get(member.member_id), since):
+                member.parked = False
+        rebalance = self.rebalance
+        if since is not None and rebalance is not None and rebalance.generation is None:
+            self.end("superseded", since)
+
+    def refused_elsewhere(self, request_place: Seen, member_id: str) -> None:
+        """A broker that is not the coordinator refused a request."""
+        joining = self.waiting.pop(request_place)
+        if joining is not None:
+            self._causes.pop(request_place, None)
+            self._withdraw(member_id)
+        member = self.members.get(member_id)
+        if member is not None:
+            member.parked = False
+            if joining is not None:
+                member.last_seen_ns = joining.last_seen_ns
+
     # --- living, and the end ---
 
     def alive(
@@ -1030,7 +1090,7 @@ class ClassicGroup(Group):
         """A heartbeat's answer, or that of a commit. generation: the one that its member is in."""
         if error_code:
             self.refused(error_code, request.member_id, place)
-        elif request.member_id and generation >= 0:
+        elif request.member_id and generation >= 0 and not self.is_past(request.member_id, place):
             self._known(request, generation, request_entry, place, host)
 
     def _known(
@@ -1098,6 +1158,11 @@ def is_heir(joining: Member, place: Seen, static: Member) -> bool:
     """Whether a JoinGroup takes a static member's place, which was let in before."""
     is_same_instance = joining.instance_id is not None and joining.instance_id == static.instance_id
     return is_same_instance and not joining.member_id and (place.time_ns or 0) > (static.answered_ns or 0)
+
+
+def _is_older(place: Seen | None, since: Seen | None) -> bool:
+    """Whether something was seen before the coordinator went away."""
+    return since is not None and (place is None or is_before(place, since))
 
 
 def _waited(request_place: Seen, place: Seen) -> bool:

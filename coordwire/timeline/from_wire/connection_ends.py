@@ -10,6 +10,7 @@ what happened by the time at which the member must have been out counts; what is
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from coordwire.capture.entries import ConnectionEnd, FrameEntry
@@ -21,6 +22,8 @@ from coordwire.timeline.events import (
     MemberLeft,
     RebalanceEnded,
 )
+from coordwire.timeline.from_wire.coordinators import BrokerEnds
+from coordwire.timeline.group import Group, Outage
 from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["ENDED", "ConnectionEnds"]
@@ -72,6 +75,7 @@ class ConnectionEnds:
     _in: OrderedDict[tuple[str, str], _In] = field(default_factory=OrderedDict)
     _members: dict[_Client, set[tuple[str, str]]] = field(default_factory=dict)
     _instances: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    _brokers: BrokerEnds = field(default_factory=BrokerEnds)
 
     def speaks(self, member_id: str, flow: str, place: Seen) -> None:
         """A member sent a request about its group."""
@@ -101,10 +105,12 @@ class ConnectionEnds:
         connection = self._known[entry.flow] = self._of.setdefault(client, {})[entry.flow] = _Connection(
             client
         )
+        self._brokers.opens(entry.flow)
         return connection
 
     def _forget(self, flow: str) -> None:
         client = self._known.pop(flow).client
+        self._brokers.forget(flow)
         connections = self._of[client]
         del connections[flow]
         if not connections:
@@ -117,11 +123,19 @@ class ConnectionEnds:
             connection = self.opens(entry)
         connection.fetched_ns = entry.time_ns or 0
 
-    def ends(self, end: ConnectionEnd) -> None:
-        """A FIN or an RST."""
+    def ends(self, end: ConnectionEnd) -> Outage | None:
+        """A FIN or an RST: its broker's outage, if that is one."""
         connection = self._known.get(end.flow)
-        if connection is not None and connection.end is None:
-            connection.end = end
+        if connection is None or connection.end is not None:
+            return None
+        connection.end = end
+        return self._brokers.ends(end)
+
+    def flows_of(self, group: Group) -> Iterator[str]:
+        """The connections of a group's members, by their last requests."""
+        for member_id in group.members:
+            if (requests := self._last_requests.get(member_id)) is not None:
+                yield requests[0]
 
     def end_of(self, member_id: str) -> int | None:
         """When the connection of a member's last request ended, in ns since 1970; None if it didn't."""

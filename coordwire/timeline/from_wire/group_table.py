@@ -23,7 +23,7 @@ from coordwire.timeline.from_wire.migrating_group import (
     to_consumer,
 )
 from coordwire.timeline.from_wire.modern_group import ModernGroup
-from coordwire.timeline.group import UNAVAILABLE
+from coordwire.timeline.group import UNAVAILABLE, Holes
 from coordwire.timeline.sightings import Seen, remember
 
 __all__ = ["AnyGroup", "GroupTable", "TopicsById", "kept_as"]
@@ -73,6 +73,7 @@ class GroupTable:
     ) -> None:
         self._names, self._known = names, known
         self._end_of = end_of
+        self.holes = Holes()
         self.every: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
         self.at: Callable[[tuple[str, Kind]], AnyGroup | None] = self.every.get
         """The group of an id that is kept as one of a kind (`kept_as`)."""
@@ -91,6 +92,12 @@ class GroupTable:
         group = self.every.get((group_id, kept_as(kind)))
         if group is not None and member_id:
             group.asks(member_id, place, renews=renews)
+
+    def asks_to_leave(self, group_id: str, kind: Kind, member_id: str, epoch: int, place: Seen) -> None:
+        """A member of a group whose coordinator assigns sent its last heartbeat."""
+        group = self.every.get((group_id, kept_as(kind)))
+        if isinstance(group, ModernGroup):
+            group.asks_to_leave(member_id, epoch, place)
 
     def of_classic(self, group_id: str, joins: Seen | None = None) -> ClassicGroup | ConsumerGroup:
         """The group that a classic request is about. joins: where it was seen, if it is a JoinGroup."""
@@ -139,6 +146,7 @@ class GroupTable:
         modern = self.every.get((group_id, kind))
         if modern is None:
             modern = ModernGroup(group_id, kind, self._names.name_of, self._known)
+            modern.holes = self.holes
             remember(self.every, (group_id, kind), modern, MOST_GROUPS)
         assert isinstance(modern, ModernGroup)
         return modern
@@ -150,6 +158,7 @@ class GroupTable:
         return group
 
     def _keep(self, group: G) -> G:
+        group.holes = self.holes
         if self._end_of is not None:
             group.end_of = self._end_of
         remember(self.every, (group.group, "classic"), group, MOST_GROUPS)

@@ -5,9 +5,8 @@ its timeout in JoinGroup. In groups whose coordinator assigns (KIP-848, share, s
 setting of the group or the broker. It is taken from, the first that is known:
 
 1. the group's or the broker's configuration, where DescribeConfigs or IncrementalAlterConfigs showed it;
-2. what was learned from this group, else from others of the same kind: a member whose removal showed was
-   silent for that long at most, which bounds the timeout from above; a silence that a member survived bounds
-   it from below;
+2. what was learned from this group, never from another: a member whose removal showed was silent for that
+   long at most, which bounds the timeout from above; a silence that a member survived bounds it from below;
 3. Kafka's defaults: nine intervals of heartbeats, which the coordinator's answers state (45 s and 5 s).
 
 Rules: a member counts as gone without other evidence once it was silent for longer than the upper bound; with
@@ -111,18 +110,13 @@ class _Bounds:
 
 @dataclass(slots=True)
 class KnownTimeouts:
-    """The session timeouts of all groups in some captures, as far as they are known."""
+    """The session timeouts that configurations state, of all groups in some captures."""
 
-    _common: dict[Kind, _Bounds] = field(default_factory=dict)
     _of_brokers: dict[str, int] = field(default_factory=dict)
     _of_groups: dict[tuple[str, str], int] = field(default_factory=dict)
 
     has_any: bool = False
     """Whether any configuration was seen."""
-
-    def bounds(self, kind: Kind) -> _Bounds:
-        """What was learned of groups of this kind."""
-        return self._common.setdefault(kind, _Bounds())
 
     def configured(self, group: str, kind: Kind) -> int | None:
         """The timeout that the configuration says, in nanoseconds."""
@@ -167,7 +161,6 @@ class SessionTimeout:
     def __init__(self, group: str, kind: Kind, known: KnownTimeouts) -> None:
         self._group, self._kind, self._known = group, kind, known
         self._bounds = _Bounds()
-        self._common = known.bounds(kind)
         self.interval_ns = DEFAULT_INTERVAL_NS
         self._refuted = 0
 
@@ -178,9 +171,7 @@ class SessionTimeout:
 
     def survived(self, silence_ns: int) -> None:
         """A member was silent for so long and is still in."""
-        if silence_ns > self._bounds.least_ns:  # else it is known, of all groups too
-            self._bounds.survived(silence_ns)
-            self._common.survived(silence_ns)
+        self._bounds.survived(silence_ns)
 
     def refutes_absence(self, silence_ns: int) -> bool:
         """Whether a member that was silent for so long and is still in shows that the coordinator was away,
@@ -193,17 +184,10 @@ class SessionTimeout:
     def ended(self, silence_ns: int) -> None:
         """A member was silent for so long, and something showed that it is out."""
         self._bounds.ended(silence_ns)
-        self._common.ended(silence_ns)
-
-    @property
-    def _learned(self) -> _Bounds:
-        return self._common if self._bounds.most_ns is None else self._bounds
 
     @property
     def is_known(self) -> bool:
-        if self._bounds.most_ns is not None or self._common.most_ns is not None:
-            return True
-        return self._configured is not None
+        return self._bounds.most_ns is not None or self._configured is not None
 
     @property
     def _configured(self) -> int | None:
@@ -217,7 +201,7 @@ class SessionTimeout:
     @property
     def most_ns(self) -> int:
         """After this silence a member is out."""
-        return self._configured or self._learned.most_ns or self._default_ns
+        return self._configured or self._bounds.most_ns or self._default_ns
 
     @property
     def most_at_end_ns(self) -> int:
@@ -229,7 +213,7 @@ class SessionTimeout:
         """What the timeout is likely to be."""
         if self._configured:
             return self._configured
-        learned = self._learned
+        learned = self._bounds
         if learned.most_ns is None:
             return self._default_ns
         step = SECOND if learned.most_ns < COARSE_NS else 5 * SECOND

@@ -51,8 +51,8 @@ class ConsumerGroup(ModernGroup):
         super().drop_member(member_id)
         self._native.discard(member_id)
 
-    def add(self, member: Member, place: Seen, *, reason: str | None = None, rejoined: bool = False) -> None:
-        super().add(member, place, reason=reason, rejoined=rejoined)
+    def add(self, member: Member, place: Seen, *, rejoined: bool = False) -> None:
+        super().add(member, place, rejoined=rejoined)
         if not member.classic:
             self._native.add(member.member_id)
 
@@ -247,6 +247,10 @@ class ConsumerGroup(ModernGroup):
         if error_code:
             self.refused(error_code, member_id, place)
 
+    def refused_elsewhere(self, request_place: Seen, member_id: str) -> None:
+        """A broker that is not the coordinator refused a request of a classic member."""
+        self.waiting.pop(request_place)
+
     def _alive(self, member: Member, place: Seen) -> None:
         member.last_seen_ns = place.time_ns
         self.watch(member)
@@ -335,6 +339,7 @@ def _take_along(old: Group, new: Group, topic: Callable[[str], str], place: Seen
         )
 
     new.pending = old.pending
+    new.coordinator, new.brokers, new.outage = old.coordinator, old.brokers, old.outage
     new.generation = old.generation if old.members else None
     new.rebalance = old.rebalance
     new.settled = {name: renamed(partitions) for name, partitions in old.settled.items()}

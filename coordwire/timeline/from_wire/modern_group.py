@@ -105,10 +105,12 @@ class ModernGroup(Group):
             tuple[Trigger, Seen]
         ] = []  # what raises the epoch by one each, and no rise is for
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
+        self._leaving: dict[str, tuple[Seen, bool]] = {}  # whose leaving is not answered, and whether for now
 
     def drop_member(self, member_id: str) -> None:
         self.progress.drop(member_id)
         self._doubted.discard(member_id)
+        self._leaving.pop(member_id, None)
 
     @property
     def _shown_after_ns(self) -> int:
@@ -280,6 +282,10 @@ class ModernGroup(Group):
 
     # --- silent members ---
 
+    def restart(self, since: Seen | None, place: Seen) -> None:
+        super().restart(since, place)
+        self._doubted.clear()
+
     def alive_at(self, member: Member, request_place: Seen, place: Seen) -> None:
         """A member's request was accepted: it is in."""
         silence_ns = self.silence(member, request_place)
@@ -397,6 +403,8 @@ class ModernGroup(Group):
     ) -> None:
         """A member left without a request. sign: what shows it; sign_place: where, if not its silence alone;
         refused: whether that is the answer to a request of its own."""
+        if self._left_unanswered(member.member_id, place):
+            return
         rebalance = self.rebalance
         if rebalance is not None and rebalance.trigger.cause == "unknown" and sign_place is not None:
             sign_place = sign_place.at(rebalance.began.time_ns)
@@ -430,6 +438,8 @@ class ModernGroup(Group):
         owners = [self.members[name] for name in names if name in self.members]
         for former in sorted(owners, key=lambda owner: self.quiet_ns(owner) or 0):
             if former.member_id not in self.members:
+                continue
+            if self._left_unanswered(former.member_id, place):
                 continue
             unanswered = former.asked_ns > (former.last_seen_ns or 0)
             if unanswered and not self.timeout.explains(self.quiet(former, place)):
@@ -530,6 +540,9 @@ class ModernGroup(Group):
 
     def _unexplained(self, member: Member, before: int, epoch: int, place: Seen, request_place: Seen) -> None:
         """The epoch rose, and nothing was seen that raises it: a session may have ended."""
+        for leaving in list(self._leaving):
+            if self._left_unanswered(leaving, request_place):
+                return
         suspect = self._doubtful() or self.sessions.first()
         silent = suspect is not None and (
             suspect.member_id in self._doubted or self.timeout.explains(self.quiet(suspect, request_place))
@@ -544,11 +557,10 @@ class ModernGroup(Group):
         if stubborn is not None and not silent:
             self._removed_stubborn(stubborn, request_place)
             return
-        early_ns = (place.time_ns or 0) - ASSIGNMENT_INTERVAL_NS - self.timeout.interval_ns - NEAR_NS
-        if merged is not None and (merged[1].time_ns or 0) >= early_ns:
+        if merged is not None and (merged[1].time_ns or 0) >= self._early_ns(place):
             self._had_its_own(*merged)
         elif suspect is None or not silent:
-            unshown = next((entry for entry in self._unshown if (entry[1].time_ns or 0) >= early_ns), None)
+            unshown = self._not_shown_yet(place)
             if unshown is None:
                 self.disturbed(of_epoch(before, epoch), request_place)
             else:
@@ -562,6 +574,15 @@ class ModernGroup(Group):
         else:  # the next owner of its partitions will show
             self.disturbed(Trigger("unknown", inferred=True, detail=sign), request_place)
             self._risen = before, epoch
+
+    def _early_ns(self, place: Seen) -> int:
+        """What raised the epoch before then was shown by now."""
+        return (place.time_ns or 0) - ASSIGNMENT_INTERVAL_NS - self.timeout.interval_ns - NEAR_NS
+
+    def _not_shown_yet(self, place: Seen) -> tuple[Trigger, Seen] | None:
+        """The first cause that raises the epoch in its turn, and that no rise was for."""
+        early_ns = self._early_ns(place)
+        return next((entry for entry in self._unshown if (entry[1].time_ns or 0) >= early_ns), None)
 
     def _had_its_own(self, trigger: Trigger, place: Seen) -> None:
         """What seemed to have raised the epoch with another cause raised it once more."""
@@ -581,11 +602,15 @@ class ModernGroup(Group):
     ) -> None:
         """A heartbeat's answer with its request."""
         member_id = request.member_id or message.member_id or ""
+        if self.is_past(member_id, request_place if request.member_epoch < JOIN else place):
+            return
         if message.error_code:
             self.refuse_heartbeat(message.error_code, member_id, place)
-            self.expire(place)
+            if self.outage is None:
+                self.expire(place)
             return
         if request.member_epoch < JOIN:
+            self._leaving.pop(member_id, None)
             if not self._is_settled(request_place):
                 self.expire(request_place)  # else the next epoch shows who is out
             self._leaves(request, member_id, place, request_place)
@@ -630,6 +655,8 @@ class ModernGroup(Group):
         topics = wanted_topics(request, () if before is None else before.topics)
         member = Member(member_id, entry.client_id, host, instance_id, topics or ())
         member.last_seen_ns = place.time_ns
+        assignor = getattr(request, "server_assignor", None)
+        member.protocols = (assignor,) if assignor else () if before is None else before.protocols
         member.rebalance_timeout_ms = getattr(request, "rebalance_timeout_ms", None)
         if old is None and request.member_epoch != JOIN:
             member.generation = request.member_epoch  # it was in before the input began
@@ -639,6 +666,9 @@ class ModernGroup(Group):
             if starts_over and since_ns > ASSIGNMENT_INTERVAL_NS:  # else it is that of a target from before
                 self.generation = None  # the group was deleted, and is a new one
             trigger = of_first_heartbeat(self, member, old, static)
+            if trigger.cause == "first_member" and trigger.inferred and self.holes.count:
+                detail = "it joins; the capture lacks packets, in which others may have joined before"
+                trigger = Trigger("unknown", inferred=True, detail=detail)
             if old is not None:
                 self.consumption.ends(member_id, request_place.time_ns)
             if static is not None and static.away and not static.assigned:
@@ -680,6 +710,20 @@ class ModernGroup(Group):
             request_place,
         )
 
+    def asks_to_leave(self, member_id: str, epoch: int, place: Seen) -> None:
+        """A member sent its last heartbeat, whose answer may be missing or come late."""
+        if member_id in self.members:
+            self._leaving[member_id] = place, epoch == LEAVE_FOR_NOW
+
+    def _left_unanswered(self, member_id: str, place: Seen) -> bool:
+        """Whether a member that seems to be out has left: the answer to that is missing."""
+        moment, for_now = self._leaving.pop(member_id, (None, False))
+        if moment is None or for_now or is_earlier(place, moment):
+            return False
+        self.remove(member_id, moment, "left")
+        self.departed(Trigger("member_left", member_id), moment, place)
+        return True
+
     def _leaves(self, request: Any, member_id: str, place: Seen, request_place: Seen) -> None:
         if request.member_epoch == LEAVE_FOR_NOW:
             self.remove(member_id, request_place, "left_for_now")  # its partitions wait for it: no rebalance
@@ -691,7 +735,8 @@ class ModernGroup(Group):
     def refuse_heartbeat(self, error_code: int, member_id: str, place: Seen) -> None:
         member = self.members.get(member_id)
         if error_code in MOVED:
-            self._expire_or_doubt(True, place)  # whether it moved before or afterwards isn't known
+            if self.outage is None:
+                self._expire_or_doubt(True, place)  # whether it moved before or afterwards isn't known
             self.unavailable(place)
         if member is not None and error_code in STAYS:
             member.last_seen_ns = place.time_ns
@@ -725,14 +770,23 @@ class ModernGroup(Group):
             if member.revokes_ns is None and not (member.assigned or frozenset()) <= assigned:
                 member.revokes_ns = place.time_ns
             self.gives(member, assigned, place)
+        elif assigned is not None:
+            self.consumption.has(member.member_id, assigned, place.time_ns)  # a static member's heir
         self.takes_up(member, assigned is not None or reported is not None, place)
 
     def gives(self, member: Member, partitions: Owned, place: Seen) -> None:
         """A member has another assignment."""
         if self.rebalance is None and member.assigned is not None:
-            detail = "its coordinator gave it another assignment"
-            trigger = Trigger("assignment_changed", member.member_id, inferred=True, detail=detail)
-            self.disturbed(trigger, place).joined_ns = place.time_ns
+            revokes = not member.assigned <= partitions
+            detail = "a member is given another assignment"
+            trigger = Trigger("assignment_changed", inferred=True, detail=detail)
+            unshown = self._not_shown_yet(place) if revokes else None
+            if unshown is not None:
+                self._had_its_own(*unshown)
+            else:
+                rebalance = self.disturbed(trigger, place)
+                if not revokes:  # else it gets the new epoch once it has given up what it must
+                    rebalance.joined_ns = place.time_ns
         if self._given_ns is None:
             self._given_ns = place.time_ns
         self.assign(member, partitions)
@@ -766,9 +820,10 @@ class ModernGroup(Group):
 
 
 def _explains(trigger: Trigger, place: Seen, rebalance: Rebalance) -> bool:
-    """Whether a session that ended before is why one began that seemed to be the coordinator's own."""
+    """Whether what happened before is why one began that seemed to be the coordinator's own."""
     earlier = (place.time_ns or 0) <= (rebalance.began.time_ns or 0)
-    return earlier and trigger.cause == "session_timeout" and rebalance.trigger.cause == "assignment_changed"
+    own = trigger.cause in KEEPS_EPOCH or trigger.cause == "assignment_changed"
+    return earlier and not own and rebalance.trigger.cause == "assignment_changed"
 
 
 def _batched(rebalance: Rebalance, trigger: Trigger, place: Seen) -> bool:

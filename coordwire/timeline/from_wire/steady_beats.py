@@ -34,7 +34,8 @@ class Beat:
     generation or member epoch that it says.
 
     answer: the bytes after the correlation id of an answer that gave nothing new, None where none was seen;
-    answered_epoch, interval_ms: what that says, of groups whose coordinator assigns.
+    answered_epoch, interval_ms: what that says, of groups whose coordinator assigns; flow: the connection
+    of the last such answer.
     """
 
     group_id: str
@@ -46,6 +47,7 @@ class Beat:
     answer: bytes | None = None
     answered_epoch: int = 0
     interval_ms: int = 0
+    flow: str = ""
 
     @property
     def asks(self) -> tuple[str, int, str | None, str | None]:

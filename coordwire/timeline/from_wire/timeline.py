@@ -19,11 +19,13 @@ from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.redaction.entry_secrets import is_accounted_for
 from coordwire.connection.dialect import KAFKA
+from coordwire.errors import UnreadableRange
 from coordwire.timeline.events import ErrorMet, GroupEvent
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.cluster_answers import OTHER_APIS, OtherAnswers
 from coordwire.timeline.from_wire.commits import Commits
 from coordwire.timeline.from_wire.connection_ends import ENDED, ConnectionEnds
+from coordwire.timeline.from_wire.coordinators import Coordinators
 from coordwire.timeline.from_wire.group_frames import (
     ABOUT_A_GROUP,
     BEATS,
@@ -43,6 +45,7 @@ from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
 from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.rebalance_cost import COSTLY
 from coordwire.timeline.from_wire.steady_beats import Beat, SteadyBeats
+from coordwire.timeline.group import UNAVAILABLE, Group
 from coordwire.timeline.sightings import Seen, remember
 from coordwire.versions import ApiKey
 
@@ -50,7 +53,7 @@ __all__ = ["USED_APIS", "DialectGroups", "Timeline", "TimelineDialect", "timelin
 
 MOST_UNANSWERED = 10_000
 
-_HEARTBEAT, _FETCH = int(ApiKey.HEARTBEAT), int(ApiKey.FETCH)
+_HEARTBEAT, _FETCH, _SHARE_FETCH = int(ApiKey.HEARTBEAT), int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)
 _JOIN, _SYNC, _LEAVE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.LEAVE_GROUP)
 _GROUPS: dict[int, type[AnyGroup]] = {
     _HEARTBEAT: ClassicGroup,
@@ -107,6 +110,7 @@ class Timeline:
         self._names = TopicsById()
         self._timeouts = KnownTimeouts()
         self._groups = GroupTable(self._names, self._timeouts, self._ends.end_of if self._ends else None)
+        self._coordinators = Coordinators(self._groups, self._ends.flows_of if self._ends else _no_flows)
         self._commits = Commits(self._names.name_of)
         self._dialect_groups = None if dialect is None else dialect.groups()
         self._other_answers = OtherAnswers(self._names, self._timeouts, self._groups, self._commits)
@@ -121,7 +125,11 @@ class Timeline:
         """
         if not isinstance(entry, FrameEntry):
             if self._ends is not None and isinstance(entry, ConnectionEnd):
-                self._ends.ends(entry)
+                outage = self._ends.ends(entry)
+                if outage is not None:
+                    self._coordinators.leaves(outage, self._last.number)
+            elif isinstance(entry, UnreadableRange) and entry.flow:
+                self._groups.holes.count += 1
             return ()
         key = entry.api_key
         events: Iterable[GroupEvent] | None = None
@@ -197,6 +205,9 @@ class Timeline:
             return None
         place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
         self._waiting.pop(asked_at, None)
+        if beat.flow is not request_entry.flow:
+            beat.flow = request_entry.flow
+            self._coordinators.hears(group, beat.flow, place, accepted=True)
         if isinstance(group, ClassicGroup):
             group.stays(member, beat.epoch, place)
         else:
@@ -228,7 +239,7 @@ class Timeline:
         if entry.dialect != KAFKA:
             return None
         if entry.direction == "request":
-            if key == _FETCH and self._ends is not None:
+            if self._ends is not None and key in (_FETCH, _SHARE_FETCH):
                 self._ends.fetches(entry)
             if not _is_sound(entry):
                 return None
@@ -259,7 +270,7 @@ class Timeline:
         request: Any = request_entry.message
         events = self._commits.commit(entry, request, topics, place)
         known = self._groups.known(request.group_id)
-        if known is None:
+        if known is None or not self._hears(known, request_entry, code, place):
             return events, None
         generation = getattr(request, "generation_id_or_member_epoch", -1)
         known.alive(request, code, generation, request_entry, place, host_of(request_entry))
@@ -300,8 +311,10 @@ class Timeline:
         for place, request in self._waiting.items():
             yield unanswered(place, request)
         self._waiting.clear()
+        for group in self._coordinators.finish():
+            yield from self._events(group.drain())
         for group in self._groups:
-            group.finish(self._last)
+            group.finish(self._last if group.outage is None else group.outage.place)
             yield from self._events(group.drain())
         if self._dialect_groups is not None:
             yield from self._dialect_groups.finish(self._last)
@@ -358,7 +371,10 @@ class Timeline:
         remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
-        renews = key not in COMMITS and getattr(message, "member_epoch", 0) >= 0
+        epoch = getattr(message, "member_epoch", 0)
+        if epoch < 0:
+            self._groups.asks_to_leave(group_id, MODERN[key], member_id, epoch, place)
+        renews = key not in COMMITS and epoch >= 0
         self._groups.asks(group_id, MODERN.get(key, "classic"), member_id, place, renews=renews)
 
     # --- responses ---
@@ -394,6 +410,10 @@ class Timeline:
         if self._ends is not None and member_id and not request.member_id:
             self._ends.speaks(member_id, request_entry.flow, place_of(request_entry))
 
+    def _hears(self, group: Group, request_entry: FrameEntry, code: int, place: Seen) -> bool:
+        """Whether an answer about a group is its coordinator's."""
+        return self._coordinators.hears(group, request_entry.flow, place, accepted=code not in UNAVAILABLE)
+
     def _beat(
         self, entry: FrameEntry, request_entry: FrameEntry, message: Any, place: Seen, asked_place: Seen
     ) -> AnyGroup | None:
@@ -401,8 +421,11 @@ class Timeline:
         request: Any = request_entry.message
         group: AnyGroup | None
         self._learn_answer(request_entry, request, message)
+        code = message.error_code
         if entry.api_key == _HEARTBEAT:
             group = self._groups.of_classic(request.group_id)
+            if not self._hears(group, request_entry, code, place):
+                return None
             group.alive(
                 request,
                 message.error_code,
@@ -414,7 +437,7 @@ class Timeline:
         else:
             kind = MODERN[entry.api_key or 0]
             group = self._groups.of_heartbeat(kind, request, message, asked_place)
-            if group is None:
+            if group is None or not self._hears(group, request_entry, code, place):
                 return None
             group.heartbeat(entry, request, message, place, asked_place, host_of(request_entry))
         return self._groups.current(group, request.member_id or None, place)
@@ -432,17 +455,24 @@ class Timeline:
         group: ClassicGroup | ConsumerGroup
         if entry.api_key == _JOIN:
             group = self._groups.of_join_answer(request.group_id, message, asked_place)
-            group.join_response(request, message, place, asked_place)
         else:
             group = self._groups.of_classic(request.group_id)
-            if entry.api_key == _SYNC:
-                group.sync_response(request, message, request_entry, place, host_of(request_entry))
-            else:
-                group.leave_response(request, message, place, asked_place)
+        if not self._hears(group, request_entry, message.error_code, place):
+            group.refused_elsewhere(asked_place, request.member_id)
+        elif entry.api_key == _JOIN:
+            group.join_response(request, message, place, asked_place)
+        elif entry.api_key == _SYNC:
+            group.sync_response(request, message, request_entry, place, host_of(request_entry))
+        else:
+            group.leave_response(request, message, place, asked_place)
         return self._groups.current(group, request.member_id or None, place)
 
 
 _new = tuple.__new__
+
+
+def _no_flows(group: Group) -> Iterable[str]:
+    return ()
 
 
 def _is_sound(entry: FrameEntry) -> bool:

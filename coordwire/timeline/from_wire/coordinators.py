@@ -1,0 +1,130 @@
+"""Which broker coordinates each group, and when it is away: what stops the clocks of all sessions.
+
+Strategy: a group's coordinator is the broker that last accepted a request about it. A broker that ends its
+connections all at once is away. The groups that it coordinates are unheard from then on, until a request
+about them is accepted again, by it or by another: their members' sessions begin again then, as Kafka's do
+once a coordinator has loaded a group. Rules: a single connection that a broker ends may be a client that it
+refuses, so that it counts only if nothing is answered for a while; a refusal by a broker that is no longer
+the coordinator, or not yet, says nothing of sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from coordwire.capture.entries import ConnectionEnd
+from coordwire.timeline.events import BrokerAway
+from coordwire.timeline.group import Group, Outage
+from coordwire.timeline.sightings import Seen
+
+__all__ = ["BrokerEnds", "Coordinators", "broker_of"]
+
+TOGETHER_NS = 1_000_000_000
+"""A broker that ends its connections within so long is away."""
+
+FEW = 3
+"""If it ends fewer connections, none may be left."""
+
+SHORTEST_NS = 2_000_000_000
+"""A broker that ended fewer is away if nothing is answered for so long."""
+
+MOST_BROKERS = 10_000
+MOST_ADDRESSES = 64
+MOST_PACKETS = 8
+
+
+class BrokerEnds:
+    """The connections of brokers that are open, and those that the brokers ended lately."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, set[str]] = {}
+        self._ended: dict[str, list[ConnectionEnd]] = {}
+
+    def opens(self, flow: str) -> None:
+        """A connection was seen."""
+        broker = broker_of(flow)
+        if broker in self._open or len(self._open) < MOST_BROKERS:
+            self._open.setdefault(broker, set()).add(flow)
+
+    def forget(self, flow: str) -> None:
+        """A connection is not remembered any longer."""
+        self._open.get(broker_of(flow), set()).discard(flow)
+
+    def ends(self, end: ConnectionEnd) -> Outage | None:
+        """A connection's first FIN or RST: the outage that it begins or goes on with, if any."""
+        broker = broker_of(end.flow)
+        left = self._open.get(broker, set())
+        left.discard(end.flow)
+        if end.sender != "broker" or broker not in self._open:
+            return None
+        ended = self._ended.setdefault(broker, [])
+        ended.append(end)
+        while end.time_ns - ended[0].time_ns > TOGETHER_NS:
+            ended.pop(0)
+        if left and (len(ended) < FEW or len(left) * FEW > len(ended)):
+            return None
+        packets = tuple(one.packet for one in ended[:MOST_PACKETS] if one.packet is not None)
+        place = Seen(ended[0].time_ns, ended[0].capture, 0, ended[0].packet)
+        return Outage(broker, place, len(ended), packets)
+
+
+class Coordinators:
+    """Of all groups. flows_of: the connections of a group's members, by their last requests."""
+
+    def __init__(self, groups: Iterable[Group], flows_of: Callable[[Group], Iterable[str]]) -> None:
+        self._groups = groups
+        self._flows_of = flows_of
+
+    def leaves(self, outage: Outage, number: int) -> None:
+        """A broker is away. number: of the frame before."""
+        outage.place = outage.place._replace(number=number)
+        for group in self._groups:
+            if group.outage is not None:
+                if group.outage.broker == outage.broker:
+                    group.outage = outage
+                continue
+            coordinator = group.coordinator or next(map(broker_of, self._flows_of(group)), None)
+            if group.members and coordinator == outage.broker:
+                group.outage = outage
+
+    def hears(self, group: Group, flow: str, place: Seen, *, accepted: bool) -> bool:
+        """A request about a group is answered: whether that says anything of the group. Called before the
+        answer is applied to it."""
+        broker, outage = broker_of(flow), group.outage
+        if outage is not None:
+            if not accepted:
+                return True
+            group.outage = None
+            length_ns = (place.time_ns or 0) - (outage.place.time_ns or 0)
+            if outage.connections >= FEW or length_ns >= SHORTEST_NS or broker != outage.broker:
+                group.restart(outage.place, place)
+                self._report(group, outage, place, broker)
+        elif group.coordinator == broker:
+            return True
+        elif not accepted:
+            return group.coordinator is None
+        elif group.coordinator is not None and broker not in group.brokers:
+            group.restart(None, place)  # else one broker has two addresses
+        group.coordinator = broker
+        if len(group.brokers) < MOST_ADDRESSES:
+            group.brokers.add(broker)
+        return True
+
+    def finish(self) -> Iterator[Group]:
+        """Report the outages that the input ends in; the groups that have one."""
+        for group in self._groups:
+            if group.outage is not None and group.outage.connections >= FEW:
+                self._report(group, group.outage, None, None)
+                yield group
+
+    @staticmethod
+    def _report(group: Group, outage: Outage, until: Seen | None, broker: str | None) -> None:
+        group.report(
+            BrokerAway, outage.place, broker=outage.broker, until_ns=None if until is None else until.time_ns,
+            answered_by=broker, connections=outage.connections, packets=outage.packets,
+        )  # fmt: skip
+
+
+def broker_of(flow: str) -> str:
+    """The broker's address, by the flow of a connection's requests."""
+    return flow.partition(" > ")[2]
