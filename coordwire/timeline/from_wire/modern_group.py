@@ -604,13 +604,14 @@ class ModernGroup(Group):
         member_id = request.member_id or message.member_id or ""
         if self.is_past(member_id, request_place if request.member_epoch < JOIN else place):
             return
+        if request.member_epoch < JOIN:
+            self._leaving.pop(member_id, None)
         if message.error_code:
             self.refuse_heartbeat(message.error_code, member_id, place)
             if self.outage is None:
                 self.expire(place)
             return
         if request.member_epoch < JOIN:
-            self._leaving.pop(member_id, None)
             if not self._is_settled(request_place):
                 self.expire(request_place)  # else the next epoch shows who is out
             self._leaves(request, member_id, place, request_place)
