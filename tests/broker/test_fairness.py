@@ -277,7 +277,7 @@ def test_a_flood_over_tls_delays_another_by_less_than_a_round(
 
 def test_half_frames_are_held_up_to_the_bound(witness: Witness) -> None:
     """40 clients send all but a byte of a frame of 1 MB: as many as fit are read, and can finish; the others
-    wait and follow. One that asks for little is answered meanwhile."""
+    wait and follow. One that asks for little is answered meanwhile, from the part that is left to it."""
     config = BrokerConfig(memory=8 * MEGA, max_frame=2 * MEGA)
     data = frame(produced(BATCH), 9)
 
@@ -286,10 +286,10 @@ def test_half_frames_are_held_up_to_the_bound(witness: Witness) -> None:
             async with AsyncPeers(broker, 40) as flood:
                 for one in flood:
                     one.writer.write(data[:-1])
-                while broker.memory.used < 7 * MEGA:
+                while broker.memory.used < 6 * MEGA:
                     await asyncio.sleep(0)
                 await asked(witness, peer)
-                assert sum(bool(link._granted) for link in broker.links) in (7, 8)
+                assert sum(bool(link._granted) for link in broker.links) in (6, 7)
                 for one in flood:
                     one.writer.write(data[-1:])
                 for one in flood:

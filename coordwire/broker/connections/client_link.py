@@ -328,7 +328,8 @@ class ClientLink(asyncio.BufferedProtocol):
         """Read on, unless a large frame has begun and there is no memory for it."""
         granted: int | None = self._granted
         if not granted:
-            granted = self._hub.memory.admit(self, self._connection.announced)
+            announced, unread = self._connection.announced, self._connection.unread
+            granted = self._hub.memory.admit(self, announced, unread)
         if granted is None:
             self._state = _STARVED
             self._pause()
