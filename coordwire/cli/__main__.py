@@ -52,6 +52,8 @@ EXAMPLES = {
 """A command line of each command, with which its help opens."""
 
 INTERRUPTED = 130
+_SPARE_BYTES = 4 << 20
+"""Memory that is freed when there is not enough, so that this can be reported. Nothing is written to it."""
 _BACK = re.compile(r"-[0-9]")
 OF_OTHER_SYSTEMS = ("fcntl",)
 """Modules of Python that Windows lacks: without them no tables are written, whose folders are locked."""
@@ -59,6 +61,7 @@ OF_OTHER_SYSTEMS = ("fcntl",)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; its exit status."""
+    spare = bytearray(_SPARE_BYTES)
     arguments = _with_times(sys.argv[1:] if argv is None else argv)
     terminal.prepare()
     progress.begin()
@@ -82,7 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         _drop_output()
         return 0
-    except MemoryError:
+    except MemoryError as error:
+        spare.clear()
+        error.__traceback__ = error.__context__ = None  # and so what its frames hold
         print("coordwire: not enough memory", file=sys.stderr)
         _drop_output()
         return 2

@@ -11,8 +11,8 @@ order. Rules, which prevent a deadlock:
 - if unsent answers exceed the bound, the connection that left them longest is closed, but for the last one;
 - while frames wait, a client that held memory during all of `PATIENCE`, and neither finished its frame or
   took its answer nor moved `PROGRESS` bytes, is closed;
-- frames of up to 64 KB need no grant, but when half of the memory is used: of up to 4 KB then, and connections
-  are read in pieces of as much.
+- frames of up to 64 KB need no grant; when half of the memory is used, only those of up to 4 KB need none,
+  and connections are read in pieces of 4 KB.
 
 So the bound is exceeded by one frame and one answer at most, and by a small piece for each connection.
 """
