@@ -38,7 +38,7 @@ ConsumerGroupHeartbeat = Api(
         "GROUP_ID_NOT_FOUND": "A member that has joined names a group that does not exist, or the group has another type and can't be converted.",
         "GROUP_MAX_SIZE_REACHED": "The group already has group.consumer.max.size members.",
         "FENCED_INSTANCE_ID": "Another member id has taken over the group instance id.",
-        "FENCED_MEMBER_EPOCH": "The member epoch is not the member's current one, nor the previous one with the same partitions.",
+        "FENCED_MEMBER_EPOCH": "The member epoch is neither the member's current one, nor the previous one of a member that owns only partitions assigned to it.",
         "UNRELEASED_INSTANCE_ID": "Another member has the group instance id and has not left.",
         "UNSUPPORTED_ASSIGNOR": "The broker does not have the server assignor.",
         "INVALID_REGULAR_EXPRESSION": "The topic pattern is not valid in RE2's syntax.",

@@ -16,7 +16,7 @@ Heartbeat = Api(
         "NOT_COORDINATOR": "Another broker is the coordinator.",
         "ILLEGAL_GENERATION": "The generation is not the group's current one.",
         "INVALID_GROUP_ID": "The group id is empty.",
-        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "UNKNOWN_MEMBER_ID": "The group does not exist, or does not have the member.",
         "REBALANCE_IN_PROGRESS": "A rebalance has begun: the member must join again.",
         "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
         "UNSUPPORTED_VERSION": "",

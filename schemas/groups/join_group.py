@@ -38,9 +38,9 @@ JoinGroup = Api(
     },
     errors={
         **COORDINATOR,
-        "INCONSISTENT_GROUP_PROTOCOL": "The protocol type differs from the group's, or no protocol is common to all members.",
+        "INCONSISTENT_GROUP_PROTOCOL": "The protocol type is empty or differs from the group's, no protocol is common to all members, or the group is a share group, or a streams group with members.",
         "INVALID_GROUP_ID": "The group id is empty.",
-        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "UNKNOWN_MEMBER_ID": "The group does not exist, or does not have the member.",
         "INVALID_SESSION_TIMEOUT": "The session timeout is below group.min.session.timeout.ms or above group.max.session.timeout.ms.",
         "REBALANCE_IN_PROGRESS": "The group was converted to a consumer group while the request waited.",
         "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",

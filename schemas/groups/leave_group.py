@@ -33,7 +33,7 @@ LeaveGroup = Api(
     errors={
         **COORDINATOR,
         "INVALID_GROUP_ID": "The group id is empty.",
-        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "UNKNOWN_MEMBER_ID": "The group does not exist, or does not have the member.",
         "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
         "FENCED_INSTANCE_ID": "Another member id has taken over the group instance id.",
     },

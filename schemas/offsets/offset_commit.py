@@ -44,7 +44,7 @@ OffsetCommit = Api(
         **COORDINATOR,
         "UNKNOWN_TOPIC_OR_PARTITION": "The topic or partition does not exist.",
         "OFFSET_METADATA_TOO_LARGE": "The metadata is longer than offset.metadata.max.bytes.",
-        "ILLEGAL_GENERATION": "The generation is not the classic group's current one, or, before version 9, the group does not exist.",
+        "ILLEGAL_GENERATION": "The generation is not that of the classic group, or of a classic member in a consumer group; or the group does not exist (before version 9).",
         "INVALID_GROUP_ID": "",
         "UNKNOWN_MEMBER_ID": "The group does not have the member.",
         "REBALANCE_IN_PROGRESS": "The classic group waits for its leader's assignment.",

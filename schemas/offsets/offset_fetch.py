@@ -43,14 +43,15 @@ OffsetFetch = Api(
     errors={
         **COORDINATOR,
         "UNKNOWN_TOPIC_OR_PARTITION": "",
+        "ILLEGAL_GENERATION": "A classic member in a consumer group names another generation than its own (from version 9 on).",
         "INVALID_GROUP_ID": "",
-        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "UNKNOWN_MEMBER_ID": "The consumer group does not have the member (from version 9 on).",
         "TOPIC_AUTHORIZATION_FAILED": "The client may not describe the topic.",
         "GROUP_AUTHORIZATION_FAILED": "The client may not describe the group.",
         "GROUP_ID_NOT_FOUND": "",
         "UNSTABLE_OFFSET_COMMIT": "The request asks for stable offsets, and an open transaction has a commit for the partition.",
         "UNKNOWN_TOPIC_ID": "No topic has the id (from version 10 on).",
-        "STALE_MEMBER_EPOCH": "The member epoch is not the member's current one.",
+        "STALE_MEMBER_EPOCH": "The member epoch is not the member's current one (from version 9 on).",
     },
 )
 

@@ -21,7 +21,7 @@ AddOffsetsToTxn = Api(
         "INVALID_PRODUCER_ID_MAPPING": "The transactional id is unknown, or has another producer id.",
         "CONCURRENT_TRANSACTIONS": "The coordinator is still completing the producer's previous transaction.",
         "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not write to the transactional id.",
-        "PRODUCER_FENCED": "A newer producer has the transactional id.",
+        "PRODUCER_FENCED": "The producer epoch is not the transactional id's current one: a newer producer has it, as a rule.",
         "TRANSACTION_ABORTABLE": "",
     },
 )

@@ -42,7 +42,7 @@ AddPartitionsToTxn = Api(
         "CONCURRENT_TRANSACTIONS": "The coordinator is still completing the producer's previous transaction.",
         "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not write to the transactional id.",
         "OPERATION_NOT_ATTEMPTED": "Another partition of the request was refused.",
-        "PRODUCER_FENCED": "A newer producer has the transactional id.",
+        "PRODUCER_FENCED": "The producer epoch is not the transactional id's current one: a newer producer has it, as a rule.",
         "TRANSACTION_ABORTABLE": "A broker asks whether the partition is in the transaction, and it is not.",
     },
 )

@@ -27,11 +27,11 @@ EndTxn = Api(
         **COORDINATOR,
         "INVALID_REQUEST": "The transactional id is empty.",
         "INVALID_PRODUCER_EPOCH": "The same as PRODUCER_FENCED, in versions before 2.",
-        "INVALID_TXN_STATE": "The producer has no open transaction, or it has ended with the other result.",
+        "INVALID_TXN_STATE": "The producer has no open transaction, or it ends or has ended with the other result. From version 5 on an abort without a transaction succeeds.",
         "INVALID_PRODUCER_ID_MAPPING": "The transactional id is unknown, or has another producer id.",
         "CONCURRENT_TRANSACTIONS": "The coordinator is still completing the transaction.",
         "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not write to the transactional id.",
-        "PRODUCER_FENCED": "A newer producer has the transactional id.",
+        "PRODUCER_FENCED": "The producer epoch is not the transactional id's current one: a newer producer has it, as a rule.",
         "TRANSACTION_ABORTABLE": "",
     },
 )

@@ -35,8 +35,8 @@ InitProducerId = Api(
         "INVALID_PRODUCER_EPOCH": "The same as PRODUCER_FENCED, in versions before 4.",
         "INVALID_TRANSACTION_TIMEOUT": "The timeout is below 1 ms or above transaction.max.timeout.ms.",
         "CONCURRENT_TRANSACTIONS": "The coordinator is still completing the producer's previous transaction.",
-        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not write to the transactional id.",
-        "PRODUCER_FENCED": "A newer producer has the transactional id.",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not write to the transactional id, or asks for two-phase commits and may not, or the broker does not allow them.",
+        "PRODUCER_FENCED": "The producer id or epoch of the request is not the transactional id's current one: a newer producer has it, as a rule.",
         "TRANSACTION_ABORTABLE": "",
     },
 )

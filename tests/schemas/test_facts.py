@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +26,8 @@ from schemas._generate.indexes import error_conditions_text, keys_text, secret_p
 from schemas._generate.walk import ModuleRow, SchemaError, _check_facts, _Walk
 from schemas.vocabulary import Api, Array, Bytes, GroupId, Message, Nullable, Secret, String
 from schemas.vocabulary import Struct as Declared
+
+DATA = Path(__file__).parents[1] / "data"
 
 ALWAYS = {"UNKNOWN_SERVER_ERROR", "REQUEST_TIMED_OUT", "UNSUPPORTED_VERSION", "INVALID_REQUEST"}
 """What a broker may answer any request with."""
@@ -264,6 +270,62 @@ SEEN = {
 def test_errors_that_were_captured_are_listed(name: str) -> None:
     (facts,) = (facts for facts in FACTS.values() if facts.name == name)
     assert set(SEEN[name].split()) - ALWAYS <= set(facts.errors)
+
+
+VERSIONS = re.compile(r"[^,;]*(?: \(|, in )(from version|before version|versions before) (\d+)(?: on)?\)?\.")
+"""A condition that holds in some versions alone."""
+
+
+def answered() -> dict[str, set[tuple[int, str]]]:
+    """By API, the versions and errors of what brokers of Kafka 4.4.0 answered to corner cases and to clients
+    with few rights."""
+    answers: dict[str, set[tuple[int, str]]] = defaultdict(set)
+    for path in DATA.glob("*/kafka-*.jsonl"):
+        waiting: list[Any] = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        while waiting:
+            match waiting.pop():
+                case [str(name), int(version), dict(fields)]:
+                    answers[name] |= {(version, error) for error in error_names(fields)}
+                case list(values):
+                    waiting += values
+                case dict(fields):
+                    waiting += fields.values()
+    return answers
+
+
+def error_names(value: Any) -> Iterator[str]:
+    """The errors in an answer in its normal form, at any depth."""
+    if isinstance(value, dict):
+        for name, field in value.items():
+            if name.endswith("error_code") and isinstance(field, str):
+                yield field
+            else:
+                yield from error_names(field)
+    elif isinstance(value, list):
+        for element in value:
+            yield from error_names(element)
+
+
+ANSWERED = answered()
+
+
+def test_many_answers_are_recorded() -> None:
+    assert len(ANSWERED) >= 50
+    assert sum(map(len, ANSWERED.values())) >= 290
+    conditions = [text for texts in ERROR_CONDITIONS.values() for text in texts.values()]
+    assert sum(VERSIONS.fullmatch(text) is not None for text in conditions) >= 15
+
+
+@pytest.mark.parametrize("name", sorted(ANSWERED))
+def test_errors_that_kafka_answered_are_listed_with_conditions_that_agree(name: str) -> None:
+    """Where an API has conditions, each error that was answered has one, for the version of the request."""
+    ((key, facts),) = ((key, facts) for key, facts in FACTS.items() if facts.name == name)
+    conditions = ERROR_CONDITIONS.get(key, {})
+    for version, error in ANSWERED[name]:
+        assert error in ALWAYS or error in facts.errors
+        assert error in ALWAYS or not conditions or error in conditions
+        if limited := VERSIONS.fullmatch(conditions.get(error, "")):
+            assert (version >= int(limited[2])) is (limited[1] == "from version"), (version, error)
 
 
 # --- the generator ---
