@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from coordwire.broker.cluster.promise import HandlerRun, Promise, immediate_result
-from coordwire.messages import FetchRequest
+from coordwire.broker.handlers import APIS
+from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.codec import Message
+from coordwire.messages import FetchRequest, HeartbeatRequest
 from coordwire.messages.fetch import FetchPartition, FetchTopic
 from tests.broker.core import Core
 
@@ -75,3 +78,23 @@ def test_a_fetch_of_a_client_that_leaves_listens_to_no_log() -> None:
     assert not partition.log.listeners
     core.pass_time(10_000)
     assert not answers
+
+
+@pytest.mark.parametrize(
+    ("message", "version"),
+    [
+        (HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4),
+        (
+            FetchRequest(
+                max_wait_ms=0,
+                topics=[FetchTopic(topic="orders", partitions=[FetchPartition(partition=0, fetch_offset=0)])],
+            ),
+            11,
+        ),
+    ],
+    ids=["Heartbeat", "Fetch"],
+)
+def test_an_answer_that_is_there_at_once_costs_no_coroutine(message: Message, version: int) -> None:
+    assert message.api_key is not None
+    call = ApiCall(Core(topics={"orders": 1}).cluster, 1, message, version, "test", "/127.0.0.1")
+    assert isinstance(APIS[message.api_key].handler(call), Message)

@@ -9,7 +9,7 @@ A node that does not lead the partition answers NOT_COORDINATOR.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -137,14 +137,21 @@ class GroupCoordinators:
 
     # --- requests ---
 
-    async def handle(self, node: int, request: Any, version: int, context: RequestContext) -> Message:
-        """The answer to a request about groups."""
-        split = _SPLIT.get(type(request))
-        if split is None:
-            if isinstance(request, ListGroupsRequest):
-                return await self._list(node, request, version, context)
-            return await self._submit(node, self.partition_of(request.group_id), request, version, context)
-        field, name, response_type, answers = split
+    def handle(
+        self, node: int, request: Any, version: int, context: RequestContext
+    ) -> Message | Coroutine[Any, None, Message]:
+        """The answer to a request about groups, or the coroutine that waits for it."""
+        request_type = type(request)
+        if request_type is ListGroupsRequest:
+            return self._list(node, request, version, context)
+        if request_type in _SPLIT:
+            return self._split(node, request, version, context)
+        promise = self._submit(node, self.partition_of(request.group_id), request, version, context)
+        return promise.value if promise.is_fulfilled else promise.result()
+
+    async def _split(self, node: int, request: Any, version: int, context: RequestContext) -> Message:
+        """The answers of several partitions' shards, as one."""
+        field, name, response_type, answers = _SPLIT[type(request)]
         elements = list(getattr(request, field))
         if not elements and isinstance(request, OffsetFetchRequest):  # of a version that names one group
             return await self._submit(node, self.partition_of(request.group_id), request, version, context)
@@ -182,7 +189,8 @@ class GroupCoordinators:
             )
         now = self._facts.clock()
         ticket = slot.shard.handle(request, version=version, now=now, context=context)
-        promise = slot.waiting[ticket] = Promise[Message]()
+        promise: Promise[Message] = Promise()
+        slot.waiting[ticket] = promise
         self._pump(slot)
         return promise
 
@@ -250,7 +258,8 @@ class GroupCoordinators:
         ticket = slot.shard.complete_transaction(
             producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch
         )
-        promise = slot.ending[ticket] = Promise[int]()
+        promise: Promise[int] = Promise()
+        slot.ending[ticket] = promise
         self._pump(slot)
         return promise
 

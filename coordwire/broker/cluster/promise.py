@@ -2,9 +2,9 @@
 
 How an answer that has to wait travels, for example that of JoinGroup:
 
-1. The client's connection (`ClientLink`) calls the handler. A handler that never waits returns the answer;
-   any other is an `async def`, and the connection runs it by a `HandlerRun`.
-2. The handler gives the request to a coordinator, which notes a promise for it, and awaits that promise.
+1. The client's connection (`ClientLink`) calls the handler, which returns the answer where that is there at
+   once; otherwise a coroutine, which the connection runs by a `HandlerRun`.
+2. The coroutine has given the request to a coordinator, which noted a promise for it. It awaits the promise.
 3. The coordinator's shard has the answer: another request or a deadline completed the rebalance. The
    coordinator fulfils the promise, and the handler goes on from there, before anything else is done.
 4. The handler returns the answer, through the faults and guards around it, to the connection, which sends it.
@@ -58,6 +58,10 @@ class Promise(Generic[T]):
         if not self._values:
             yield self
         return self.value
+
+    async def result(self) -> T:
+        """The value, after it was waited for."""
+        return await self
 
 
 class HandlerRun(Generic[T]):

@@ -152,7 +152,8 @@ class TransactionCoordinators:
         if node is not None and slot.partition.leader != node:
             return Promise(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
         self._at_now(slot)
-        promise = slot.waiting[operation(slot.shard)] = Promise[TransactionOutcome]()
+        promise: Promise[TransactionOutcome] = Promise()
+        slot.waiting[operation(slot.shard)] = promise
         self._pump(slot)
         return promise
 

@@ -74,7 +74,7 @@ HandlerResult = Message | Coroutine[Any, None, Message | None]
 """An answer, or the coroutine of a handler that may wait for it; None if a fault loses the answer."""
 
 Handler = Callable[[ApiCall], HandlerResult]
-"""Answers a request; an `async def` if it may wait (`cluster.promise`)."""
+"""Answers a request, at once or by a coroutine (`cluster.promise`)."""
 
 
 async def result_of(answer: HandlerResult) -> Message | None:

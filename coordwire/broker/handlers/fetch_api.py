@@ -9,8 +9,9 @@ consumer's rack, where the broker is set so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from coordwire.broker.cluster.fetch_sessions import FINAL_EPOCH, FetchKey, FetchSession
@@ -48,7 +49,7 @@ _NOT_READ = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUT
 WantedPartitions = list[tuple[FetchKey, FetchPartition]]
 
 
-async def fetch(call: ApiCall) -> FetchResponse:
+def fetch(call: ApiCall) -> FetchResponse | Coroutine[Any, None, FetchResponse]:
     request: FetchRequest = call.request
     if request.isolation_level not in (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED):
         return _failed(request, call.version)
@@ -61,11 +62,7 @@ async def fetch(call: ApiCall) -> FetchResponse:
         partitions = session.partitions()
     attempt = _Attempt(call, request, session, partitions)
     response = attempt.read(final=request.max_wait_ms <= 0 or not partitions)
-    if response is None:
-        await attempt.wait()
-        response = attempt.read(final=True)
-        assert response is not None
-    return response
+    return attempt.wait() if response is None else response
 
 
 def _positions(request: FetchRequest, version: int) -> Iterable[tuple[FetchKey, FetchPartition]]:
@@ -156,7 +153,6 @@ class _Attempt:
         self.committed = request.isolation_level == IsolationLevel.READ_COMMITTED
         self._available: dict[PartitionLog, int] = {}
         self._total = 0
-        self._end: Promise[None] = Promise()
 
     # --- reading ---
 
@@ -274,29 +270,33 @@ class _Attempt:
 
     # --- waiting ---
 
-    async def wait(self) -> None:
-        """Wait until there is enough, or the client's time is over."""
+    async def wait(self) -> FetchResponse:
+        """Wait until there is enough, or the client's time is over, and read again."""
         cluster, timer = self.call.cluster, f"fetch-{id(self)}"
+        end: Promise[None] = Promise()
         try:
             for key, position in self.positions:
                 name = self._name(key)
                 partition = None if name is None else cluster.partition(name, key[2])
                 if partition is not None:
                     self._count(partition.log, position)
-                    partition.log.listeners[self] = partial(self._appended, partition.log, position)
+                    partition.log.listeners[self] = partial(self._appended, end, partition.log, position)
             due = cluster.clock() + self.request.max_wait_ms
-            cluster.timers.set(timer, due, lambda: self._end.fulfil(None))
-            await self._end
+            cluster.timers.set(timer, due, lambda: end.fulfil(None))
+            await end
         finally:
             cluster.timers.cancel(timer)
             for log in self._available:
                 log.listeners.pop(self, None)
+        response = self.read(final=True)
+        assert response is not None
+        return response
 
-    def _appended(self, log: PartitionLog, position: FetchPartition, size: int) -> None:
+    def _appended(self, end: Promise[None], log: PartitionLog, position: FetchPartition, size: int) -> None:
         if size:
             self._count(log, position)
         if not size or self._total >= self.request.min_bytes:
-            self._end.fulfil(None)
+            end.fulfil(None)
 
     def _count(self, log: PartitionLog, position: FetchPartition) -> None:
         """Count the bytes of a partition that there are now, which is known without reading them."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Any
 
-from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.broker.handlers.api_call import ApiCall, HandlerResult, result_of
 from coordwire.codec import Message
 from coordwire.enums import CoordinatorType, ErrorCode
 from coordwire.messages import (
@@ -22,14 +23,20 @@ _OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 """Read, Delete, Describe, DescribeConfigs, AlterConfigs: what a client may do to a group."""
 
 
-async def groups(call: ApiCall) -> Message:
+def groups(call: ApiCall) -> Message | Coroutine[Any, None, Message]:
     coordinators = call.cluster.groups
     context = coordinators.context_of(call.client_id, call.client_host)
-    response: Any = await coordinators.handle(call.node, call.request, call.version, context)
+    answer = coordinators.handle(call.node, call.request, call.version, context)
     if getattr(call.request, "include_authorized_operations", False):
-        for group in response.groups:
-            if not group.error_code:
-                group.authorized_operations = _OPERATIONS
+        return _with_operations(answer)
+    return answer
+
+
+async def _with_operations(answer: HandlerResult) -> Message:
+    response: Any = await result_of(answer)
+    for group in response.groups:
+        if not group.error_code:
+            group.authorized_operations = _OPERATIONS
     return response  # type: ignore[no-any-return]
 
 

@@ -217,7 +217,8 @@ async def commit_offsets(call: ApiCall) -> Message:
             )[place]
     if error:
         return _refused_offsets(request, ErrorCode(translated(error)))
-    return await groups(call)
+    answer = groups(call)
+    return answer if isinstance(answer, Message) else await answer
 
 
 def _refused_offsets(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:

@@ -50,7 +50,8 @@ def ask_coordinator(cluster: ClusterState, group_id: str, request: Message, vers
     """The immediate answer of a group's coordinator."""
     context = RequestContext(client_id="test", client_host="/127.0.0.1", new_id=lambda: str(uuid4()))
     node = cluster.groups.coordinator_of(group_id)
-    return immediate_result(cluster.groups.handle(node, request, version, context))
+    answer = cluster.groups.handle(node, request, version, context)
+    return answer if isinstance(answer, Message) else immediate_result(answer)
 
 
 def committed_offsets(cluster: ClusterState, group_id: str) -> dict[tuple[str, int], int]:
