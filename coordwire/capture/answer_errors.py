@@ -18,7 +18,6 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.codec.entities import entity_field, entity_places, entity_values
 from coordwire.codec.message import Struct
 from coordwire.codec.walk import FieldSelection, elements, fields_of
-from coordwire.enums import enum_of
 from coordwire.versions import ApiKey
 
 __all__ = [
@@ -165,6 +164,8 @@ def _name_of(owner: Struct, path: str, code: int) -> str:
 
 
 def _code_name(owner: str, field: str, code: int) -> str:
+    from coordwire.enums import enum_of  # the numbers of all APIs, for what few frames need
+
     codes = enum_of(owner, field)
     return codes(code).name if codes else f"UNKNOWN_{code}"
 

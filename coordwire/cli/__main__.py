@@ -128,6 +128,8 @@ class _Parser(argparse.ArgumentParser):
         words = self.prog.partition(" ")[2]
         usage = f"{self._usage().removeprefix('usage: ')}\nexample: coordwire {EXAMPLES[words]}"
         self.usage = usage.replace("%", "%%")
+        if (make_epilog := self.get_default("make_epilog")) is not None:  # what only the help needs to import
+            self.epilog = make_epilog()
         return super().format_help()
 
     def _usage(self) -> str:

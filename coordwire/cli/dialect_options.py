@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from coordwire.designs.dialects import ConnectionDialect, Dialect, find_dialect
+from coordwire.designs.dialects import Dialect
+
+if TYPE_CHECKING:
+    from coordwire.designs.dialects import ConnectionDialect
 
 
 def configure_name(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def dialect_of(options: argparse.Namespace) -> ConnectionDialect | None:
     """The dialect that the options name, None for Kafka's protocol. Raises `ValueError` for type ids that are
     invalid."""
+    if options.dialect == "kafka" and not options.type_id and options.auto_commit is None:
+        return None
+    from coordwire.designs.dialects import find_dialect
+
     return find_dialect(
         options.dialect,
         type_ids=dict(options.type_id) or None,

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -141,6 +139,9 @@ def plain_file(path: Path) -> Iterator[PlainFile]:
 def copied(stream: BinaryIO, head: bytes, name: Path = Path("copy")) -> Iterator[PlainFile]:
     """A temporary file with `head` and the rest of a stream; `name`: its folder's and its own, as two
     parts."""
+    import shutil  # which most commands do without
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="coordwire-") as folder:
         path = Path(folder, name)
         path.parent.mkdir(exist_ok=True)

@@ -13,20 +13,20 @@ __all__ = ["LiveCapture", "check_inputs", "configure", "live"]
 import argparse
 import io
 import re
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import IO, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, terminable
 from coordwire.cli.inputs import is_piped, note
+
+if TYPE_CHECKING:
+    import subprocess
 
 PROGRAMS = ("dumpcap", "tcpdump")
 RIGHTS = (
@@ -103,12 +103,14 @@ class LiveCapture:
 
     def stop(self) -> None:
         """End the program, if it still runs."""
+        from subprocess import TimeoutExpired
+
         self.stream.close()
         if self._process.poll() is None:
             self._process.terminate()
             try:
                 self._process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
+            except TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
 
@@ -116,6 +118,9 @@ class LiveCapture:
 @contextmanager
 def live(interface: str, ports: Collection[int]) -> Iterator[LiveCapture]:
     """Capture TCP on an interface; ports: only theirs. Raises `Failure` where no program can do it."""
+    import subprocess  # these imports take longer than what most commands do
+    import tempfile
+
     command = _command(interface, ports)
     with tempfile.TemporaryFile() as log, _lines_at_once():
         try:
@@ -137,6 +142,8 @@ def _command(interface: str, ports: Collection[int]) -> list[str]:
     if not interface.isprintable() or not interface or interface.startswith("-"):
         raise Failure(f"{shown(interface)!r} is not an interface")
     capture_filter = " or ".join(f"tcp port {port}" for port in sorted(ports)) or "tcp"
+    import shutil
+
     for program in PROGRAMS:
         path = shutil.which(program)
         if path is None:

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from operator import contains as in_python
 from typing import TYPE_CHECKING
 
-import crc32c as package
-
 from coordwire._speedups import native
 from coordwire.records.record import Record
 
@@ -25,7 +23,13 @@ codec: _native.Codec | None = None if native is None else native.Codec(Record)
 columns: type[_native.Columns] | None = None if native is None else native.Columns
 """Fills Arrow's columns."""
 
-crc32c = native.crc32c if native is not None and native.CRC32C_IS_FAST else package.crc32c
+crc32c: Callable[..., int]
+if native is not None and native.CRC32C_IS_FAST:
+    crc32c = native.crc32c
+else:  # importing the package takes longer than most commands
+    from crc32c import crc32c as in_package
+
+    crc32c = in_package
 """The CRC-32C of bytes: by the native half where the processor has an instruction for it."""
 
 contains: Callable[[bytes, bytes], bool] = in_python if native is None else native.contains

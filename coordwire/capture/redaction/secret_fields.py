@@ -26,7 +26,6 @@ from coordwire.limits import limits
 from coordwire.logs import TOPICS, open_log_record
 from coordwire.messages.record_types import RECORD_TYPES, Log
 from coordwire.messages.secret_paths import SECRET_PATHS
-from coordwire.records import batches
 
 FIELDS = SECRET_PATHS
 """Where secrets are, by message, as the schemas mark them. A field called `value` is one only beside a name
@@ -112,6 +111,8 @@ def _metadata_records(message: Any) -> list[str]:
 
 def records_hide(records: Buffer) -> bool:
     """Whether a record set of the metadata log holds a secret; if it can't be read whole, it may."""
+    from coordwire.records import batches  # few captures have records of the metadata log
+
     room = MOST_RECORDS + 4 * len(records)
     try:
         with limits(decompressed=MOST_RECORDS):

@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     filters.configure(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = filters.epilog()
+    parser.set_defaults(make_epilog=filters.epilog)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -36,7 +36,6 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
-from coordwire.designs.dialects import find_call
 from coordwire.messages.keys import FACTS
 
 HELP = "an exact value, the beginning of one where none equals it, or a glob as 'pay*'"
@@ -108,6 +107,8 @@ def apis(text: str) -> set[int | str]:
 
 def _api_or_call(text: str) -> int | str:
     """A key, or a name in lower case: of an API, or of what another dialect asks."""
+    from coordwire.designs.dialects import find_call
+
     return text.lower() if find_call(text) else api(text)
 
 
