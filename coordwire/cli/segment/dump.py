@@ -190,8 +190,7 @@ class SegmentJsonFormat:
         sys.stdout.write(self._lines.batch(batch))
 
     def records(self, batch: RecordBatch, records: Iterator[Record]) -> None:
-        for line in self._lines.records(batch, records):
-            sys.stdout.write(line)
+        sys.stdout.writelines(self._lines.records(batch, records))
 
     def unreadable(self, unreadable: UnreadableRange, error: DecodeError | None) -> None:
         sys.stdout.write(self._lines.unreadable(unreadable, error))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from binascii import b2a_base64
 from collections.abc import Iterator
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from coordwire.capture.redaction.secret_fields import METADATA_TOPIC
@@ -50,31 +51,38 @@ class Lines:
         self._topic = own if own in TOPICS.values() else None
         self._deep = deep and self._topic is not None
         self._show_secrets = show_secrets
+        self._opens = self._deep or (self._topic == METADATA_TOPIC and not show_secrets)
+        """Whether records are opened: to say what they mean, or for their secrets."""
 
     def batch(self, batch: RecordBatch) -> str:
         """A batch without its records."""
         return f'{self._start},"batch":{encode(batch_form(batch))},"error":null}}\n'
 
     def records(self, batch: RecordBatch, records: Iterator[Record]) -> Iterator[str]:
-        """These records of a batch."""
-        shared = encode(batch_form(batch))
+        """These records of a batch. Names and numbers need no escape, so that texts are put together."""
+        end = f',"batch":{encode(batch_form(batch))},"error":null}}\n'
         base, sequence = batch.base_offset if batch.magic == 2 else 0, batch.base_sequence
+        start, text = self._start, self._bytes
+        opens = not batch.is_control and self._opens
         for record in records:
-            form: Form = {
-                "offset": record.offset, "timestamp": record.timestamp,
-                "sequence": -1 if sequence < 0 else sequence + record.offset - base & 0x7FFFFFFF,
-                "key": self._bytes(record.key), "value": self._bytes(record.value),
-                "headers": [[name, self._bytes(value)] for name, value in record.headers],
-            }  # fmt: skip
+            offset, value = record.offset, text(record.value)
+            number = -1 if sequence < 0 else sequence + offset - base & 0x7FFFFFFF
+            headers = record.headers and ",".join(
+                f"[{quoted(name)},{text(content)}]" for name, content in record.headers
+            )
+            more = ""
             if batch.is_control:
-                form["control"] = control_form(record)
-            else:
+                more = f',"control":{encode(control_form(record))}'
+            elif opens:
                 meaning, secret = self.opened(record)
                 if secret:
-                    form["value"], form["redacted"] = None, ["value"]
+                    value, more = "null", ',"redacted":["value"]'
                 if meaning is not None:
-                    form["log"] = meaning
-            yield f'{self._start},{encode(form)[1:-1]},"batch":{shared},"error":null}}\n'
+                    more += f',"log":{encode(meaning)}'
+            yield (
+                f'{start},"offset":{offset},"timestamp":{record.timestamp},"sequence":{number},'
+                f'"key":{text(record.key)},"value":{value},"headers":[{headers or ""}]{more}{end}'
+            )
 
     def unreadable(self, unreadable: UnreadableRange, error: DecodeError | None = None) -> str:
         """Bytes without a batch, or a batch with an unreadable part."""
@@ -93,24 +101,23 @@ class Lines:
     def opened(self, record: Record) -> tuple[Form | None, bool]:
         """A record of a broker's own log, decoded where `deep` is set; and whether its value must not be
         shown."""
-        if not self._deep and (self._topic != METADATA_TOPIC or self._show_secrets):
-            return None, False
-        opened = None if self._topic is None else open_log_record(self._topic, record)
+        opened = open_log_record(self._topic, record) if self._opens and self._topic is not None else None
         if opened is None:
             return None, False
         meaning = log_record(opened, show_secrets=self._show_secrets)
         secret = any(path.startswith("value") for path in meaning.get("redacted", ()))
         return meaning if self._deep else None, secret
 
-    def _bytes(self, data: bytes | None) -> str | dict[str, str] | None:
+    def _bytes(self, data: bytes | None) -> str:
+        """Bytes as JSON."""
         if data is None:
-            return None
-        if not self._text:
-            return b2a_base64(data, newline=False).decode()
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            return {"base64": b2a_base64(data, newline=False).decode()}
+            return "null"
+        if self._text:
+            try:
+                return quoted(data.decode())
+            except UnicodeDecodeError:
+                return f'{{"base64":"{b2a_base64(data, newline=False).decode()}"}}'
+        return f'"{b2a_base64(data, newline=False).decode()}"'
 
 
 def error_form(error: DecodeError) -> Form:
