@@ -38,7 +38,7 @@ WORDS = {
 
 NAMES_LEFT: dict[str, int] = {
     "coordwire": 9,
-    "coordwire/_speedups": 104,
+    "coordwire/_speedups": 48,
     "coordwire/broker": 13,
     "coordwire/capture": 2,
     "coordwire/cli": 12,

@@ -60,8 +60,8 @@ static int read_batch(struct columns *columns, const uint8_t *head, size_t posit
     if (verdict == -1 && batch.at != end)
         verdict = NOT_MINE;
     if (verdict == TABLE_FULL && columns->whole && !columns->done) {
-        int64_t sound;
-        if (kernel_walk(batch.at, end, batch.left, &sound) != end || sound != batch.left)
+        int64_t valid_records;
+        if (kernel_walk(batch.at, end, batch.left, &valid_records) != end || valid_records != batch.left)
             verdict = NOT_MINE;
     }
     if (verdict == NO_MEMORY || (verdict == NOT_MINE && columns->whole)) {

@@ -204,15 +204,15 @@ static PyObject *columns_take(Columns *self, PyObject *unused)
         return NULL;
     }
     const struct extent *now = &self->columns.now;
-    PyObject *taken = PyTuple_New(ROLES);
-    for (int role = 0; taken && role < ROLES; role++) {
+    PyObject *memories = PyTuple_New(ROLES);
+    for (int role = 0; memories && role < ROLES; role++) {
         PyObject *memory = take_role(self, role);
         if (memory)
-            PyTuple_SET_ITEM(taken, role, memory);
+            PyTuple_SET_ITEM(memories, role, memory);
         else
-            Py_CLEAR(taken);
+            Py_CLEAR(memories);
     }
-    PyObject *result = taken ? Py_BuildValue("(LLN)", now->rows, now->headers, taken) : NULL;
+    PyObject *result = memories ? Py_BuildValue("(LLN)", now->rows, now->headers, memories) : NULL;
     columns_next(&self->columns);
     return result;
 }

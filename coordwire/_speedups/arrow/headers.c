@@ -41,7 +41,7 @@ static int put_headers(struct columns *columns, const struct record *record)
     if (columns_reserve_headers(columns, now->headers + record->headers) < 0)
         return -1;
     int32_t *names = (int32_t *)blocks[NAME_PLACES].data, *contents = (int32_t *)blocks[CONTENT_PLACES].data;
-    for (int64_t left = record->headers; left; left--) {
+    for (int64_t remaining = record->headers; remaining; remaining--) {
         struct header header;
         at = kernel_header(at, record->end, &header);
         if (!at || now->name + 3 * header.key_size > INT32_MAX || now->content + header.value_size > INT32_MAX)
@@ -81,7 +81,7 @@ int64_t columns_headers_size(const struct record *record)
     const uint8_t *at = record->at;
     struct header header;
     int64_t size = 0;
-    for (int64_t left = record->headers; left; left--) {
+    for (int64_t remaining = record->headers; remaining; remaining--) {
         at = kernel_header(at, record->end, &header);
         if (!at)
             return -1;

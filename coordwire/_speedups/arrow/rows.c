@@ -88,12 +88,12 @@ ALWAYS_INLINE int slow_path(
     for (; left && steps; left--, steps--) {
         struct record record;
         const uint8_t *after = kernel_record(at, end, batch->base_offset, batch->base_timestamp, &record);
-        int64_t more = after && record.headers ? columns_headers_size(&record) : 0;
-        if (!after || more < 0) {
+        int64_t header_bytes = after && record.headers ? columns_headers_size(&record) : 0;
+        if (!after || header_bytes < 0) {
             verdict = NOT_MINE;
             break;
         }
-        int64_t grown = size + 32 + record.key_size + record.value_size + more;
+        int64_t grown = size + 32 + record.key_size + record.value_size + header_bytes;
         if (grown > most && row) {
             verdict = TABLE_FULL;
             break;
@@ -284,17 +284,17 @@ ALWAYS_INLINE void fast_path(
             }
         }
     }
-    for (int64_t each = now->rows; batch->append && each < row; each++) {
+    for (int64_t filled_row = now->rows; batch->append && filled_row < row; filled_row++) {
         if (wanted & WANT_MILLISECONDS)
-            arrays.milliseconds[each] = stamp;
+            arrays.milliseconds[filled_row] = stamp;
         if (wanted & WANT_TIMESTAMP)
-            arrays.timestamps[each] = stamp * 1000;
+            arrays.timestamps[filled_row] = stamp * 1000;
     }
-    for (int64_t each = now->rows; each < row; each++) {
+    for (int64_t filled_row = now->rows; filled_row < row; filled_row++) {
         if (wanted & WANT_HEADERS)
-            arrays.header_places[each + 1] = (int32_t)now->headers;
+            arrays.header_places[filled_row + 1] = (int32_t)now->headers;
         if (wanted & WANT_BATCH)
-            arrays.batches[each] = (int32_t)now->batches - 1;
+            arrays.batches[filled_row] = (int32_t)now->batches - 1;
     }
     CHECK(row <= columns->row_room);
     CHECK(view || !(wanted & WANT_KEY) || key <= arrays.key_room);

@@ -169,7 +169,7 @@ static enum Taken take_request(const FrameWalk *walk, const Frame *frame, PyObje
         || !number_of(walk, waiting.pending, NEXT_SERIAL, &serial)
         || !number_of(walk, waiting.pending, BUDGET, &budget) || waiting.cost > budget - cost)
         return DECLINED;
-    enum Taken taken = FAILED;
+    enum Taken outcome = FAILED;
     Made made = {0};
     PyObject *key = PyLong_FromLong(big16(frame->body)), *version = PyLong_FromLong(big16(frame->body + 2));
     PyObject *own_serial = PyLong_FromLongLong(serial), *next_serial = PyLong_FromLongLong(serial + 1);
@@ -178,18 +178,18 @@ static enum Taken take_request(const FrameWalk *walk, const Frame *frame, PyObje
     made.body = PyBytes_FromStringAndSize((const char *)frame->body, frame->size);
     if (!key || !version || !own_serial || !next_serial || !own_cost || !size || !made.correlation || !made.body
         || !make(frame, &waiting, waiting.count + 1, waiting.cost + cost, &made))
-        goto done;
+        goto cleanup;
     int known = PyDict_Contains(waiting.index, made.correlation);
     if (known != 0) {
-        taken = known < 0 ? FAILED : DECLINED;
-        goto done;
+        outcome = known < 0 ? FAILED : DECLINED;
+        goto cleanup;
     }
     if (PyDict_SetItem(waiting.all, own_serial, asked) < 0)
-        goto done;
+        goto cleanup;
     if (PyDict_SetItem(waiting.index, made.correlation, asked) < 0) {
         (void)PyDict_DelItem(waiting.all, own_serial);
         PyErr_NoMemory();
-        goto done;
+        goto cleanup;
     }
     fill(walk, entry, frame, &made);
     put(walk, entry, E_API_KEY, key);
@@ -206,8 +206,8 @@ static enum Taken take_request(const FrameWalk *walk, const Frame *frame, PyObje
     put(walk, asked, A_SERIAL, own_serial);
     put(walk, waiting.pending, NEXT_SERIAL, next_serial);
     note(walk, frame, &waiting, &made);
-    taken = GIVEN;
-done:
+    outcome = GIVEN;
+cleanup:
     release(&made);
     Py_XDECREF(key);
     Py_XDECREF(version);
@@ -215,7 +215,7 @@ done:
     Py_XDECREF(next_serial);
     Py_XDECREF(own_cost);
     Py_XDECREF(size);
-    return taken;
+    return outcome;
 }
 
 /* The request that a correlation id belongs to, borrowed, if its answer says nothing of other frames. */
@@ -241,28 +241,28 @@ static enum Taken take_response(const FrameWalk *walk, const Frame *frame, PyObj
     if (!read_waiting(walk, frame->conversation, &waiting) || waiting.count < 1
         || !number_of(walk, frame->conversation, OWED_TOKENS, &owed) || owed != 0)
         return DECLINED;
-    enum Taken taken = FAILED;
+    enum Taken outcome = FAILED;
     Made made = {.correlation = PyLong_FromLong((int32_t)big32(frame->body))};
     PyObject *asked = made.correlation == NULL ? NULL : find_asked(walk, &waiting, made.correlation);
     if (asked == NULL) {
-        taken = PyErr_Occurred() ? FAILED : DECLINED;
+        outcome = PyErr_Occurred() ? FAILED : DECLINED;
         release(&made);
-        return taken;
+        return outcome;
     }
     Py_INCREF(asked);
     PyObject *serial = value_of(walk, asked, A_SERIAL), *id = value_of(walk, asked, A_CORRELATION_ID);
     PyObject *request = value_of(walk, asked, A_ENTRY);
-    PyObject *kept = serial == NULL ? NULL : PyDict_GetItemWithError(waiting.all, serial);
-    if (kept != asked || id == NULL || !number_of(walk, asked, A_COST, &cost) || cost > waiting.cost) {
-        taken = PyErr_Occurred() ? FAILED : DECLINED;
-        goto done;
+    PyObject *stored = serial == NULL ? NULL : PyDict_GetItemWithError(waiting.all, serial);
+    if (stored != asked || id == NULL || !number_of(walk, asked, A_COST, &cost) || cost > waiting.cost) {
+        outcome = PyErr_Occurred() ? FAILED : DECLINED;
+        goto cleanup;
     }
     if (!make(frame, &waiting, waiting.count - 1, waiting.cost - cost, &made))
-        goto done;
+        goto cleanup;
     if (entry != NULL) {
         made.body = PyBytes_FromStringAndSize((const char *)frame->body, frame->size);
         if (made.body == NULL)
-            goto done;
+            goto cleanup;
         fill(walk, entry, frame, &made);
         PyObject *version = value_of(walk, request, E_API_VERSION);
         put(walk, entry, E_API_KEY, value_of(walk, request, E_API_KEY));
@@ -272,13 +272,13 @@ static enum Taken take_response(const FrameWalk *walk, const Frame *frame, PyObj
         put(walk, entry, E_REQUEST, request);
     }
     if (PyDict_DelItem(waiting.all, serial) < 0 || PyDict_DelItem(waiting.index, made.correlation) < 0)
-        goto done;
+        goto cleanup;
     note(walk, frame, &waiting, &made);
-    taken = entry == NULL ? DONE : GIVEN;
-done:
+    outcome = entry == NULL ? DONE : GIVEN;
+cleanup:
     release(&made);
     Py_DECREF(asked);
-    return taken;
+    return outcome;
 }
 
 /* Whether the next frame is in the share; as `Share.is_next`. */
@@ -290,57 +290,57 @@ static bool is_wanted(const FrameWalk *walk)
 /* Deal a frame out, as `Share.takes`; 0, or -1 with an error. */
 static int deal(const FrameWalk *walk, const Frame *frame)
 {
-    int64_t left;
+    int64_t remaining;
     if (walk->share == NULL)
         return 0;
-    if (number_of(walk, walk->share, REMAINING, &left) && left > walk->frame + frame->size) {
-        PyObject *now = PyLong_FromLongLong(left - walk->frame - frame->size);
+    if (number_of(walk, walk->share, REMAINING, &remaining) && remaining > walk->frame + frame->size) {
+        PyObject *now = PyLong_FromLongLong(remaining - walk->frame - frame->size);
         if (now == NULL)
             return -1;
         put(walk, walk->share, REMAINING, now);
         Py_DECREF(now);
         return 0;
     }
-    PyObject *size = PyLong_FromSsize_t(frame->size), *found = NULL;
+    PyObject *size = PyLong_FromSsize_t(frame->size), *result = NULL;
     if (size != NULL)
-        found = PyObject_CallMethodOneArg(walk->share, walk->takes, size);
+        result = PyObject_CallMethodOneArg(walk->share, walk->takes, size);
     Py_XDECREF(size);
-    Py_XDECREF(found);
-    return found == NULL ? -1 : 0;
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
 }
 
 /* One frame; its entry in `entry`, a new reference, where it is given. */
 static enum Taken take_frame(const FrameWalk *walk, const Frame *frame, PyObject **entry)
 {
-    bool wanted = is_wanted(walk);
+    bool is_entry_due = is_wanted(walk);
     PyObject *asked = NULL, *forget = NULL;
     *entry = NULL;
     if (frame->is_client && (frame->size < REQUEST_HEAD || has_bit(walk->telling, big16(frame->body))))
         return DECLINED;
-    if (frame->is_client || wanted) {
+    if (frame->is_client || is_entry_due) {
         *entry = new_entry(walk, frame->conversation);
         if (*entry == NULL)
             return FAILED;
     }
-    enum Taken taken = FAILED;
+    enum Taken outcome = FAILED;
     if (frame->is_client) {
         PyTypeObject *awaited = walk->kinds[AWAITED];
         asked = awaited->tp_alloc(awaited, 0);
         forget = PyMethod_New(walk->forget, frame->conversation);
         if (asked != NULL && forget != NULL)
-            taken = take_request(walk, frame, *entry, asked, forget);
+            outcome = take_request(walk, frame, *entry, asked, forget);
     } else {
-        taken = take_response(walk, frame, *entry);
+        outcome = take_response(walk, frame, *entry);
     }
     Py_XDECREF(asked);
     Py_XDECREF(forget);
-    if (taken > DECLINED && deal(walk, frame) < 0)
-        taken = FAILED;
-    if (taken == GIVEN && !wanted)
-        taken = DONE;
-    if (taken != GIVEN)
+    if (outcome > DECLINED && deal(walk, frame) < 0)
+        outcome = FAILED;
+    if (outcome == GIVEN && !is_entry_due)
+        outcome = DONE;
+    if (outcome != GIVEN)
         Py_CLEAR(*entry);
-    return taken;
+    return outcome;
 }
 
 PyObject *frame_walk_take(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
@@ -373,11 +373,11 @@ PyObject *frame_walk_take(PyObject *self, PyObject *const *arguments, Py_ssize_t
     Py_INCREF(route);
     Frame frame;
     PyObject *entry = NULL;
-    enum Taken taken = DECLINED;
+    enum Taken outcome = DECLINED;
     if (read_chunk(walk, arguments[0], route, limit, &frame))
-        taken = take_frame(walk, &frame, &entry);
+        outcome = take_frame(walk, &frame, &entry);
     Py_DECREF(route);
-    switch (taken) {
+    switch (outcome) {
     case GIVEN: return entry;
     case DONE: Py_RETURN_TRUE;
     case DECLINED: Py_RETURN_NONE;

@@ -91,21 +91,21 @@ static int take(PacketWalk *walk, const Record *record, const Segment *segment, 
     int status = -1;
     PyObject *time = PyLong_FromLongLong(record->time_ns), *packet = NULL, *acknowledged = NULL, *chunk = NULL;
     if (time == NULL)
-        goto done;
+        goto cleanup;
     if (known != segment->acknowledged && (known < 0 || segment->acknowledged - (uint32_t)known < 0x80000000u)) {
         acknowledged = PyLong_FromUnsignedLong(segment->acknowledged);
         if (acknowledged == NULL)
-            goto done;
+            goto cleanup;
     }
     if (segment->length) {
         packet = PyLong_FromLongLong(number);
         chunk = packet == NULL ? NULL : chunk_of(walk, half, segment, time, packet);
         if (chunk == NULL) {
             status = PyErr_Occurred() ? -1 : 0;
-            goto done;
+            goto cleanup;
         }
         if (PyList_Append(events, chunk) < 0)
-            goto done;
+            goto cleanup;
     }
     if (acknowledged != NULL) {
         set_slot(half, walk->slots[ACKNOWLEDGED], acknowledged);
@@ -113,7 +113,7 @@ static int take(PacketWalk *walk, const Record *record, const Segment *segment, 
     }
     set_slot(half, walk->slots[LAST_NS], time);
     status = 1;
-done:
+cleanup:
     Py_XDECREF(time);
     Py_XDECREF(packet);
     Py_XDECREF(acknowledged);
@@ -147,12 +147,12 @@ static PyObject *packets_advance(PyObject *self, PyObject *arguments)
         Segment segment;
         if (!read_segment(&record, &segment))
             break;
-        int taken = take(walk, &record, &segment, number + packets + 1, events);
-        if (taken < 0) {
+        int outcome = take(walk, &record, &segment, number + packets + 1, events);
+        if (outcome < 0) {
             Py_DECREF(events);
             return NULL;
         }
-        if (taken == 0)
+        if (outcome == 0)
             break;
         packets++;
         at = record.next;

@@ -10,16 +10,16 @@
 
 Py_ssize_t find_slot(PyTypeObject *cls, const char *name)
 {
-    PyObject *found = PyObject_GetAttrString((PyObject *)cls, name);
-    if (found == NULL)
+    PyObject *attribute = PyObject_GetAttrString((PyObject *)cls, name);
+    if (attribute == NULL)
         return -1;
     Py_ssize_t offset = -1;
-    if (Py_IS_TYPE(found, &PyMemberDescr_Type) && PyDescr_TYPE(found) == cls) {
-        const PyMemberDef *member = ((PyMemberDescrObject *)found)->d_member;
+    if (Py_IS_TYPE(attribute, &PyMemberDescr_Type) && PyDescr_TYPE(attribute) == cls) {
+        const PyMemberDef *member = ((PyMemberDescrObject *)attribute)->d_member;
         if (member->type == T_OBJECT_EX && member->flags == 0)
             offset = member->offset;
     }
-    Py_DECREF(found);
+    Py_DECREF(attribute);
     if (offset < 0)
         PyErr_Format(PyExc_TypeError, "%.200s.%s is not a slot", cls->tp_name, name);
     return offset;
@@ -48,24 +48,25 @@ static PyObject *slot_maker_make(PyObject *self, PyObject *const *values, Py_ssi
         PyErr_Format(PyExc_TypeError, "expected %zd values, got %zd", Py_SIZE(maker), count);
         return NULL;
     }
-    PyObject *made = maker->cls->tp_alloc(maker->cls, 0);
-    if (made != NULL)
+    PyObject *object = maker->cls->tp_alloc(maker->cls, 0);
+    if (object != NULL)
         for (Py_ssize_t index = 0; index < count; index++)
-            set_slot(made, maker->offsets[index], values[index]);
-    return made;
+            set_slot(object, maker->offsets[index], values[index]);
+    return object;
 }
 
 /* The offset of a slot that a class has or inherits; -1 with a TypeError where there is none of that name. */
 static Py_ssize_t inherited_slot(PyTypeObject *cls, PyObject *name)
 {
-    PyObject *found = PyUnicode_Check(name) ? PyObject_GetAttr((PyObject *)cls, name) : NULL;
+    PyObject *attribute = PyUnicode_Check(name) ? PyObject_GetAttr((PyObject *)cls, name) : NULL;
     Py_ssize_t offset = -1;
-    if (found != NULL && Py_IS_TYPE(found, &PyMemberDescr_Type) && PyType_IsSubtype(cls, PyDescr_TYPE(found))) {
-        const PyMemberDef *member = ((PyMemberDescrObject *)found)->d_member;
+    if (attribute != NULL && Py_IS_TYPE(attribute, &PyMemberDescr_Type)
+        && PyType_IsSubtype(cls, PyDescr_TYPE(attribute))) {
+        const PyMemberDef *member = ((PyMemberDescrObject *)attribute)->d_member;
         if (member->type == T_OBJECT_EX && member->flags == 0)
             offset = member->offset;
     }
-    Py_XDECREF(found);
+    Py_XDECREF(attribute);
     if (offset < 0) {
         PyErr_Clear();
         PyErr_Format(PyExc_TypeError, "%.200s has no slot %R", cls->tp_name, name);

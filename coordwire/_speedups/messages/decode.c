@@ -15,14 +15,14 @@ static const uint8_t *run(Reader *reader, const Program *program, const Step *st
 bool more_made(Reader *reader)
 {
     size_t count = (size_t)(reader->next - reader->made), size = count * sizeof(PyObject *);
-    PyObject **more = PyMem_Realloc(reader->made == reader->few ? NULL : reader->made, 2 * size);
-    if (more == NULL)
+    PyObject **larger = PyMem_Realloc(reader->made == reader->few ? NULL : reader->made, 2 * size);
+    if (larger == NULL)
         return false;
     if (reader->made == reader->few)
-        memcpy(more, reader->few, size);
-    reader->made = more;
-    reader->next = more + count;
-    reader->limit = more + 2 * count;
+        memcpy(larger, reader->few, size);
+    reader->made = larger;
+    reader->next = larger + count;
+    reader->limit = larger + 2 * count;
     return true;
 }
 
@@ -38,8 +38,8 @@ static NOINLINE PyObject *default_value(Reader *reader, const Op *op)
         return make_items(reader, 0);
     const Program *inner = op->inner;
     PyObject *object = make(reader, inner);
-    for (const Op *each = inner->ops; object != NULL && each < inner->ops + Py_SIZE(inner); each++)
-        if ((*slot_at(object, each->offset) = default_value(reader, each)) == NULL)
+    for (const Op *child = inner->ops; object != NULL && child < inner->ops + Py_SIZE(inner); child++)
+        if ((*slot_at(object, child->offset) = default_value(reader, child)) == NULL)
             Py_CLEAR(object);
     if (object != NULL)
         *slot_at(object, inner->tags) = Py_NewRef(Py_None);
@@ -65,14 +65,14 @@ static inline const uint8_t *read_length(uint8_t flags, int wide, const uint8_t 
     return *length < -1 ? NULL : at + wide;
 }
 
-/* Text or bytes, after a length whose first byte is there, with `rest` bytes after it; null where flags have
+/* Text or bytes, after a length whose first byte is there, with `after` bytes after it; null where flags have
    it so. */
-static NOINLINE const uint8_t *read_sized(Reader *reader, bool text, uint8_t flags, int32_t rest,
+static NOINLINE const uint8_t *read_sized(Reader *reader, bool text, uint8_t flags, int32_t after,
                                        const uint8_t *at, const uint8_t *end, PyObject **value)
 {
     int64_t length;
     at = read_length(flags, text ? 2 : 4, at, end, &length);
-    if (at == NULL || length > end - at - rest)
+    if (at == NULL || length > end - at - after)
         return NULL;
     if (length < 0) {
         *value = Py_NewRef(Py_None);

@@ -19,13 +19,13 @@ static State state_of_struct(const Engine *engine, const Program *inner, PyObjec
 {
     if (!Py_IS_TYPE(value, inner->cls))
         return UNSURE;
-    State found = state_of_tags(*slot_at(value, inner->tags));
-    for (const Op *op = inner->ops; op < inner->ops + Py_SIZE(inner) && found != UNSURE; op++) {
+    State result = state_of_tags(*slot_at(value, inner->tags));
+    for (const Op *op = inner->ops; op < inner->ops + Py_SIZE(inner) && result != UNSURE; op++) {
         State state = state_of(engine, op, *slot_at(value, op->offset));
         if (state != DEFAULT)
-            found = state;
+            result = state;
     }
-    return found;
+    return result;
 }
 
 /* Whether a value is its field's default, as far as that can be decided without calling the value. */

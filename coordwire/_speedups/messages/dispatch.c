@@ -98,19 +98,19 @@ static NOINLINE PyObject *make_own(Caller *caller, PyTypeObject *cls, PyObject *
 /* Whether a class inherits an object under a name; -1 with an exception. */
 static int inherits(PyTypeObject *cls, PyObject *name, const PyObject *object)
 {
-    PyObject *order = Py_NewRef(cls->tp_mro), *found = NULL;
-    for (Py_ssize_t i = 0; found == NULL && i < PyTuple_GET_SIZE(order); i++) {
+    PyObject *order = Py_NewRef(cls->tp_mro), *item = NULL;
+    for (Py_ssize_t i = 0; item == NULL && i < PyTuple_GET_SIZE(order); i++) {
         PyObject *own = PyObject_GetAttrString(PyTuple_GET_ITEM(order, i), "__dict__");
-        found = own == NULL ? NULL : PyObject_GetItem(own, name);
+        item = own == NULL ? NULL : PyObject_GetItem(own, name);
         Py_XDECREF(own);
-        if (found == NULL && !PyErr_ExceptionMatches(PyExc_KeyError))
+        if (item == NULL && !PyErr_ExceptionMatches(PyExc_KeyError))
             break;
-        if (found == NULL)
+        if (item == NULL)
             PyErr_Clear();
     }
     Py_DECREF(order);
-    Py_XDECREF(found);
-    return found == NULL && PyErr_Occurred() ? -1 : found == object;
+    Py_XDECREF(item);
+    return item == NULL && PyErr_Occurred() ? -1 : item == object;
 }
 
 /* A decoder needs no binding; a subclass that comes here by super() is Python's to serve. */
@@ -124,11 +124,11 @@ static PyObject *decoder_get(PyObject *self, PyObject *object, PyObject *type)
     if (name == NULL)
         return NULL;
     int inherited = inherits((PyTypeObject *)type, name, self);
-    PyObject *found = inherited < 0 ? NULL
+    PyObject *item = inherited < 0 ? NULL
         : inherited                 ? make_own(caller, (PyTypeObject *)type, name)
                                     : PyMethod_New(caller->function, type);
     Py_DECREF(name);
-    return found;
+    return item;
 }
 
 /* Whether the first argument is the object on which the interpreter found a decoder, or the class on which
@@ -324,9 +324,9 @@ static PyObject *get_self(PyObject *self, void *name)
 }
 
 /* As a bound method is pickled and copied: by its class and name. */
-static PyObject *caller_reduce(PyObject *self, PyObject *nothing)
+static PyObject *caller_reduce(PyObject *self, PyObject *unused)
 {
-    (void)nothing;
+    (void)unused;
     Caller *caller = (Caller *)self;
     PyObject *builtins = PyImport_ImportModule("builtins");
     PyObject *getattr = builtins == NULL ? NULL : PyObject_GetAttrString(builtins, "getattr");

@@ -110,7 +110,7 @@ static int by_tag(const void *first, const void *second)
 }
 
 /* Unknown tagged fields by number: how many, -1 to give up. They are borrowed, the array is the caller's. */
-static Py_ssize_t unknown_of(PyObject *tags, Unknown **found)
+static Py_ssize_t unknown_of(PyObject *tags, Unknown **fields)
 {
     if (tags == Py_None)
         return 0;
@@ -119,7 +119,7 @@ static Py_ssize_t unknown_of(PyObject *tags, Unknown **found)
     Py_ssize_t count = PyDict_GET_SIZE(tags), at = 0, position = 0;
     if (count == 0)
         return 0;
-    Unknown *all = *found = PyMem_New(Unknown, count);
+    Unknown *all = *fields = PyMem_New(Unknown, count);
     if (all == NULL)
         return -1;
     PyObject *key, *value;
@@ -203,9 +203,9 @@ static NOINLINE int write_tags(Writer *writer, const Program *program, PyObject 
     }
     Unknown *unknown = NULL;
     Py_ssize_t count = unknown_of(*slot_at(object, program->tags), &unknown);
-    int done = count < 0 ? -1 : write_sections(writer, program, object, known, unknown, count);
+    int status = count < 0 ? -1 : write_sections(writer, program, object, known, unknown, count);
     PyMem_Free(unknown);
-    return done;
+    return status;
 }
 
 /* --- structs --- */

@@ -79,9 +79,9 @@ PyObject *next_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (!takes("next_request", count, 2))
         return NULL;
     Place place;
-    const int found = find_place(exchange, args[0], &place);
-    if (found < 1)
-        return Py_NewRef(found ? Py_False : Py_None);
+    const int status = find_place(exchange, args[0], &place);
+    if (status < 1)
+        return Py_NewRef(status ? Py_False : Py_None);
     PyObject *event = NULL, *frame = NULL;
     const Py_ssize_t size = frame_size(framer, place.chunk, place.position);
     if (size >= 4) {
@@ -100,11 +100,11 @@ PyObject *next_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
         PyObject *header = Py_NewRef(part_of(frame, framer, HEADER));
         PyObject *length = Py_NewRef(part_of(frame, framer, SIZE));
         event = make_event(exchange->request, exchange->request_offsets, frame, Py_NewRef(Py_True));
-        PyObject *done
+        PyObject *result
             = event == NULL ? NULL : PyObject_CallMethodOneArg(args[1], exchange->append, header);
-        if (done == NULL || skip(exchange, args[0], &place, length) < 0)
+        if (result == NULL || skip(exchange, args[0], &place, length) < 0)
             Py_CLEAR(event);
-        Py_XDECREF(done);
+        Py_XDECREF(result);
         Py_DECREF(length);
         Py_DECREF(header);
     }
@@ -138,9 +138,9 @@ PyObject *next_response(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (!takes("next_response", count, 2))
         return NULL;
     Place place;
-    const int found = PyDict_CheckExact(args[1]) ? find_place(exchange, args[0], &place) : -1;
-    if (found < 1)
-        return Py_NewRef(found ? Py_False : Py_None);
+    const int status = PyDict_CheckExact(args[1]) ? find_place(exchange, args[0], &place) : -1;
+    if (status < 1)
+        return Py_NewRef(status ? Py_False : Py_None);
     PyObject *event = NULL, *number = NULL, *frame = NULL;
     PyObject *sent = find_request(exchange, &place, args[1], &number);
     if (sent != NULL) {

@@ -29,9 +29,9 @@ PyObject *write_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
     PyObject *message = args[0], *version = args[1], *number = args[2], *waiting = args[4];
     if (!PyLong_CheckExact(number) || !PyDict_CheckExact(waiting))
         Py_RETURN_NONE;
-    const int taken = PyDict_Contains(waiting, number);
-    if (taken)
-        return taken < 0 ? NULL : Py_NewRef(Py_None);
+    const int contains = PyDict_Contains(waiting, number);
+    if (contains)
+        return contains < 0 ? NULL : Py_NewRef(Py_None);
     PyObject *key = common_key(exchange, message);
     if (key == NULL)
         Py_RETURN_NONE;
@@ -67,16 +67,16 @@ PyObject *write_response(PyObject *self, PyObject *const *args, Py_ssize_t count
         = Py_IS_TYPE(event, exchange->request) ? *slot_at(event, exchange->request_offsets[REQUEST_FRAME]) : NULL;
     if (frame == NULL || !Py_IS_TYPE(frame, requests->cls))
         Py_RETURN_NONE;
-    PyObject *header = part_of(frame, requests, HEADER), *asked = part_of(frame, requests, API_KEY);
+    PyObject *header = part_of(frame, requests, HEADER), *api = part_of(frame, requests, API_KEY);
     if (version == Py_None)
         version = part_of(frame, requests, API_VERSION);
-    if (header == NULL || !Py_IS_TYPE(header, Py_TYPE(requests->header)) || asked == NULL || version == NULL)
+    if (header == NULL || !Py_IS_TYPE(header, Py_TYPE(requests->header)) || api == NULL || version == NULL)
         Py_RETURN_NONE;
     PyObject *number = *slot_at(header, requests->header_offsets[0]);
-    long long wanted, given;
+    long long expected_key, sent_key;
     PyObject *key = common_key(exchange, message), *wire = NULL;
-    if (number == NULL || key == NULL || !PyLong_CheckExact(asked) || !as_integer(asked, &wanted)
-        || !as_integer(key, &given) || given != wanted) {
+    if (number == NULL || key == NULL || !PyLong_CheckExact(api) || !as_integer(api, &expected_key)
+        || !as_integer(key, &sent_key) || sent_key != expected_key) {
         Py_XDECREF(key);
         Py_RETURN_NONE;
     }
@@ -96,10 +96,10 @@ PyObject *write_response(PyObject *self, PyObject *const *args, Py_ssize_t count
     Py_DECREF(version);
     Py_DECREF(number);
     if (wire != NULL && wire != Py_None) {
-        PyObject *done = PyObject_CallMethodNoArgs(owed, exchange->popleft);
-        if (done == NULL)
+        PyObject *removed = PyObject_CallMethodNoArgs(owed, exchange->popleft);
+        if (removed == NULL)
             Py_CLEAR(wire);
-        Py_XDECREF(done);
+        Py_XDECREF(removed);
     }
     return wire;
 }

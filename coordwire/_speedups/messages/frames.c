@@ -21,12 +21,12 @@ typedef struct Route {
     const Program *header, *message; /* borrowed from the framer, which never drops them */
 } Route;
 
-static bool is_route(const Framer *framer, PyObject *found)
+static bool is_route(const Framer *framer, PyObject *known)
 {
     PyTypeObject *type = framer->engine->program_type;
-    return PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2
-        && Py_IS_TYPE(PyTuple_GET_ITEM(found, 0), type) && Py_IS_TYPE(PyTuple_GET_ITEM(found, 1), type)
-        && ((Program *)PyTuple_GET_ITEM(found, 0))->cls == Py_TYPE(framer->header);
+    return PyTuple_CheckExact(known) && PyTuple_GET_SIZE(known) == 2
+        && Py_IS_TYPE(PyTuple_GET_ITEM(known, 0), type) && Py_IS_TYPE(PyTuple_GET_ITEM(known, 1), type)
+        && ((Program *)PyTuple_GET_ITEM(known, 0))->cls == Py_TYPE(framer->header);
 }
 
 /* 1 where there is a route, 0 where there is none, -1 with an exception. */
@@ -37,17 +37,17 @@ static int find_route(Framer *framer, int64_t key, int64_t version, Route *route
     PyObject *place = read_number(framer->engine, key * 65536 + (uint16_t)version);
     if (place == NULL)
         return -1;
-    PyObject *found = PyDict_GetItemWithError(framer->routes, place);
-    if (found == NULL && !PyErr_Occurred()) {
-        PyObject *made = PyObject_CallFunction(framer->route, "LL", (long long)key, (long long)version);
-        if (made != NULL && is_route(framer, made))
-            found = PyDict_SetDefault(framer->routes, place, made);
-        Py_XDECREF(made);
+    PyObject *known = PyDict_GetItemWithError(framer->routes, place);
+    if (known == NULL && !PyErr_Occurred()) {
+        PyObject *new_route = PyObject_CallFunction(framer->route, "LL", (long long)key, (long long)version);
+        if (new_route != NULL && is_route(framer, new_route))
+            known = PyDict_SetDefault(framer->routes, place, new_route);
+        Py_XDECREF(new_route);
     }
     Py_DECREF(place);
-    if (found == NULL)
+    if (known == NULL)
         return PyErr_Occurred() ? -1 : 0;
-    *route = (Route){(Program *)PyTuple_GET_ITEM(found, 0), (Program *)PyTuple_GET_ITEM(found, 1)};
+    *route = (Route){(Program *)PyTuple_GET_ITEM(known, 0), (Program *)PyTuple_GET_ITEM(known, 1)};
     return 1;
 }
 
@@ -68,15 +68,15 @@ static PyObject *make_frame(Framer *framer, PyObject *header, PyObject *message,
         [BODY_VERSION] = framer->request ? NULL : read_number(engine, version),
     };
     PyObject *frame = framer->cls->tp_alloc(framer->cls, 0); /* last: it is never visible half filled */
-    bool whole = frame != NULL;
+    bool is_complete = frame != NULL;
     for (int i = 0; i < FRAME_SLOTS - framer->request; i++) {
-        whole &= values[i] != NULL;
+        is_complete &= values[i] != NULL;
         if (frame != NULL)
             *slot_at(frame, framer->offsets[i]) = values[i];
         else
             Py_XDECREF(values[i]);
     }
-    if (!whole)
+    if (!is_complete)
         Py_CLEAR(frame);
     return frame;
 }
@@ -94,9 +94,9 @@ static PyObject *read_parts(Framer *framer, const uint8_t *at, const uint8_t *en
                || !as_integer(args[1], &version))
         Py_RETURN_NONE;
     Route route;
-    int found = find_route(framer, key, version, &route);
-    if (found < 1)
-        return found ? NULL : Py_NewRef(Py_None);
+    int known = find_route(framer, key, version, &route);
+    if (known < 1)
+        return known ? NULL : Py_NewRef(Py_None);
     const Budgets budgets = {HEADER_ELEMENTS, HEADER_MEMORY};
     const uint8_t *stop;
     PyObject *header = engine_decode(route.header, at, end, &budgets, &stop);
@@ -182,14 +182,14 @@ PyObject *write_frame(Framer *framer, PyObject *message, PyObject *version, PyOb
     PyObject *key = PyObject_GetAttr((PyObject *)Py_TYPE(message), framer->engine->api_key);
     long long number = 0, which = 0;
     Route route;
-    int found = 0;
+    int known = 0;
     if (key == NULL)
         PyErr_Clear();
     else if (PyLong_CheckExact(key) && as_integer(key, &number) && PyLong_CheckExact(version)
              && as_integer(version, &which))
-        found = find_route(framer, number, which, &route);
+        known = find_route(framer, number, which, &route);
     PyObject *wire = NULL;
-    if (found > 0 && route.message->cls == Py_TYPE(message)) {
+    if (known > 0 && route.message->cls == Py_TYPE(message)) {
         PyObject *values[HEADER_SLOTS] = {correlation_id, client_id, key, version};
         PyObject *last[HEADER_SLOTS] = {NULL};
         for (int i = 0; i < (framer->request ? HEADER_SLOTS : 1); i++) {
@@ -202,7 +202,7 @@ PyObject *write_frame(Framer *framer, PyObject *message, PyObject *version, PyOb
             *slot_at(framer->header, framer->header_offsets[i]) = last[i];
     }
     Py_XDECREF(key);
-    if (wire != NULL || found < 0)
+    if (wire != NULL || known < 0)
         return wire;
     Py_RETURN_NONE;
 }

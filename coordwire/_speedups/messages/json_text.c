@@ -11,11 +11,11 @@ static const char hex[] = "0123456789abcdef";
 /* The bits of the usual NaN; those of others are in the text. */
 #define USUAL_NAN UINT64_C(0x7ff8000000000000)
 
-bool grow_text(JsonText *text, size_t more)
+bool grow_text(JsonText *text, size_t added)
 {
-    if (more > PY_SSIZE_T_MAX / 4 || text->size > PY_SSIZE_T_MAX / 4)
+    if (added > PY_SSIZE_T_MAX / 4 || text->size > PY_SSIZE_T_MAX / 4)
         return false;
-    const size_t room = 2 * (text->size + more + 1);
+    const size_t room = 2 * (text->size + added + 1);
     char *data = PyMem_Realloc(text->data == text->few ? NULL : text->data, room);
     if (data == NULL)
         return false;
@@ -112,8 +112,8 @@ bool put_base64(JsonText *text, const uint8_t *at, size_t size)
     put_char(text, '"');
     put_groups(text, standard, at, size / 3);
     if (size % 3) {
-        const uint8_t *const rest = at + size / 3 * 3;
-        const uint8_t last[3] = {rest[0], size % 3 == 2 ? rest[1] : 0, 0};
+        const uint8_t *const tail = at + size / 3 * 3;
+        const uint8_t last[3] = {tail[0], size % 3 == 2 ? tail[1] : 0, 0};
         put_groups(text, standard, last, 1);
         text->data[text->size - 1] = '=';
         if (size % 3 == 1)
@@ -142,13 +142,13 @@ bool put_float(JsonText *text, uint64_t bits)
     if (!make_room(text, 64))
         return false;
     if (isfinite(number)) {
-        char *shown = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
-        if (shown == NULL) {
+        char *digits = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+        if (digits == NULL) {
             PyErr_Clear();
             return false;
         }
-        put_plain(text, shown, strlen(shown)); /* at most 24 */
-        PyMem_Free(shown);
+        put_plain(text, digits, strlen(digits)); /* at most 24 */
+        PyMem_Free(digits);
     } else if (isinf(number))
         put_plain(text, number > 0 ? "\"Infinity\"" : "\"-Infinity\"", number > 0 ? 10 : 11);
     else if (bits == USUAL_NAN)

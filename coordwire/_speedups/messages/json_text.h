@@ -30,11 +30,11 @@ static inline void end_text(JsonText *text)
 }
 
 /* json_text.c: room for so many bytes more, and one. */
-bool grow_text(JsonText *text, size_t more);
+bool grow_text(JsonText *text, size_t added);
 
-static inline bool make_room(JsonText *text, size_t more)
+static inline bool make_room(JsonText *text, size_t added)
 {
-    return text->room - text->size > more || grow_text(text, more);
+    return text->room - text->size > added || grow_text(text, added);
 }
 
 /* Where there is room already. */
@@ -50,10 +50,10 @@ static inline void put_plain(JsonText *text, const char *bytes, size_t size)
 static inline void put_number(JsonText *text, int64_t number)
 {
     char digits[NUMBER_ROOM], *at = digits + NUMBER_ROOM;
-    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    uint64_t remaining = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
     do
-        *--at = (char)('0' + left % 10);
-    while (left /= 10);
+        *--at = (char)('0' + remaining % 10);
+    while (remaining /= 10);
     if (number < 0)
         *--at = '-';
     put_plain(text, at, (size_t)(digits + NUMBER_ROOM - at));

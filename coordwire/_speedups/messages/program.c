@@ -14,19 +14,19 @@
 
 Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name)
 {
-    PyObject *found = PyObject_GetAttr((PyObject *)cls, name);
-    if (found == NULL)
+    PyObject *descr = PyObject_GetAttr((PyObject *)cls, name);
+    if (descr == NULL)
         return -1;
     Py_ssize_t offset = -1;
-    if (Py_IS_TYPE(found, &PyMemberDescr_Type) && PyType_IsSubtype(cls, PyDescr_TYPE(found))) {
-        const PyMemberDef *member = ((PyMemberDescrObject *)found)->d_member;
+    if (Py_IS_TYPE(descr, &PyMemberDescr_Type) && PyType_IsSubtype(cls, PyDescr_TYPE(descr))) {
+        const PyMemberDef *member = ((PyMemberDescrObject *)descr)->d_member;
         Py_ssize_t at = member->offset;
         if (member->type == T_OBJECT_EX && member->flags == 0 && at >= (Py_ssize_t)sizeof(PyObject)
             && at % (Py_ssize_t)sizeof(PyObject *) == 0
-            && at + (Py_ssize_t)sizeof(PyObject *) <= PyDescr_TYPE(found)->tp_basicsize)
+            && at + (Py_ssize_t)sizeof(PyObject *) <= PyDescr_TYPE(descr)->tp_basicsize)
             offset = at;
     }
-    Py_DECREF(found);
+    Py_DECREF(descr);
     if (offset < 0)
         PyErr_Format(PyExc_TypeError, "%.200s.%U is not a slot", cls->tp_name, name);
     return offset;

@@ -114,7 +114,7 @@ static const uint8_t *put_array(Walk *walk, const Op *op, const Transcriber *inn
     if (count * op->least > walk->end - at || !book(walk, count, op->cost) || !make_room(&walk->text, 2))
         return NULL;
     put_char(&walk->text, '[');
-    for (int64_t left = count; left; left--) {
+    for (int64_t remaining = count; remaining; remaining--) {
         at = put_element(walk, op, inner, at);
         if (at == NULL || !make_room(&walk->text, 1))
             return NULL;

@@ -19,8 +19,8 @@ static int read_text_row(const Transcriber *self, PyObject *row, Py_ssize_t inde
     }
     if (!PyArg_ParseTuple(row, "SpiOO", &key, &code, &place, &standard, &inner))
         return -1;
-    const bool is_struct = op->kind == STRUCT, rest = op->code == REST || op->code == SEQUENCE;
-    if (PyBytes_GET_SIZE(key) > UINT16_MAX || place < 0 || place > program->inlined || rest
+    const bool is_struct = op->kind == STRUCT, is_sequence = op->code == REST || op->code == SEQUENCE;
+    if (PyBytes_GET_SIZE(key) > UINT16_MAX || place < 0 || place > program->inlined || is_sequence
         || (code && (op->code != INT16 || index >= program->inlined + program->tagged))
         || (standard != Py_None && !PyBytes_CheckExact(standard))
         || is_struct != (inner != Py_None) || (is_struct && !Py_IS_TYPE(inner, Py_TYPE(self)))
@@ -62,8 +62,8 @@ static PyObject *transcriber_new(PyTypeObject *type, PyObject *args, PyObject *k
         PyErr_SetString(PyExc_TypeError, "expected a program");
         return NULL;
     }
-    const Program *found = (Program *)program;
-    if (PyTuple_GET_SIZE(rows) != found->inlined + found->tagged) {
+    const Program *typed_program = (Program *)program;
+    if (PyTuple_GET_SIZE(rows) != typed_program->inlined + typed_program->tagged) {
         PyErr_SetString(PyExc_ValueError, "expected a row for each field on the wire");
         return NULL;
     }

@@ -9,12 +9,12 @@
 
 /* --- lengths --- */
 
-/* A length or count, -1 for null, with room for `more` bytes after it: where they go. */
-static inline uint8_t *put_length(Writer *writer, uint8_t flags, int wide, Py_ssize_t length, size_t more)
+/* A length or count, -1 for null, with room for `extra` bytes after it: where they go. */
+static inline uint8_t *put_length(Writer *writer, uint8_t flags, int wide, Py_ssize_t length, size_t extra)
 {
     if (length > (wide == 2 ? INT16_MAX : INT32_MAX))
         return NULL;
-    uint8_t *at = reserve(writer, MAX_UVARINT + more);
+    uint8_t *at = reserve(writer, MAX_UVARINT + extra);
     if (at == NULL)
         return NULL;
     if (flags & COMPACT)
@@ -114,9 +114,9 @@ static inline int write_string(Writer *writer, uint8_t flags, PyObject *value)
     PyObject *wire = PyUnicode_AsUTF8String(value); /* not AsUTF8AndSize, which the text would keep */
     if (wire == NULL)
         return -1;
-    int done = write_sized(writer, flags, 2, PyBytes_AS_STRING(wire), PyBytes_GET_SIZE(wire));
+    int status = write_sized(writer, flags, 2, PyBytes_AS_STRING(wire), PyBytes_GET_SIZE(wire));
     Py_DECREF(wire);
-    return done;
+    return status;
 }
 
 /* Bytes after a length of `flags`; `bare`: without one. */
@@ -140,9 +140,9 @@ static inline int write_bytes(Writer *writer, uint8_t flags, bool bare, PyObject
     Py_buffer view;
     if (PyObject_GetBuffer(value, &view, PyBUF_SIMPLE) < 0)
         return -1;
-    int done = write_octets(writer, flags, bare, view.buf, view.len);
+    int status = write_octets(writer, flags, bare, view.buf, view.len);
     PyBuffer_Release(&view);
-    return done;
+    return status;
 }
 
 /* Numbers, booleans, uuids, strings or bytes. */

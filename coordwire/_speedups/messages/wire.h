@@ -70,20 +70,20 @@ static inline bool read_uvarint(const uint8_t **at, const uint8_t *end, uint32_t
     const uint8_t *p = *at;
     if (p == end)
         return false;
-    uint64_t found = *p & 127;
+    uint64_t decoded = *p & 127;
     if (*p++ > 127) {
         int shift = 0;
         do {
             shift += 7;
             if (p == end || shift > 28)
                 return false;
-            found |= (uint64_t)(*p & 127) << shift;
+            decoded |= (uint64_t)(*p & 127) << shift;
         } while (*p++ > 127);
-        if (p[-1] == 0 || found >> 32)
+        if (p[-1] == 0 || decoded >> 32)
             return false;
     }
     *at = p;
-    *value = (uint32_t)found;
+    *value = (uint32_t)decoded;
     return true;
 }
 
@@ -100,17 +100,17 @@ static inline uint8_t *write_uvarint(uint8_t *at, uint32_t value)
 /* Copy bytes; whether all of them are ASCII. */
 static inline bool copy_ascii(uint8_t *to, const uint8_t *from, size_t size)
 {
-    uint64_t seen = 0, word;
+    uint64_t all_bits = 0, word;
     for (; size >= 8; to += 8, from += 8, size -= 8) {
         memcpy(&word, from, 8);
         memcpy(to, &word, 8);
-        seen |= word;
+        all_bits |= word;
     }
     for (; size; to++, from++, size--) {
-        seen |= *from;
+        all_bits |= *from;
         *to = *from;
     }
-    return (seen & UINT64_C(0x8080808080808080)) == 0;
+    return (all_bits & UINT64_C(0x8080808080808080)) == 0;
 }
 
 /* An int that fits 64 bits; subclasses too: bool, and the enums of names. */

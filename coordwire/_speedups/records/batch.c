@@ -61,9 +61,9 @@ static PyObject *batch_view(Opened *self, void *unused)
 {
     (void)unused;
     if (!self->view && self->source) {
-        PyObject *whole = PyMemoryView_FromObject(self->source);
-        PyObject *view = whole ? PySequence_GetSlice(whole, self->at, self->at + self->length) : NULL;
-        Py_XDECREF(whole);
+        PyObject *buffer = PyMemoryView_FromObject(self->source);
+        PyObject *view = buffer ? PySequence_GetSlice(buffer, self->at, self->at + self->length) : NULL;
+        Py_XDECREF(buffer);
         if (!view)
             return NULL;
         Py_XSETREF(self->view, view);

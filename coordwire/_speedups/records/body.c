@@ -176,7 +176,7 @@ static PyObject *body_records(Body *self, PyObject *unused)
     return PyBytes_FromStringAndSize(self->body.data, self->body.used);
 }
 
-/* batch(head, rest, packed): `head` is what is before the checksum, `rest` what is between it and the
+/* batch(head, rest, packed): `head` is what is before the checksum, `middle` what is between it and the
    records, `packed` what a codec made of those, or None. */
 static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -187,7 +187,7 @@ static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
             PyExc_TypeError, "batch takes the bytes of a header without its checksum, and perhaps records");
         return NULL;
     }
-    Py_ssize_t head = PyBytes_GET_SIZE(args[0]), rest = PyBytes_GET_SIZE(args[1]), used = self->body.used;
+    Py_ssize_t head = PyBytes_GET_SIZE(args[0]), middle = PyBytes_GET_SIZE(args[1]), used = self->body.used;
     const char *records = self->body.data;
     if (args[2] != Py_None) {
         records = PyBytes_AS_STRING(args[2]);
@@ -198,12 +198,12 @@ static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
         return NULL;
     char *at = PyBytes_AS_STRING(batch), *sum = at + head;
     memcpy(at, PyBytes_AS_STRING(args[0]), (size_t)head);
-    memcpy(sum + 4, PyBytes_AS_STRING(args[1]), (size_t)rest);
+    memcpy(sum + 4, PyBytes_AS_STRING(args[1]), (size_t)middle);
     if (used)
         memcpy(at + BATCH_HEADER, records, (size_t)used);
     uint32_t crc;
     Py_BEGIN_ALLOW_THREADS;
-    crc = crc32c(0, (const uint8_t *)sum + 4, (size_t)(rest + used));
+    crc = crc32c(0, (const uint8_t *)sum + 4, (size_t)(middle + used));
     Py_END_ALLOW_THREADS;
     for (int index = 0; index < 4; index++)
         sum[index] = (char)(crc >> (24 - 8 * index));

@@ -19,10 +19,10 @@ static inline Py_ssize_t length_of(PyObject *value)
 /* A header whose key is given as UTF-8. */
 static inline int put_header(struct bytes *tail, const char *name, Py_ssize_t size, PyObject *value)
 {
-    Py_ssize_t more = bytes_size(value);
-    if (!more || size > MOST)
+    Py_ssize_t value_size = bytes_size(value);
+    if (!value_size || size > MOST)
         return DOUBT;
-    if (reserve(tail, 10 + size + more) < 0)
+    if (reserve(tail, 10 + size + value_size) < 0)
         return FAILED;
     tail->used = put_value(put_bytes(tail->data + tail->used, name, size), value) - tail->data;
     return WRITTEN;
@@ -63,9 +63,9 @@ int write_headers(struct bytes *tail, PyObject *headers)
     tail->used = 0;
     Py_ssize_t count = headers ? length_of(headers) : -1;
     if (count < 0) { /* any false value means none */
-        int some = headers ? PyObject_IsTrue(headers) : 1;
+        int has_headers = headers ? PyObject_IsTrue(headers) : 1;
         PyErr_Clear();
-        if (some)
+        if (has_headers)
             return DOUBT;
         count = 0;
     }

@@ -56,9 +56,9 @@ static inline char *put_bytes(char *at, const char *data, Py_ssize_t size)
     return put_data(put_varint(at, (uint64_t)size << 1), data, size);
 }
 
-static inline int grow(struct bytes *bytes, Py_ssize_t more)
+static inline int grow(struct bytes *bytes, Py_ssize_t added)
 {
-    Py_ssize_t room = more > PY_SSIZE_T_MAX / 2 - bytes->used ? -1 : bytes->used + more;
+    Py_ssize_t room = added > PY_SSIZE_T_MAX / 2 - bytes->used ? -1 : bytes->used + added;
     char *data = room < 0 ? NULL : PyMem_RawRealloc(bytes->data, (size_t)(room += room / 2 + 256));
     if (!data) {
         PyErr_NoMemory();
@@ -69,9 +69,9 @@ static inline int grow(struct bytes *bytes, Py_ssize_t more)
     return 0;
 }
 
-static inline int reserve(struct bytes *bytes, Py_ssize_t more)
+static inline int reserve(struct bytes *bytes, Py_ssize_t added)
 {
-    return more <= bytes->room - bytes->used ? 0 : grow(bytes, more);
+    return added <= bytes->room - bytes->used ? 0 : grow(bytes, added);
 }
 
 static inline int plain_int(PyObject *value, int64_t *number)

@@ -101,19 +101,19 @@ static PyObject *py_contains(PyObject *module, PyObject *const *args, Py_ssize_t
         PyBuffer_Release(&data);
         return NULL;
     }
-    int found = !part.len;
+    int is_match = !part.len;
     const char *first = part.buf, *at = data.buf, *end = at + data.len;
-    if (!found && part.len <= data.len)
+    if (!is_match && part.len <= data.len)
         at += part.len - 1;
     else
         at = end;
-    while (!found && at < end && (at = memchr(at, first[part.len - 1], (size_t)(end - at)))) {
+    while (!is_match && at < end && (at = memchr(at, first[part.len - 1], (size_t)(end - at)))) {
         at++;
-        found = !memcmp(at - part.len, first, (size_t)part.len);
+        is_match = !memcmp(at - part.len, first, (size_t)part.len);
     }
     PyBuffer_Release(&part);
     PyBuffer_Release(&data);
-    return PyBool_FromLong(found);
+    return PyBool_FromLong(is_match);
 }
 
 static PyMethodDef functions[] = {

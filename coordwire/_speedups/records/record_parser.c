@@ -63,7 +63,7 @@ int kernel_headers_are_sound(const struct record *record)
 {
     const uint8_t *at = record->at;
     struct header header;
-    for (int64_t left = record->headers; left; left--) {
+    for (int64_t remaining = record->headers; remaining; remaining--) {
         at = kernel_header(at, record->end, &header);
         if (!at)
             return 0;
@@ -71,10 +71,10 @@ int kernel_headers_are_sound(const struct record *record)
     return at == record->end;
 }
 
-const uint8_t *kernel_walk(const uint8_t *at, const uint8_t *end, int64_t count, int64_t *done)
+const uint8_t *kernel_walk(const uint8_t *at, const uint8_t *end, int64_t count, int64_t *parsed)
 {
     struct record record;
-    for (*done = 0; *done < count; ++*done) {
+    for (*parsed = 0; *parsed < count; ++*parsed) {
         const uint8_t *after = kernel_record(at, end, 0, 0, &record);
         if (!after || (record.headers && !kernel_headers_are_sound(&record)))
             break;

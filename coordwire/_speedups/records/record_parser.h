@@ -64,13 +64,13 @@ static inline struct varint kernel_varlong(const uint8_t *at, const uint8_t *end
         uint64_t raw = at[0];
         if (raw < 128)
             return (struct varint){at + 1, kernel_unzigzag(raw)};
-        uint64_t more = at[1];
-        raw = (raw & 127) | (more & 127) << 7;
-        if (more < 128)
+        uint64_t next_byte = at[1];
+        raw = (raw & 127) | (next_byte & 127) << 7;
+        if (next_byte < 128)
             return (struct varint){at + 2, kernel_unzigzag(raw)};
-        more = at[2];
-        if (more < 128)
-            return (struct varint){at + 3, kernel_unzigzag(raw | more << 14)};
+        next_byte = at[2];
+        if (next_byte < 128)
+            return (struct varint){at + 3, kernel_unzigzag(raw | next_byte << 14)};
     }
     return kernel_long_varlong(at, end);
 }
@@ -169,9 +169,9 @@ ALWAYS_INLINE int kernel_short_record(
     record->last = at + (record->size >> 1);
     at++; /* the attributes, which say nothing yet */
     if (!kernel_short(&at, &record->time)) {
-        uint64_t more = *at++;
-        record->time = (record->time & ((1 << 14) - 1)) | more << 14;
-        if (more > 127)
+        uint64_t next_byte = *at++;
+        record->time = (record->time & ((1 << 14) - 1)) | next_byte << 14;
+        if (next_byte > 127)
             return 0;
     }
     if (!kernel_short(&at, &record->offset) || !kernel_short(&at, &record->key))
@@ -190,25 +190,25 @@ ALWAYS_INLINE int kernel_short_record(
 ALWAYS_INLINE const uint8_t *kernel_record(
     const uint8_t *at, const uint8_t *end, int64_t base_offset, int64_t base_timestamp, struct record *record)
 {
-    struct short_record found;
-    if (end - at <= AHEAD || !kernel_short_record(at, end - AHEAD, &found) || found.headers >= found.last
-        || (found.odd & 1 && !kernel_odd_is_sound(&found)))
+    struct short_record parsed;
+    if (end - at <= AHEAD || !kernel_short_record(at, end - AHEAD, &parsed) || parsed.headers >= parsed.last
+        || (parsed.odd & 1 && !kernel_odd_is_sound(&parsed)))
         return kernel_any_record(at, end, base_offset, base_timestamp, record);
-    uint64_t headers = *found.headers;
-    record->key = found.key & 1 ? NULL : found.key_at;
-    record->key_size = (int64_t)(found.key >> 1);
-    record->value = found.value & 1 ? NULL : found.value_at;
-    record->value_size = (int64_t)(found.value >> 1);
-    record->offset = (int64_t)((uint64_t)base_offset + (uint64_t)kernel_unzigzag(found.offset));
-    record->timestamp = (int64_t)((uint64_t)base_timestamp + (uint64_t)kernel_unzigzag(found.time));
+    uint64_t headers = *parsed.headers;
+    record->key = parsed.key & 1 ? NULL : parsed.key_at;
+    record->key_size = (int64_t)(parsed.key >> 1);
+    record->value = parsed.value & 1 ? NULL : parsed.value_at;
+    record->value_size = (int64_t)(parsed.value >> 1);
+    record->offset = (int64_t)((uint64_t)base_offset + (uint64_t)kernel_unzigzag(parsed.offset));
+    record->timestamp = (int64_t)((uint64_t)base_timestamp + (uint64_t)kernel_unzigzag(parsed.time));
     record->headers = (int64_t)(headers >> 1);
-    record->at = found.headers + 1;
-    record->end = found.last;
-    if (LIKELY(!headers && record->at == found.last))
-        return found.last;
-    if (headers & 1 || headers > 127 || (int64_t)headers > found.last - record->at)
+    record->at = parsed.headers + 1;
+    record->end = parsed.last;
+    if (LIKELY(!headers && record->at == parsed.last))
+        return parsed.last;
+    if (headers & 1 || headers > 127 || (int64_t)headers > parsed.last - record->at)
         return kernel_any_record(at, end, base_offset, base_timestamp, record);
-    return headers ? found.last : NULL;
+    return headers ? parsed.last : NULL;
 }
 
 /* One header: the position after it, or NULL. */
@@ -224,6 +224,6 @@ static inline const uint8_t *kernel_header(const uint8_t *at, const uint8_t *end
 int kernel_headers_are_sound(const struct record *record);
 
 /* Walk over `count` records and keep nothing: the position after the last sound one; `*done` says how many. */
-const uint8_t *kernel_walk(const uint8_t *at, const uint8_t *end, int64_t count, int64_t *done);
+const uint8_t *kernel_walk(const uint8_t *at, const uint8_t *end, int64_t count, int64_t *parsed);
 
 #endif

@@ -159,14 +159,14 @@ static inline int set_stamp(Run *self, PyObject **place, int64_t timestamp)
         Py_XDECREF(old);
         return 0;
     }
-    int kept = overwrite(old, timestamp);
-    if (!(stamp = kept ? old : PyLong_FromLongLong(timestamp)))
+    int is_overwritten = overwrite(old, timestamp);
+    if (!(stamp = is_overwritten ? old : PyLong_FromLongLong(timestamp)))
         return -1;
     *place = stamp;
     self->stamp = Py_NewRef(stamp);
     self->last = timestamp;
     Py_XDECREF(before);
-    if (!kept)
+    if (!is_overwritten)
         Py_XDECREF(old);
     return 0;
 }
@@ -185,24 +185,24 @@ static PyObject *blank(Run *self)
 /* The next record; NULL at the end, in doubt, or with an exception. */
 ALWAYS_INLINE PyObject *next_record(Run *self)
 {
-    struct record found;
+    struct record parsed;
     const uint8_t *at = self->at;
     int64_t done = self->done;
     if (done >= self->count)
         return NULL;
-    const uint8_t *after = kernel_record(at, self->end, self->base_offset, self->base_timestamp, &found);
+    const uint8_t *after = kernel_record(at, self->end, self->base_offset, self->base_timestamp, &parsed);
     if (!after) {
         self->count = done;
         return NULL;
     }
     self->at = after; /* now, as a call that re-enters this run gets the one after it */
     self->done = done + 1;
-    PyObject *headers = found.headers ? find_headers(self, &found) : Py_NewRef(self->codec->empty);
+    PyObject *headers = parsed.headers ? find_headers(self, &parsed) : Py_NewRef(self->codec->empty);
     PyObject *record = headers ? blank(self) : NULL; /* what that still holds may do anything when it goes */
-    if (!record || set_offset(slot(self->codec, record, OFFSET), found.offset) < 0
-        || set_stamp(self, slot(self->codec, record, TIMESTAMP), found.timestamp) < 0
-        || set_bytes(slot(self->codec, record, KEY), found.key, found.key_size) < 0
-        || set_bytes(slot(self->codec, record, VALUE), found.value, found.value_size) < 0) {
+    if (!record || set_offset(slot(self->codec, record, OFFSET), parsed.offset) < 0
+        || set_stamp(self, slot(self->codec, record, TIMESTAMP), parsed.timestamp) < 0
+        || set_bytes(slot(self->codec, record, KEY), parsed.key, parsed.key_size) < 0
+        || set_bytes(slot(self->codec, record, VALUE), parsed.value, parsed.value_size) < 0) {
         self->at = at;
         self->done = done;
         if (!headers && !PyErr_Occurred())

@@ -52,8 +52,8 @@ static uint32_t checksum(const uint8_t *at, Py_ssize_t size)
 static int find_bytes(Run *self)
 {
     const Opened *batch = (Opened *)self->batch;
-    int whole = batch->view != NULL;
-    PyObject *source = whole ? batch->view : batch->source;
+    int has_view = batch->view != NULL;
+    PyObject *source = has_view ? batch->view : batch->source;
     if (!source)
         return 1;
     Py_INCREF(source); /* Python code may give the bytes */
@@ -61,8 +61,8 @@ static int find_bytes(Run *self)
     Py_DECREF(source);
     if (failed)
         return -1;
-    self->first = self->at = (const uint8_t *)self->view.buf + (whole ? 0 : batch->at);
-    self->end = self->first + (whole ? self->view.len : batch->length);
+    self->first = self->at = (const uint8_t *)self->view.buf + (has_view ? 0 : batch->at);
+    self->end = self->first + (has_view ? self->view.len : batch->length);
     return self->end - self->first < BATCH_HEADER;
 }
 

@@ -8,19 +8,19 @@
 
 Py_ssize_t place_of_slot(PyTypeObject *type, const char *name)
 {
-    PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
-    if (!found)
+    PyObject *attribute = PyObject_GetAttrString((PyObject *)type, name);
+    if (!attribute)
         return -1;
     Py_ssize_t offset = -1;
-    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
-        PyMemberDescrObject *descriptor = (PyMemberDescrObject *)found;
+    if (Py_IS_TYPE(attribute, &PyMemberDescr_Type)) {
+        PyMemberDescrObject *descriptor = (PyMemberDescrObject *)attribute;
         PyMemberDef *member = descriptor->d_member;
         if (PyDescr_TYPE(descriptor) == type && member->type == T_OBJECT_EX && !(member->flags & READONLY)
             && member->offset >= (Py_ssize_t)sizeof(PyObject)
             && member->offset + (Py_ssize_t)sizeof(PyObject *) <= type->tp_basicsize)
             offset = member->offset;
     }
-    Py_DECREF(found);
+    Py_DECREF(attribute);
     if (offset < 0)
         PyErr_Format(PyExc_TypeError, "%s.%s is not a slot", type->tp_name, name);
     return offset;
@@ -38,12 +38,12 @@ int is_slotted(PyTypeObject *type)
 PyTypeObject *own_type(PyTypeObject *type, const char *name)
 {
     PyObject *module = PyType_GetModule(type);
-    PyObject *found = module ? PyObject_GetAttrString(module, name) : NULL;
-    if (found && (!PyType_Check(found) || PyType_GetModule((PyTypeObject *)found) != module)) {
+    PyObject *attribute = module ? PyObject_GetAttrString(module, name) : NULL;
+    if (attribute && (!PyType_Check(attribute) || PyType_GetModule((PyTypeObject *)attribute) != module)) {
         PyErr_Format(PyExc_TypeError, "%s belongs to another class", name);
-        Py_CLEAR(found);
+        Py_CLEAR(attribute);
     }
-    return (PyTypeObject *)found;
+    return (PyTypeObject *)attribute;
 }
 
 int add_type(PyObject *module, PyType_Spec *spec)

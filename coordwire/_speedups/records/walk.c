@@ -9,14 +9,14 @@
 #include <structmember.h>
 
 /* The size of the batch at `at`; 0 if it isn't all there, isn't of magic 2 or can't be. */
-static Py_ssize_t batch_size(const uint8_t *at, Py_ssize_t left)
+static Py_ssize_t batch_size(const uint8_t *at, Py_ssize_t available)
 {
-    if (left < BATCH_HEADER || at[16] != 2)
+    if (available < BATCH_HEADER || at[16] != 2)
         return 0;
     uint32_t length = big32(at + 8);
     if (length < BATCH_HEADER - LOG_OVERHEAD || length > INT32_MAX - LOG_OVERHEAD)
         return 0;
-    return (Py_ssize_t)length <= left - LOG_OVERHEAD ? (Py_ssize_t)length + LOG_OVERHEAD : 0;
+    return (Py_ssize_t)length <= available - LOG_OVERHEAD ? (Py_ssize_t)length + LOG_OVERHEAD : 0;
 }
 
 enum { DOUBT = 0, END = -1, FAILED = -2 };

@@ -58,7 +58,7 @@ NEAR_NS = 100_000_000
 """A coordinator's clock runs from when it handles a request, not from when its answer was seen."""
 
 SHORT_NS = 1_000_000_000
-"""A rebalance that took less has waited for nobody."""
+"""A rebalance that took less did not wait for a member."""
 
 SHORTEST_SESSION_NS = 6_000_000_000
 """Kafka's default of `group.min.session.timeout.ms`."""
@@ -298,7 +298,7 @@ class ClassicGroup(Group):
         began_ns = rebalance.began.time_ns or 0
         is_short = (place.time_ns or 0) - began_ns < SHORT_NS
         if departure == "not_rejoined" and is_short and self._was_silent(member, place.at(began_ns)):
-            return "session_timeout", place.at(began_ns)  # nobody waited for it
+            return "session_timeout", place.at(began_ns)  # the rebalance did not wait for it
         return departure, moment
 
     def _was_silent(self, member: Member, place: Seen) -> bool:
