@@ -136,7 +136,12 @@ def _draft_3() -> list[Line]:
     return [
         ("client", Draft3MetadataRequest(client_id="till-3", topics=["orders"], group_ids=["payments"])),
         ("server", metadata),
-        ("client", Draft3JoinGroupRequest(rest=b"nobody knows")),
+        (
+            "client",
+            Draft3JoinGroupRequest(
+                group_id="payments", consumer_addr="till-3:0", session_timeout=6000, subscribing=["orders"]
+            ),
+        ),
         (
             "server",
             Draft3JoinGroupResponse(

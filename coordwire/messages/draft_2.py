@@ -4,9 +4,10 @@
 As in the first draft, a consumer asks and registers, and the coordinator sends Ping, Stop and Start
 over its connection. Responses to the coordinator repeat the request's type id (a header here),
 those to the consumer have none. PingResponse and StopFetcherResponse exist twice: in version 0 as
-they are without auto_commit, in version 1 with it; the number is ours and not on the wire. Source:
-Kafka's wiki, "Detailed Consumer Coordinator Design". All names have the prefix Draft2, since the
-drafts share names with each other.
+they are without auto_commit, in version 1 with it; ClusterMetadataRequest and
+RegisterConsumerResponse too: in version 0 as section 7 has them, in version 1 as sections 1 and 2
+need them. The numbers are ours and not on the wire. Source: Kafka's wiki, "Detailed Consumer
+Coordinator Design". All names have the prefix Draft2, since the drafts share names with each other.
 """
 
 from __future__ import annotations
@@ -15,9 +16,15 @@ from coordwire.codec import Message, Struct, array, field, wire_class
 
 
 @wire_class
-class Draft2ClusterMetadataRequest(Message, direction="request", versions=(0, 0), short_counts=True):
-    """Asks any broker for the brokers and the coordinator; it has no fields."""
+class Draft2ClusterMetadataRequest(Message, direction="request", versions=(0, 1), short_counts=True):
+    """Asks any broker for the brokers and the coordinator. Version 0 is the document's, without fields;
+    version 1 is reconstructed.
+    """
 
+    group_id: str | None = field("string", default="", since=1, null=0, entity="group_id")
+    """Whose coordinator is wanted: sections 1 and 2 have one for each subset of the groups, section 7 no
+    field for it. (v1+)
+    """
     tags: dict[int, bytes] | None = None
 
 
@@ -67,17 +74,6 @@ class Draft2RegisterConsumerRequest(Message, direction="request", versions=(0, 0
 
 
 @wire_class
-class Draft2RegisterConsumerResponse(Message, direction="response", versions=(0, 0), short_counts=True):
-    """Whether the coordinator accepts a consumer. The document's overview lets it list partitions, its
-    layout doesn't.
-    """
-
-    error_code: int = field("int16", default=0, entity="error_code")
-    """0 if accepted; else the consumer closes the connection."""
-    tags: dict[int, bytes] | None = None
-
-
-@wire_class
 class Draft2PingRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """The coordinator asks whether a consumer is alive. The document also calls it HeartbeatRequest."""
 
@@ -98,6 +94,19 @@ class Draft2PartitionOffset(Struct, short_counts=True):
     """The partition with its broker, as broker-partition."""
     offset: int = field("int64", default=0)
     """The offset in it."""
+    tags: dict[int, bytes] | None = None
+
+
+@wire_class
+class Draft2RegisterConsumerResponse(Message, direction="response", versions=(0, 1), short_counts=True):
+    """Whether the coordinator accepts a consumer. Version 0 is section 7's layout; version 1 is that of
+    section 2, which lists partitions and has no layout (reconstructed).
+    """
+
+    error_code: int = field("int16", default=0, entity="error_code")
+    """0 if accepted; else the consumer closes the connection."""
+    assigned_parts: list[Draft2PartitionOffset] = array(Draft2PartitionOffset, default=[], since=1)
+    """What the consumer is to own, and where to begin. (v1+)"""
     tags: dict[int, bytes] | None = None
 
 

@@ -4,8 +4,10 @@ v0.
 
 The consumer sends everything, Ping included. Version and correlation id (int64) are fields of every
 message; requests have a type id before them (a header here), which 0.8's frame has and the document
-leaves out. Source: Kafka's wiki, "Client-side Assignment / New consumer" draft. All names have the
-prefix Draft3, since today's messages have the plain ones.
+leaves out. Source: Kafka's wiki, "Client-side Assignment / New consumer" draft, the change from
+revision 38571849 to 38571850. That change elides JoinGroupRequest: its fields are those of the
+page's revisions 38571843 to 38571844 and 38572008 to 38572009, which agree but for ConsumerAddr.
+All names have the prefix Draft3, since today's messages have the plain ones.
 """
 
 from __future__ import annotations
@@ -119,17 +121,25 @@ class Draft3MetadataResponse(Message, direction="response", versions=(0, 0)):
 
 
 @wire_class
-class Draft3JoinGroupRequest(Message, direction="request", versions=(0, 0)):
-    """A consumer joins its group. The document elides its fields: reconstructed as a version and
-    correlation id before bytes that no one can name.
+class Draft3JoinGroupRequest(Message, direction="request", versions=(0, 1)):
+    """A consumer joins its group. Version 0 is with its address, version 1 without; the number is ours and
+    not on the wire.
     """
 
     version: int = field("int16", default=0)
-    """The message's version (reconstructed)."""
+    """The message's version."""
     correlation_id: int = field("int64", default=-1)
-    """Repeated by the response (reconstructed); a Connection numbers a request with -1."""
-    rest: bytes = field("bytes", default=b"", unprefixed=True)
-    """What the document doesn't specify, up to the frame's end."""
+    """Repeated by the response; a Connection numbers a request with -1."""
+    group_id: str | None = field("string", default="", null=0, entity="group_id")
+    """The group to join."""
+    consumer_addr: str | None = field("string", default="", until=0, null=0)
+    """Where the consumer is; in revisions 38571844 and 38572009, not in the text beside the former.
+    (v0-v0)
+    """
+    session_timeout: int = field("int64", default=0)
+    """Silence in ms after which the consumer counts as dead; the pages give no unit."""
+    subscribing: list[str] = array("string", default=[], entity="topic_name")
+    """The topics that it reads."""
     tags: dict[int, bytes] | None = None
 
 

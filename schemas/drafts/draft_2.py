@@ -3,7 +3,8 @@
 As in the first draft, a consumer asks and registers, and the coordinator sends Ping, Stop and Start over its
 connection. Responses to the coordinator repeat the request's type id (a header here), those to the consumer
 have none. PingResponse and StopFetcherResponse exist twice: in version 0 as they are without auto_commit, in
-version 1 with it; the number is ours and not on the wire. Source: Kafka's wiki, "Detailed Consumer
+version 1 with it; ClusterMetadataRequest and RegisterConsumerResponse too: in version 0 as section 7 has
+them, in version 1 as sections 1 and 2 need them. The numbers are ours and not on the wire. Source: Kafka's wiki, "Detailed Consumer
 Coordinator Design". All names have the prefix Draft2, since the drafts share names with each other.
 """
 
@@ -27,7 +28,9 @@ from schemas.vocabulary import (
 
 Text = Default(Nullable(String), "")
 
-Draft2ClusterMetadataRequest = Data("Draft2ClusterMetadataRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="Asks any broker for the brokers and the coordinator; it has no fields.")()
+Draft2ClusterMetadataRequest = Data("Draft2ClusterMetadataRequest", versions=(0, 1), direction="request", encoding=Encoding.SHORT_COUNTS, doc="Asks any broker for the brokers and the coordinator. Version 0 is the document's, without fields; version 1 is reconstructed.")(
+    "group_id" / Since(1, Default(Nullable(GroupId), "")) * "Whose coordinator is wanted: sections 1 and 2 have one for each subset of the groups, section 7 no field for it.",
+)
 
 Draft2Broker = Struct(
     "id"   / Int32 * "The broker's id.",
@@ -51,10 +54,6 @@ Draft2RegisterConsumerRequest = Data("Draft2RegisterConsumerRequest", versions=(
     "session_timeout_ms" / Int32                           * "Silence after which either side counts as dead; it is pinged every third of it.",
 )
 
-Draft2RegisterConsumerResponse = Data("Draft2RegisterConsumerResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, doc="Whether the coordinator accepts a consumer. The document's overview lets it list partitions, its layout doesn't.")(
-    "error_code" / ErrorCode * "0 if accepted; else the consumer closes the connection.",
-)
-
 Draft2PingRequest = Data("Draft2PingRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="The coordinator asks whether a consumer is alive. The document also calls it HeartbeatRequest.")(
     "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
     "num_retries" / Int32                           * "How often it asked before without an answer.",
@@ -65,6 +64,11 @@ Draft2PartitionOffset = Struct(
     "partition" / Text                             * "The partition with its broker, as broker-partition.",
     "offset"    / Int64                            * "The offset in it.",
     doc="The position of consumption in a partition, or where it is to begin.",
+)
+
+Draft2RegisterConsumerResponse = Data("Draft2RegisterConsumerResponse", versions=(0, 1), direction="response", encoding=Encoding.SHORT_COUNTS, doc="Whether the coordinator accepts a consumer. Version 0 is section 7's layout; version 1 is that of section 2, which lists partitions and has no layout (reconstructed).")(
+    "error_code"     / ErrorCode                              * "0 if accepted; else the consumer closes the connection.",
+    "assigned_parts" / Since(1, Array(Draft2PartitionOffset)) * "What the consumer is to own, and where to begin.",
 )
 
 Draft2PingResponse = Data("Draft2PingResponse", versions=(0, 1), direction="response", encoding=Encoding.SHORT_COUNTS, doc="A consumer is alive. Version 0 is without auto_commit, version 1 with it.")(

@@ -2,7 +2,9 @@
 
 The consumer sends everything, Ping included. Version and correlation id (int64) are fields of every message;
 requests have a type id before them (a header here), which 0.8's frame has and the document leaves out.
-Source: Kafka's wiki, "Client-side Assignment / New consumer" draft. All names have the prefix Draft3, since
+Source: Kafka's wiki, "Client-side Assignment / New consumer" draft, the change from revision 38571849 to
+38571850. That change elides JoinGroupRequest: its fields are those of the page's revisions 38571843 to
+38571844 and 38572008 to 38572009, which agree but for ConsumerAddr. All names have the prefix Draft3, since
 today's messages have the plain ones.
 """
 
@@ -18,10 +20,10 @@ from schemas.vocabulary import (
     Int64,
     MemberId,
     Nullable,
-    Rest,
     String,
     Struct,
     TopicName,
+    Until,
 )
 
 Text = Default(Nullable(String), "")
@@ -79,10 +81,13 @@ Draft3MetadataResponse = Data("Draft3MetadataResponse", versions=(0, 0), directi
     "coordinator_ids" / Array(Int16)               * "Broker ids of the coordinators, in the order of the groups asked for.",
 )
 
-Draft3JoinGroupRequest = Data("Draft3JoinGroupRequest", versions=(0, 0), direction="request", doc="A consumer joins its group. The document elides its fields: reconstructed as a version and correlation id before bytes that no one can name.")(
-    "version"        / Int16         * "The message's version (reconstructed).",
-    "correlation_id" / CorrelationId * "Repeated by the response (reconstructed); a Connection numbers a request with -1.",
-    "rest"           / Rest          * "What the document doesn't specify, up to the frame's end.",
+Draft3JoinGroupRequest = Data("Draft3JoinGroupRequest", versions=(0, 1), direction="request", doc="A consumer joins its group. Version 0 is with its address, version 1 without; the number is ours and not on the wire.")(
+    "version"         / Int16                          * "The message's version.",
+    "correlation_id"  / CorrelationId                  * "Repeated by the response; a Connection numbers a request with -1.",
+    "group_id"        / Default(Nullable(GroupId), "") * "The group to join.",
+    "consumer_addr"   / Until(0, Text)                 * "Where the consumer is; in revisions 38571844 and 38572009, not in the text beside the former.",
+    "session_timeout" / Int64                          * "Silence in ms after which the consumer counts as dead; the pages give no unit.",
+    "subscribing"     / Array(TopicName)               * "The topics that it reads.",
 )
 
 Draft3TopicAndPartition = Struct(

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(native is None, reason="the native engine isn't 
 
 
 OTHERS = {
-    "Draft3JoinGroupRequest", "Kafka07MessageSetSend", "Kafka07MultiMessageSetSend", "PartitionChangeRecord",
+    "Kafka07MessageSetSend", "Kafka07MultiMessageSetSend", "PartitionChangeRecord",
     "TransactionLogValue",
 }  # fmt: skip
 """Messages with fields without a length, or whose tagged fields are in another order than their numbers."""

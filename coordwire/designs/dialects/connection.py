@@ -186,12 +186,16 @@ class DraftConnection(Endpoint):
     def _version(self, call: Call, message: Message, version: int | None) -> int:
         allowed = self.matching.versions(call)
         if version is None:
+            if not call.auto_commit:
+                return 0
             if len(allowed) > 1:
                 raise EncodeError(
                     f"no registration has decided whether {type(message).__name__} has offsets: "
                     "expected version 1 (with them) or 0 (without)"
                 )
             return allowed[0]
+        if version not in allowed and not call.auto_commit:
+            raise NotInVersion(f"{type(message).__name__} has no version {version}")
         if version not in allowed:
             name, preposition = type(message).__name__, "with" if allowed[0] else "without"
             raise NotInVersion(

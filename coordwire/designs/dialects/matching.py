@@ -8,7 +8,8 @@ would accept.
 
 Rules: no received frame raises; `Match` has the error. An answer that cannot be read uses up the request
 whose turn it was. Whether PingResponse has offsets is decided by the registration that was seen, else by
-the caller, else by the bytes: only one of the two layouts can fit them.
+the caller, else by the bytes: only one of the two layouts can fit them. So it is with the other messages that
+have two layouts: both are readings.
 """
 
 from __future__ import annotations
@@ -213,7 +214,8 @@ class Matching:
         queue = self.waiting[opposite(sender)]
         call = self.grammar.by_id.get(_TYPE(body)[0]) if len(body) >= 2 else None
         if call is not None and call.asker == sender:
-            yield Reading(call, "request", 0, None)
+            for version in call.message("request").versions:
+                yield Reading(call, "request", version, None)
         elif call is not None and call.answer_typed:
             yield from self._answers(call, queue.first(call))
         if self.grammar.dialect is Dialect.DRAFT_3:
@@ -232,7 +234,7 @@ class Matching:
     def versions(self, call: Call) -> tuple[int, ...]:
         """The versions that an answer may have."""
         if not call.auto_commit:
-            return (0,)
+            return tuple(call.message("response").versions)
         return (1, 0) if self.auto_commit is None else (int(self.auto_commit),)
 
     def _no_reading(self, body: bytes, sender: Side) -> DecodeError:

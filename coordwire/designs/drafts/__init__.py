@@ -31,7 +31,7 @@ Drafts 1 and 2
     draft_1_consumer.py       the first draft's consumer
     draft_2_consumer.py       the detailed design's consumer
 Draft 3
-    join_group_body.py        the body of JoinGroupRequest, which the document elides
+    group_metadata_node.py    a group's node, from which a new coordinator learns its members
     draft_3_broker.py         the new consumer's coordinator
     draft_3_consumer.py       the new consumer
 """

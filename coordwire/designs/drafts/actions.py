@@ -42,11 +42,13 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a message over a connection. answers: the request, where it is a response."""
+    """Send a message over a connection. answers: the request, where it is a response. version: of a message
+    that has two layouts, the second one."""
 
     connection: int
     message: Message
     answers: RequestReceived | None = None
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

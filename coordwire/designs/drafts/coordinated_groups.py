@@ -50,7 +50,7 @@ class GroupRegistry:
     succeeded); handler: which one has it. failed: the running attempt has. waiting: the consumers whose
     answer the attempt waits for. registered: consumers that have registered since the last rebalance that
     succeeded; stopped: an attempt has sent Stop since then. awaited: those that a new coordinator waits
-    for."""
+    for; awaited_since: since when."""
 
     group_id: str
     members: dict[str, ConsumerRegistry] = field(default_factory=dict)
@@ -64,6 +64,7 @@ class GroupRegistry:
     waiting: set[str] = field(default_factory=set)
     registered: set[str] = field(default_factory=set)
     awaited: set[str] = field(default_factory=set)
+    awaited_since: int = 0
 
     @property
     def wildcards(self) -> bool:

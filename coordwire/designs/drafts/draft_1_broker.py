@@ -47,10 +47,11 @@ class FirstDraftBroker(PingingCoordinator):
     def _on_Draft1ConsultRequest(
         self, connection: int, event: RequestReceived, request: Draft1ConsultRequest
     ) -> None:
-        known = self.coordinator_id in self.brokers
+        coordinator_id = self.coordinator_of()
+        known = coordinator_id >= 0
         response = Draft1ConsultResponse(
             error_code=DraftError.NONE if known else DraftError.COORDINATOR_NOT_AVAILABLE,
-            coordinator_id=self.coordinator_id if known else -1,
+            coordinator_id=coordinator_id,
             brokers_info=[
                 Draft1Broker(creator_id=str(number), id=number, host=address.host, port=address.port)
                 for number, address in sorted(self.brokers.items())
@@ -81,7 +82,7 @@ class FirstDraftBroker(PingingCoordinator):
         self.try_rebalance(self.groups[group_id])
 
     def _refusal(self, connection: int, request: Draft1RegisterRequest) -> str | None:
-        if not self.coordinates:
+        if not self.coordinates_group(request.group_id):
             return "this broker is not the coordinator"
         if connection in self._consumers:
             return "a connection registers once"
@@ -110,7 +111,7 @@ class FirstDraftBroker(PingingCoordinator):
     def find_handler(self, group: GroupRegistry) -> int:
         return zlib.crc32(group.group_id.encode()) % len(self._queues)
 
-    def on_startup(self, group_ids: list[str]) -> Steps:
+    def on_startup(self, office: int, group_ids: list[str]) -> Steps:
         """Step 2: the groups and their topics are those that have owners; every one is rebalanced."""
         lists = (
             yield tuple(GetChildren(f"/consumers/{name}/owners") for name in group_ids)

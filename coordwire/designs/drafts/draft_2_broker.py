@@ -60,7 +60,6 @@ class DetailedDesignBroker(PingingCoordinator):
         super().__init__(settings, now=now)
         self.literal = literal
         self._next_handler = 0
-        self._elected_at = now
 
     # --- any broker ---
 
@@ -73,19 +72,20 @@ class DetailedDesignBroker(PingingCoordinator):
     def _on_Draft2ClusterMetadataRequest(
         self, connection: int, event: RequestReceived, request: Draft2ClusterMetadataRequest
     ) -> None:
-        known = self.coordinator_id in self.brokers
+        coordinator_id = self.coordinator_of(request.group_id)
+        known = coordinator_id >= 0
         response = Draft2ClusterMetadataResponse(
             error_code=DraftError.NONE if known else DraftError.COORDINATOR_NOT_AVAILABLE,
-            coordinator_id=self.coordinator_id if known else -1,
+            coordinator_id=coordinator_id,
             brokers_info=self._cluster(),
         )
         self.send(connection, response, event)
 
     # --- startup (section 5), failover (sections 2 and 10) ---
 
-    def on_startup(self, group_ids: list[str]) -> Steps:
+    def on_startup(self, office: int, group_ids: list[str]) -> Steps:
         """Wait for the consumers that the owners' nodes name, as section 2 wants it of those known."""
-        self._elected_at = self.now
+        elected_at = self.now
         lists = (
             yield tuple(GetChildren(f"/consumers/{name}/owners") for name in group_ids)
         ) if group_ids else ()  # fmt: skip
@@ -94,19 +94,20 @@ class DetailedDesignBroker(PingingCoordinator):
             group = self.groups.setdefault(name, GroupRegistry(name))
             group.topics |= set(outcome.children)
             group.awaited = {thread.rpartition("-")[0] for thread in owners.values()} - set(group.members)
+            group.awaited_since = elected_at
             if group.awaited:
-                longest = max((3 * member.ping_ms for member in group.members.values()), default=0)
-                self._await_until(group, max(longest, self.settings.min_session_timeout_ms))
-        for group in self.groups.values():
+                self._await_until(group)
+        for group in self.groups_of(office):
             if not group.awaited:
                 self._wait_is_over(group)
         self.after(_COMMITTER, self.settings.offset_commit_interval_ms, self._commit_all_groups)
 
-    def _await_until(self, group: GroupRegistry, session_ms: int) -> None:
+    def _await_until(self, group: GroupRegistry) -> None:
         """A consumer that lives notices within its session timeout that the coordinator is gone, and
         registers; how long that is follows from the others' registrations alone."""
-        key = ("recovery", group.group_id)
-        self.at(key, max(self._elected_at + session_ms, self.now), lambda: self._wait_is_over(group))
+        longest = max((3 * member.ping_ms for member in group.members.values()), default=0)
+        until = group.awaited_since + max(longest, self.settings.min_session_timeout_ms)
+        self.at(("recovery", group.group_id), max(until, self.now), lambda: self._wait_is_over(group))
 
     def _wait_is_over(self, group: GroupRegistry) -> None:
         self.cancel_timer(("recovery", group.group_id))
@@ -114,11 +115,12 @@ class DetailedDesignBroker(PingingCoordinator):
         if group.members:
             self.try_rebalance(group)
 
-    def on_resigned(self) -> None:
-        self.cancel_timer(_COMMITTER)
-        for group_id in self.groups:
-            self.cancel_timer(("recovery", group_id))
-        super().on_resigned()
+    def on_resigned(self, office: int) -> None:
+        if not self.offices:
+            self.cancel_timer(_COMMITTER)
+        for group in self.groups_of(office):
+            self.cancel_timer(("recovery", group.group_id))
+        super().on_resigned(office)
 
     def _commit_all_groups(self) -> None:
         """The committer thread."""
@@ -144,20 +146,19 @@ class DetailedDesignBroker(PingingCoordinator):
             starting_offset(request.auto_offset_rest), max(third, 1), max(2 * third, 1),
             self.settings.max_ping_retries,
         ))  # fmt: skip
-        if self.starts_up and not group.awaited:
+        if self.starts_up(group.group_id) and not group.awaited:
             return  # whom to wait for is not known yet; `on_startup` goes on
         if not group.awaited:
             self.try_rebalance(group)
             return
         group.awaited.discard(request.consumer_id or "")
         if group.awaited:
-            longest = max(3 * member.ping_ms for member in group.members.values())
-            self._await_until(group, max(longest, self.settings.min_session_timeout_ms))
+            self._await_until(group)
         else:
             self._wait_is_over(group)
 
     def _check(self, connection: int, request: Draft2RegisterConsumerRequest) -> DraftError:
-        if not self.coordinates:
+        if not self.coordinates_group(request.group_id):
             return DraftError.NOT_COORDINATOR
         group = self.groups.get(request.group_id or "")
         known = group is not None and (request.consumer_id or "") in group.members

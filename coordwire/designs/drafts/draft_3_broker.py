@@ -3,8 +3,9 @@
 Source: the draft of the new consumer's protocol ("Consumer Failure Handling", "Coordinator Discovery",
 "Consumer (re)Join-Group"). Strategy: a group is steady or it rebalances; while it rebalances, joins wait for
 their answers, and pings are answered with an error that sends the consumer back to join. Rules: the
-coordinator gives the ids; a member that neither pings nor joins for its session timeout has failed. The
-document elides when a rebalance is triggered and how it runs: see docs/explanation/drafts.md.
+coordinator gives the ids; a join has no field for one, so a connection is its member's that has joined or
+pinged over it; a member that neither pings nor joins for its session timeout has failed. The document elides
+when a rebalance is triggered and how it runs: see docs/explanation/drafts.md.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.draft_broker import DraftBroker
 from coordwire.designs.drafts.draft_settings import BrokerSettings, DraftError
-from coordwire.designs.drafts.join_group_body import JoinGroupBody
+from coordwire.designs.drafts.group_metadata_node import GroupMetadata, KnownMember
 from coordwire.designs.drafts.machine import Procedure
 from coordwire.designs.drafts.topic_interest import partition_order, plan_ownership
-from coordwire.errors import DecodeError
+from coordwire.designs.drafts.zookeeper_operations import GetChildren, GetData
+from coordwire.designs.drafts.zookeeper_steps import write_nodes
+from coordwire.errors import DecodeError, EncodeError
 from coordwire.messages.draft_3 import (
     Draft3Broker,
     Draft3JoinGroupRequest,
@@ -36,6 +39,8 @@ __all__ = ["NewConsumerBroker"]
 
 _STARTUP = "startup"
 _UNKNOWN_TOPIC = 3
+_LONGEST_MS = 0x7FFF_FFFF
+"""The longest session timeout; the field has 64 bits."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,18 +67,23 @@ class _Group:
 
 
 class NewConsumerBroker(DraftBroker):
-    """A broker that speaks draft-3."""
+    """A broker that speaks draft-3.
 
-    def __init__(self, settings: BrokerSettings, *, now: int = 0) -> None:
+    loads_groups: as a later revision of the page has it, a group's members are in ZooKeeper before any of
+    them gets what it owns, and a new coordinator loads them before it takes pings; else it knows none.
+    """
+
+    def __init__(self, settings: BrokerSettings, *, now: int = 0, loads_groups: bool = False) -> None:
         super().__init__(settings, now=now)
+        self.loads_groups = loads_groups
         self.groups: dict[str, _Group] = {}
-        self._joining: dict[int, _Member] = {}
+        self._members: dict[int, _Member] = {}
         self._metadata: dict[str, tuple[list[str], Draft3TopicMetadata]] = {}
         self._ids = 0
 
     def on_start(self) -> None:
         self.groups = {}
-        self._joining = {}
+        self._members = {}
         self._ids = 0
         super().on_start()
         self.run(_STARTUP, self._start_up())
@@ -82,30 +92,61 @@ class NewConsumerBroker(DraftBroker):
         yield from self.read_topics()
         self.watch_topics()
 
-    def on_resigned(self) -> None:
+    def on_elected(self, office: int) -> None:
+        if self.loads_groups:
+            self.run(_loading(office), self._load(office))
+
+    def _load(self, office: int) -> Procedure:
+        """Take up the groups of an office as ZooKeeper has them; each member has its session timeout from now
+        on to ping. A group whose partitions are others by now rebalances."""
+        yield from self.read_topics()
+        names = (yield GetChildren("/consumers")).children
+        names = [name for name in names if self.office_of(name) == office]
+        outcomes = (yield tuple(GetData(GroupMetadata.path(name)) for name in names)) if names else ()
+        for name, outcome in zip(names, outcomes, strict=True):
+            try:
+                known = GroupMetadata.parse(outcome.data) if outcome.ok else None
+            except DecodeError as error:
+                self.note("UnreadableNode", f"{name}: {error}")
+                continue
+            if known is None or not known.members:
+                continue
+            group = self.groups[name] = _Group(name, known.generation)
+            for member_id, at in known.members.items():
+                member = group.members[member_id] = _Member(name, member_id, at.session_ms, at.topics)
+                self._expect(member)
+            if self._plan(group) != {member_id: list(at.owned) for member_id, at in known.members.items()}:
+                self._trigger(group)
+
+    def on_resigned(self, office: int) -> None:
         """What it knows of groups is void: joins that wait are refused, and so is the next ping."""
-        for group in self.groups.values():
+        self.end(_loading(office))
+        for group in [group for name, group in self.groups.items() if self.office_of(name) == office]:
+            self.end(("store", group.group_id))
             self.cancel_timer(("rebalance", group.group_id))
             for member in group.members.values():
                 self.cancel_timer(member.timer)
                 self._answer_join(group, member, DraftError.NOT_COORDINATOR)
-        self.groups = {}
+            del self.groups[group.group_id]
 
     # --- coordinator discovery ---
 
     def _on_Draft3MetadataRequest(
         self, connection: int, event: RequestReceived, request: Draft3MetadataRequest
     ) -> None:
-        known = self.coordinator_id in self.brokers and self.coordinator_id <= 0x7FFF
         response = Draft3MetadataResponse(
             brokers=[
                 Draft3Broker(node_id=number, host=address.host, port=address.port)
                 for number, address in sorted(self.brokers.items())
             ],
             topics_metadata=[self._topic(name) for name in dict.fromkeys(request.topics)],
-            coordinator_ids=[self.coordinator_id if known else -1] * len(request.group_ids),
+            coordinator_ids=[self._int16_coordinator(name) for name in request.group_ids],
         )
         self.send(connection, response, event)
+
+    def _int16_coordinator(self, group_id: str) -> int:
+        number = self.coordinator_of(group_id)
+        return number if number <= 0x7FFF else -1
 
     def _topic(self, name: str) -> Draft3TopicMetadata:
         """What the answer has of a topic; made anew when its partitions are others."""
@@ -135,15 +176,20 @@ class NewConsumerBroker(DraftBroker):
     def _on_Draft3PingRequest(
         self, connection: int, event: RequestReceived, request: Draft3PingRequest
     ) -> None:
-        self.send(connection, Draft3PingResponse(error_code=self._ping(request)), event)
+        self.send(connection, Draft3PingResponse(error_code=self._ping(connection, request)), event)
 
-    def _ping(self, request: Draft3PingRequest) -> DraftError:
-        if not self.coordinates:
+    def _takes(self, group_id: str | None) -> bool:
+        """Whether it coordinates a group, and has loaded what is known of it."""
+        return self.coordinates_group(group_id) and not self.runs(_loading(self.office_of(group_id)))
+
+    def _ping(self, connection: int, request: Draft3PingRequest) -> DraftError:
+        if not self._takes(request.group_id):
             return DraftError.NOT_COORDINATOR
         group = self.groups.get(request.group_id or "")
         member = None if group is None else group.members.get(request.consumer_id or "")
         if group is None or member is None:
             return DraftError.UNKNOWN_CONSUMER
+        self._members[connection] = member
         if member.joining is None:
             self._expect(member)
         return DraftError.REBALANCE_IN_PROGRESS if group.rebalancing else DraftError.NONE
@@ -164,7 +210,7 @@ class NewConsumerBroker(DraftBroker):
 
     def closed(self, connection: int) -> None:
         """A join whose connection is gone cannot be answered; its session runs from now."""
-        member = self._joining.pop(connection, None)
+        member = self._members.pop(connection, None)
         if member is not None and member.joining is not None and member.joining[0] == connection:
             member.joining = None
             self._expect(member)
@@ -174,40 +220,35 @@ class NewConsumerBroker(DraftBroker):
     def _on_Draft3JoinGroupRequest(
         self, connection: int, event: RequestReceived, request: Draft3JoinGroupRequest
     ) -> None:
-        error = DraftError.NONE
-        try:
-            body = JoinGroupBody.decode(bytes(request.rest))
-        except DecodeError as refusal:
-            self.note("MalformedJoin", str(refusal))
-            body, error = JoinGroupBody("", "", 0, ()), DraftError.INVALID_REGISTRATION
-        if not error:
-            error = self._check(body)
+        group_id = request.group_id or ""
+        error = self._check(request)
         if error:
-            response = Draft3JoinGroupResponse(
-                error_code=error, group_id=body.group_id, consumer_id=body.consumer_id
-            )
+            response = Draft3JoinGroupResponse(error_code=error, group_id=group_id)
             self.send(connection, response, event)
             return
-        group = self.groups.setdefault(body.group_id, _Group(body.group_id))
-        member = group.members.get(body.consumer_id)
-        if member is None:
+        group = self.groups.setdefault(group_id, _Group(group_id))
+        member = self._members.get(connection)
+        if member is None or group.members.get(member.consumer_id) is not member:
             self._ids += 1
-            name = f"{body.group_id}-{self.settings.broker_id}-{self.session}-{self._ids}"
-            member = group.members[name] = _Member(body.group_id, name, 0, frozenset())
+            name = f"{group_id}-{self.settings.broker_id}-{self.session}-{self._ids}"
+            member = group.members[name] = _Member(group_id, name, 0, frozenset())
         elif member.joining is not None:
             self._answer_join(group, member, DraftError.DUPLICATE_CONSUMER)  # the newer one counts
-        member.session_ms, member.topics = body.session_timeout_ms, frozenset(body.topics)
+        member.session_ms, member.topics = request.session_timeout, frozenset(request.subscribing)
         member.joining = connection, event
-        self._joining[connection] = member
+        self._members[connection] = member
         self.cancel_timer(member.timer)
         self._trigger(group)
 
-    def _check(self, body: JoinGroupBody) -> DraftError:
-        if not self.coordinates:
+    def _check(self, request: Draft3JoinGroupRequest) -> DraftError:
+        if not self._takes(request.group_id):
             return DraftError.NOT_COORDINATOR
-        if not body.group_id:
+        try:
+            GroupMetadata.path(request.group_id or "")
+        except EncodeError:
             return DraftError.INVALID_GROUP_ID
-        if body.session_timeout_ms < max(self.settings.min_session_timeout_ms, 1):
+        least = max(self.settings.min_session_timeout_ms, 1)
+        if not least <= request.session_timeout <= _LONGEST_MS:
             return DraftError.INVALID_SESSION_TIMEOUT
         return DraftError.NONE
 
@@ -237,22 +278,45 @@ class NewConsumerBroker(DraftBroker):
     def _complete(self, group: _Group) -> None:
         """Answer all joins with the new generation, once every member has joined."""
         if any(member.joining is None for member in group.members.values()):
-            return
-        group.rebalancing = False
-        self.cancel_timer(("rebalance", group.group_id))
-        if not group.members:
-            return
-        group.generation = (group.generation + 1) & 0x7FFF
+            self.end(("store", group.group_id))
+        elif self.loads_groups and group.members:
+            self.run(("store", group.group_id), self._store(group))
+        else:
+            self._answer_all(group)
+
+    def _store(self, group: _Group) -> Procedure:
+        """Write the generation before it begins; a join or a failure meanwhile begins this again."""
+        plan = self._plan(group)
+        members = {
+            name: KnownMember(member.session_ms, member.topics, tuple(plan[name]))
+            for name, member in group.members.items()
+        }
+        metadata = GroupMetadata(_next_generation(group), members)
+        yield from write_nodes({GroupMetadata.path(group.group_id): metadata.build()})
+        if all(member.joining is not None for member in group.members.values()):
+            self._answer_all(group)
+
+    def _plan(self, group: _Group) -> dict[str, list[DraftPartition]]:
+        """What each member owns in the next generation."""
         plan = plan_ownership(
             {name: dict.fromkeys(sorted(member.topics & self.partitions.keys()), 1)
              for name, member in group.members.items()},
             self.partitions,
         )  # fmt: skip
-        owned: dict[str, list[DraftPartition]] = {}
+        owned: dict[str, list[DraftPartition]] = {name: [] for name in group.members}
         for partition, thread in plan.items():
-            owned.setdefault(thread.rpartition("-")[0], []).append(partition)
+            owned[thread.rpartition("-")[0]].append(partition)
+        return owned
+
+    def _answer_all(self, group: _Group) -> None:
+        group.rebalancing = False
+        self.cancel_timer(("rebalance", group.group_id))
+        if not group.members:
+            return
+        group.generation = _next_generation(group)
+        plan = self._plan(group)
         for member in group.members.values():
-            self._answer_join(group, member, DraftError.NONE, owned.get(member.consumer_id, []))
+            self._answer_join(group, member, DraftError.NONE, plan[member.consumer_id])
             self._expect(member)
 
     def _answer_join(
@@ -261,7 +325,6 @@ class NewConsumerBroker(DraftBroker):
         if member.joining is None:
             return
         (connection, event), member.joining = member.joining, None
-        self._joining.pop(connection, None)
         self.send(connection, Draft3JoinGroupResponse(
             error_code=error, generation=group.generation, group_id=group.group_id,
             consumer_id=member.consumer_id,
@@ -270,3 +333,11 @@ class NewConsumerBroker(DraftBroker):
                 for topic, partition in owned or ()
             ],
         ), event)  # fmt: skip
+
+
+def _loading(office: int) -> tuple[str, str]:
+    return "loading", str(office)
+
+
+def _next_generation(group: _Group) -> int:
+    return (group.generation + 1) & 0x7FFF

@@ -1,10 +1,11 @@
 """A consumer of the new consumer's draft: it sends everything, pings included.
 
 Source: the draft of the new consumer's protocol. Strategy: one connection at a time; to any broker for
-metadata, then to the coordinator, over which it joins and then pings. Rules: fetchers stop before a join is
-sent, and when the session timeout has passed since the last ping or join was *sent* that was answered without
-an error: so a consumer has stopped before its coordinator counts it as failed. Metadata are refreshed in turn
-from the known brokers, without end.
+metadata, then to the coordinator, over which it joins and then pings. Rules: one that has an id starts with a
+ping at a new coordinator, and joins if it is unknown there, or does not know what it owns. Fetchers stop
+before a join is sent, and when the session timeout has passed since the last ping or join was *sent* that was
+answered without an error: so a consumer has stopped before its coordinator counts it as failed. Metadata are
+refreshed in turn from the known brokers, without end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import Any
 from coordwire.connection.events import ResponseReceived
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted, FetchersStopped
 from coordwire.designs.drafts.draft_settings import BrokerAddress, DraftError
-from coordwire.designs.drafts.join_group_body import JoinGroupBody
 from coordwire.designs.drafts.machine import Machine
 from coordwire.messages.draft_3 import (
     Draft3JoinGroupRequest,
@@ -71,6 +71,7 @@ class NewConsumer(Machine):
         self.generation = -1
         self.owned: dict[DraftPartition, int] = {}
         self.fetching = False
+        self._knows_owned = False
         self.cluster = dict(known)
         self._known = dict(known)
         self._offsets: dict[DraftPartition, int] = {}
@@ -118,6 +119,8 @@ class NewConsumer(Machine):
         if self.state is NewConsumerState.CONNECTING:
             self.state = NewConsumerState.REFRESHING
             self._ask_metadata()
+        elif self.state is NewConsumerState.REACHING and self.consumer_id:
+            self._start_pinging()
         elif self.state is NewConsumerState.REACHING:
             self._join()
 
@@ -182,10 +185,13 @@ class NewConsumer(Machine):
         for key in ("ping", "refresh", "answer"):
             self.cancel_timer(key)
         self.state = NewConsumerState.JOINING
+        self._knows_owned = False
         config = self.config
         self._sent_at = self.now
-        body = JoinGroupBody(config.group_id, self.consumer_id, config.session_timeout_ms, self.topics)
-        self.send(self._connection, Draft3JoinGroupRequest(rest=body.encode()))
+        self.send(self._connection, Draft3JoinGroupRequest(
+            group_id=config.group_id, consumer_addr=config.client_id,
+            session_timeout=config.session_timeout_ms, subscribing=list(self.topics),
+        ))  # fmt: skip
         self.after("answer", 2 * config.session_timeout_ms, self._retry)  # others have one to join in
 
     def _on_joined(self, response: Draft3JoinGroupResponse) -> None:
@@ -200,6 +206,7 @@ class NewConsumer(Machine):
             DraftPartition(assigned.topic or "", str(assigned.partition))
             for assigned in response.partitions_to_own
         ]
+        self._knows_owned = True
         self.owned = {partition: self._offsets.get(partition, 0) for partition in owned}
         self._hold_lease(self._sent_at)
         self._ping()
@@ -214,6 +221,12 @@ class NewConsumer(Machine):
 
     # --- pings ---
 
+    def _start_pinging(self) -> None:
+        """Coordinator failure handling, step 3: start sending heartbeats to the coordinator."""
+        self.state = NewConsumerState.PINGING
+        self._ping()
+        self.after("refresh", self.config.metadata_refresh_ms, self._refresh)
+
     def _ping(self) -> None:
         assert self._connection is not None
         self.send(self._connection, Draft3PingRequest(
@@ -224,6 +237,8 @@ class NewConsumer(Machine):
 
     def _on_ping(self, response: Draft3PingResponse) -> None:
         match response.error_code:
+            case DraftError.NONE if not self._knows_owned:
+                self._join()
             case DraftError.NONE:
                 self._hold_lease(self._sent_at)
                 self.after("ping", self._sent_at + self.config.ping_interval_ms - self.now, self._ping)

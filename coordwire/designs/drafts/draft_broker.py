@@ -1,25 +1,30 @@
 """A broker of the drafts: it registers in ZooKeeper, knows the cluster, and is a candidate for coordinator.
 
 Source: the first draft ("On Coordinator Startup", "On Coordinator Failover") and the detailed design
-(sections 5 and 10). Strategy: two procedures: the one keeps the list of brokers, the other tries to create
-the coordinator's node, and watches it in any case. Rules: the elected broker starts its coordinator; one
-whose node is gone, or whose session has expired, resets it. Until ZooKeeper reports that, a broker counts as
-elected even when its session is over: the documents give it no way to know.
+(sections 1, 5, 10 and 12.7). Strategy: one procedure keeps the list of brokers, one for each office tries to
+create its node, and watches it in any case. An office is the coordination of a subset of the groups; there is
+one for all groups unless the settings have several, which the brokers that live divide by their order. Rules:
+the elected broker starts its coordinator; one whose node is gone, or whose session has expired, resets it.
+Until ZooKeeper reports that, a broker counts as elected even when its session is over: the documents give it
+no way to know. An office stays with its broker as long as that lives.
 """
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from coordwire.connection.events import RequestReceived
-from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.actions import DraftPartition, EndSession
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
 from coordwire.designs.drafts.machine import Machine, Procedure, Steps, Wait
 from coordwire.designs.drafts.ownership_nodes import read_partitions
 from coordwire.designs.drafts.zookeeper_operations import (
     CreateNode,
+    DeleteNode,
     GetChildren,
     GetData,
+    NodeExists,
     OperationOutcome,
     WatchEvent,
 )
@@ -30,21 +35,23 @@ from coordwire.errors import DecodeError
 __all__ = ["DraftBroker"]
 
 _CLUSTER = "cluster"
-_ELECTION = "election"
 _TOPICS = "topics"
+_SHUTDOWN = "shutdown"
 _IDS = "/brokers/ids"
 _TOPICS_PATH = "/brokers/topics"
 
 
 class DraftBroker(Machine):
-    """One broker of any draft. coordinates: whether it is elected, as far as it knows."""
+    """One broker of any draft. offices: those that it was elected to, as far as it knows."""
 
     def __init__(self, settings: BrokerSettings, *, now: int = 0) -> None:
         super().__init__(now=now)
         self.settings = settings
         self.brokers: dict[int, BrokerAddress] = {}
-        self.coordinator_id = -1
-        self.coordinates = False
+        self.offices: set[int] = set()
+        self.is_shut_down = False
+        self._coordinator_ids: dict[int, int] = {}
+        self._may_be_elected = settings.coordinators == 1
         self.partitions: dict[str, list[str]] = {}
         """The partitions of every topic, as its watch last showed them, once `read_topics` was called."""
         self._existing: set[DraftPartition] | None = None
@@ -55,17 +62,25 @@ class DraftBroker(Machine):
 
     def on_start(self) -> None:
         self.run(_CLUSTER, self._keep_cluster())
-        self.run(_ELECTION, self._elect())
+        for office in range(self.settings.coordinators):
+            self.run(_election(office), self._elect(office))
+        if not self._may_be_elected:
+            self.after("elections", self.settings.election_delay_ms, self._begin_elections)
+
+    def _begin_elections(self) -> None:
+        self._may_be_elected = True
+        self._wake_elections()
 
     def on_new_session(self) -> None:
         """handleNewSession: reset the state, listen again, elect again."""
-        self._resign()
-        self.coordinator_id = -1
-        self.on_start()
+        self._resign_all()
+        self._coordinator_ids = {}
+        if not self.is_shut_down:
+            self.on_start()
 
     def zookeeper_event(self, event: WatchEvent) -> None:
-        if event.path == Coordinator.path():
-            self.wake(_ELECTION)
+        if event.path.startswith(Coordinator.path()):
+            self._wake_elections()
         elif event.path == _IDS:
             self._ids_changed = True
             self.wake(_CLUSTER)
@@ -75,11 +90,11 @@ class DraftBroker(Machine):
 
     # --- what a draft adds ---
 
-    def on_elected(self) -> None:
+    def on_elected(self, office: int) -> None:
         """coordinatorStartup."""
 
-    def on_resigned(self) -> None:
-        """Clear what the coordinator knows."""
+    def on_resigned(self, office: int) -> None:
+        """Clear what the coordinator knows of the groups of an office."""
 
     def on_topics_changed(self, topics: set[str]) -> None:
         """These topics are new, or have other partitions."""
@@ -107,7 +122,9 @@ class DraftBroker(Machine):
                 yield Wait()  # a watch that fired while the nodes were read was not waited for
 
     def on_cluster(self) -> None:
-        """The list of brokers may have changed."""
+        """The list of brokers may have changed: the candidate for an office may be another."""
+        if self.settings.coordinators > 1:
+            self._wake_elections()
 
     # --- topics ---
 
@@ -157,43 +174,121 @@ class DraftBroker(Machine):
 
     # --- the election ---
 
-    def _elect(self) -> Procedure:
+    @property
+    def coordinates(self) -> bool:
+        """Whether it coordinates any group."""
+        return bool(self.offices)
+
+    def office_of(self, group_id: str | None) -> int:
+        """The office that a group belongs to: by its name's hash, as the documents have it of handlers."""
+        if self.settings.coordinators == 1:
+            return 0
+        return zlib.crc32((group_id or "").encode("utf-8", "surrogatepass")) % self.settings.coordinators
+
+    def coordinates_group(self, group_id: str | None) -> bool:
+        """Whether it is the group's coordinator, as far as it knows."""
+        return self.office_of(group_id) in self.offices
+
+    def coordinator_of(self, group_id: str | None = None) -> int:
+        """The broker id of a group's coordinator; -1 if none is known that lives."""
+        number = self._coordinator_ids.get(self.office_of(group_id), -1)
+        return number if number in self.brokers else -1
+
+    def _path(self, office: int) -> str:
+        path = Coordinator.path()
+        return path if self.settings.coordinators == 1 else f"{path}s/{office}"
+
+    def _is_candidate(self, office: int) -> bool:
+        """Whether it tries to get an office: each has one broker of those that live that does."""
+        if self.settings.coordinators == 1:
+            return True
+        living = sorted(self.brokers)
+        return (
+            self._may_be_elected and bool(living) and living[office % len(living)] == self.settings.broker_id
+        )
+
+    def _wake_elections(self) -> None:
+        for office in range(self.settings.coordinators):
+            self.wake(_election(office))
+
+    def _elect(self, office: int) -> Procedure:
         """The elector: the broker that creates the node is the coordinator; all watch it."""
-        path, node = Coordinator.path(), Coordinator(self.settings.broker_id).build()
+        path, node = self._path(office), Coordinator(self.settings.broker_id).build()
         yield from ensure_parents(path)
         while True:
-            yield CreateNode(path, node, ephemeral=True)
+            is_candidate = self._is_candidate(office)
+            if is_candidate:
+                yield CreateNode(path, node, ephemeral=True)
             outcome = yield GetData(path, watch=True)
-            if not outcome.ok:
+            if outcome.ok:
+                self._know_coordinator(office, outcome)
+            elif is_candidate or (yield NodeExists(path, watch=True)).ok:
                 continue
-            try:
-                self.coordinator_id = Coordinator.parse(outcome.data).broker_id
-            except DecodeError as error:
-                self.note("UnreadableNode", f"{path}: {error}")
-                self.coordinator_id = -1
-            if outcome.stat.ephemeral_owner != self.session:
-                self._resign()
-            elif not self.coordinates:
-                self.coordinates = True
-                self.note("Elected", str(self.settings.broker_id))
-                self.on_elected()
-            yield Wait()
+            else:
+                self._coordinator_ids.pop(office, None)
+                self._resign(office)
+            if is_candidate or not self._is_candidate(office):
+                yield Wait()
 
-    def _resign(self) -> None:
-        if self.coordinates:
-            self.coordinates = False
+    def _know_coordinator(self, office: int, outcome: OperationOutcome) -> None:
+        assert outcome.stat is not None
+        try:
+            self._coordinator_ids[office] = Coordinator.parse(outcome.data).broker_id
+        except DecodeError as error:
+            self.note("UnreadableNode", f"{self._path(office)}: {error}")
+            self._coordinator_ids.pop(office, None)
+        if outcome.stat.ephemeral_owner != self.session:
+            self._resign(office)
+        elif office not in self.offices:
+            self.offices.add(office)
+            self.note("Elected", str(self.settings.broker_id))
+            self.on_elected(office)
+
+    def _resign(self, office: int) -> None:
+        if office in self.offices:
+            self.offices.discard(office)
             self.note("Resigned", str(self.settings.broker_id))
-            self.on_resigned()
+            self.on_resigned(office)
+
+    def _resign_all(self) -> None:
+        for office in sorted(self.offices):
+            self._resign(office)
+
+    # --- shutdown ---
+
+    def shut_down(self) -> None:
+        """End in an orderly way (section 12.7): first the elector, then the scheduler of pings, the committer
+        and the handlers, which is what resigning ends; the server's sockets and its session last."""
+        self.is_shut_down = True
+        for office in range(self.settings.coordinators):
+            self.end(_election(office))
+        self.end(_CLUSTER)
+        self.run(_SHUTDOWN, self._shut_down())
+
+    def _shut_down(self) -> Procedure:
+        for office in sorted(self.offices):
+            yield DeleteNode(self._path(office))
+        self._resign_all()
+        yield DeleteNode(Broker.path(self.settings.broker_id))
+        self.note("ShutDown", str(self.settings.broker_id))
+        self.do(EndSession())
 
     # --- connections ---
 
     def on_request(self, connection: int, event: RequestReceived) -> None:
         request: Any = event.request
         handler = getattr(self, f"_on_{type(request).__name__}", None)
-        if handler is None:
+        if self.is_shut_down:
+            self.disconnect(connection)
+            self.closed(connection)
+        elif handler is None:
             self._out_of_state(connection, request)
         else:
             handler(connection, event, request)
+
+
+def _election(office: int) -> tuple[str, str]:
+    return "election", str(office)
 
 
 def _address(outcome: OperationOutcome) -> BrokerAddress | None:

@@ -41,7 +41,11 @@ class BrokerSettings:
     """A broker's settings, times in milliseconds.
 
     rebalance_handlers: threads, each with a queue of groups. min_session_timeout_ms, max_ping_retries,
-    offset_commit_interval_ms: draft 2's; in draft 1 a consumer sets the retries itself.
+    offset_commit_interval_ms: draft 2's; in draft 1 a consumer sets the retries itself. coordinators: into
+    how many subsets the groups are divided, each with a coordinator of its own (the detailed design, section
+    1; the new consumer's "coordinator id based on consumer group"); 1: one for all. election_delay_ms: where
+    there are several, how long a broker waits before it is a candidate, so that brokers which start together
+    share them.
     """
 
     broker_id: int
@@ -52,3 +56,5 @@ class BrokerSettings:
     min_session_timeout_ms: int = 1_000
     max_ping_retries: int = 3
     offset_commit_interval_ms: int = 10_000
+    coordinators: int = 1
+    election_delay_ms: int = 500

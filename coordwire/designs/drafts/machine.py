@@ -92,8 +92,15 @@ class Machine:
         self.do(Connect(self._connections, host, port))
         return self._connections
 
-    def send(self, connection: int, message: Message, answers: RequestReceived | None = None) -> None:
-        self.do(Send(connection, message, answers))
+    def send(
+        self,
+        connection: int,
+        message: Message,
+        answers: RequestReceived | None = None,
+        *,
+        version: int | None = None,
+    ) -> None:
+        self.do(Send(connection, message, answers, version))
 
     def disconnect(self, connection: int) -> None:
         self.do(Disconnect(connection))

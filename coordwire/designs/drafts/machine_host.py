@@ -71,7 +71,7 @@ class MachineHost:
         if connection is None:
             return  # it closed meanwhile
         try:
-            data = connection.send(action.message, request=action.answers)
+            data = connection.send(action.message, version=action.version, request=action.answers)
         except EncodeError as error:
             yield Noted("UnsendableMessage", f"{type(action.message).__name__}: {error}")
             del self.connections[action.connection]

@@ -28,8 +28,6 @@ from coordwire.designs.zookeeper import Offset
 
 __all__ = ["PingingCoordinator"]
 
-_STARTUP = "startup"
-
 
 class PingingCoordinator(DraftBroker):
     """A broker with the coordinator of drafts 1 and 2.
@@ -45,6 +43,7 @@ class PingingCoordinator(DraftBroker):
         self.groups: dict[str, GroupRegistry] = {}
         self._consumers: dict[int, ConsumerRegistry] = {}
         self._queues: list[deque[str]] = [deque() for _ in range(max(settings.rebalance_handlers, 1))]
+        self._handled: dict[int, str] = {}
 
     # --- what each draft has of its own ---
 
@@ -65,43 +64,57 @@ class PingingCoordinator(DraftBroker):
     def on_rebalanced(self, group: GroupRegistry, succeeded: bool) -> None:
         """A handler is done with a group."""
 
-    def on_startup(self, group_ids: list[str]) -> Steps:
-        """What an elected coordinator does with the groups that ZooKeeper knows."""
+    def on_startup(self, office: int, group_ids: list[str]) -> Steps:
+        """What an elected coordinator does with the groups of an office that ZooKeeper knows."""
         raise NotImplementedError
 
     # --- startup and the end of the office ---
 
-    def on_elected(self) -> None:
-        self.run(_STARTUP, self._start_up())
+    def on_elected(self, office: int) -> None:
+        self.run(_startup(office), self._start_up(office))
 
-    @property
-    def starts_up(self) -> bool:
-        """Whether it still reads what ZooKeeper knows of its groups."""
-        return self.runs(_STARTUP)
+    def starts_up(self, group_id: str) -> bool:
+        """Whether it still reads what ZooKeeper knows of the groups of an office, of which this is one."""
+        return self.runs(_startup(self.office_of(group_id)))
 
-    def _start_up(self) -> Procedure:
+    def _start_up(self, office: int) -> Procedure:
         """coordinatorStartup: read the topics and watch them, then the groups."""
         yield from self.read_topics()
-        groups = yield GetChildren("/consumers")
-        yield from self.on_startup([name for name in groups.children if name != "coordinator"])
+        names = yield GetChildren("/consumers")
+        yield from self.on_startup(office, [
+            name for name in names.children
+            if self.office_of(name) == office and name not in ("coordinator", "coordinators")
+        ])  # fmt: skip
         self.watch_topics()
 
-    def on_resigned(self) -> None:
+    def groups_of(self, office: int) -> list[GroupRegistry]:
+        """The groups of an office that it knows."""
+        return [group for name, group in self.groups.items() if self.office_of(name) == office]
+
+    def on_resigned(self, office: int) -> None:
         """The state is cleared: a consumer that is not known can be neither pinged nor started, so its
         connection goes."""
-        self.end(_STARTUP)
-        self.forget_topics()
+        self.end(_startup(office))
+        groups = {group.group_id: group for group in self.groups_of(office)}
         for number, queue in enumerate(self._queues):
+            waiting = [name for name in queue if name not in groups]
+            if not self.offices or self._handled.get(number) in groups:
+                self.end(("handler", str(number)))
             queue.clear()
-            self.end(("handler", str(number)))
-        for connection in list(self._consumers):
-            self.disconnect(connection)
-        for group in self.groups.values():
-            self.end(("commit", group.group_id))
+            queue.extend(waiting)
+            if waiting and not self.runs(("handler", str(number))):
+                self.run(("handler", str(number)), self._handle(number))
+        for connection, consumer in list(self._consumers.items()):
+            if consumer.group_id in groups:
+                del self._consumers[connection]
+                self.disconnect(connection)
+        for name, group in groups.items():
+            self.end(("commit", name))
             for consumer in group.members.values():
                 self._forget_timers(consumer)
-        self._consumers.clear()
-        self.groups.clear()
+            del self.groups[name]
+        if not self.offices:
+            self.forget_topics()
 
     def _forget_timers(self, consumer: ConsumerRegistry) -> None:
         for kind in ("ping", "pong", "answer"):
@@ -262,8 +275,10 @@ class PingingCoordinator(DraftBroker):
         while queue:
             group = self.groups[queue.popleft()]
             group.handler = number
+            self._handled[number] = group.group_id
             self.on_dequeued(group)
             yield from self._rebalance_until_done(group)
+            del self._handled[number]
 
     def _rebalance_until_done(self, group: GroupRegistry) -> Steps:
         retries = self.settings.max_rebalance_retries
@@ -349,6 +364,10 @@ class PingingCoordinator(DraftBroker):
     def _wake_handler(self, group: GroupRegistry) -> None:
         if group.handler is not None:
             self.wake(("handler", str(group.handler)))
+
+
+def _startup(office: int) -> tuple[str, str]:
+    return "startup", str(office)
 
 
 def split_plan(plan: Mapping[DraftPartition, str]) -> dict[str, dict[str, list[DraftPartition]]]:

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from coordwire.designs.dialects.grammar import Grammar
+from coordwire.designs.dialects.matching import Matching
+from coordwire.designs.drafts.actions import FetchersStarted
 from coordwire.designs.drafts.draft_3_consumer import NewConsumerState
 from coordwire.designs.drafts.draft_settings import DraftError
-from coordwire.designs.drafts.join_group_body import JoinGroupBody
-from coordwire.errors import Malformed, OutOfRange
+from coordwire.designs.drafts.group_metadata_node import GroupMetadata
+from coordwire.designs.drafts.zookeeper_operations import SetData
+from coordwire.errors import DecodeError
 from coordwire.messages.draft_3 import (
     Draft3JoinGroupRequest,
     Draft3JoinGroupResponse,
@@ -69,15 +73,118 @@ def test_a_consumer_that_is_cut_off_stops_first() -> None:
     assert world.overlaps() == {}
 
 
-def test_failover() -> None:
-    """The consumers refresh their metadata, and are unknown to the new coordinator."""
+def sent_to(world: World, broker: str) -> list[tuple[str, str]]:
+    """Who sent which message of the protocol to a broker, in order; metadata left out."""
+    return [
+        (one.name, type(one.what).__name__.removeprefix("Draft3")) for one in world.history
+        if one.peer == broker and isinstance(one.what, Draft3PingRequest | Draft3JoinGroupRequest)
+    ]  # fmt: skip
+
+
+def test_failover_begins_with_a_ping() -> None:
+    """Coordinator failure handling, steps 1 to 3: new metadata, a connection, heartbeats. The new coordinator
+    knows nobody, so that each consumer joins then."""
     world = World(3, consumers="ab")
     world.run(5_000)
     world.crash("broker-1")
     world.run(40_000)
+    for name in "ab":
+        sent = [what for sender, what in sent_to(world, "broker-2") if sender == name]
+        assert sent[:3] == ["PingRequest", "JoinGroupRequest", "PingRequest"]
+    errors = [one.what.error_code for one in world.sent(Draft3PingResponse) if one.name == "broker-2"]
+    assert errors.count(DraftError.UNKNOWN_CONSUMER) == 2
     assert world.owned().count("a") == 2
     assert world.owned().count("b") == 2
     assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
+
+
+def test_a_new_coordinator_that_loads_the_groups_takes_pings_as_normal() -> None:
+    """The later revision: nobody joins, and nobody stops whose session is longer than the change of the
+    coordinator takes; a member that is gone is found out as before."""
+    world = World(3, broker={"loads_groups": True})
+    for name in "abc":
+        world.join(name, session_timeout_ms=20_000)
+        world.run(3_000)
+    owned = world.owned()
+    world.history.clear()
+    world.crash("broker-1")
+    world.run(20_000)
+    assert world.owned() == owned
+    assert [one for one in world.history if isinstance(one.what, FetchersStarted)] == []
+    assert {what for _, what in sent_to(world, "broker-2")} == {"PingRequest"}
+    assert {one.what.error_code for one in world.sent(Draft3PingResponse) if one.name == "broker-2"} == {0}
+    world.crash("c")
+    world.run(30_000)
+    assert (world.owned(), world.overlaps()) == ("aabb", {})
+
+
+def test_a_member_that_dies_with_its_coordinator_is_found_out_by_the_next() -> None:
+    world = World(3, consumers="ab", broker={"loads_groups": True})
+    world.run(5_000)
+    world.crash("a")
+    world.crash("broker-1")
+    world.run(40_000)
+    assert (world.owned(), world.overlaps()) == ("bbbb", {})
+    assert [one.name for one in world.noted("ConsumerFailed")] == ["broker-2"]
+
+
+def test_partitions_that_come_while_there_is_no_coordinator_are_divided_by_the_next() -> None:
+    world = World(3, consumers="ab", broker={"loads_groups": True})
+    world.run(5_000)
+    world.crash("broker-1")
+    world.topic("t", {number: [1] for number in range(6)})
+    world.run(20_000)
+    assert world.owned() == "aaabbb"
+
+
+@pytest.mark.parametrize("loads_groups", [True, False])
+def test_a_generation_is_written_before_it_begins(loads_groups: bool) -> None:
+    """A coordinator that has lost ZooKeeper can begin none where groups are loaded; else it can."""
+    world = World(3, consumers="a", broker={"loads_groups": loads_groups})
+    if loads_groups:
+        stored = GroupMetadata.parse(world.read("/consumers/g/metadata") or b"")
+        assert (stored.generation, [len(one.owned) for one in stored.members.values()]) == (1, [4])
+    world.run(200)
+    world.cut_zookeeper("broker-1")
+    world.run(10_000)
+    world.cut("b", "broker-2")
+    world.history.clear()
+    world.join("b")
+    world.run(4_000)
+    begun = [one.name for one in world.sent(Draft3JoinGroupResponse) if not one.what.error_code]
+    assert begun == ([] if loads_groups else ["broker-1"] * 2)
+
+
+def test_a_node_that_cannot_be_read_is_passed_over() -> None:
+    world = World(3, consumers="a", broker={"loads_groups": True})
+    short = b'{"members":{"x":{"session_timeout":0,"subscribing":[],"owned":[]}},"generation":1}'
+    member, number = b'{"members":{"x":1},"generation":1}', b'{"members":{},"generation":"1"}'
+    for data in (b"{", b"{}", member, number, short):
+        with pytest.raises(DecodeError):
+            GroupMetadata.parse(data)
+    world.tree.apply(world._admin, SetData("/consumers/g/metadata", b"{"), world.now)
+    world.crash("broker-1")
+    world.run(20_000)
+    assert len(world.noted("UnreadableNode")) == 1
+    assert world.owned() == "aaaa"
+
+
+def test_a_join_over_its_connection_is_a_members_own() -> None:
+    """No field of JoinGroupRequest names the consumer: one that only pinged over a new connection, and joins
+    then, has the id that it had; one that is new there gets another."""
+    world = World(3, consumers="ab")
+    world.run(3_000)
+    machine = world.nodes["a"].machine
+    before = machine.consumer_id
+    machine._retry()
+    world.drain("a")
+    world.run(1_000)
+    machine.subscribe(("t",))
+    world.drain("a")
+    world.run(4_000)
+    assert machine.consumer_id == before
+    assert world.noted("ConsumerFailed") == []
+    assert world.owned() == "aabb"
 
 
 def test_new_partitions_trigger_a_rebalance() -> None:
@@ -100,40 +207,38 @@ def test_a_changed_subscription_is_a_restart() -> None:
 
 def test_joins_are_checked() -> None:
     world = World(3)
-    world.join("short", session_timeout_ms=10)
-    world.join("empty", group_id="")
+    cases: dict[str, dict[str, Any]] = {
+        "short": {"session_timeout_ms": 10}, "long": {"session_timeout_ms": 1 << 31},
+        "empty": {"group_id": ""}, "slash": {"group_id": "g/h"},
+    }  # fmt: skip
+    for name, settings in cases.items():
+        world.join(name, **settings)
     world.run(20)
-    broken = world.join("broken")
-    broken._join = lambda: broken.send(broken._connection, Draft3JoinGroupRequest(rest=b"\x00"))
-    world.run(20)
-    errors = {one.peer: one.what.error_code for one in world.sent(Draft3JoinGroupResponse)}
-    assert errors == {
+    assert {one.peer: one.what.error_code for one in world.sent(Draft3JoinGroupResponse)} == {
         "short": DraftError.INVALID_SESSION_TIMEOUT,
+        "long": DraftError.INVALID_SESSION_TIMEOUT,
         "empty": DraftError.INVALID_GROUP_ID,
-    } or errors == {
-        "short": DraftError.INVALID_SESSION_TIMEOUT,
-        "empty": DraftError.INVALID_GROUP_ID,
-        "broken": DraftError.INVALID_REGISTRATION,
+        "slash": DraftError.INVALID_GROUP_ID,
     }
 
 
-def test_the_body_of_a_join() -> None:
-    body = JoinGroupBody("g", "", 6_000, ("t", "ü"))
-    data = body.encode()
-    assert JoinGroupBody.decode(data) == body
-    for end in range(len(data)):
-        with pytest.raises(Malformed):
-            JoinGroupBody.decode(data[:end])
-    with pytest.raises(Malformed):
-        JoinGroupBody.decode(data + b"\0")
-    with pytest.raises(Malformed):
-        JoinGroupBody.decode(b"\x00\x01\xff\x00\x00")
-    with pytest.raises(Malformed):
-        JoinGroupBody.decode(b"\x00\x00\x00\x00\x00\x00\x00\x00\x7f\xff\xff\xff")
-    with pytest.raises(OutOfRange):
-        JoinGroupBody("g" * 40_000, "", 1, ()).encode()
-    with pytest.raises(OutOfRange):
-        JoinGroupBody("g", "", -1, ()).encode()
+@pytest.mark.parametrize(("version", "layout"), [
+    (0, "0001 0000000000000007 000167 000361 3a31 0000000000001770 00000001 000174"),
+    (1, "0001 0000000000000007 000167 0000000000001770 00000001 000174"),
+])  # fmt: skip
+def test_the_two_layouts_of_a_join(version: int, layout: str) -> None:
+    """Revisions 38571844 and 38572009, and the text beside the former without ConsumerAddr. Which one a frame
+    has is told by its bytes."""
+    join = Draft3JoinGroupRequest(
+        version=1, correlation_id=7, group_id="g", session_timeout=6_000, subscribing=["t"]
+    )
+    if not version:
+        join.consumer_addr = "a:1"
+    assert join.encode(version=version) == bytes.fromhex(layout)
+    grammar = Grammar("draft-3")
+    match = Matching(grammar).match(grammar.encode(join, version=version)[4:], "client")
+    assert match.frame is not None
+    assert (match.frame.message, match.frame.version) == (join, version)
 
 
 def metadata_answer() -> Any:

@@ -151,7 +151,7 @@ def same_id(real: Any) -> Any:
 
 BUGS = [
     Bug("no wait after the election", "draft-2", 2, "D1:", DetailedDesignBroker, "_await_until",
-        lambda real: lambda self, group, session_ms: self._wait_is_over(group)),
+        lambda real: lambda self, group: self._wait_is_over(group)),
     Bug("any handler", "draft-2", 9, "D2:", DetailedDesignBroker, "find_handler", another_handler),
     Bug("Stop is not awaited", "draft-2", 1, "D3:", PingingCoordinator, "broadcast", at_once),
     Bug("no commit", "draft-2", 1, "D3:", PingingCoordinator, "commit", unwritten),

@@ -43,7 +43,7 @@ class World(Cluster):
 
     def add_broker(self, number: int) -> Any:
         extra = dict(self.broker_settings)
-        literal = extra.pop("literal", None)
+        literal, loads_groups = extra.pop("literal", None), extra.pop("loads_groups", None)
         settings = BrokerSettings(broker_id=number, address=self.known[number], **extra)
         machine: Any
         if self.draft == 0:
@@ -53,7 +53,7 @@ class World(Cluster):
         elif self.draft == 2:
             machine = DetailedDesignBroker(settings, literal=bool(literal))
         else:
-            machine = NewConsumerBroker(settings)
+            machine = NewConsumerBroker(settings, loads_groups=bool(loads_groups))
         return self.add(f"broker-{number}", machine, DIALECTS[self.draft])
 
     def join(self, name: str, *, process: str | None = None, **settings: Any) -> Any:

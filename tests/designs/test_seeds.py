@@ -1,0 +1,99 @@
+"""The page of the seed documents is true: quotations, names and tests exist, and tests need their code."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+
+import pytest
+
+from tests.designs.seeds import (
+    PAGE,
+    ROOT,
+    TESTS,
+    WORD,
+    Demand,
+    can_be_left_out,
+    document,
+    fails_without,
+    page,
+    place,
+    read,
+    resolve,
+)
+
+SEEDS, ROWS = read()
+DONE = [one for one in ROWS if not one.open]
+CHECKED = [one for one in DONE if can_be_left_out(one.code[0])]
+MOST_OPEN = 4
+"""Demands that nothing does; the number may only fall."""
+
+
+def name(demand: Demand) -> str:
+    return f"{demand.seed}-{'-'.join(WORD.findall(demand.words)[:5])}"
+
+
+def test_the_page_is_that_of_the_rows() -> None:
+    assert page(SEEDS, ROWS) == PAGE.read_text(), "run python -m tests.designs.seeds"
+
+
+@pytest.mark.parametrize("demand", ROWS, ids=name)
+def test_a_quotation_is_in_its_document(demand: Demand) -> None:
+    assert 4 <= len(WORD.findall(demand.words)) <= 25
+    assert len(WORD.findall(demand.until)) <= 12
+    assert place(demand, document(demand.seed)) is not None
+
+
+def test_rows_are_in_the_order_of_their_documents() -> None:
+    for seed in SEEDS:
+        words = document(seed.number)
+        places = [at for one in ROWS if one.seed == seed.number if (at := place(one, words))]
+        assert places == sorted(places)
+
+
+@cache
+def names_in(path: str) -> set[str]:
+    tree = ast.parse((ROOT / TESTS / path).read_text())
+    return {one.name for one in tree.body if isinstance(one, ast.FunctionDef) and one.name.startswith("test")}
+
+
+@pytest.mark.parametrize("demand", DONE, ids=name)
+def test_code_and_tests_are_there(demand: Demand) -> None:
+    assert demand.code
+    assert demand.tests
+    for code in demand.code:
+        resolve(code)
+    for test in demand.tests:
+        path, _, function = test.partition("::")
+        assert function in names_in(path), test
+
+
+def test_most_demands_have_a_test_that_can_fail() -> None:
+    assert len(CHECKED) > 0.9 * len(DONE)
+    assert len(ROWS) - len(DONE) <= MOST_OPEN
+
+
+SOME = [
+    next(one for one in CHECKED if one.seed == seed) for seed in dict.fromkeys(one.seed for one in CHECKED)
+]
+
+
+@pytest.mark.parametrize("demand", SOME, ids=name)
+def test_some_tests_fail_without_their_code(demand: Demand) -> None:
+    assert fails_without(demand.code[0], demand.tests[0])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("demand", [one for one in CHECKED if one not in SOME], ids=name)
+def test_a_test_fails_without_its_code(demand: Demand) -> None:
+    assert fails_without(demand.code[0], demand.tests[0])
+
+
+def test_a_wrong_quotation_is_not_found() -> None:
+    wrong = Demand("000", "One of the brokers is elected as the leader")
+    assert place(wrong, document("000")) is None
+
+
+def test_a_test_that_does_not_need_its_code_is_found() -> None:
+    test = "designs/drafts/test_draft_1.py::test_a_second_registration_on_a_connection_closes_it"
+    assert not fails_without("designs.drafts.draft_3_consumer:NewConsumer.subscribe", test)
