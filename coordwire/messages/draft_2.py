@@ -124,6 +124,30 @@ class Draft2PingResponse(Message, direction="response", versions=(0, 1), short_c
 
 
 @wire_class
+class Draft2CommitOffsetRequest(Message, direction="request", versions=(0, 0), short_counts=True):
+    """A consumer commits its offsets without waiting for a ping. Section 12.6 names it as future work,
+    without a layout: reconstructed.
+    """
+
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
+    """The consumer."""
+    offset_info: list[Draft2PartitionOffset] = array(Draft2PartitionOffset, default=[])
+    """What it consumed, a partition each."""
+    tags: dict[int, bytes] | None = None
+
+
+@wire_class
+class Draft2CommitOffsetResponse(Message, direction="response", versions=(0, 0), short_counts=True):
+    """Whether a consumer's offsets are kept."""
+
+    error_code: int = field("int16", default=0, entity="error_code")
+    """0 for none."""
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
+    """The consumer."""
+    tags: dict[int, bytes] | None = None
+
+
+@wire_class
 class Draft2StopFetcherRequest(Message, direction="request", versions=(0, 0), short_counts=True):
     """The coordinator instructs a consumer to stop its fetchers."""
 

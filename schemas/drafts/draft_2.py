@@ -77,6 +77,16 @@ Draft2PingResponse = Data("Draft2PingResponse", versions=(0, 1), direction="resp
     "offset_info" / Since(1, Array(Draft2PartitionOffset)) * "What it consumed, a partition each; absent without auto_commit.",
 )
 
+Draft2CommitOffsetRequest = Data("Draft2CommitOffsetRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="A consumer commits its offsets without waiting for a ping. Section 12.6 names it as future work, without a layout: reconstructed.")(
+    "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
+    "offset_info" / Array(Draft2PartitionOffset)    * "What it consumed, a partition each.",
+)
+
+Draft2CommitOffsetResponse = Data("Draft2CommitOffsetResponse", versions=(0, 0), direction="response", encoding=Encoding.SHORT_COUNTS, doc="Whether a consumer's offsets are kept.")(
+    "error_code"  / ErrorCode                       * "0 for none.",
+    "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
+)
+
 Draft2StopFetcherRequest = Data("Draft2StopFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.SHORT_COUNTS, doc="The coordinator instructs a consumer to stop its fetchers.")(
     "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
 )

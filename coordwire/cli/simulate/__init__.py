@@ -1,4 +1,4 @@
-"""`coordwire simulate`: a group under one of six designs, in virtual time, with faults by a plan.
+"""`coordwire simulate`: a group under one of eight designs, in virtual time, with faults by a plan.
 
 simulation_story.py   the run as lines for people, and its figures
 
@@ -28,7 +28,9 @@ MOST_MEMBERS, MOST_PARTITIONS, MOST_MS = 10_000, 100_000, 86_400_000
 FAULTS = ("crash", "freeze", "cut", "drop", "slow", "leave", "expire", "topic")
 """What a plan can have; the last three are carried out by the processes themselves."""
 
-_DESIGNS = ("zookeeper", "draft-1", "draft-2", "draft-3", "classic", "consumer")
+_DESIGNS = (
+    "zookeeper", "draft-1", "draft-2-overview", "draft-2", "draft-3", "draft-3-loaded", "classic", "consumer",
+)  # fmt: skip
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,8 @@
     kafka       Kafka 0.8 and later: `coordwire.frames`, not this module
     kafka-0.7   Produce, Fetch, MultiFetch, MultiProduce, Offsets; replies in the order of their requests
     draft-1     the first coordinator draft: Consult, Register; the coordinator sends Ping, Stop and Start
-    draft-2     the detailed design: ClusterMetadata, RegisterConsumer; Ping, StopFetcher, StartFetcher
+    draft-2     the detailed design: ClusterMetadata, RegisterConsumer, CommitOffset; the coordinator sends
+                Ping, StopFetcher and StartFetcher
     draft-3     the new consumer's draft: Ping, Metadata, JoinGroup, all of them sent by the consumer
 
 Strategy: one `Call` for each request: who sends it, what answers it, and how the answer is recognised. A
@@ -63,6 +64,7 @@ CALLS: dict[Dialect, tuple[Call, ...]] = {
         ("Ping", 2003, "server", "PingResponse", "type", True),
         ("StopFetcher", 2004, "server", "StopFetcherResponse", "type", True),
         ("StartFetcher", 2005, "server", "StartFetcherResponse", "type", False),
+        ("CommitOffset", 2006, "client", "CommitOffsetResponse", "order", False),
     ),
     Dialect.DRAFT_3: _calls(
         "Draft3",

@@ -30,6 +30,8 @@ Drafts 1 and 2
     discovering_consumer.py   a consumer up to its registration
     draft_1_consumer.py       the first draft's consumer
     draft_2_consumer.py       the detailed design's consumer
+    overview_broker.py        the detailed design's coordinator by its section 2
+    overview_consumer.py      and its consumer
 Draft 3
     group_metadata_node.py    a group's node, from which a new coordinator learns its members
     draft_3_broker.py         the new consumer's coordinator

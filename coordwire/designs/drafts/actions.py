@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from coordwire.codec import Message
@@ -73,9 +73,11 @@ class EndSession:
 
 @dataclass(frozen=True, slots=True)
 class FetchersStarted:
-    """The consumer reads these partitions from here on, and owns them. Each with where it begins."""
+    """The consumer reads these partitions from here on, and owns them. Each with where it begins. threads:
+    which thread reads each of them, where the design has threads."""
 
     partitions: Mapping[DraftPartition, int]
+    threads: Mapping[DraftPartition, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,8 @@ class GroupRegistry:
     succeeded); handler: which one has it. failed: the running attempt has. waiting: the consumers whose
     answer the attempt waits for. registered: consumers that have registered since the last rebalance that
     succeeded; stopped: an attempt has sent Stop since then. awaited: those that a new coordinator waits
-    for; awaited_since: since when."""
+    for, or a rebalance that has broken their connections; awaited_since: since when; awaited_ms: for how long
+    at least."""
 
     group_id: str
     members: dict[str, ConsumerRegistry] = field(default_factory=dict)
@@ -65,6 +66,7 @@ class GroupRegistry:
     registered: set[str] = field(default_factory=set)
     awaited: set[str] = field(default_factory=set)
     awaited_since: int = 0
+    awaited_ms: int = 0
 
     @property
     def wildcards(self) -> bool:

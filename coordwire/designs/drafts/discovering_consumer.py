@@ -46,6 +46,8 @@ class DiscoveringConsumer(Machine):
         self.cluster = dict(known)
         self.owned: dict[DraftPartition, int] = {}
         """What it owns (the topic registry), each with how far it has consumed."""
+        self.threads: dict[DraftPartition, str] = {}
+        """Which of its threads reads each partition, where the coordinator names threads."""
         self.fetching = False
         self._known = dict(known)
         self._silence_ms = silence_ms
@@ -105,7 +107,8 @@ class DiscoveringConsumer(Machine):
         self._expect_sound()
         if self.state is ConsumerState.CONNECTING:
             self.state = ConsumerState.ASKING
-            self.send(connection, self.discovery_request())
+            request = self.discovery_request()
+            self.send(connection, request, version=int(bool(getattr(request, "group_id", ""))))
         elif self.state is ConsumerState.REACHING:
             self.state = ConsumerState.REGISTERING
             self.send(connection, self.registration())
@@ -178,10 +181,13 @@ class DiscoveringConsumer(Machine):
 
     # --- fetchers ---
 
-    def start_fetchers(self, partitions: Mapping[DraftPartition, int]) -> None:
+    def start_fetchers(
+        self, partitions: Mapping[DraftPartition, int], threads: Mapping[DraftPartition, str] | None = None
+    ) -> None:
         self.owned = dict(partitions)
+        self.threads = dict(threads or {})
         self.fetching = True
-        self.do(FetchersStarted(dict(partitions)))
+        self.do(FetchersStarted(dict(partitions), dict(self.threads)))
 
     def stop_fetchers(self) -> None:
         if self.fetching:

@@ -1,10 +1,10 @@
 """A broker of the detailed design, with its coordinator.
 
 Source: "Kafka Detailed Consumer Coordinator Design". Its section 2 describes another protocol (a rebalance
-closes connections, and the registration's answer lists partitions) than sections 5 to 12; this is the latter,
-whose messages have layouts. Rules: Stop to all, wait for all, commit, Start to all, wait for all, then write
-the ownership; an answer is due within 2/3 of the session timeout; a new coordinator waits for the consumers
-that ZooKeeper's owners name. What the text leaves open, and what was decided, is listed in
+closes connections, and the registration's answer lists partitions: overview_broker.py) than sections 5 to 12;
+this is the latter, whose messages have layouts. Rules: Stop to all, wait for all, commit, Start to all, wait
+for all, then write the ownership; an answer is due within 2/3 of the session timeout; a new coordinator waits
+for the consumers that ZooKeeper's owners name. What the text leaves open, and what was decided, is listed in
 docs/explanation/drafts.md.
 """
 
@@ -29,6 +29,8 @@ from coordwire.messages.draft_2 import (
     Draft2Broker,
     Draft2ClusterMetadataRequest,
     Draft2ClusterMetadataResponse,
+    Draft2CommitOffsetRequest,
+    Draft2CommitOffsetResponse,
     Draft2Ownership,
     Draft2PartitionOffset,
     Draft2PingRequest,
@@ -105,8 +107,9 @@ class DetailedDesignBroker(PingingCoordinator):
     def _await_until(self, group: GroupRegistry) -> None:
         """A consumer that lives notices within its session timeout that the coordinator is gone, and
         registers; how long that is follows from the others' registrations alone."""
-        longest = max((3 * member.ping_ms for member in group.members.values()), default=0)
-        until = group.awaited_since + max(longest, self.settings.min_session_timeout_ms)
+        sessions = (3 * member.ping_ms for member in group.members.values())
+        longest = max(*sessions, group.awaited_ms, self.settings.min_session_timeout_ms)
+        until = group.awaited_since + longest
         self.at(("recovery", group.group_id), max(until, self.now), lambda: self._wait_is_over(group))
 
     def _wait_is_over(self, group: GroupRegistry) -> None:
@@ -135,8 +138,8 @@ class DetailedDesignBroker(PingingCoordinator):
     ) -> None:
         """The checks, in the document's order; the consumer closes where it is refused."""
         error = self._check(connection, request)
-        self.send(connection, Draft2RegisterConsumerResponse(error_code=error), event)
         if error:
+            self.send(connection, Draft2RegisterConsumerResponse(error_code=error), event)
             self.note("RegistrationRefused", f"{request.group_id}/{request.consumer_id}: {error.name}")
             return
         third = request.session_timeout_ms // 3
@@ -146,6 +149,7 @@ class DetailedDesignBroker(PingingCoordinator):
             starting_offset(request.auto_offset_rest), max(third, 1), max(2 * third, 1),
             self.settings.max_ping_retries,
         ))  # fmt: skip
+        self.on_accepted(connection, event)
         if self.starts_up(group.group_id) and not group.awaited:
             return  # whom to wait for is not known yet; `on_startup` goes on
         if not group.awaited:
@@ -157,6 +161,10 @@ class DetailedDesignBroker(PingingCoordinator):
         else:
             self._wait_is_over(group)
 
+    def on_accepted(self, connection: int, event: RequestReceived) -> None:
+        """A consumer was registered: its answer."""
+        self.send(connection, Draft2RegisterConsumerResponse(), event)
+
     def _check(self, connection: int, request: Draft2RegisterConsumerRequest) -> DraftError:
         if not self.coordinates_group(request.group_id):
             return DraftError.NOT_COORDINATOR
@@ -164,7 +172,7 @@ class DetailedDesignBroker(PingingCoordinator):
         known = group is not None and (request.consumer_id or "") in group.members
         if known or connection in self._consumers:
             return DraftError.DUPLICATE_CONSUMER
-        if request.session_timeout_ms < max(self.settings.min_session_timeout_ms, 1):
+        if request.session_timeout_ms <= max(self.settings.min_session_timeout_ms, 1):
             return DraftError.INVALID_SESSION_TIMEOUT
         try:
             Registration.path(request.group_id or "", request.consumer_id or "")
@@ -185,6 +193,20 @@ class DetailedDesignBroker(PingingCoordinator):
         self, consumer: ConsumerRegistry, response: Draft2PingResponse, request: Message
     ) -> None:
         self.answered_ping(consumer, response)
+
+    def _on_Draft2CommitOffsetRequest(
+        self, connection: int, event: RequestReceived, request: Draft2CommitOffsetRequest
+    ) -> None:
+        """Section 13, "Active CommitOffset on Consumers": as if the offsets had come with a ping, and written
+        at once."""
+        consumer = self._consumers.get(connection)
+        known = consumer is not None and consumer.consumer_id == request.consumer_id
+        error = DraftError.NONE if known else DraftError.UNKNOWN_CONSUMER
+        if consumer is not None and known:
+            self.record_offsets(self.groups[consumer.group_id], request)
+            self.start_commit(self.groups[consumer.group_id])
+        response = Draft2CommitOffsetResponse(error_code=error, consumer_id=request.consumer_id)
+        self.send(connection, response, event)
 
     def on_consumer_closed(self, consumer: ConsumerRegistry) -> None:
         """A consumer that closes its connection has left: section 11 lets it reconnect "in order to trigger
@@ -214,8 +236,12 @@ class DetailedDesignBroker(PingingCoordinator):
         if not group.queued:
             group.handler = None
 
-    def back_off(self) -> Steps:
-        until = self.now + self.settings.rebalance_backoff_ms
+    def back_off(self, group: GroupRegistry) -> Steps:
+        """Step 5, or by section 13 a third of the longest session timeout of the group."""
+        wait_ms = self.settings.rebalance_backoff_ms
+        if self.settings.endless_retries:
+            wait_ms = max((member.ping_ms for member in group.members.values()), default=wait_ms)
+        until = self.now + wait_ms
         while self.now < until:
             yield Wait(until)
 

@@ -1,8 +1,9 @@
 """A consumer of the detailed design.
 
-Source: "Kafka Detailed Consumer Coordinator Design", sections 7, 8.5, 10 and 11. Rules of this draft: brokers
-are tried in turn for ever; fetchers stop as soon as the connection is lost, or nothing was heard for the
-session timeout; a refused registration closes the connection and leads back to step 1.
+Source: "Kafka Detailed Consumer Coordinator Design", sections 7, 8.5, 10, 11 and 13. Rules of this draft:
+brokers are tried in turn for ever; fetchers stop as soon as the connection is lost, or nothing was received
+for the session timeout (section 10; a third of it by section 8.5); a refused registration closes the
+connection and leads back to step 1.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from coordwire.designs.drafts.draft_settings import BrokerAddress, DraftError
 from coordwire.messages.draft_2 import (
     Draft2ClusterMetadataRequest,
     Draft2ClusterMetadataResponse,
+    Draft2CommitOffsetRequest,
+    Draft2CommitOffsetResponse,
     Draft2PartitionOffset,
     Draft2PingRequest,
     Draft2PingResponse,
@@ -43,6 +46,15 @@ class DetailedDesignConsumerConfig:
     auto_offset_reset: str = "smallest"
     session_timeout_ms: int = 6_000
     retry_backoff_ms: int = 500
+    silent_thirds: int = 3
+    """After how many thirds of the session timeout without a request the coordinator counts as failed: 3 by
+    section 10, 1 by section 8.5."""
+    group_coordinators: bool = False
+    """Whether each subset of the groups has its coordinator, so that the request names the group."""
+
+    @property
+    def silence_ms(self) -> int:
+        return self.session_timeout_ms * self.silent_thirds // 3
 
 
 class DetailedDesignConsumer(DiscoveringConsumer):
@@ -51,7 +63,7 @@ class DetailedDesignConsumer(DiscoveringConsumer):
     def __init__(
         self, config: DetailedDesignConsumerConfig, known: Mapping[int, BrokerAddress], *, now: int = 0
     ) -> None:
-        super().__init__(known, config.session_timeout_ms, config.retry_backoff_ms, now)
+        super().__init__(known, config.silence_ms, config.retry_backoff_ms, now)
         self.config = config
         self._turn = 0
         self._refused_in_a_row = 0
@@ -79,6 +91,8 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         self.retry()
 
     def discovery_request(self) -> Message:
+        if self.config.group_coordinators:
+            return Draft2ClusterMetadataRequest(group_id=self.config.group_id)
         return Draft2ClusterMetadataRequest()
 
     def _on_Draft2ClusterMetadataResponse(self, response: Draft2ClusterMetadataResponse) -> None:
@@ -115,8 +129,9 @@ class DetailedDesignConsumer(DiscoveringConsumer):
     # --- the coordinator's requests ---
 
     def _offsets(self) -> list[Draft2PartitionOffset]:
-        if not self.config.auto_commit:
-            return []
+        return self._consumed_offsets() if self.config.auto_commit else []
+
+    def _consumed_offsets(self) -> list[Draft2PartitionOffset]:
         return [
             Draft2PartitionOffset(topic=partition.topic, partition=partition.partition, offset=offset)
             for partition, offset in self.owned.items()
@@ -167,10 +182,11 @@ class DetailedDesignConsumer(DiscoveringConsumer):
                     for broker in request.brokers_info
                 }  # fmt: skip
             self.stop_fetchers()
-            self.start_fetchers({
-                DraftPartition(part.topic or "", part.partition or ""): part.offset
-                for thread in request.ownership_info for part in thread.assigned_parts
-            })  # fmt: skip
+            by_thread = partitions_by_thread(request)
+            self.start_fetchers(
+                {partition: offset for parts in by_thread.values() for partition, offset in parts.items()},
+                {partition: thread for thread, parts in by_thread.items() for partition in parts},
+            )
         response = Draft2StartFetcherResponse(error_code=error, consumer_id=self.config.consumer_id)
         self.send(self._connection, response, event)
 
@@ -181,8 +197,30 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         self.stop_fetchers()
         self._out_of_range = True
 
+    def commit_offsets(self) -> None:
+        """Write what it has consumed, without waiting for a ping (section 13)."""
+        if self.state is ConsumerState.REGISTERED and self._connection is not None:
+            self.send(self._connection, Draft2CommitOffsetRequest(
+                consumer_id=self.config.consumer_id, offset_info=self._consumed_offsets()
+            ))  # fmt: skip
+
+    def _on_Draft2CommitOffsetResponse(self, response: Draft2CommitOffsetResponse) -> None:
+        if response.error_code:
+            self.note("CommitRefused", f"error {response.error_code}")
+
     def shut_down(self) -> None:
         """End after the next ping, with auto-commit after the one after it (section 11)."""
         self._shutting_down = True
         if self.state is not ConsumerState.REGISTERED:
             self.close()
+
+
+def partitions_by_thread(request: Draft2StartFetcherRequest) -> dict[str, dict[DraftPartition, int]]:
+    """What each thread is to read, with where it begins."""
+    return {
+        thread.consumer_thread_id or "": {
+            DraftPartition(part.topic or "", part.partition or ""): part.offset
+            for part in thread.assigned_parts
+        }
+        for thread in request.ownership_info
+    }

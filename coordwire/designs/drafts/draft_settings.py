@@ -46,6 +46,10 @@ class BrokerSettings:
     1; the new consumer's "coordinator id based on consumer group"); 1: one for all. election_delay_ms: where
     there are several, how long a broker waits before it is a candidate, so that brokers which start together
     share them.
+
+    The others are what the detailed design's section 13 leaves open. endless_retries: a rebalance is retried
+    until it succeeds, after a third of the longest session timeout each time; delete_empty_groups: the
+    registry of a group without consumers is deleted.
     """
 
     broker_id: int
@@ -58,3 +62,5 @@ class BrokerSettings:
     offset_commit_interval_ms: int = 10_000
     coordinators: int = 1
     election_delay_ms: int = 500
+    endless_retries: bool = False
+    delete_empty_groups: bool = False

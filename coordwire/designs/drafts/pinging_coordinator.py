@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from coordwire.codec import Message
@@ -110,6 +111,7 @@ class PingingCoordinator(DraftBroker):
                 self.disconnect(connection)
         for name, group in groups.items():
             self.end(("commit", name))
+            self.end(("delete", name))
             for consumer in group.members.values():
                 self._forget_timers(consumer)
             del self.groups[name]
@@ -219,6 +221,17 @@ class PingingCoordinator(DraftBroker):
         group = self.groups[consumer.group_id]
         if group.members:
             self.try_rebalance(group)
+        elif self.settings.delete_empty_groups:
+            self.run(("delete", group.group_id), self._delete(group))
+
+    def _delete(self, group: GroupRegistry) -> Procedure:
+        """Section 13, "Deleting Group Registries": once its offsets are written and no handler has it."""
+        while self.runs(("commit", group.group_id)) or group.unsaved:
+            self.start_commit(group)
+            yield Wait(self.now + self.settings.offset_commit_interval_ms)
+        is_idle = not group.members and not group.queued and group.handler is None
+        if is_idle and self.groups.get(group.group_id) is group:
+            del self.groups[group.group_id]
 
     def answered_ping(self, consumer: ConsumerRegistry, response: Any) -> None:
         """Clear the watcher, and keep the offsets."""
@@ -232,9 +245,12 @@ class PingingCoordinator(DraftBroker):
     def keep_offsets(self, consumer: ConsumerRegistry, response: Any) -> None:
         """Record the offsets of a response, of partitions that exist."""
         group = self.groups.get(consumer.group_id)
-        if group is None or not consumer.auto_commit:
-            return
-        for partition, offset in reported_offsets(response).items():
+        if group is not None and consumer.auto_commit:
+            self.record_offsets(group, response)
+
+    def record_offsets(self, group: GroupRegistry, message: Any) -> None:
+        """Keep the offsets of a message until they are written."""
+        for partition, offset in reported_offsets(message).items():
             if self.exists(partition):
                 group.offsets[partition] = group.unsaved[partition] = offset
 
@@ -282,9 +298,9 @@ class PingingCoordinator(DraftBroker):
 
     def _rebalance_until_done(self, group: GroupRegistry) -> Steps:
         retries = self.settings.max_rebalance_retries
-        for attempt in range(retries + 1):
+        for attempt in count() if self.settings.endless_retries else range(retries + 1):
             if attempt:
-                yield from self.back_off()
+                yield from self.back_off(group)
             group.failed = False
             if (yield from self.rebalance(group)):
                 self.on_rebalanced(group, True)
@@ -293,7 +309,7 @@ class PingingCoordinator(DraftBroker):
         self.note("ConsumerRebalanceFailedException", f"{group.group_id} after {retries} retries")
         self.on_rebalanced(group, False)
 
-    def back_off(self) -> Steps:
+    def back_off(self, group: GroupRegistry) -> Steps:
         """Wait between two attempts."""
         return
         yield

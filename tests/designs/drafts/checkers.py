@@ -20,6 +20,7 @@ from coordwire.messages.draft_1 import (
 )
 from coordwire.messages.draft_2 import (
     Draft2PingResponse,
+    Draft2RegisterConsumerRequest,
     Draft2RegisterConsumerResponse,
     Draft2StartFetcherRequest,
     Draft2StopFetcherRequest,
@@ -32,14 +33,14 @@ from tests.designs.drafts.worlds import World
 
 
 def d1_one_coordinator(cluster: Cluster) -> Iterator[str]:
-    """At most one broker whose ZooKeeper session lives counts as elected."""
+    """At most one broker whose ZooKeeper session lives counts as elected, to each office."""
     alive = set(cluster.tree.sessions())
-    names = [
-        node.name for node in cluster.nodes.values()
-        if getattr(node.machine, "coordinates", False) and node.session in alive
+    elected = [
+        (office, node.name) for node in cluster.nodes.values() if node.session in alive
+        for office in getattr(node.machine, "offices", ())
     ]  # fmt: skip
-    if len(names) > 1:
-        yield f"D1: {names} are elected"
+    if len({office for office, _ in elected}) < len(elected):
+        yield f"D1: {elected} are elected"
 
 
 def d2_rebalances_of_a_group_do_not_overlap(cluster: Cluster) -> Iterator[str]:
@@ -134,7 +135,7 @@ def d7_registrations_are_unique(world: World) -> Iterator[str]:
             if one.peer in accepted.setdefault(one.name, set()):
                 yield f"D7: {one.peer} registered twice at {one.time}"
             accepted[one.name].add(one.peer)
-        elif _note(one) in ("ConsumerFailed", "ConsumerClosed"):
+        elif _note(one) in ("ConsumerFailed", "ConsumerClosed", "ConnectionBroken"):
             accepted.setdefault(one.name, set()).discard(one.what.text.partition("/")[2])
         elif _note(one) in ("Elected", "Resigned"):
             accepted[one.name] = set()
@@ -167,11 +168,40 @@ def d9_offsets_only_with_auto_commit(world: World) -> Iterator[str]:
                 yield f"D9: {one.name} reports offsets at {one.time}"
 
 
+def overview_answers_divide_the_partitions(world: World) -> Iterator[str]:
+    """Draft 2 by its section 2: no partition is in the answers to two registrations that both count, and no
+    answer comes before all that own something have registered again, or their time is over."""
+    owned: dict[str, dict[tuple[str, str], str]] = {}
+    broken: dict[str, dict[str, int]] = {}
+    for one in world.history:
+        message = one.what.message if isinstance(one.what, Sent) else None
+        if _note(one) in ("ConnectionBroken", "ConsumerFailed", "ConsumerClosed"):
+            name = one.what.text.partition("/")[2]
+            parts = owned.setdefault(one.name, {})
+            owned[one.name] = {part: owner for part, owner in parts.items() if owner != name}
+            if _note(one) == "ConnectionBroken":
+                broken.setdefault(one.name, {})[name] = one.time
+        elif _note(one) in ("Elected", "Resigned"):
+            owned[one.name], broken[one.name] = {}, {}
+        elif isinstance(one.what, Draft2RegisterConsumerRequest):
+            broken.get(one.peer, {}).pop(one.name, None)
+        elif isinstance(message, Draft2RegisterConsumerResponse) and message.assigned_parts:
+            for name, since in broken.get(one.name, {}).items():
+                session = world.configs[name].session_timeout_ms
+                if one.time - since < session:
+                    yield f"overview: {one.name} answers {one.peer} at {one.time} without {name}"
+            broken[one.name] = {}
+            for part in message.assigned_parts:
+                key = part.topic or "", part.partition or ""
+                if owned.setdefault(one.name, {}).setdefault(key, one.peer) != one.peer:
+                    yield f"overview: {one.peer} and {owned[one.name][key]} get {key} at {one.time}"
+
+
 WATCHED = (d1_one_coordinator, d2_rebalances_of_a_group_do_not_overlap)
 CHECKED = (
     d3_stop_before_start, d4_failures_take_their_pings, d5_owners_overlap_by_a_third,
     d6_rebalances_have_causes, d7_registrations_are_unique, d8_attempts_are_bounded,
-    d9_offsets_only_with_auto_commit, *ORDER, *THIRD_DRAFT,
+    d9_offsets_only_with_auto_commit, overview_answers_divide_the_partitions, *ORDER, *THIRD_DRAFT,
 )  # fmt: skip
 
 

@@ -154,11 +154,12 @@ class Cluster:
     def heal(self, one: str, other: str) -> None:
         """Deliver what was held."""
         self.blocked -= {(one, other), (other, one)}
-        for (name, _), (line, side) in list(self._lines.items()):
-            if {name, line.ends[1 - side][0]} == {one, other}:
-                held, line.held[side] = line.held[side], []
-                for action in held:
-                    self._carry(line, side, action)
+        for line in list(dict.fromkeys(line for line, _ in self._lines.values())):
+            if {name for name, _ in line.ends} == {one, other}:
+                for side in (0, 1):  # an end that was closed meanwhile has its close to deliver
+                    held, line.held[side] = line.held[side], []
+                    for action in held:
+                        self._carry(line, side, action)
 
     def cut_zookeeper(self, name: str) -> None:
         self.nodes[name].zookeeper = False

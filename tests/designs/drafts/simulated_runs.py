@@ -192,7 +192,7 @@ def simulated_run(design: str, seed: int, *, end_ms: int = END_MS) -> SimulatedC
     run = add_design(
         world, design, members=MEMBERS, partitions={TOPIC: PARTITIONS}, coordinators=COORDINATORS, group=GROUP
     )
-    draft = int(design[-1]) if design != "zookeeper" else 0
+    draft = int(design[6]) if design != "zookeeper" else 0
     cluster = SimulatedCluster(run, draft, RunObserver(world))
     for node in world.nodes.values():
         if node.name != "zookeeper":

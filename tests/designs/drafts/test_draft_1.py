@@ -228,3 +228,14 @@ def test_a_start_over_a_connection_that_was_left_is_not_carried_out() -> None:
     assert world.sent(Draft1RegisterRequest)
     assert world.sent(Draft1StopRequest, to="a") == world.sent(Draft1StartRequest, to="a") == []
     assert world.owned() == "aa++"
+
+
+def test_groups_that_have_owners_are_known_at_startup() -> None:
+    """coordinatorStartup, step 2: before any consumer has found the new coordinator."""
+    world = World(1, consumers="a")
+    world.cut("a", "broker-2")
+    world.crash("broker-1")
+    world.run(7_000)
+    assert world.coordinator is world.nodes["broker-2"].machine
+    group = world.coordinator.groups["g"]
+    assert (group.members, group.topics) == ({}, {"t"})

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
 from coordwire.designs.drafts.draft_settings import DraftError
 from coordwire.designs.drafts.ownership_nodes import rebalance_reason
 from coordwire.messages.draft_2 import (
+    Draft2CommitOffsetResponse,
     Draft2PingRequest,
     Draft2PingResponse,
     Draft2RegisterConsumerResponse,
@@ -112,7 +114,7 @@ def test_registrations_are_checked() -> None:
     world.run(1_000)
     cases: dict[str, dict[str, Any]] = {
         "same id": {"consumer_id": "a"},
-        "short": {"session_timeout_ms": 999},
+        "short": {"session_timeout_ms": 1_000},
         "slash": {"group_id": "g/h"},
         "count": {"topic_count": "{"},
         "streams": {"topic_count": '{"t":2000000000}'},
@@ -276,3 +278,130 @@ def test_a_late_answer_of_an_attempt_before_is_not_one_of_this() -> None:
     world.run(500)
     assert group.waiting == {"b"}  # for its Start
     assert len(world.sent(Draft2StartFetcherRequest, to="c")) == 1
+
+
+def test_a_start_reaches_the_threads_that_it_names() -> None:
+    world = World(2)
+    consumer = world.join("a", topic_count='{"t":3}')
+    world.run(200)
+    assert consumer.threads == {
+        DraftPartition("t", "1-0"): "a-0", DraftPartition("t", "1-1"): "a-0",
+        DraftPartition("t", "1-2"): "a-1", DraftPartition("t", "1-3"): "a-2",
+    }  # fmt: skip
+    (started,) = [one.what for one in world.history if isinstance(one.what, FetchersStarted)]
+    assert started.threads == consumer.threads
+
+
+def test_starts_bring_the_cluster_as_it_is() -> None:
+    """A broker of its list that has gone is not asked again, once a Start has come without it."""
+    world = World(2, brokers=3, consumers="a")
+    world.crash("broker-3")
+    world.run(10_000)
+    world.join("b")
+    world.run(200)
+    assert sorted(world.nodes["a"].machine.cluster) == [1, 2]
+
+
+def test_a_coordinator_that_is_shut_down_closes_its_elector_first() -> None:
+    """Section 12.7: another one is elected at once, and the consumers find it as soon as their connections
+    end; after a crash that takes a session timeout of ZooKeeper."""
+    elected, began = {}, {}
+    for how in ("shut down", "crash"):
+        world = World(2, consumers="ab")
+        world.run(5_000)
+        began[how] = world.now
+        if how == "crash":
+            world.crash("broker-1")
+        else:
+            world.nodes["broker-1"].machine.shut_down()
+            world.drain("broker-1")
+        world.run(30_000)
+        assert (world.owned(), world.overlaps()) == ("aabb", {})
+        elected[how] = world.noted("Elected")[-1].time - began[how]
+        order = [one.what.name for one in world.noted("Resigned") + world.noted("ShutDown")]
+        assert order == ([] if how == "crash" else ["Resigned", "ShutDown"])
+    assert elected["shut down"] < 20
+    assert elected["crash"] > 5_000
+
+
+def test_a_broker_that_was_shut_down_takes_no_registration() -> None:
+    world = World(2, consumers="a")
+    world.nodes["broker-1"].machine.shut_down()
+    world.drain("broker-1")
+    world.run(20)
+    world.history.clear()
+    consumer = world.join("b")
+    consumer.reach_coordinator(0, 1, world.known)
+    world.drain("b")
+    world.run(20_000)
+    assert {one.name for one in world.sent(Draft2RegisterConsumerResponse)} == {"broker-2"}
+    assert world.owned() == "aabb"
+
+
+@pytest.mark.parametrize(("thirds", "losses"), [(3, 0), (1, 1)])
+def test_a_soft_failure_is_noticed_within_a_third_of_the_session(thirds: int, losses: int) -> None:
+    """Section 8.5 against 10. By 8.5 two owners are ruled out sooner; but pings come once in that time, so
+    that one which takes longer than the one before it counts as a lost coordinator."""
+    world = World(2)
+    world.join("a", silent_thirds=thirds)
+    world.run(5_000)
+    world.cut("a", "broker-1")
+    world.run(6_000 * thirds // 3 + 2)
+    assert world.owned() == "----"
+    quiet = World(2, latency=(1, 40), seed=3)
+    quiet.join("a", silent_thirds=thirds)
+    quiet.run(60_000)
+    assert bool(quiet.noted("Silence")) is bool(losses)
+
+
+def test_retries_without_end_succeed_once_the_consumer_answers() -> None:
+    """Section 13: the backoff depends on the session timeout, and nothing is thrown."""
+    world = World(2, consumers="ab", broker={"max_ping_retries": 100, "endless_retries": True})
+    world.cut("b", "broker-1")
+    world.topic("t", {number: [1] for number in range(5)})
+    world.run(90_000)
+    attempts = world.noted("RebalanceAttemptFailed")
+    assert len(attempts) > 6
+    assert {(after.time - before.time) // 100 for before, after in pairwise(attempts)} == {60}
+    assert world.noted("ConsumerRebalanceFailedException") == []
+    world.heal("b", "broker-1")
+    world.run(20_000)
+    assert world.owned() == "aaabb"
+
+
+@pytest.mark.parametrize("delete", [False, True])
+def test_groups_without_consumers_are_deleted(delete: bool) -> None:
+    """Section 13, for groups with random names; what they had consumed is written before."""
+    world = World(2, broker={"delete_empty_groups": delete})
+    for name in "abc":
+        world.join(name, group_id=f"console-{name}")
+        world.run(200)
+        world.consume(name, 5)
+        world.run(3_000)
+        world.crash(name)
+    world.run(20_000)
+    assert len(world.coordinator.groups) == (0 if delete else 3)
+    assert world.read("/consumers/console-a/offsets/t/1-0") == b"5"
+    world.join("d", group_id="console-a")
+    world.run(200)
+    assert "d" in world.owners[DraftPartition("t", "1-0")]
+
+
+def test_consumers_commit_actively() -> None:
+    """Section 13: before the next ping, and without auto-commit."""
+    world = World(2)
+    consumer = world.join("a", auto_commit=False)
+    world.run(200)
+    world.consume("a", 7)
+    consumer.commit_offsets()
+    world.drain("a")
+    world.run(20)
+    (answer,) = world.sent(Draft2CommitOffsetResponse)
+    assert answer.what.error_code == 0
+    assert world.read("/consumers/g/offsets/t/1-0") == b"7"
+    consumer.config = replace(consumer.config, consumer_id="x")
+    consumer.commit_offsets()
+    world.drain("a")
+    world.run(20)
+    assert world.sent(Draft2CommitOffsetResponse)[-1].what.error_code == DraftError.UNKNOWN_CONSUMER
+    assert world.noted("CommitRefused")

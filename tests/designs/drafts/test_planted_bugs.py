@@ -12,6 +12,8 @@ from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
 from coordwire.designs.drafts.draft_2_consumer import DetailedDesignConsumer
 from coordwire.designs.drafts.draft_3_broker import NewConsumerBroker
 from coordwire.designs.drafts.draft_3_consumer import NewConsumer
+from coordwire.designs.drafts.overview_broker import OverviewBroker
+from coordwire.designs.drafts.overview_consumer import OverviewConsumer
 from coordwire.designs.drafts.pinging_coordinator import PingingCoordinator
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer
 from tests.designs.drafts.simulated_runs import END_MS, simulated_run
@@ -141,6 +143,12 @@ def claimed(real: Any) -> Any:
     return claim
 
 
+def at_once_answered(self: Any, group: Any) -> Any:
+    self._answer_all(group)
+    return
+    yield
+
+
 def same_id(real: Any) -> Any:
     def join(self: Any, *words: Any) -> None:
         self._ids = 0
@@ -166,8 +174,13 @@ BUGS = [
     Bug("no backoff", "draft-2", 11, "D8:", DetailedDesignBroker, "back_off", nothing),
     Bug("offsets in spite of it", "draft-2", 1, "D9:", DetailedDesignConsumer, "_offsets", offsets_always,
         end_ms=8_000),
+    Bug("connections stay", "draft-2-overview", 1, "D5:", OverviewConsumer, "on_lost", ignored),
+    Bug("no wait for those broken", "draft-2-overview", 3, "overview:", OverviewBroker, "_await_until",
+        lambda real: lambda self, group: self._wait_is_over(group)),
     Bug("claims that fail", "zookeeper", 1, "D10:", ZooKeeperConsumer, "_claim", claimed),
     Bug("one id for two", "draft-3", 1, "draft 3:", NewConsumerBroker, "_on_Draft3JoinGroupRequest", same_id),
+    Bug("answered before it is written", "draft-3-loaded", 2, "draft 3:", NewConsumerBroker, "_store",
+        lambda real: lambda self, group: at_once_answered(self, group)),
     Bug("no lease", "draft-3", 4, "draft 3:", NewConsumer, "_stop_at", ignored),
 ]  # fmt: skip
 

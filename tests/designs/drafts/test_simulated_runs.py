@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from coordwire.designs.drafts.actions import FetchersStarted, Noted
+from coordwire.designs.simulator.drafts import DRAFT_DESIGNS
 from coordwire.messages.draft_1 import Draft1StartRequest
 from coordwire.messages.draft_2 import Draft2PingResponse, Draft2RegisterConsumerResponse
 from tests.designs.drafts.checkers import check
@@ -17,7 +18,7 @@ from tests.designs.drafts.cluster import Entry
 from tests.designs.drafts.simulated_runs import simulated_run
 
 
-@pytest.mark.parametrize("design", ["draft-1", "draft-2", "draft-3", "zookeeper"])
+@pytest.mark.parametrize("design", list(DRAFT_DESIGNS))
 def test_the_invariants_hold(design: str) -> None:
     cluster = simulated_run(design, 2)
     assert cluster.world.steps > 1_500

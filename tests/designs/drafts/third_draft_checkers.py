@@ -8,13 +8,14 @@ from typing import Any
 
 from coordwire.designs.drafts.actions import Noted
 from coordwire.designs.drafts.draft_settings import DraftError
+from coordwire.designs.drafts.group_metadata_node import GroupMetadata
 from coordwire.messages.draft_3 import (
     Draft3JoinGroupResponse,
     Draft3MetadataResponse,
     Draft3PingRequest,
     Draft3PingResponse,
 )
-from tests.designs.drafts.cluster import Sent
+from tests.designs.drafts.cluster import Sent, Written
 
 _SESSION_MS = 6_000
 
@@ -62,17 +63,21 @@ def draft_3_generations_divide_the_partitions(world: Any) -> Iterator[str]:
 
 
 def draft_3_pings_are_answered_by_the_elected(world: Any) -> Iterator[str]:
-    """A ping is confirmed by a broker that was elected, for an id of its own that has not failed."""
+    """A ping is confirmed by a broker that was elected, for an id of its own that has not failed; or of those
+    that were in the group's node when it was elected."""
     if world.draft != 3:
         return
     valid: dict[str, set[str]] = {}
+    stored: set[str] = set()
     asked: dict[tuple[str, str], list[str]] = {}
     elected: set[int] = {-1}
     for one in world.history:
         message = one.what.message if isinstance(one.what, Sent) else one.what
         match message:
+            case Written() if message.path.endswith("/metadata"):
+                stored = set(GroupMetadata.parse(message.data).members)
             case Noted(name="Elected"):
-                valid[one.name] = set()
+                valid[one.name] = set(stored)
                 elected.add(int(message.text))
             case Noted(name="ConsumerFailed"):
                 valid.setdefault(one.name, set()).discard(message.text.partition("/")[2])
@@ -90,7 +95,8 @@ def draft_3_pings_are_answered_by_the_elected(world: Any) -> Iterator[str]:
 
 
 def draft_3_has_two_owners_after_a_failover_alone(world: Any) -> Iterator[str]:
-    """As long as its coordinator lives, a consumer has stopped before its partitions are given away."""
+    """As long as its coordinator lives, a consumer has stopped before its partitions are given away; where
+    the next coordinator loads the groups, always."""
     if world.draft != 3 or not hasattr(world, "observer"):
         return
     elections = [
@@ -98,6 +104,7 @@ def draft_3_has_two_owners_after_a_failover_alone(world: Any) -> Iterator[str]:
     ]
     for spell in world.observer.spells:
         near = any(0 <= spell.began - time <= 2 * _SESSION_MS for time in elections[1:])
+        near = near and world.run.design != "draft-3-loaded"
         if spell.owners and not near:
             yield f"draft 3: {spell.owners} own {spell.partition} from {spell.began} to {spell.ended}"
 

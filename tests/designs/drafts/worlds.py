@@ -15,6 +15,8 @@ from coordwire.designs.drafts.draft_3_broker import NewConsumerBroker
 from coordwire.designs.drafts.draft_3_consumer import NewConsumer, NewConsumerConfig
 from coordwire.designs.drafts.draft_broker import DraftBroker
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
+from coordwire.designs.drafts.overview_broker import OverviewBroker
+from coordwire.designs.drafts.overview_consumer import OverviewConsumer
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
 from tests.designs.drafts.cluster import Cluster
 
@@ -22,14 +24,16 @@ DIALECTS = {0: Dialect.DRAFT_1, 1: Dialect.DRAFT_1, 2: Dialect.DRAFT_2, 3: Diale
 
 
 class World(Cluster):
-    """A cluster of one draft; 0: consumers of ZooKeeper. A latency without a seed is the same in each run."""
+    """A cluster of one draft; 0: consumers of ZooKeeper. A latency without a seed is the same in each run.
+    overview: draft 2 by its section 2."""
 
     def __init__(
         self, draft: int, *, brokers: int = 2, partitions: int = 4, consumers: str = "", seed: int = 0,
-        latency: tuple[int, int] = (1, 1), broker: dict[str, Any] | None = None,
+        latency: tuple[int, int] = (1, 1), broker: dict[str, Any] | None = None, overview: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(seed=seed, latency=latency)
         self.draft = draft
+        self.overview = overview
         self.known = {number: BrokerAddress(f"broker-{number}", 9092) for number in range(1, brokers + 1)}
         self.broker_settings = broker or {}
         self.configs: dict[str, Any] = {}
@@ -51,7 +55,8 @@ class World(Cluster):
         elif self.draft == 1:
             machine = FirstDraftBroker(settings)
         elif self.draft == 2:
-            machine = DetailedDesignBroker(settings, literal=bool(literal))
+            machine = OverviewBroker(settings) if self.overview else None
+            machine = machine or DetailedDesignBroker(settings, literal=bool(literal))
         else:
             machine = NewConsumerBroker(settings, loads_groups=bool(loads_groups))
         return self.add(f"broker-{number}", machine, DIALECTS[self.draft])
@@ -68,7 +73,8 @@ class World(Cluster):
                 FirstDraftConsumerConfig(**words), self.known, random=Random(len(self.history))
             )
         elif self.draft == 2:
-            machine = DetailedDesignConsumer(DetailedDesignConsumerConfig(**words), self.known)
+            kind = OverviewConsumer if self.overview else DetailedDesignConsumer
+            machine = kind(DetailedDesignConsumerConfig(**words), self.known)
         else:
             words = {"group_id": "g", "client_id": name, "topics": ("t",)} | settings
             machine = NewConsumer(NewConsumerConfig(**words), self.known)

@@ -113,7 +113,8 @@ def test_a_death_is_detected_and_taken_over(design: str) -> None:
     assert (death.time, death.node, death.partitions) == (30_000, "consumer-2", 2)
     assert death.detected is not None
     assert death.taken_over is not None
-    least = 0 if design == "draft-2" else SESSION_MS // 2  # a closed connection is a failed consumer there
+    closing_is_failing = design.startswith("draft-2")
+    least = 0 if closing_is_failing else SESSION_MS // 2
     assert least <= death.detected - 30_000 <= SESSION_MS + 500
     assert death.detected <= death.taken_over <= 30_000 + 2 * SESSION_MS
     assert measures.changes == 5
@@ -124,7 +125,7 @@ def test_a_death_is_detected_and_taken_over(design: str) -> None:
 def test_two_owners_are_those_that_each_design_lets_happen(design: str) -> None:
     """A consumer that reaches no node for longer than its session, and one that is frozen for as long."""
     measures = run(design, "20s cut consumer-1 * for 20s", 60_000).measures
-    if design in ("draft-2", "draft-3"):
+    if design.startswith(("draft-2", "draft-3")):
         assert measures.duplicated_ms == 0
     else:
         assert measures.duplicated_ms > 2 * 10_000  # it is not aware of its session, and reads on

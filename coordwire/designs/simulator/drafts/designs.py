@@ -18,6 +18,8 @@ from coordwire.designs.drafts.draft_3_consumer import NewConsumer, NewConsumerCo
 from coordwire.designs.drafts.draft_broker import DraftBroker
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
 from coordwire.designs.drafts.machine import Machine
+from coordwire.designs.drafts.overview_broker import OverviewBroker
+from coordwire.designs.drafts.overview_consumer import OverviewConsumer
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
 from coordwire.designs.simulator.drafts.machine_process import MachineProcess
 from coordwire.designs.simulator.drafts.zookeeper_node import ZOOKEEPER_PORT, ZooKeeperProcess
@@ -30,8 +32,10 @@ __all__ = ["DRAFT_DESIGNS", "DraftRun", "add_design"]
 DRAFT_DESIGNS = {
     "zookeeper": Dialect.DRAFT_1,  # its brokers and consumers speak to ZooKeeper alone
     "draft-1": Dialect.DRAFT_1,
+    "draft-2-overview": Dialect.DRAFT_2,
     "draft-2": Dialect.DRAFT_2,
     "draft-3": Dialect.DRAFT_3,
+    "draft-3-loaded": Dialect.DRAFT_3,
 }
 """The designs, with the dialect of their connections."""
 
@@ -71,12 +75,14 @@ def add_design(
     apart_ms: int = 500,
     metadata_ms: int = 30_000,
     broker: Mapping[str, Any] | None = None,
+    groups: int = 1,
 ) -> DraftRun:
     """Add the nodes of a design to a world.
 
-    apart_ms: between the starts of two consumers. session_ms: of consumers, with their coordinator or with
-    ZooKeeper. metadata_ms: between draft 3's consumers' refreshes. broker: settings of brokers
-    (`BrokerSettings`). Raises `KeyError` for an unknown design.
+    groups: among which the consumers are divided, "group-1" and so on if there are several. apart_ms: between
+    the starts of two consumers. session_ms: of consumers, with their coordinator or with ZooKeeper.
+    metadata_ms: between draft 3's consumers' refreshes. broker: settings of brokers (`BrokerSettings`); with
+    several `coordinators` each subset of the groups has its own. Raises `KeyError` for an unknown design.
     """
     dialect = DRAFT_DESIGNS[design]
     run = DraftRun(world, design)
@@ -88,7 +94,11 @@ def add_design(
     }  # fmt: skip
     note = _noter(run)
     world.add("zookeeper", lambda: ZooKeeperProcess(replicas, note), port=ZOOKEEPER_PORT)
-    world.ownership.know((group, topic, number) for topic, count in topics.items() for number in range(count))
+    names = [group] if groups == 1 else [f"{group}-{number}" for number in range(1, groups + 1)]
+    world.ownership.know(
+        (name, topic, number) for name in names for topic, count in topics.items() for number in range(count)
+    )
+    per_group = (broker or {}).get("coordinators", 1) > 1
     for number, address in known.items():
         settings = BrokerSettings(broker_id=number, address=address, **(broker or {}))
         world.add(
@@ -104,12 +114,15 @@ def add_design(
             at=number * 10,
         )
     for number in range(1, members + 1):
-        make = partial(_consumer, design, f"consumer-{number}", group, topics, known, session_ms, metadata_ms)
+        own = names[(number - 1) % groups]
+        make = partial(
+            _consumer, design, f"consumer-{number}", own, topics, known, session_ms, metadata_ms, per_group
+        )
         world.add(
             f"consumer-{number}",
             partial(
                 MachineProcess, make, dialect, session_ms=session_ms if design == "zookeeper" else None,
-                group=group, on_note=note,
+                group=own, on_note=note,
             ),
             at=1_000 + number * apart_ms,
         )  # fmt: skip
@@ -122,14 +135,17 @@ def _noter(run: DraftRun) -> Callable[[int, str, Noted], None]:
 
 def _broker(design: str, settings: BrokerSettings, node: SimulatedNode) -> Machine:
     kinds: dict[str, type[DraftBroker]] = {
-        "draft-1": FirstDraftBroker, "draft-2": DetailedDesignBroker, "draft-3": NewConsumerBroker
+        "draft-1": FirstDraftBroker, "draft-2": DetailedDesignBroker, "draft-2-overview": OverviewBroker,
+        "draft-3": NewConsumerBroker,
     }  # fmt: skip
+    if design == "draft-3-loaded":
+        return NewConsumerBroker(settings, now=node.now, loads_groups=True)
     return kinds.get(design, DraftBroker)(settings, now=node.now)
 
 
 def _consumer(
     design: str, name: str, group: str, topics: Mapping[str, int], known: Mapping[int, BrokerAddress],
-    session_ms: int, metadata_ms: int, node: SimulatedNode,
+    session_ms: int, metadata_ms: int, per_group: bool, node: SimulatedNode,
 ) -> Machine:  # fmt: skip
     """A consumer of all topics; each start of its process has an id of its own, as "hostname:uuid" has."""
     consumer_id = f"{name}.{node.boots}"
@@ -149,11 +165,12 @@ def _consumer(
                 ),
                 known, random=node.random, now=node.now,
             )  # fmt: skip
-        case "draft-2":
-            return DetailedDesignConsumer(
+        case "draft-2" | "draft-2-overview":
+            kind = DetailedDesignConsumer if design == "draft-2" else OverviewConsumer
+            return kind(
                 DetailedDesignConsumerConfig(
                     group_id=group, consumer_id=consumer_id, topic_count=topic_count,
-                    session_timeout_ms=session_ms,
+                    session_timeout_ms=session_ms, group_coordinators=per_group,
                 ),
                 known, now=node.now,
             )  # fmt: skip

@@ -3,7 +3,7 @@
     run = simulate("draft-2", members=4, partitions=6, seed=7, plan=parse_faults("20s crash consumer-2"))
     print(run.measures.duplicated_ms, run.measures.rebalances)
 
-every_design.py     the six designs, added to a world under the same names
+every_design.py     the designs, added to a world under the same names
 run_observer.py     the changes of ownership: rebalances, deaths, partitions with two owners or none
 traffic_count.py    messages and watches, by the time
 run_measures.py     the figures of a run

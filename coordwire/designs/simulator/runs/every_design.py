@@ -1,11 +1,13 @@
-"""The six designs in a world, under the same names: consumer-N, coordinator-N, and zookeeper where needed.
+"""The designs in a world, under the same names: consumer-N, coordinator-N, and zookeeper where needed.
 
-    zookeeper   consumers that divide the partitions among themselves in ZooKeeper
-    draft-1     a coordinator that pings its consumers; Stop is not awaited
-    draft-2     the same, detailed: Stop is awaited, ownership is written at the end
-    draft-3     consumers ping the coordinator, and join for an assignment
-    classic     JoinGroup, SyncGroup, Heartbeat; the leader assigns
-    consumer    KIP-848: one heartbeat, the coordinator assigns, member by member
+    zookeeper         consumers that divide the partitions among themselves in ZooKeeper
+    draft-1           a coordinator that pings its consumers; Stop is not awaited
+    draft-2-overview  the detailed design's section 2: a rebalance breaks connections, all register again
+    draft-2           the detailed design: Stop is awaited, ownership is written at the end
+    draft-3           consumers ping the coordinator, and join for an assignment
+    draft-3-loaded    the same, and a new coordinator loads the groups, as a later revision has it
+    classic           JoinGroup, SyncGroup, Heartbeat; the leader assigns
+    consumer          KIP-848: one heartbeat, the coordinator assigns, member by member
 
 Rules: one session timeout for all: of consumers, of ZooKeeper's sessions, and until another broker takes over
 from one that crashed. Heartbeats and pings come three times in it. Draft 2's coordinator has one retry of a
@@ -35,10 +37,13 @@ from coordwire.designs.simulator.world import World
 from coordwire.timeline.events import MemberLeft
 from coordwire.timeline.from_shard import ShardTimeline
 
-__all__ = ["DESIGNS", "GROUP", "METADATA_MS", "SESSION_MS", "DesignRun", "RunNote", "add_design"]
+__all__ = ["DESIGNS", "GROUP", "METADATA_MS", "SESSION_MS", "DesignRun", "RunNote", "add_design", "group_names"]
 
 DESIGNS = {**DRAFT_DESIGNS, "classic": Dialect.KAFKA, "consumer": Dialect.KAFKA}
 """The designs in the order of their time, with the dialect of their connections."""
+
+PER_SUBSET = frozenset({"draft-2-overview", "draft-2", "draft-3", "draft-3-loaded"})
+"""Designs of documents in which each subset of the groups may have its coordinator."""
 
 GROUP = "group"
 SESSION_MS = 6_000
@@ -89,23 +94,33 @@ def add_design(
     session_ms: int = SESSION_MS,
     apart_ms: int = 500,
     metadata_ms: int = METADATA_MS,
+    groups: int = 1,
+    subsets: int = 1,
 ) -> DesignRun:
-    """Add the nodes of any design to a world: one group that reads one topic.
+    """Add the nodes of any design to a world: one group that reads one topic, or several that do.
 
-    apart_ms: between the starts of two consumers. metadata_ms: between the times at which a consumer of the
-    last three designs asks for metadata. Raises `KeyError` for an unknown design.
+    groups: among which the consumers are divided, "group-1" and so on if there are several. subsets: of the
+    groups, each with a coordinator among the brokers; for draft-2, its overview and draft-3, whose documents
+    have that. apart_ms: between the starts of two consumers. metadata_ms: between the times at which a
+    consumer of draft 3 and of today's designs asks for metadata. Raises `KeyError` for an unknown design.
     """
     if design in DRAFT_DESIGNS:
         draft = add_draft(
             world, design, members=members, partitions={topic: partitions}, coordinators=coordinators,
             group=GROUP, session_ms=session_ms, apart_ms=apart_ms, metadata_ms=metadata_ms,
-            broker={"max_ping_retries": 1},
+            broker={"max_ping_retries": 1, "coordinators": subsets if design in PER_SUBSET else 1},
+            groups=groups,
         )  # fmt: skip
         return _OfDraft(draft)
     return _OfKafka(
         world, design, members=members, topics={topic: partitions}, coordinators=coordinators,
-        session_ms=session_ms, apart_ms=apart_ms, metadata_ms=metadata_ms,
+        session_ms=session_ms, apart_ms=apart_ms, metadata_ms=metadata_ms, groups=groups,
     )  # fmt: skip
+
+
+def group_names(groups: int) -> list[str]:
+    """The names of the groups of a run."""
+    return [GROUP] if groups == 1 else [f"{GROUP}-{number}" for number in range(1, groups + 1)]
 
 
 class _OfDraft(DesignRun):
@@ -124,7 +139,7 @@ class _OfDraft(DesignRun):
 
     def identify(self, node: str) -> None:
         machine = self._draft.machine(node)
-        if machine is not None and self.design == "draft-3":
+        if machine is not None and self.design in ("draft-3", "draft-3-loaded"):
             self._names[machine.consumer_id] = node
 
     def _subject(self, name: str, text: str) -> str:
@@ -133,7 +148,7 @@ class _OfDraft(DesignRun):
         if name not in _GONE:
             return ""
         consumer_id = text.partition("/")[2]
-        if self.design == "draft-3":
+        if self.design in ("draft-3", "draft-3-loaded"):
             return self._names.get(consumer_id, "")
         return consumer_id.rpartition(".")[0]
 
@@ -156,7 +171,7 @@ class _ReportingShard(Shard):
 class _OfKafka(DesignRun):
     def __init__(
         self, world: World, design: str, *, members: int, topics: dict[str, int], coordinators: int,
-        session_ms: int, apart_ms: int, metadata_ms: int,
+        session_ms: int, apart_ms: int, metadata_ms: int, groups: int,
     ) -> None:  # fmt: skip
         super().__init__(world, design)
         self._departures: list[RunNote] = []
@@ -169,14 +184,17 @@ class _OfKafka(DesignRun):
             ),
             new_shard=partial(_ReportingShard, self._note_departure),
         )  # fmt: skip
+        group_ids = group_names(groups)
         world.ownership.know(
-            (GROUP, name, number) for name, count in topics.items() for number in range(count)
-        )
+            (group_id, name, number)
+            for group_id in group_ids for name, count in topics.items() for number in range(count)
+        )  # fmt: skip
         make: type[GroupClient] = ConsumerClient if design == "consumer" else ClassicClient
         names = tuple(self.cluster.names)
         for number in range(1, members + 1):
             config = GroupClientConfig(
-                group_id=GROUP, topics=tuple(topics), coordinators=names, client_id=f"consumer-{number}",
+                group_id=group_ids[(number - 1) % groups], topics=tuple(topics), coordinators=names,
+                client_id=f"consumer-{number}",
                 session_timeout_ms=session_ms, heartbeat_interval_ms=beat_ms,
                 metadata_interval_ms=metadata_ms,
             )  # fmt: skip

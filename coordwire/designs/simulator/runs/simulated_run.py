@@ -13,11 +13,11 @@ from typing import BinaryIO
 from coordwire.designs.simulator.faults import PlannedFault, random_faults
 from coordwire.designs.simulator.message_flow import MessageFlow
 from coordwire.designs.simulator.runs.every_design import (
-    GROUP,
     METADATA_MS,
     SESSION_MS,
     DesignRun,
     add_design,
+    group_names,
 )
 from coordwire.designs.simulator.runs.run_measures import RunMeasures, measure
 from coordwire.designs.simulator.runs.run_observer import RunObserver
@@ -30,7 +30,7 @@ __all__ = ["SimulatedRun", "comparable_faults", "simulate"]
 _STARTS_MS = 10_000
 _APART_MS = 500
 _ONE_BY_ONE = 100
-_EACH_REBALANCES = frozenset({"zookeeper", "draft-1", "draft-2"})
+_EACH_REBALANCES = frozenset({"zookeeper", "draft-1", "draft-2-overview", "draft-2"})
 """Designs in which each consumer that starts makes all rebalance at once."""
 _LAST_QUIET_MS = 40_000
 
@@ -56,6 +56,8 @@ def simulate(
     duration_ms: int = 60_000,
     session_ms: int = SESSION_MS,
     metadata_ms: int = METADATA_MS,
+    groups: int = 1,
+    subsets: int = 1,
     messages: bool = False,
     pcap: BinaryIO | None = None,
     prepare: Callable[[DesignRun], None] | None = None,
@@ -64,8 +66,9 @@ def simulate(
     once in a design in which each of them makes all that came before it rebalance at once; in the others
     these learn of it in their next ping or heartbeat, so that several that start share a rebalance.
 
-    messages: let them flow, and count how often each is delivered. pcap: where the capture is written.
-    prepare: called before time begins. Raises `KeyError` for an unknown design.
+    groups, subsets: as for `add_design`. messages: let them flow, and count how often each is delivered.
+    pcap: where the capture is written. prepare: called before time begins. Raises `KeyError` for an unknown
+    design.
     """
     traffic = TrafficCount(session_ms)
     capture = None if pcap is None else without_zookeeper(PcapWriter(pcap))
@@ -79,11 +82,11 @@ def simulate(
     at_once = members > _ONE_BY_ONE and design in _EACH_REBALANCES
     run = add_design(
         world, design, members=members, partitions=partitions, coordinators=coordinators,
-        session_ms=session_ms, metadata_ms=metadata_ms,
+        session_ms=session_ms, metadata_ms=metadata_ms, groups=groups, subsets=subsets,
         apart_ms=0 if at_once else min(_APART_MS, _STARTS_MS // members),
     )  # fmt: skip
     if messages:
-        MessageFlow(world, groups=[GROUP], topics={"orders": partitions}, brokers=coordinators)
+        MessageFlow(world, groups=group_names(groups), topics={"orders": partitions}, brokers=coordinators)
     observer = RunObserver(world, run.identify)
     world.plan(plan)
     if prepare is not None:

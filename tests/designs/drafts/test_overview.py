@@ -1,0 +1,114 @@
+"""The detailed design by its section 2: a rebalance breaks connections, registrations are answered late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coordwire.designs.drafts.draft_settings import DraftError
+from coordwire.messages.draft_2 import (
+    Draft2PingResponse,
+    Draft2RegisterConsumerRequest,
+    Draft2RegisterConsumerResponse,
+    Draft2StartFetcherRequest,
+    Draft2StopFetcherRequest,
+)
+from tests.designs.drafts.checkers import check
+from tests.designs.drafts.random_runs import random_run
+from tests.designs.drafts.worlds import World
+
+
+def overview(**settings: Any) -> World:
+    return World(2, overview=True, **settings)
+
+
+def test_the_answer_lists_what_the_consumer_owns() -> None:
+    world = overview(consumers="a")
+    (answer,) = world.sent(Draft2RegisterConsumerResponse)
+    assert [part.partition for part in answer.what.assigned_parts] == ["1-0", "1-1", "1-2", "1-3"]
+    assert world.owned() == "aaaa"
+    assert world.read("/consumers/g/owners/t/1-2") == b"a-0"
+
+
+def test_one_more_consumer_makes_all_others_register_again() -> None:
+    """Steps 5 and 6; nobody is stopped or started by a message."""
+    world = overview(consumers="ab")
+    world.run(1_000)
+    world.history.clear()
+    world.join("c")
+    world.run(200)
+    again = [one.name for one in world.history if isinstance(one.what, Draft2RegisterConsumerRequest)]
+    assert sorted(again) == ["a", "b", "c"]
+    assert (world.owned(), world.overlaps()) == ("aabc", {})
+    assert world.sent(Draft2StopFetcherRequest) == world.sent(Draft2StartFetcherRequest) == []
+
+
+def test_a_consumer_that_does_not_come_back_is_waited_for() -> None:
+    """Its session timeout, and the third in which its last request may have come."""
+    world = overview(consumers="ab")
+    world.cut("b", "broker-1")
+    world.join("c")
+    world.run(7_900)
+    assert set(world.owned()) <= {"-", "b"}
+    world.run(200)
+    assert world.owned() == "aacc"
+    assert world.overlaps() == {}
+
+
+def test_pings_are_answered_while_the_registration_waits() -> None:
+    world = overview(consumers="ab")
+    world.cut("b", "broker-1")
+    world.join("c", session_timeout_ms=3_000)
+    world.run(6_000)
+    assert [one for one in world.sent(Draft2PingResponse) if one.name == "c"]
+    assert not [one for one in world.noted("Silence") if one.name == "c"]
+
+
+def test_a_refused_registration_is_answered_at_once() -> None:
+    world = overview(consumers="a")
+    world.join("x", session_timeout_ms=10)
+    world.run(20)
+    assert world.sent(Draft2RegisterConsumerResponse, to="x")[0].what.error_code == (
+        DraftError.INVALID_SESSION_TIMEOUT
+    )
+    assert world.owned() == "aaaa"
+
+
+def test_new_partitions_and_a_death_break_the_connections() -> None:
+    world = overview(consumers="ab")
+    world.topic("t", {number: [1] for number in range(6)})
+    world.run(200)
+    assert world.owned() == "aaabbb"
+    world.crash("a")
+    world.run(200)
+    assert world.owned() == "bbbbbb"
+
+
+def test_failover_waits_for_those_that_own_something() -> None:
+    world = overview(consumers="abc")
+    world.run(5_000)
+    world.crash("broker-1")
+    world.run(30_000)
+    assert (world.owned(), world.overlaps()) == ("aabc", {})
+    assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
+
+
+def test_what_was_read_since_the_last_ping_is_read_again() -> None:
+    """A broken connection has no Stop that would bring the offsets."""
+    world = overview(consumers="a")
+    world.consume("a", 5)
+    world.run(2_100)  # a ping brings it
+    world.consume("a", 9)
+    world.join("b")
+    world.run(200)
+    offsets = {part.offset for one in world.sent(Draft2RegisterConsumerResponse)[-2:]
+               for part in one.what.assigned_parts}  # fmt: skip
+    assert offsets == {5}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_keeps_its_invariants(seed: int) -> None:
+    world = random_run(2, seed, overview=True)
+    assert check(world) == []
+    assert set(world.owned()).isdisjoint("-+")
