@@ -41,7 +41,7 @@ def test_every_message_decodes_and_encodes_back(draft: str) -> None:
         data = entry.call.encode(entry.message, entry.direction, version=entry.api_version or 0)
         assert data[4:] == entry.body
         versions.add((type(entry.message).__name__, entry.api_version or 0))
-    calls = CALLS[DRAFT_DESIGNS[draft]]
+    calls = [one for one in CALLS[DRAFT_DESIGNS[draft]] if one.name != "CommitOffset"]  # only on request
     assert seen == {one.request for one in calls} | {one.response for one in calls if one.response}
     kinds = {
         "draft-1": ["Draft1PingResponse"],
@@ -67,7 +67,7 @@ def test_the_commands_show_them(draft: str, capfdbinary: pytest.CaptureFixture[b
     assert main(["decode", str(kept(draft)), "--dialect", draft, "--format", "json"]) == 0
     lines = capfdbinary.readouterr().out.splitlines()
     apis = {json.loads(line)["api"] for line in lines}
-    assert len(apis) == len(CALLS[DRAFT_DESIGNS[draft]])
+    assert len(apis) == len([one for one in CALLS[DRAFT_DESIGNS[draft]] if one.name != "CommitOffset"])
     assert main(["timeline", str(kept(draft)), "--dialect", draft, "--format", "story"]) == 0
     story = capfdbinary.readouterr().out.decode()
     assert story.splitlines()[1].startswith("── group ")

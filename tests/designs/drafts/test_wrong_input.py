@@ -27,7 +27,7 @@ from coordwire.designs.drafts.zookeeper_operations import (
     ZooKeeperError,
 )
 from coordwire.errors import EncodeError
-from coordwire.messages import find_message
+from coordwire.messages import Draft2ClusterMetadataRequest, find_message
 from coordwire.testing.strategies import messages
 from tests.designs.drafts.worlds import DIALECTS, World
 
@@ -76,7 +76,9 @@ def test_a_broker_takes_anything(draft: int, data: st.DataObject) -> None:
         connection, asked = peers[number]
         what = data.draw(st.sampled_from(["message", "message", "message", "answer", "bytes", "close"]))
         if what == "message":
-            host.receive(number, connection.send(data.draw(sent_by(dialect, "client"))))
+            message = data.draw(sent_by(dialect, "client"))
+            names_group = isinstance(message, Draft2ClusterMetadataRequest) and bool(message.group_id)
+            host.receive(number, connection.send(message, version=int(names_group)))
         elif what == "answer" and asked:
             request = asked.pop(0)
             answer = find_message(request.frame.call.response or "")  # type: ignore[union-attr]

@@ -151,7 +151,7 @@ def test_a_run_is_a_capture_with_every_message(design: str) -> None:
         seen.add(type(entry.message).__name__)
         data = entry.call.encode(entry.message, entry.direction, version=entry.api_version or 0)
         assert data[4:] == entry.body
-    calls = CALLS[design_dialect]
+    calls = [one for one in CALLS[design_dialect] if one.name != "CommitOffset"]  # only on request
     assert seen == {one.request for one in calls} | {one.response for one in calls if one.response}
     events = list(timeline(entries, dialect=dialect))
     assert {one.group for one in events} == {"group"}

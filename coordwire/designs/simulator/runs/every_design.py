@@ -37,7 +37,16 @@ from coordwire.designs.simulator.world import World
 from coordwire.timeline.events import MemberLeft
 from coordwire.timeline.from_shard import ShardTimeline
 
-__all__ = ["DESIGNS", "GROUP", "METADATA_MS", "SESSION_MS", "DesignRun", "RunNote", "add_design", "group_names"]
+__all__ = [
+    "DESIGNS",
+    "GROUP",
+    "METADATA_MS",
+    "SESSION_MS",
+    "DesignRun",
+    "RunNote",
+    "add_design",
+    "group_names",
+]
 
 DESIGNS = {**DRAFT_DESIGNS, "classic": Dialect.KAFKA, "consumer": Dialect.KAFKA}
 """The designs in the order of their time, with the dialect of their connections."""
