@@ -100,8 +100,13 @@ class MessageLines:
         cls = type(value)
         complete, broken = decoded(self._fields(value), stop)
         packed: Pieces | None = None
+        indent = (INDENT * depth, "plain")
         for field in complete:
             content, place = getattr(value, field.name), self._place(path, field.name)
+            if not pack and not self._has_paths and not field.array and field.struct is None:
+                leaf = self._leaf(cls, field, content, "", self._width - 2 * depth - len(field.name) - 2)
+                yield [indent, (f"{field.name}: ", "name"), *leaf]
+                continue
             room = self._width - len(INDENT) * depth
             flat = self._flat(cls, field, content, place, room - len(field.name) - 3) if pack else None
             if flat is None or place in self._embedded:

@@ -11,10 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
-from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, size_withheld, withheld
+from coordwire.capture.redaction.entry_secrets import (
+    NOTHING,
+    Withheld,
+    is_shown_whole,
+    size_withheld,
+    withheld,
+)
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import sasl
 from coordwire.cli.terminal import Pieces, columns, line_writer, packets
@@ -116,7 +123,9 @@ class TreeFormat:
         return [(start + line, "rule"), (flow, "flow")]
 
     def _frame(self, entry: FrameEntry) -> Iterator[Pieces]:
-        hidden = NOTHING if self._show_secrets else withheld(entry)
+        text = body_text(entry)[0]
+        is_whole = self._show_secrets or (text is not None and is_shown_whole(entry, text))
+        hidden = NOTHING if is_whole else withheld(entry)
         yield self._head(entry, hidden)
         if entry.header is not None and entry.header.tags:
             tags = entry.header.tags
