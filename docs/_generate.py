@@ -241,7 +241,7 @@ def _as_page(document: str) -> str:
 
 
 STORIES = Path(__file__).parent.parent / "tests" / "data" / "stories"
-TERMINAL = ["timeline", "--rebalances", "--since", "06:55:15", "--until", "06:55:21", "--format", "story"]
+TERMINAL = ["timeline", "--format", "story"]
 
 
 def _home(build: Path) -> None:

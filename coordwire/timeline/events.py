@@ -239,7 +239,8 @@ class RebalanceEnded(GroupEvent):
     ended_ns: the last member seen had its assignment; length_ns: between first and last. generation: the
     group epoch, where the coordinator assigns. members: all of them where the leader's answer was seen, else
     those seen. last_to_join: whom the others waited for. moved: partitions that changed hands. idle:
-    partitions that had no consumer, as far as that ended with this rebalance.
+    partitions that had no consumer, as far as that ended with this rebalance. waiting_for: where it was given
+    up or is not finished, the members that had not taken up what they were given, as far as that is known.
     """
 
     kind: Kind
@@ -262,6 +263,7 @@ class RebalanceEnded(GroupEvent):
     moved: tuple[Moved, ...]
     idle: tuple[Idle, ...] = ()
     client_id: str | None = None
+    waiting_for: tuple[str, ...] = ()
 
     @property
     def idle_ns(self) -> int:

@@ -34,9 +34,12 @@ from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.sightings import Seen, remember
 
-__all__ = ["FOLLOWS", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
+__all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
 
 M = TypeVar("M", Moved, Idle)
+
+MOST_LATE = 100
+"""In a larger group, those whom a rebalance waits for are not looked for."""
 
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked", "assignment_changed")
 """What follows from a rebalance that is under way: it says nothing of why that began."""
@@ -285,7 +288,14 @@ class Group:
             last_to_join=rebalance.last_to_join,
             assignments=tuple(Assignment(member_id, self._named(after[member_id])) for member_id in after),
             moved=tuple(moved), idle=idle,
+            waiting_for=self.late(rebalance) if outcome in ("superseded", "unfinished") else (),
         )  # fmt: skip
+
+    def late(self, rebalance: Rebalance) -> tuple[str, ...]:
+        """The members that a rebalance waits for, in a group that is not too large to look at each."""
+        waiting = rebalance.unsynced_named | rebalance.unjoined if rebalance.generation is not None else set()
+        few = len(self.members) <= MOST_LATE
+        return tuple(member_id for member_id in self.members if few and member_id in waiting)
 
     def assigned(self) -> dict[str, Owned]:
         """What each member has, as far as that is known."""

@@ -138,6 +138,8 @@ class GroupStory:
     def _leaves(self, event: MemberLeft) -> None:
         self.departed += 1
         self._goes(event.member_id)
+        if event.client_id and event.member_id not in self._clients:  # its coming is not among the events
+            remember(self._clients, event.member_id, event.client_id, MOST_CLIENTS)
         if event.how == "left" or (event.ending is not None and event.ending.how in ("closed", "reset")):
             host = self._hosts.get(event.member_id)
             remember(self._former_hosts, self._client(event.member_id), host, MOST_CLIENTS)

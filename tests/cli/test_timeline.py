@@ -30,7 +30,7 @@ KEYS = {
     "rebalanceEnded": [
         "kind", "outcome", "cause", "memberId", "inferred", "detail", "began", "joined", "ended", "lengthMs",
         "generationBefore", "generation", "protocol", "leader", "members", "lastToJoin", "assignments",
-        "moved", "idle", "clientId",
+        "moved", "idle", "clientId", "waitingFor",
     ],
     "rebalanceCost": ["generation", "partitions", "lagBefore", "lagAfter"],
     "groupConverted": ["kindBefore", "kind", "memberId", "inferred"],
@@ -95,11 +95,11 @@ def test_a_rebalance_in_json(run: Run, captures: Path) -> None:
 
 
 def test_the_story(run: Run, captures: Path) -> None:
-    result = run("timeline", "--format", "story", captures / GROUP)
+    result = run("timeline", "--format", "story", "--events", captures / GROUP)
     assert result.status == 0
     span, head, sums, *lines = result.text.splitlines()
     assert re.fullmatch(r"   .*group-range\.pcap: [-0-9]+ [:.0-9]+ to [:.0-9]+ UTC, [.0-9]+ s", span)
-    assert head.startswith("── g-kpy-range classic group ──")
+    assert head.startswith("── g-kpy-range · classic group ")
     assert "3 members joined, 3 generations, 3 commits" in sums
     assert any("is the first member" in line for line in lines)
     assert any("✓ generation" in line and "steady after" in line for line in lines)
@@ -169,7 +169,7 @@ def test_a_brokers_logs(run: Run) -> None:
     assert {"orders-classic", "orders-new", "shared", "counting"} <= {form["group"] for form in result.forms}
     times = [form["time"] for form in result.forms]
     assert times == sorted(times)
-    story = run("timeline", "--format", "story", "--group", "orders-new", folder).text
+    story = run("timeline", "--format", "story", "--events", "--group", "orders-new", folder).text
     assert "several.segments-0..1" in story
 
 
@@ -204,10 +204,10 @@ def test_help(run: Run, name: str) -> None:
 
 def test_long_lines_hang_on_a_terminal(run: Run, captures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes on below stands under the event's words; nothing gets lost."""
-    piped = run("timeline", "--format", "story", captures / GROUP).text
+    piped = run("timeline", "--format", "story", "--events", captures / GROUP).text
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "72")
-    coloured = run("timeline", "--format", "story", captures / GROUP).text
+    coloured = run("timeline", "--format", "story", "--events", captures / GROUP).text
     assert "\x1b[" in coloured
     lines = re.sub(r"\x1b\[[0-9;]*m", "", coloured).splitlines()
     assert max(map(len, lines)) <= 72 < max(map(len, piped.splitlines()))
@@ -222,7 +222,7 @@ def test_long_lines_hang_on_a_terminal(run: Run, captures: Path, monkeypatch: py
 def test_members_that_joined_before_the_times_have_short_names(run: Run, captures: Path) -> None:
     path = captures / GROUP
     joined = [form for form in run("timeline", path).forms if form["event"] == "memberJoined"]
-    last = run("timeline", "--format", "story", "--since", joined[-1]["time"], path).text
+    last = run("timeline", "--format", "story", "--events", "--since", joined[-1]["time"], path).text
     short = joined[0]["memberId"].removeprefix("kpy-m1-")[:8]
     assert f"kpy-m1-{short}…" in last
     assert joined[0]["memberId"] not in last
@@ -258,7 +258,10 @@ def test_a_summary_and_the_rebalances_alone(run: Run, captures: Path) -> None:
     alone = run("timeline", "--rebalances", captures / GROUP).forms
     assert alone == [form for form in every if form["event"].startswith("rebalance")]
     heads = run("timeline", "--summary", "--format", "story", captures / GROUP).text.splitlines()
-    assert heads == run("timeline", "--format", "story", captures / GROUP).text.splitlines()[: len(heads)]
+    assert (
+        heads
+        == run("timeline", "--format", "story", "--events", captures / GROUP).text.splitlines()[: len(heads)]
+    )
     assert not any("⟳" in line for line in heads)
 
 
@@ -266,7 +269,7 @@ STATIC = Path(__file__).parent.parent / "data" / "stories" / "classic-static.pca
 
 
 def test_the_story_says_how_a_silent_member_ended(run: Run) -> None:
-    lines = run("timeline", "--format", "story", STATIC).text.splitlines()
+    lines = run("timeline", "--format", "story", "--events", STATIC).text.splitlines()
     closed = "it closed its 3 connections at 06:56:21.653 (packets 783, 784, 787)"
     (began,) = (line for line in lines if "⟳" in line and "silent" in line)
     (remaining,) = (line for line in lines if "presumably timed out" in line)

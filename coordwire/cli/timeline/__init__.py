@@ -87,7 +87,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="only rebalances: how they began, what they changed and cost",
     )
     parser.add_argument(
-        "--commits", action="store_true", help="list each commit in the story, instead of one line a member"
+        "--events", action="store_true", help="the story as a line an event, in the order of time"
+    )
+    parser.add_argument(
+        "--commits", action="store_true", help="as --events, with a line for each commit instead of a member"
+    )
+    parser.add_argument(
+        "--rebalance", type=_number, metavar="N", help="rebalance N of the story's table in full"
     )
     parser.add_argument("--summary", action="store_true", help="only the summary of each group")
     times.configure(group)
@@ -154,7 +160,17 @@ def _format(options: argparse.Namespace) -> TimelineFormat:
         return SummaryJsonFormat() if options.summary else TimelineJsonFormat()
     from coordwire.cli.timeline.story import StoryFormat
 
-    return StoryFormat(summary=options.summary, commits=options.commits)
+    by_events = options.events or options.commits or options.errors or options.rebalances
+    return StoryFormat(
+        summary=options.summary, commits=options.commits, by_events=by_events, rebalance=options.rebalance
+    )
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("not a number of a rebalance")
+    return number
 
 
 def _went_wrong(event: GroupEvent) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from coordwire.capture.printable import shown
@@ -18,6 +19,7 @@ from coordwire.cli.selection.times import TimeSpan
 from coordwire.cli.terminal import Pieces, rich_console
 from coordwire.cli.timeline.commit_lines import CommitLine, CommitLines, is_position
 from coordwire.cli.timeline.event_lines import EventLines
+from coordwire.cli.timeline.overview import Overview
 from coordwire.cli.timeline.story_links import StoryLinks
 from coordwire.cli.timeline.wording import (
     count,
@@ -62,10 +64,16 @@ class StoryFormat:
 
     is_quiet = True
 
-    def __init__(self, *, summary: bool = False, commits: bool = False) -> None:
-        """summary: only the heads; commits: list each commit."""
+    def __init__(
+        self, *, summary: bool = False, commits: bool = False, by_events: bool = False,
+        rebalance: int | None = None,
+    ) -> None:  # fmt: skip
+        """summary: only the heads; by_events: a line an event; commits: list each commit; rebalance: the
+        number of the only one that is told."""
         self._summary = summary
         self._commits = commits
+        self._by_events = by_events or commits
+        self._rebalance = rebalance
         self._console = rich_console("the story")
         self._width = max(self._console.width, 60)
         self._events: dict[str, list[GroupEvent]] = {}
@@ -107,7 +115,7 @@ class StoryFormat:
             if number:
                 self._console.print()
             block = self._block(group, events)
-            for line in block.head() if self._summary else block.lines():
+            for line in self._lines(block):
                 text = Text.assemble(*((text, STYLES[style]) for text, style in line))
                 self._show(text, block.margin)
         if self._count > MOST_EVENTS:
@@ -115,6 +123,13 @@ class StoryFormat:
                 f"… {self._count - MOST_EVENTS:,} more events; --format json, --since or --group show them"
             )
             self._console.print(dropped, style="bold yellow")
+
+    def _lines(self, block: _Block) -> Iterator[Pieces]:
+        if self._by_events and not self._summary:
+            return block.lines()
+        if self._rebalance is not None:
+            return block.rebalance(self._rebalance)
+        return block.head() if self._summary else block.overview()
 
     def _block(self, group: str, events: list[GroupEvent]) -> _Block:
         members = self._members.get(group, [])
@@ -169,6 +184,7 @@ class _Block:
         self._story = story
         self._events = sorted(events, key=lambda event: event.time_ns or 0)
         self._width = width
+        self._overview = Overview(story, events, members, width)
         days = {day(event.time_ns) for event in events if event.time_ns is not None}
         packets = max((event.packet or 0 for event in events), default=0)
         width = len(str(packets)) if packets else 0
@@ -179,7 +195,22 @@ class _Block:
         self.margin = 19 + (width + 2 if width else 0)
         """Columns before an event's words: margin, time, packet, sign."""
 
+    def overview(self) -> Iterator[Pieces]:
+        """The head, what went wrong, a line a rebalance, and who is in at the end."""
+        yield from self.head(brief=True)
+        yield from self._overview.lines()
+
+    def rebalance(self, number: int) -> Iterator[Pieces]:
+        """The rebalance of this number in full."""
+        yield self._overview.title()
+        rows = len(self._overview.rows)
+        if number <= rows:
+            yield from self._overview.rebalance(number)
+        else:
+            yield [(f"   it has {count(rows, 'rebalance')}", "note")]
+
     def lines(self) -> Iterator[Pieces]:
+        """The head, and a line an event."""
         yield from self.head()
         stretch: list[tuple[GroupEvent, Pieces | CommitLine]] = []
         positions = CommitLines(self._of, folded=not self._commits)
@@ -220,31 +251,29 @@ class _Block:
                 counts[text] = 0
             yield line
 
-    def head(self) -> Iterator[Pieces]:
-        """The summary of the group's history."""
-        story = self._story
-        name = shown(story.group) if story.group else "no group that is known"
-        title = f"── {name} "
-        kind = f"{story.kind} group " if story.kind else ""
-        yield [
-            (title, "head"), (kind, "note"), ("─" * max(self._width - len(title) - len(kind), 2), "rule")
-        ]  # fmt: skip
-        for text, style in self._sums():
-            yield [("   ", "plain"), (text, style)]
+    def head(self, *, brief: bool = False) -> Iterator[Pieces]:
+        """The summary of the group's history. brief: without what the overview has below it."""
+        yield self._overview.title()
+        for text, style in self._sums(brief):
+            for line in wrap(text, max(self._width - 3, 20), break_on_hyphens=False) or [""]:
+                yield [("   ", "plain"), (line, style)]
 
-    def _sums(self) -> Iterator[tuple[str, str]]:
+    def _sums(self, brief: bool) -> Iterator[tuple[str, str]]:
         story = self._story
         span = ""
-        if story.first_ns is not None and story.last_ns is not None:
+        if story.first_ns is not None and story.last_ns is not None and not brief:
             length = story.last_ns - story.first_ns
             span = f"{stamp(story.first_ns)}{f' for {duration(length)}' if length else ''}: "
         parts = [f"{count(story.joined, 'member')} joined"] if story.joined else []
         parts += [count(story.generations, "generation")] if story.generations else []
         parts += [count(story.commits, "commit")] if story.commits else []
-        yield (span + ", ".join(parts)).removesuffix(": ") or "no times are known", "plain"
+        text = (span + ", ".join(parts)).removesuffix(": ")
+        if text or story.first_ns is None:
+            yield text or "no times are known", "plain"
         if story.rebalances:
             yield shown(verdict(story)), "head"
-            yield from self._lengths()
+            if not brief or (story.unmeasured and not story.rebalancing_ns):
+                yield from self._lengths()
         if story.lag:
             open_lag = {partition: lag for partition, lag in story.lag.items() if lag > 0}
             most = max(open_lag, key=lambda partition: open_lag[partition], default=None)

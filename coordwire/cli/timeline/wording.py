@@ -120,6 +120,11 @@ def stamp(time_ns: int) -> str:
     return format_time(time_ns, 3).replace("T", " ").removesuffix("Z")
 
 
+def clock(time_ns: int) -> str:
+    """A time of day, to a tenth of a second."""
+    return stamp(time_ns).partition(" ")[2][:-2]
+
+
 def day(time_ns: int) -> int:
     """The day of a time, counted from 1970."""
     return time_ns // 86_400_000_000_000

@@ -32,7 +32,7 @@ from coordwire.timeline.consumer_data import changed, has_pattern, id_text, owne
 from coordwire.timeline.events import Kind, Leaving, Outcome
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, SessionTimeout
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
-from coordwire.timeline.group import MOVED, UNAVAILABLE, Group
+from coordwire.timeline.group import MOST_LATE, MOVED, UNAVAILABLE, Group
 from coordwire.timeline.members import Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_death, of_epoch, of_first_heartbeat
@@ -268,6 +268,10 @@ class ModernGroup(Group):
         if outcome != "superseded":
             self.progress.end()
             self._raises = 0  # what raised it was shown
+
+    def late(self, rebalance: Rebalance) -> tuple[str, ...]:
+        few = rebalance.joined_ns is not None and len(self.members) <= MOST_LATE
+        return tuple(name for name in self.members if few and self.progress.is_late(name, self.generation))
 
     def _partitions(self, message: Any) -> Owned | None:
         """What its member owns, by a heartbeat, or its answer that it shall own; None for no change."""

@@ -58,6 +58,10 @@ class Reconciliation:
         else:
             self._late.discard(name)
 
+    def is_late(self, member_id: str, generation: int | None) -> bool:
+        """Whether a member is not in this epoch, or has not reported what it was given in it."""
+        return member_id in self._late or self._epoch_of.get(member_id) != generation
+
     def leaves(self, member_id: str) -> None:
         """A member counts no more; what it has waits for it."""
         self._uncount(member_id)

@@ -1,0 +1,123 @@
+"""The story for an operator: what went wrong, a line a rebalance, who is in; at several widths.
+
+The recordings are those of tests/data/stories and tests/data/outages; what the story sums up is held to the
+events in JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.conftest import run as run
+
+DATA = Path(__file__).parent.parent / "data"
+RECORDINGS = [
+    *(DATA / "stories" / f"{name}.pcap.xz" for name in ("classic-static", "consumer-deleted", "conversions")),
+    DATA / "outages" / "broker-killed.pcap.xz",
+]
+AWAY = RECORDINGS[-1]
+WIDTHS = (80, 100, 140)
+
+
+@pytest.fixture(autouse=True)
+def rich_is_there() -> None:
+    pytest.importorskip("rich", reason="rich isn't installed: pip install 'coordwire[cli]'")
+
+
+def blocks(text: str) -> dict[str, list[str]]:
+    """The lines below each group's title, by its id."""
+    found = {}
+    for part in re.split(r"^── ", text, flags=re.MULTILINE)[1:]:
+        title, *lines = part.rstrip("\n").split("\n")
+        found[title.split()[0]] = lines
+    return found
+
+
+def section(lines: list[str], name: str) -> list[str]:
+    """The lines below a heading, until the next."""
+    at = next((at for at, line in enumerate(lines) if line.startswith(name)), None)
+    if at is None:
+        return []
+    rest = lines[at + 1 :]
+    return rest[: next((end for end, line in enumerate(rest) if not line.startswith("   ")), len(rest))]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.partition(".")[0])
+def test_no_line_is_wider_than_the_terminal(
+    path: Path, width: int, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    story = run("timeline", "--format", "story", path).text
+    lines = [line for line in story.splitlines() if not line.startswith(f"   {path.parent}")]
+    assert max(map(len, lines)) <= width
+    numbered = run("timeline", "--format", "story", "--rebalance", "1", path).text
+    below = [line for line in numbered.splitlines() if not line.startswith(f"   {path.parent}")]
+    assert max(map(len, below)) <= width
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.partition(".")[0])
+def test_the_table_and_the_members_are_those_of_the_events(
+    path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    events = run("timeline", path).forms
+    story = blocks(run("timeline", "--format", "story", path).text)
+    groups = {event["group"] for event in events if event["event"] == "memberJoined"}
+    assert groups <= set(story)
+    for group in groups:
+        own = [event for event in events if event["group"] == group]
+        ended = [event for event in own if event["event"] == "rebalanceEnded"]
+        table = section(story[group], "Rebalances")[1:]
+        chained = sum(event["outcome"] == "superseded" for event in ended)
+        assert len(ended) - chained <= len(table) <= len(ended)
+        shown_packets = {int(row.split()[-1]) for row in table}
+        assert {event["packet"] for event in ended if event["outcome"] != "superseded"} <= shown_packets
+        within = set(in_at_the_end(own))
+        listed = [line for line in section(story[group], "In at the end") if re.match(r"   #\d+ ", line)]
+        assert len(listed) == len(within)
+        ids = {event["memberId"] for event in own if event["event"] in ("memberJoined", "memberLeft")}
+        gone = [line for line in section(story[group], "No longer in") if re.match(r"   #\d+ ", line)]
+        assert len(listed) + len(gone) == len(ids)
+
+
+def in_at_the_end(events: list[dict[str, Any]]) -> dict[str, Any]:
+    within: dict[str, Any] = {}
+    for event in sorted(events, key=lambda event: event["time"]):
+        if event["event"] == "memberJoined":
+            if event["instanceId"] is not None:
+                within = {
+                    name: join for name, join in within.items() if join["instanceId"] != event["instanceId"]
+                }
+            within[event["memberId"]] = event
+        elif event["event"] == "memberLeft" and event["how"] != "left_for_now":
+            within.pop(event["memberId"], None)
+    return within
+
+
+def test_incidents_come_first_and_name_what_shows_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = blocks(run("timeline", "--format", "story", "--group", "cls", AWAY).text)["cls"]
+    heads = [line for line in lines if not line.startswith(" ")]
+    assert [head.split(" (")[0] for head in heads] == [
+        "Incidents", "Rebalances", "In at the end", "No longer in",
+    ]  # fmt: skip
+    text = re.sub(r"\s+", " ", " ".join(section(lines, "Incidents")))
+    assert "15:15:37.0 the coordinator 127.0.0.1:43367 was away for 11.4 s: it ended 25 connections" in text
+    assert "#3 fell silent, connection open (last packet 7256); out at 15:16:45.7 after 6 s" in text
+    assert "orders-0..5 had no consumer for up to 6.01 s" in text
+    assert "NOT_COORDINATOR" not in text
+
+
+def test_a_rebalance_in_full_has_assignments_and_its_number(run: Run) -> None:
+    story = run("timeline", "--format", "story", "--group", "cls", "--rebalance", "5", AWAY).text
+    assert "Rebalance 5 of 7: #3 timed out" in story
+    assert re.search(r"#5 +orders-0\.\.5  \+3", story)
+    beyond = run("timeline", "--format", "story", "--group", "cls", "--rebalance", "8", AWAY)
+    assert (beyond.status, "it has 7 rebalances" in beyond.text) == (0, True)
+    assert run("timeline", "--rebalance", "0", AWAY).status == 2
