@@ -5,8 +5,20 @@ send come out as values. Tests compare it with Kafka 4.3's own coordinator, answ
 record.
 """
 
-from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig, MigrationPolicy
-from coordwire.coordinator.effects import Answer, Append, Effect, RequestContext, TransactionCompleted
+from coordwire.coordinator.config import (
+    ConsumerGroupConfig,
+    CoordinatorConfig,
+    MigrationPolicy,
+    StreamsGroupConfig,
+)
+from coordwire.coordinator.effects import (
+    Answer,
+    Append,
+    Effect,
+    InternalTopic,
+    RequestContext,
+    TransactionCompleted,
+)
 from coordwire.coordinator.listener import GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker, log_entries
 from coordwire.coordinator.shard import Shard, ShardStatus
@@ -19,11 +31,13 @@ __all__ = [
     "CoordinatorConfig",
     "Effect",
     "GroupListener",
+    "InternalTopic",
     "LogEntry",
     "MigrationPolicy",
     "RequestContext",
     "Shard",
     "ShardStatus",
+    "StreamsGroupConfig",
     "TopicImage",
     "TopicsImage",
     "TransactionCompleted",

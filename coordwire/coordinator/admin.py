@@ -97,7 +97,7 @@ def _delete(state: State, group_ids: list[str], refused: list[DeletableGroupResu
             keys = [*([] if offsets is None else offsets), *state.pending_offsets.of_group(group_id)]
             keys = list(dict.fromkeys(keys))
             records += [offset_tombstone(group_id, topic, partition) for topic, partition in keys]
-            records += state.kind_of(group).tombstones(group)
+            records += state.kind_of(group).tombstones(state, group)
         response.results.append(DeletableGroupResult(group_id=group_id, error_code=error))
     return Result(records, response)
 

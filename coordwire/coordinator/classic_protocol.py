@@ -66,7 +66,7 @@ def _join_group(
     if not group.becomes_classic or not group.is_empty:
         reply.send(JoinGroupResponse(error_code=int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)))
         return NOTHING
-    tombstones = state.kind_of(group).tombstones(group)
+    tombstones = state.kind_of(group).tombstones(state, group)
     state.groups.pop(request.group_id)
     return join(state, request, version, context, reply, tombstones)
 

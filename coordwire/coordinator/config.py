@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-__all__ = ["ConsumerGroupConfig", "CoordinatorConfig", "MigrationPolicy", "TransactionConfig"]
+__all__ = [
+    "ConsumerGroupConfig",
+    "CoordinatorConfig",
+    "MigrationPolicy",
+    "StreamsGroupConfig",
+    "TransactionConfig",
+]
 
 
 # --- groups ---
@@ -47,6 +53,23 @@ class ConsumerGroupConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsGroupConfig:
+    """The settings of streams groups, or of one of them (a GROUP resource); times are in milliseconds.
+
+    session_timeout_ms: the silence after which a member counts as dead. heartbeat_interval_ms: sent to
+    members. assignment_interval_ms: the shortest time between two targets. initial_rebalance_delay_ms: how
+    long a new group waits for more members before its first target. num_standby_replicas: of each task that
+    has state.
+    """
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
+    initial_rebalance_delay_ms: int = 3_000
+    num_standby_replicas: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
     """The settings of a group coordinator. Times are in milliseconds, sizes in characters or members.
 
@@ -57,7 +80,8 @@ class CoordinatorConfig:
     with a committed offset. offsets_retention_ms, offsets_retention_check_interval_ms: KIP-211's expiry.
     write_timeout_ms: an operation whose records are not durable by then is answered with an error.
     consumer, consumer_groups: of all consumer groups, and of single ones by id. consumer_group_max_size: of
-    a consumer group. consumer_assignors: names, the default first. regex_refresh_interval_ms: how long a
+    a consumer group. streams, streams_groups, streams_group_max_size: the same of streams groups.
+    consumer_assignors: names, the default first. regex_refresh_interval_ms: how long a
     pattern's topics stay when no topic is created. migration_policy: of groups with members.
     """
 
@@ -73,12 +97,18 @@ class CoordinatorConfig:
     consumer: ConsumerGroupConfig = field(default_factory=ConsumerGroupConfig)
     consumer_groups: Mapping[str, ConsumerGroupConfig] = field(default_factory=dict)
     consumer_group_max_size: int = _INT32_MAX
+    streams: StreamsGroupConfig = field(default_factory=StreamsGroupConfig)
+    streams_groups: Mapping[str, StreamsGroupConfig] = field(default_factory=dict)
+    streams_group_max_size: int = _INT32_MAX
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     regex_refresh_interval_ms: int = 600_000
     migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
 
     def of_consumer_group(self, group_id: str) -> ConsumerGroupConfig:
         return self.consumer_groups.get(group_id, self.consumer)
+
+    def of_streams_group(self, group_id: str) -> StreamsGroupConfig:
+        return self.streams_groups.get(group_id, self.streams)
 
 
 # --- transactions ---

@@ -7,7 +7,7 @@ the member "null-…", and fails when it writes a record that needs the client's
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ __all__ = [
     "Answer",
     "Append",
     "Effect",
+    "InternalTopic",
     "Reply",
     "RequestContext",
     "TransactionCompleted",
@@ -95,15 +96,29 @@ class Append:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class InternalTopic:
+    """A topic that a streams application needs for itself. replication_factor: 0 for the broker's default."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
 @dataclass(slots=True)
 class Answer:
     """The response to the request that `Shard.handle` gave this ticket for.
+
+    topics_to_create: the internal topics that a streams group lacks. Who sends the answer creates them if the
+    sender of the request may; the group's next heartbeats find them.
 
     It is not frozen as other effects are: freezing would double the cost of a heartbeat.
     """
 
     ticket: int
     response: Message
+    topics_to_create: tuple[InternalTopic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +135,12 @@ Effect: TypeAlias = Append | Answer | TransactionCompleted
 class Reply:
     """The one answer to a request; the first that is sent counts."""
 
-    __slots__ = ("_send", "sent")
+    __slots__ = ("_send", "sent", "topics_to_create")
 
     def __init__(self, send: Callable[[Message], None]) -> None:
         self._send = send
         self.sent = False
+        self.topics_to_create: tuple[InternalTopic, ...] = ()
 
     def send(self, response: Message) -> None:
         if not self.sent:

@@ -1,4 +1,4 @@
-"""Share groups (KIP-932) and streams groups (KIP-1071) whose protocol the coordinator does not speak.
+"""Share groups (KIP-932), whose protocol the coordinator does not speak.
 
 A log may hold them. They are remembered, listed and deleted, and their ids are refused to groups of other
 kinds as by Apache Kafka: a log in which two kinds share an id can't be loaded again. Rules: members have no
@@ -27,21 +27,13 @@ from coordwire.messages import (
     ShareGroupStatePartitionMetadataKey,
     ShareGroupTargetAssignmentMemberKey,
     ShareGroupTargetAssignmentMetadataKey,
-    StreamsGroupCurrentMemberAssignmentKey,
-    StreamsGroupMemberMetadataKey,
-    StreamsGroupMetadataKey,
-    StreamsGroupTargetAssignmentMemberKey,
-    StreamsGroupTargetAssignmentMetadataKey,
-    StreamsGroupTopologyKey,
 )
 from coordwire.messages.list_groups import ListedGroup
 
-__all__ = ["SHARE_GROUPS", "STREAMS_GROUPS", "ForeignGroup"]
+__all__ = ["SHARE_GROUPS", "ForeignGroup"]
 
 _NEW_MEMBER = 0
-_STABLE_MEMBER = 1
-_KNOWS_STALE_EPOCHS = 9
-_TARGET, _TOPOLOGY, _EPOCHS = "target", "topology", "epochs"
+_TARGET, _EPOCHS = "target", "epochs"
 
 
 # --- the models ---
@@ -51,9 +43,6 @@ class ForeignState(Enum):
     """A group's state, by the name that ListGroups gives it."""
 
     EMPTY = "Empty"
-    NOT_READY = "NotReady"
-    ASSIGNING = "Assigning"
-    RECONCILING = "Reconciling"
     STABLE = "Stable"
 
 
@@ -105,38 +94,6 @@ class ForeignShareGroup(ForeignGroup):
     kind: ClassVar[str] = "share"
     becomes_classic: ClassVar[bool] = False
     __slots__ = ()
-
-
-class ForeignStreamsGroup(ForeignGroup):
-    """A streams group."""
-
-    kind: ClassVar[str] = "streams"
-    becomes_classic: ClassVar[bool] = True
-    __slots__ = ()
-
-    def is_subscribed(self, topic: str) -> bool:
-        topology = self.values.get(_TOPOLOGY)
-        return (
-            topology is not None
-            and not self.is_empty
-            and any(
-                topic in part.source_topics
-                or any(topic == source.name for source in part.repartition_source_topics)
-                for part in topology.subtopologies
-            )
-        )
-
-    def _state(self, members: list[tuple[int, int]], value: Callable[[str], Any]) -> ForeignState:
-        if not members:
-            return ForeignState.EMPTY
-        epochs, topology, target = value(_EPOCHS), value(_TOPOLOGY), value(_TARGET)
-        if topology is None or topology.epoch != getattr(epochs, "validated_topology_epoch", -1):
-            return ForeignState.NOT_READY
-        assignment_epoch = -1 if target is None else target.assignment_epoch
-        if getattr(epochs, "epoch", 1) > assignment_epoch:
-            return ForeignState.ASSIGNING
-        reconciled = all(member == (assignment_epoch, _STABLE_MEMBER) for member in members)
-        return ForeignState.STABLE if reconciled else ForeignState.RECONCILING
 
 
 M = TypeVar("M", bound=ForeignGroup)
@@ -219,7 +176,7 @@ class ForeignKind(GroupKind[M]):
             group_type=self.name,
         )
 
-    def tombstones(self, group: M) -> list[LogRecord]:
+    def tombstones(self, state: State, group: M) -> list[LogRecord]:
         return [
             LogRecord(log="consumer_offsets", type=number, key=key(group_id=group.group_id))  # type: ignore[call-arg]
             for number, key in self.ends
@@ -270,58 +227,4 @@ class _ShareKind(ForeignKind[ForeignShareGroup]):
         )
 
 
-class _StreamsKind(ForeignKind[ForeignStreamsGroup]):
-    name = ForeignStreamsGroup.kind
-    model = ForeignStreamsGroup
-    replaces_simple = True
-    parts: ClassVar[Mapping[type[Message], str]] = {
-        StreamsGroupMetadataKey: _EPOCHS,
-        StreamsGroupMemberMetadataKey: "member",
-        StreamsGroupTargetAssignmentMetadataKey: _TARGET,
-        StreamsGroupTargetAssignmentMemberKey: "member's target",
-        StreamsGroupCurrentMemberAssignmentKey: "current",
-        StreamsGroupTopologyKey: _TOPOLOGY,
-    }
-    record_keys = tuple(parts)
-    ends = (
-        (20, StreamsGroupTargetAssignmentMetadataKey),
-        (17, StreamsGroupMetadataKey),
-        (23, StreamsGroupTopologyKey),
-    )
-
-    def state_filter(self, state: str) -> str:
-        return "not_ready" if state == "NotReady" else super().state_filter(state)
-
-    def validate_commit(self, state: State, group: ForeignStreamsGroup, commit: GroupCommit) -> None:
-        anonymous = not commit.member_id and commit.instance_id is None
-        if commit.generation < 0 and group.is_empty:
-            return
-        if commit.transactional and commit.generation == -1 and anonymous:
-            return
-        member = group.members.get(commit.member_id)
-        if member is None:
-            raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-        if not commit.transactional and commit.version < _KNOWS_STALE_EPOCHS:
-            raise OperationRefused(ErrorCode.UNSUPPORTED_VERSION)
-        if commit.generation != member[0]:
-            raise OperationRefused(ErrorCode.STALE_MEMBER_EPOCH)
-
-    def validate_fetch(
-        self, group: ForeignStreamsGroup, member_id: str | None, epoch: int, *, stable: bool
-    ) -> None:
-        if member_id is None and epoch < 0:
-            return
-        if member_id is None:
-            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-        member = group.members.get(member_id) if stable else group.members.committed(member_id)
-        if member is None:
-            raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-        if member[0] != epoch:
-            raise OperationRefused(ErrorCode.STALE_MEMBER_EPOCH)
-
-    def retention_start(self, group: ForeignStreamsGroup, committed: CommittedOffset) -> int:
-        return committed.committed_at
-
-
 SHARE_GROUPS = _ShareKind()
-STREAMS_GROUPS = _StreamsKind()

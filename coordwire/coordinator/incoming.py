@@ -51,6 +51,7 @@ class IncomingRequest:
             if error:
                 self.reply.send(refused(translate(error), result.message))
             elif result.response is not None:
+                self.reply.topics_to_create = result.topics_to_create
                 self.reply.send(result.response)
 
         return completed

@@ -45,6 +45,7 @@ from coordwire.messages import (
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
+    StreamsGroupMemberMetadataValue,
 )
 from coordwire.messages.classic_group_records import MemberMetadata
 from coordwire.messages.consumer_group_records import (
@@ -306,7 +307,7 @@ def is_unwritable(record: LogRecord) -> bool:
     value = record.value
     if not fits(getattr(record.key, "member_id", None)):
         return True
-    if isinstance(value, ConsumerGroupMemberMetadataValue):
+    if isinstance(value, (ConsumerGroupMemberMetadataValue, StreamsGroupMemberMetadataValue)):
         return value.client_id is NO_CLIENT_ID
     if isinstance(value, GroupMetadataValue):
         return any(member.client_id is NO_CLIENT_ID or not fits(member.member_id) for member in value.members)

@@ -14,15 +14,21 @@ from coordwire.coordinator import admin, classic_protocol
 from coordwire.coordinator.consumer import handlers as consumer
 from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
 from coordwire.coordinator.offsets import handlers as offsets
+from coordwire.coordinator.streams import handlers as streams
 
 __all__ = ["IMMEDIATE", "REQUESTS", "route"]
 
-IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {**classic_protocol.IMMEDIATE, **consumer.IMMEDIATE}
+IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
+    **classic_protocol.IMMEDIATE,
+    **consumer.IMMEDIATE,
+    **streams.IMMEDIATE,
+}
 
 _HANDLERS: Mapping[type[Message], Handler] = {
     **{request: immediate.route for request, immediate in IMMEDIATE.items()},
     **classic_protocol.HANDLERS,
     **consumer.HANDLERS,
+    **streams.HANDLERS,
     **offsets.HANDLERS,
     **admin.HANDLERS,
 }

@@ -22,7 +22,7 @@ from enum import Enum
 from coordwire.codec import Message
 from coordwire.codec.message import refused_version
 from coordwire.coordinator.assignors import Assignor
-from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig
+from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig, StreamsGroupConfig
 from coordwire.coordinator.consumer.patterns import end_resolution
 from coordwire.coordinator.effects import Answer, Effect, Reply, RequestContext, TransactionCompleted
 from coordwire.coordinator.group_kinds import KINDS
@@ -89,7 +89,6 @@ class Shard:
         self._until = now
         self._is_behind = False
         self._queued: Callable[[], None] | None = None
-        self._group_configs: dict[str, ConsumerGroupConfig] | None = None
 
     @property
     def groups(self) -> dict[str, GroupModel]:
@@ -120,7 +119,8 @@ class Shard:
         if version not in kind.versions:
             raise refused_version(kind, version)
         ticket = self._tickets = self._tickets + 1
-        self._run_until(now)
+        if now > self._state.now or self._is_behind:  # else a timer that was set to end at once comes later
+            self._run_until(now)
         if self._is_behind:
             self._queued = lambda: self._handle(ticket, request, version, context)
         else:
@@ -131,7 +131,7 @@ class Shard:
         writes = self._writes
         immediate = IMMEDIATE.get(type(request))
         if immediate is None or self._error or writes.pending:
-            reply = Reply(lambda response: self._effects.append(Answer(ticket, response)))
+            reply = self._reply(ticket)
             route(IncomingRequest(self._state, writes, self._error, request, version, context, reply))
             return
         # Most requests need no more than this.
@@ -143,13 +143,20 @@ class Shard:
             outcome = immediate.refused(translated(refusal.code), refusal.message)
         if isinstance(outcome, Result):
             result = outcome
-            reply = Reply(lambda response: self._effects.append(Answer(ticket, response)))
+            reply = self._reply(ticket)
             call = IncomingRequest(state, writes, 0, request, version, context, reply)
             writes.run(lambda: result, call.completed(immediate.refused))
         else:
             self._effects.append(Answer(ticket, outcome))
             if state.later:
                 writes.run(state.later.popleft(), _nobody_waits)
+
+    def _reply(self, ticket: int) -> Reply:
+        def send(response: Message) -> None:
+            self._effects.append(Answer(ticket, response, reply.topics_to_create))
+
+        reply = Reply(send)
+        return reply
 
     def complete_transaction(
         self,
@@ -352,16 +359,23 @@ class Shard:
         while self._is_behind:
             self._step()
 
-    def set_group_config(self, group_id: str, config: ConsumerGroupConfig | None) -> None:
-        """Set the configuration of one consumer group; None for that of all groups."""
-        known = self._group_configs
-        if known is None:
-            known = self._group_configs = dict(self._state.config.consumer_groups)
-            self._state.config = replace(self._state.config, consumer_groups=known)
-        if config is None:
-            known.pop(group_id, None)
+    def set_group_config(
+        self, group_id: str, config: ConsumerGroupConfig | StreamsGroupConfig | None
+    ) -> None:
+        """Set the configuration of one group for when it is of this kind; None for those of all groups."""
+        config_now = self._state.config
+        consumer_groups = dict(config_now.consumer_groups)
+        streams_groups = dict(config_now.streams_groups)
+        if isinstance(config, ConsumerGroupConfig):
+            consumer_groups[group_id] = config
+        elif config is not None:
+            streams_groups[group_id] = config
         else:
-            known[group_id] = config
+            consumer_groups.pop(group_id, None)
+            streams_groups.pop(group_id, None)
+        self._state.config = replace(
+            config_now, consumer_groups=consumer_groups, streams_groups=streams_groups
+        )
 
     def set_topics(self, topics: TopicsImage) -> None:
         """Set the cluster's topics; the offsets of deleted ones are removed."""

@@ -15,7 +15,7 @@ from uuid import UUID
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig
-from coordwire.coordinator.effects import Reply
+from coordwire.coordinator.effects import InternalTopic, Reply
 from coordwire.coordinator.listener import NO_CAUSE, NO_LISTENER, AppendCause, GroupListener
 from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.coordinator.model.group import GroupModel
@@ -56,6 +56,7 @@ class Result:
     producer: id and epoch of the transaction that the records are part of, or that the marker ends.
     marker: the end of a transaction, in place of records.
     cause: the reason for the records, for the shard's listener.
+    topics_to_create: the internal topics that a streams group lacks, which go out with the answer.
     """
 
     records: Sequence[LogRecord] = ()
@@ -66,6 +67,7 @@ class Result:
     producer: tuple[int, int] = NO_PRODUCER
     marker: TransactionMarker | None = None
     cause: AppendCause = NO_CAUSE
+    topics_to_create: tuple[InternalTopic, ...] = ()
 
 
 NOTHING = Result()
@@ -205,8 +207,8 @@ class GroupKind(ABC, Generic[G]):
         return 0
 
     @abstractmethod
-    def tombstones(self, group: G) -> list[LogRecord]:
-        """The records by which an empty group ends."""
+    def tombstones(self, state: State, group: G) -> list[LogRecord]:
+        """The records by which an empty group ends; its own timers end too."""
 
     @abstractmethod
     def validate_commit(self, state: State, group: G, commit: GroupCommit) -> PartitionCheck | None:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 
 from coordwire.logs import decode_log_record
@@ -24,7 +25,7 @@ from tests.coordinator.known_faults import without_known_faults
 from tests.coordinator.oracle import oracle
 from tests.coordinator.reach import answered_against_reason, unreached
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
-from tests.coordinator.settings import Way, kafka_settings, way
+from tests.coordinator.settings import Way, has_streams, kafka_settings, way
 
 __all__ = ["Difference", "commands", "compared", "first_difference", "outcome_lines", "readable"]
 
@@ -126,6 +127,7 @@ def main() -> int:
     parser.add_argument(
         "--way", choices=[choice.name.lower() for choice in Way], help="histories of this way only"
     )
+    parser.add_argument("--streams", action="store_true", help="histories with streams groups only")
     parser.add_argument("--sample", type=int, default=1, help="every which history counts for the coverage")
     options = parser.parse_args()
     coverage = Coverage()
@@ -133,6 +135,8 @@ def main() -> int:
     gc.freeze()
     gc.set_threshold(100_000)  # histories are many small objects, most of which live as long as theirs
     seeds: Sequence[int] = range(options.seed, options.seed + options.count)
+    if options.streams:
+        seeds = list(islice(filter(has_streams, count(options.seed)), options.count))
     if options.way is not None:
         seeds = [seed for seed in seeds if way(seed).name.lower() == options.way]
 

@@ -9,6 +9,7 @@ from typing import Any
 from coordwire.codec import Message
 from coordwire.coordinator.model.classic_group import ENTERED_FROM, ClassicGroupModel
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.enums import ErrorCode
 from coordwire.logs import decode_log_record
 from coordwire.messages import find_message
@@ -55,6 +56,8 @@ class Coverage:
         for group in replayer.shard.groups.values():
             if isinstance(group, ConsumerGroupModel):
                 self._add_consumer_group(group)
+            elif isinstance(group, StreamsGroupModel):
+                self._add_streams_group(group)
             elif isinstance(group, ClassicGroupModel) and (group.previous_state, group.state) in TRANSITIONS:
                 self.transitions[group.previous_state.value, group.state.value] += 1
 
@@ -67,6 +70,15 @@ class Coverage:
             self.transitions[before, now] += 1
         for member in group.members.values():
             self.member_states[member.state.name, "classic" if member.classic else "KIP-848"] += 1
+
+    def _add_streams_group(self, group: StreamsGroupModel) -> None:
+        before = self._states.get(group.group_id, "new")
+        now = group.state.value
+        self._states[group.group_id] = now
+        if before != now:
+            self.transitions[f"streams {before}", now] += 1
+        for member in group.members.values():
+            self.member_states[member.state.name, "KIP-1071"] += 1
 
     def lines(self) -> Iterator[str]:
         for name, codes in sorted(self.errors.items()):

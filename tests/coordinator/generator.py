@@ -34,7 +34,8 @@ from tests.coordinator.histories import Outcome, Replayer, request_step
 from tests.coordinator.log_changes import Log, changed, load_step
 from tests.coordinator.mutations import mutated
 from tests.coordinator.offset_operations import OffsetOperations
-from tests.coordinator.settings import Way, settings, way
+from tests.coordinator.settings import Way, has_streams, settings, way
+from tests.coordinator.streams_operations import StreamsOperations
 from tests.coordinator.transaction_operations import TransactionOperations
 
 __all__ = ["Generator", "history"]
@@ -76,8 +77,8 @@ class _Client:
     protocol: str | None
 
 
-class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
-    """Makes one history: of classic groups, of consumer groups, or of groups that are either in turn."""
+class Generator(OffsetOperations, ConsumerOperations, StreamsOperations, TransactionOperations):
+    """Makes one history: of classic groups, of consumer and streams groups, or of all in turn."""
 
     def __init__(self, seed: int, coverage: Coverage | None = None) -> None:
         self._coverage = coverage
@@ -112,6 +113,13 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
             self._kinds = [
                 (kind, weight * (1 if kind in own else classic)) for kind, weight in self._kinds
             ] + self.consumer_kinds()
+        self.has_streams = has_streams(seed)
+        if self.has_streams:
+            self.begin_streams()
+            own = {self._advance, self._fail, self._hold, self._release, self._reload}
+            self._kinds = [
+                (kind, weight * (0.7 if kind in own else 0.22)) for kind, weight in self._kinds
+            ] + self.streams_kinds()
         self.begin_transactions()
         self._kinds += self.transaction_kinds()
         if self.way is Way.HOSTILE:
@@ -145,6 +153,10 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
             self._learn(ticket, data)
             if self.mixed:
                 self.learn_consumer(ticket, data)
+            if self.has_streams:
+                self.learn_streams(ticket, data)
+        if self.has_streams:
+            self.learn_created(outcome)
 
     def _next_ticket(self) -> int:
         self._ticket += 1
@@ -374,17 +386,18 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
         self._loaded = self.replayer.shard.status is ShardStatus.ACTIVE
         self._readable = None if self._loaded else before
 
+    def _new_topic_id(self) -> UUID:
+        self._topics += 1
+        wide = self.way is Way.WIDE
+        return UUID(int=self.random.getrandbits(128) if wide else (self._topics << 64) + 7)
+
     def _change_topics(self) -> None:
         known = self.replayer.topics
         changes = []
         for name in self.topic_names:
             topic_id = next((key for key, topic in known.items() if topic.name == name), None)
             if topic_id is None and (not known or self._chance(0.5)):
-                self._topics += 1
-                number = (self._topics << 64) + 7
-                if self.way is Way.WIDE:
-                    number = self.random.getrandbits(128)
-                new_id = base64.urlsafe_b64encode(UUID(int=number).bytes).decode().rstrip("=")
+                new_id = base64.urlsafe_b64encode(self._new_topic_id().bytes).decode().rstrip("=")
                 changes.append(f"+{new_id}:{self.random.randint(1, self.most_partitions)}:{name}")
             elif topic_id is not None and self._chance(0.3):
                 changes.append(f"-{topic_id}")

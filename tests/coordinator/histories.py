@@ -26,6 +26,7 @@ from coordwire.coordinator import (
     TransactionCompleted,
     TransactionMarker,
 )
+from coordwire.coordinator.effects import InternalTopic
 from coordwire.enums import ErrorCode
 from coordwire.errors import EncodeError, Malformed
 from coordwire.logs import LogRecord, decode_log_record
@@ -37,6 +38,8 @@ from coordwire.messages import (
     JoinGroupResponse,
     ListGroupsResponse,
     OffsetFetchResponse,
+    StreamsGroupDescribeResponse,
+    StreamsGroupHeartbeatResponse,
     find_message,
 )
 
@@ -71,20 +74,24 @@ class Record(NamedTuple):
 _COMMIT, _ABORT = (TransactionMarker(committed).encoded()[0] for committed in (True, False))
 
 _CONFIGS = {
-    "consumer.session.timeout.ms": "session_timeout_ms",
-    "consumer.heartbeat.interval.ms": "heartbeat_interval_ms",
-    "consumer.assignment.interval.ms": "assignment_interval_ms",
+    "session.timeout.ms": "session_timeout_ms",
+    "heartbeat.interval.ms": "heartbeat_interval_ms",
+    "assignment.interval.ms": "assignment_interval_ms",
+    "initial.rebalance.delay.ms": "initial_rebalance_delay_ms",
+    "num.standby.replicas": "num_standby_replicas",
 }
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What one step led to. answers: by ticket; failed: errors of appends; ended: transactions, by ticket.
+    """What one step led to. answers: by ticket; created: the topics that go with one, in the oracle's words;
+    failed: errors of appends; ended: transactions, by ticket.
 
     other: what is neither; "unloadable" for a log that could not be loaded.
     """
 
     answers: dict[int, bytes] = field(default_factory=dict)
+    created: dict[int, str] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     ended: dict[int, str] = field(default_factory=dict)
@@ -96,7 +103,14 @@ class Outcome:
             ticket: _sorted_answer(data, *requests[ticket]) for ticket, data in sorted(self.answers.items())
         }
         records = sorted((_sorted_record(record) for record in self.records), key=repr)
-        return Outcome(answers, records, self.failed, dict(sorted(self.ended.items())), self.other)
+        return Outcome(
+            answers,
+            dict(sorted(self.created.items())),
+            records,
+            self.failed,
+            dict(sorted(self.ended.items())),
+            self.other,
+        )
 
 
 def request_step(ticket: int, message: Message, version: int, new_id: int, client: str | None) -> str:
@@ -113,6 +127,8 @@ def kafka_outcome(lines: Iterable[str]) -> Outcome:
         words = line.split(" ")
         if words[0] == "answer":
             outcome.answers[int(words[1])] = bytes.fromhex(words[2]) if len(words) > 2 else b""
+        elif words[0] == "create":
+            outcome.created[int(words[1])] = " ".join(words[2:])
         elif words[0] in ("record", "marker"):
             value = None if words[2] == "-" else bytes.fromhex(words[2])
             outcome.records.append(Record(bytes.fromhex(words[1]), value, *producer, words[0] == "marker"))
@@ -173,6 +189,8 @@ class Replayer:
             else:
                 ticket = self._tickets[effect.ticket]
                 version = self.requests[ticket][1]
+                if effect.topics_to_create:
+                    outcome.created[ticket] = _created_text(effect.topics_to_create)
                 try:
                     outcome.answers[ticket] = effect.response.encode(version=version)
                 except EncodeError as error:
@@ -254,9 +272,15 @@ class Replayer:
 
     def _config(self, group_id: str, *pairs: str) -> None:
         """A group's own configuration, by Kafka's names; none takes it back."""
-        settings = {_CONFIGS[name]: int(value) for name, value in (pair.split("=") for pair in pairs)}
-        config = replace(self.config.consumer, **settings) if settings else None
-        self.shard.set_group_config(group_id, config)
+        settings: dict[str, dict[str, int]] = {"consumer": {}, "streams": {}}
+        for name, value in (pair.split("=") for pair in pairs):
+            kind, _, setting = name.partition(".")
+            settings[kind][_CONFIGS[setting]] = int(value)
+        self.shard.set_group_config(group_id, None)
+        if settings["consumer"]:
+            self.shard.set_group_config(group_id, replace(self.config.consumer, **settings["consumer"]))
+        if settings["streams"]:
+            self.shard.set_group_config(group_id, replace(self.config.streams, **settings["streams"]))
 
     def _unload(self) -> None:
         self._pending.clear()
@@ -302,6 +326,18 @@ def entry_from_text(text: str) -> tuple[int, Record]:
     return int(offset), record
 
 
+def _created_text(topics: Iterable[InternalTopic]) -> str:
+    """Topics to create, as the oracle says it."""
+    texts = []
+    for topic in topics:
+        configs = sorted(
+            f"{key.encode().hex()}={value.encode().hex()}" for key, value in topic.configs.items()
+        )
+        replicas = topic.replication_factor or -1
+        texts.append(f"{topic.name.encode().hex()}:{topic.partitions}:{replicas}:{','.join(configs)}")
+    return " ".join(sorted(texts))
+
+
 def _uuid(text: str) -> UUID:
     """A UUID as Kafka prints it."""
     import base64
@@ -330,6 +366,12 @@ def _sort_described(response: Any) -> None:
         group.members = [members[member_id] for member_id in sorted(members)]
 
 
+def _sort_streams_heartbeat(response: Any) -> None:
+    # Java's immutable maps have an order of their own in each process.
+    for endpoint in response.partitions_by_user_endpoint or ():
+        endpoint.active_partitions.sort(key=repr)
+
+
 def _sort_listed(response: Any) -> None:
     # Kafka lists a group twice that an append on its way replaced.
     response.groups = sorted(
@@ -355,6 +397,8 @@ _SORT = {
     JoinGroupResponse: _sort_join,
     DescribeGroupsResponse: _sort_described,
     ConsumerGroupDescribeResponse: _sort_described,
+    StreamsGroupDescribeResponse: _sort_described,
+    StreamsGroupHeartbeatResponse: _sort_streams_heartbeat,
     ListGroupsResponse: _sort_listed,
     DeleteGroupsResponse: _sort_deleted,
     OffsetFetchResponse: _sort_fetched,

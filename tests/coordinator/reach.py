@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from coordwire.coordinator.model.classic_group import ENTERED_FROM
 from coordwire.coordinator.model.consumer_member import MemberState
+from coordwire.enums import StreamsMemberState
 from tests.coordinator.coverage import Coverage
 
 __all__ = ["CODES", "CONSUMER_TRANSITIONS", "RECORDS", "UNREACHABLE", "answered_against_reason", "unreached"]
@@ -63,6 +64,16 @@ CODES = {
         *("NONE", "GROUP_ID_NOT_FOUND", "INVALID_GROUP_ID", "NOT_COORDINATOR"),
         "COORDINATOR_LOAD_IN_PROGRESS",
     },
+    "StreamsGroupHeartbeat": {
+        *("NONE", "INVALID_REQUEST", "STREAMS_INVALID_TOPOLOGY", "INVALID_TOPIC_EXCEPTION"),
+        *("GROUP_MAX_SIZE_REACHED", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"),
+        *("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"),
+        "UNKNOWN_SERVER_ERROR",
+    },
+    "StreamsGroupDescribe": {
+        *("NONE", "GROUP_ID_NOT_FOUND", "INVALID_GROUP_ID", "NOT_COORDINATOR"),
+        "COORDINATOR_LOAD_IN_PROGRESS",
+    },
     "OffsetDelete": {
         *("NONE", "GROUP_SUBSCRIBED_TO_TOPIC", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP", "INVALID_GROUP_ID"),
         *("UNKNOWN_TOPIC_OR_PARTITION", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"),
@@ -87,6 +98,10 @@ UNREACHABLE = {
 }
 """Error codes that Apache Kafka 4.3.0 does not answer these requests with, and why."""
 
+_STREAMS_RECORDS = {
+    *("StreamsGroupMetadata", "StreamsGroupMemberMetadata", "StreamsGroupTargetAssignmentMetadata"),
+    *("StreamsGroupTargetAssignmentMember", "StreamsGroupCurrentMemberAssignment", "StreamsGroupTopology"),
+}
 _CONSUMER_RECORDS = {
     *("ConsumerGroupMetadata", "ConsumerGroupMemberMetadata", "ConsumerGroupTargetAssignmentMetadata"),
     *("ConsumerGroupTargetAssignmentMember", "ConsumerGroupCurrentMemberAssignment"),
@@ -96,7 +111,7 @@ RECORDS = {
     *("GroupMetadata v3", "GroupMetadata tombstone"),
     *("OffsetCommit v1", "OffsetCommit v4", "OffsetCommit tombstone"),
     *("transactional OffsetCommit v4", "marker"),
-    *(f"{kind} {form}" for kind in _CONSUMER_RECORDS for form in ("v0", "tombstone")),
+    *(f"{kind} {form}" for kind in _CONSUMER_RECORDS | _STREAMS_RECORDS for form in ("v0", "tombstone")),
     "ConsumerGroupPartitionMetadata tombstone",  # its value is what only Kafka 4.0 wrote
 }
 """All that a coordinator writes."""
@@ -106,12 +121,18 @@ _MEMBERS = {
     for state in MemberState
     if state is not MemberState.UNKNOWN  # what only a newer coordinator's log has
     for kind in ("KIP-848", "classic")
-}
+} | {(state.name, "KIP-1071") for state in StreamsMemberState if state is not StreamsMemberState.UNKNOWN}
 
 CONSUMER_TRANSITIONS = {
     ("Empty", "Assigning"), ("Assigning", "Reconciling"), ("Reconciling", "Stable"), ("Assigning", "Stable"),
     ("Stable", "Assigning"), ("Reconciling", "Assigning"), ("Assigning", "Empty"), ("Reconciling", "Empty"),
     ("Stable", "Reconciling"), ("Stable", "Empty"),
+}  # fmt: skip
+STREAMS_TRANSITIONS = {
+    ("Empty", "NotReady"), ("NotReady", "Assigning"), ("NotReady", "Empty"), ("Assigning", "NotReady"),
+    ("Assigning", "Reconciling"), ("Assigning", "Stable"), ("Assigning", "Empty"), ("Reconciling", "Stable"),
+    ("Reconciling", "Assigning"), ("Reconciling", "NotReady"), ("Reconciling", "Empty"),
+    ("Stable", "Assigning"), ("Stable", "NotReady"), ("Stable", "Empty"),
 }  # fmt: skip
 _CLASSIC_TRANSITIONS = {
     (before.value, after.value)
@@ -130,7 +151,9 @@ def unreached(coverage: Coverage) -> Iterator[str]:
         yield f"record {kind}"
     for state, protocol in sorted(_MEMBERS - set(coverage.member_states)):
         yield f"member {state} ({protocol})"
-    for before, after in sorted((CONSUMER_TRANSITIONS | _CLASSIC_TRANSITIONS) - set(coverage.transitions)):
+    streams = {(f"streams {before}", after) for before, after in STREAMS_TRANSITIONS}
+    transitions = CONSUMER_TRANSITIONS | _CLASSIC_TRANSITIONS | streams
+    for before, after in sorted(transitions - set(coverage.transitions)):
         yield f"{before} to {after}"
 
 

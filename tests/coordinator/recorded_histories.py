@@ -23,6 +23,7 @@ __all__ = [
     "FOREIGN",
     "FURTHER",
     "HISTORIES",
+    "STREAMS",
     "RecordedHistory",
     "checksum",
     "read_histories",
@@ -37,6 +38,9 @@ FURTHER = _FOLDER / "further.xz"
 FAILOVERS = _FOLDER / "failovers.xz"
 """Histories in which a shard goes on from the log of Kafka's coordinator, or from one that time changed."""
 
+STREAMS = _FOLDER / "streams.xz"
+"""Histories with streams groups beside groups of other kinds."""
+
 FOREIGN = _FOLDER / "foreign.xz"
 """Logs that groups of all four kinds share, and requests that name the groups."""
 
@@ -48,7 +52,9 @@ RecordedHistory = tuple[int, list[tuple[int, str]]]
 
 def checksum(outcome: Outcome) -> int:
     """16 bits of what came out; 0 where nothing did."""
-    parts = [outcome.answers, _records(outcome), outcome.failed, outcome.ended, outcome.other]
+    parts: list[Any] = [
+        outcome.answers, _records(outcome), outcome.failed, outcome.ended, outcome.other, outcome.created
+    ]  # fmt: skip
     while parts and not parts[-1]:
         parts.pop()
     if not parts:

@@ -12,8 +12,15 @@ from tests.coordinator.coverage import Coverage
 from tests.coordinator.histories import Replayer
 from tests.coordinator.oracle import oracle
 from tests.coordinator.reach import answered_against_reason, unreached
-from tests.coordinator.recorded_histories import FOREIGN, FURTHER, RecordedHistory, checksum, read_histories
-from tests.coordinator.settings import settings
+from tests.coordinator.recorded_histories import (
+    FOREIGN,
+    FURTHER,
+    STREAMS,
+    RecordedHistory,
+    checksum,
+    read_histories,
+)
+from tests.coordinator.settings import has_streams, settings
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
 
@@ -40,8 +47,9 @@ def _replay(share: int) -> _Replayed:
         replayed.count += 1
         if index % share == 0:
             _replay_one(history, replayed)
-    for history in read_histories(FURTHER):
-        _replay_one(history, replayed)
+    for further in (FURTHER, STREAMS):
+        for history in read_histories(further):
+            _replay_one(history, replayed)
     return replayed
 
 
@@ -91,6 +99,17 @@ def test_kept_histories_reach_every_error_code_record_and_transition(replayed: _
 @pytest.mark.maven
 @pytest.mark.parametrize("seed", range(1_000_000, 1_000_000 + FRESH))
 def test_kafka_agrees(seed: int) -> None:
+    try:
+        oracle()
+    except Unavailable as error:
+        give_up(error)
+    difference = first_difference(seed)
+    assert difference is None, str(difference)
+
+
+@pytest.mark.maven
+@pytest.mark.parametrize("seed", [seed for seed in range(1_100_000, 1_100_100) if has_streams(seed)][:FRESH])
+def test_kafka_agrees_about_streams_groups(seed: int) -> None:
     try:
         oracle()
     except Unavailable as error:

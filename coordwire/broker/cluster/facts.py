@@ -124,13 +124,18 @@ class ClusterFacts:
         """A group's settings, to read."""
         known = self.group_settings.get(group_id)
         if known is None:
-            consumer = self.config.coordinator.consumer
+            consumer, streams = self.config.coordinator.consumer, self.config.coordinator.streams
             known = Settings(
                 GROUP_SETTINGS,
                 {
                     "consumer.assignment.interval.ms": str(consumer.assignment_interval_ms),
                     "consumer.heartbeat.interval.ms": str(consumer.heartbeat_interval_ms),
                     "consumer.session.timeout.ms": str(consumer.session_timeout_ms),
+                    "streams.assignment.interval.ms": str(streams.assignment_interval_ms),
+                    "streams.heartbeat.interval.ms": str(streams.heartbeat_interval_ms),
+                    "streams.initial.rebalance.delay.ms": str(streams.initial_rebalance_delay_ms),
+                    "streams.num.standby.replicas": str(streams.num_standby_replicas),
+                    "streams.session.timeout.ms": str(streams.session_timeout_ms),
                 },
             )
         return known

@@ -9,7 +9,7 @@ A node that does not lead the partition answers NOT_COORDINATOR.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterPartition, Clu
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
 from coordwire.codec.walk import fields_of
-from coordwire.coordinator import Answer, Append, ConsumerGroupConfig, RequestContext, Shard
+from coordwire.coordinator import Answer, Append, InternalTopic, RequestContext, Shard
 from coordwire.coordinator.log_entries import log_entries
 from coordwire.errors import CoordwireError
 from coordwire.messages import (
@@ -34,15 +34,18 @@ from coordwire.messages import (
     ListGroupsResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
 )
 
-__all__ = ["GroupCoordinators"]
+__all__ = ["GroupCoordinators", "PendingAnswer"]
 
 log = logging.getLogger("coordwire.broker")
 
 _SPLIT: dict[type[Message], tuple[str, str, type[Any], str]] = {
     DescribeGroupsRequest: ("groups", "", DescribeGroupsResponse, "groups"),
     ConsumerGroupDescribeRequest: ("group_ids", "", ConsumerGroupDescribeResponse, "groups"),
+    StreamsGroupDescribeRequest: ("group_ids", "", StreamsGroupDescribeResponse, "groups"),
     DeleteGroupsRequest: ("groups_names", "", DeleteGroupsResponse, "results"),
     OffsetFetchRequest: ("groups", "group_id", OffsetFetchResponse, "groups"),
 }
@@ -57,6 +60,16 @@ _KEPT = 10_000
 """The most groups' partitions, and clients' contexts, that are cached."""
 
 
+class PendingAnswer(Promise[Message]):
+    """The answer to a request. topics_to_create: the internal topics that a streams group lacks, with it."""
+
+    __slots__ = ("topics_to_create",)
+
+    def __init__(self, *response: Message) -> None:
+        super().__init__(*response)
+        self.topics_to_create: Sequence[InternalTopic] = ()
+
+
 class _Slot:
     """A shard, and the promises of its answers, by ticket."""
 
@@ -65,7 +78,7 @@ class _Slot:
     def __init__(self, shard: Shard, partition: ClusterPartition) -> None:
         self.shard = shard
         self.partition = partition
-        self.waiting: dict[int, Promise[Message]] = {}
+        self.waiting: dict[int, PendingAnswer] = {}
         self.ending: dict[int, Promise[int]] = {}
         self.deadline: int | None = None
 
@@ -146,7 +159,7 @@ class GroupCoordinators:
             return self._list(node, request, version, context)
         if request_type in _SPLIT:
             return self._split(node, request, version, context)
-        promise = self._submit(node, self.partition_of(request.group_id), request, version, context)
+        promise = self.submit(node, request, version, context)
         return promise.value if promise.is_fulfilled else promise.result()
 
     async def _split(self, node: int, request: Any, version: int, context: RequestContext) -> Message:
@@ -171,16 +184,20 @@ class GroupCoordinators:
             setattr(merged, answers, [element for part in responses for element in getattr(part, answers)])
         return merged
 
+    def submit(self, node: int, request: Any, version: int, context: RequestContext) -> PendingAnswer:
+        """Give a request about one group to the group's shard."""
+        return self._submit(node, self.partition_of(request.group_id), request, version, context)
+
     def _submit(
         self, node: int, index: int, request: Any, version: int, context: RequestContext
-    ) -> Promise[Message]:
+    ) -> PendingAnswer:
         """Give a request to a partition's shard."""
         slot = self._slot(index)
         if slot.partition.leader != node:
             shard = self._of_another_node()
             now = self._facts.clock()
             ticket = shard.handle(request, version=version, now=now, context=context)
-            return Promise(
+            return PendingAnswer(
                 *(
                     effect.response
                     for effect in shard.effects()
@@ -189,8 +206,7 @@ class GroupCoordinators:
             )
         now = self._facts.clock()
         ticket = slot.shard.handle(request, version=version, now=now, context=context)
-        promise: Promise[Message] = Promise()
-        slot.waiting[ticket] = promise
+        promise = slot.waiting[ticket] = PendingAnswer()
         self._pump(slot)
         return promise
 
@@ -233,6 +249,7 @@ class GroupCoordinators:
             elif isinstance(effect, Answer):
                 answer = slot.waiting.pop(effect.ticket, None)
                 if answer is not None:
+                    answer.topics_to_create = effect.topics_to_create
                     answer.fulfil(effect.response)
             else:
                 error = slot.ending.pop(effect.ticket, None)
@@ -313,15 +330,26 @@ class GroupCoordinators:
 
     def _configure(self, shard: Shard, group_id: str) -> None:
         settings = self._facts.group_settings.get(group_id)
-        config: ConsumerGroupConfig | None = None
-        if settings is not None:
-            config = replace(
-                self._facts.config.coordinator.consumer,
-                session_timeout_ms=settings.number("consumer.session.timeout.ms"),
-                heartbeat_interval_ms=settings.number("consumer.heartbeat.interval.ms"),
-                assignment_interval_ms=settings.number("consumer.assignment.interval.ms"),
-            )
-        shard.set_group_config(group_id, config)
+        if settings is None:
+            shard.set_group_config(group_id, None)
+            return
+        config = self._facts.config.coordinator
+        consumer = replace(
+            config.consumer,
+            session_timeout_ms=settings.number("consumer.session.timeout.ms"),
+            heartbeat_interval_ms=settings.number("consumer.heartbeat.interval.ms"),
+            assignment_interval_ms=settings.number("consumer.assignment.interval.ms"),
+        )
+        streams = replace(
+            config.streams,
+            session_timeout_ms=settings.number("streams.session.timeout.ms"),
+            heartbeat_interval_ms=settings.number("streams.heartbeat.interval.ms"),
+            assignment_interval_ms=settings.number("streams.assignment.interval.ms"),
+            initial_rebalance_delay_ms=settings.number("streams.initial.rebalance.delay.ms"),
+            num_standby_replicas=settings.number("streams.num.standby.replicas"),
+        )
+        shard.set_group_config(group_id, consumer)
+        shard.set_group_config(group_id, streams)
 
     def close(self) -> None:
         """Drop all shards; what waits gets no answer."""

@@ -41,6 +41,7 @@ from coordwire.broker.handlers.settings_api import (
     incrementally_alter_settings,
     list_resources,
 )
+from coordwire.broker.handlers.streams_api import describe_streams, heartbeat_of_streams
 from coordwire.broker.handlers.topics_api import create_partitions, create_topics, delete_topics
 from coordwire.broker.handlers.transaction_views_api import (
     describe_producers,
@@ -215,4 +216,6 @@ APIS: Mapping[int, Api] = {
     ApiKey.PUSH_TELEMETRY: Api(0, 0, push_telemetry),
     ApiKey.LIST_CONFIG_RESOURCES: Api(0, 1, list_resources),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(0, 0, describe_topic_partitions),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Api(0, 0, heartbeat_of_streams),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Api(0, 0, describe_streams),
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.topics import ClusterTopic, bad_name
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.handlers.settings_api import described_settings
 from coordwire.broker.settings.settings import TOPIC_SETTINGS, BadSetting, checked
+from coordwire.coordinator import InternalTopic
 from coordwire.enums import ConfigSource, ErrorCode
 from coordwire.messages import (
     CreatePartitionsRequest,
@@ -20,10 +21,15 @@ from coordwire.messages import (
     DeleteTopicsResponse,
 )
 from coordwire.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
-from coordwire.messages.create_topics import CreatableTopic, CreatableTopicConfigs, CreatableTopicResult
+from coordwire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+)
 from coordwire.messages.delete_topics import DeletableTopicResult, DeleteTopicState
 
-__all__ = ["check_replicas", "create_partitions", "create_topics", "delete_topics"]
+__all__ = ["check_replicas", "create_internal_topics", "create_partitions", "create_topics", "delete_topics"]
 
 _DEFAULT = -1
 _MOST_PARTITIONS = 10_000
@@ -48,6 +54,25 @@ def create_topics(call: ApiCall) -> CreateTopicsResponse:
                 _created(call.cluster, creation, request.validate_only, times[creation.name])
             )
     return response
+
+
+def create_internal_topics(cluster: ClusterState, topics: Iterable[InternalTopic]) -> dict[str, str]:
+    """Create the internal topics of a streams application; returns why some are not, by name."""
+    failed = {}
+    with cluster.topics_changing():
+        for topic in topics:
+            creation = CreatableTopic(
+                name=topic.name,
+                num_partitions=topic.partitions,
+                replication_factor=topic.replication_factor or _DEFAULT,
+                configs=[
+                    CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()
+                ],
+            )
+            result = _created(cluster, creation, False, 1)
+            if result.error_code and result.error_code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                failed[topic.name] = result.error_message or ErrorCode(result.error_code).name
+    return failed
 
 
 def _created(

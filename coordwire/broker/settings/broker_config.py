@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from coordwire.broker.security.authorizer import Authorizer
 from coordwire.broker.settings.released_versions import newest_versions
 from coordwire.broker.settings.settings import TOPIC_SETTINGS, checked
-from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig
+from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig, StreamsGroupConfig
 from coordwire.coordinator.transactions import TransactionConfig
 
 __all__ = ["BrokerConfig"]
@@ -19,6 +19,9 @@ def _quick_coordinator() -> CoordinatorConfig:
         initial_rebalance_delay_ms=0,
         min_session_timeout_ms=1,
         consumer=ConsumerGroupConfig(heartbeat_interval_ms=200, assignment_interval_ms=0),
+        streams=StreamsGroupConfig(
+            heartbeat_interval_ms=200, assignment_interval_ms=0, initial_rebalance_delay_ms=0
+        ),
     )
 
 
@@ -39,10 +42,10 @@ _SELECTORS = "org.apache.kafka.common.replica."
 class BrokerConfig:
     """Settings that fit tests; `BrokerConfig.kafka()` has Kafka's own.
 
-    The defaults differ from Kafka's in this: a group does not wait for more members, a consumer group's
-    members send heartbeats every 200 ms and its target is computed at once, and a classic member may ask for
-    any session timeout; a transaction that is over its time is aborted at once, the markers of one that ends
-    are written before EndTxn is answered, and no record goes unless a test asks.
+    The defaults differ from Kafka's in this: a group does not wait for more members, the members of consumer
+    and streams groups send heartbeats every 200 ms and their targets are computed at once, and a classic
+    member may ask for any session timeout; a transaction that is over its time is aborted at once, the
+    markers of one that ends are written before EndTxn is answered, and no record goes unless a test asks.
 
     auto_create_topics: make a topic that a client asks for, with num_partitions. shows_created_topics: the
     Metadata that makes a topic has it; else, as with a Kafka broker, it answers UNKNOWN_TOPIC_OR_PARTITION,

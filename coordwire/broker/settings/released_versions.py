@@ -98,6 +98,8 @@ _RAISED: Mapping[ApiKey, str] = {
     ApiKey.PUSH_TELEMETRY: "3.7:0",
     ApiKey.LIST_CONFIG_RESOURCES: "3.7:0 4.1:1",
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "3.8:0",
+    ApiKey.STREAMS_GROUP_HEARTBEAT: "4.2:0",
+    ApiKey.STREAMS_GROUP_DESCRIBE: "4.2:0",
 }
 """Release and newest version, as "2.0:6 2.1:7"."""
 

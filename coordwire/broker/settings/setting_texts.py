@@ -61,6 +61,13 @@ GROUP_DOCUMENTATION: Mapping[str, str] = {
     "consumer.heartbeat.interval.ms": "The time between two heartbeats of a consumer group's member, in ms.",
     "consumer.session.timeout.ms":
         "The time without a heartbeat after which a consumer group's member is removed, in ms.",
+    "streams.assignment.interval.ms": "The shortest time between a streams group's assignments, in ms.",
+    "streams.heartbeat.interval.ms": "The time between two heartbeats of a streams group's member, in ms.",
+    "streams.initial.rebalance.delay.ms":
+        "How long a new streams group waits for more members before its first assignment, in ms.",
+    "streams.num.standby.replicas": "The number of standby tasks of each task with state.",
+    "streams.session.timeout.ms":
+        "The time without a heartbeat after which a streams group's member is removed, in ms.",
 }  # fmt: skip
 
 METRICS_DOCUMENTATION: Mapping[str, str] = {
@@ -83,6 +90,12 @@ BROKER_DOCUMENTATION: Mapping[str, str] = {
     "group.consumer.migration.policy":
         "Which online conversions between classic groups and consumer groups are done.",
     "group.consumer.session.timeout.ms": GROUP_DOCUMENTATION["consumer.session.timeout.ms"],
+    "group.streams.assignment.interval.ms": GROUP_DOCUMENTATION["streams.assignment.interval.ms"],
+    "group.streams.heartbeat.interval.ms": GROUP_DOCUMENTATION["streams.heartbeat.interval.ms"],
+    "group.streams.initial.rebalance.delay.ms": GROUP_DOCUMENTATION["streams.initial.rebalance.delay.ms"],
+    "group.streams.max.size": "The largest number of members of a streams group.",
+    "group.streams.num.standby.replicas": GROUP_DOCUMENTATION["streams.num.standby.replicas"],
+    "group.streams.session.timeout.ms": GROUP_DOCUMENTATION["streams.session.timeout.ms"],
     "group.initial.rebalance.delay.ms":
         "How long the first rebalance of an empty classic group waits for more members, in ms.",
     "group.max.session.timeout.ms": "The longest session timeout of a classic group's member, in ms.",

@@ -113,6 +113,18 @@ GROUP_SETTINGS = _table(
     ),
     Setting("consumer.heartbeat.interval.ms", _I, "5000", "group.consumer.heartbeat.interval.ms", 1, _INT32),
     Setting("consumer.session.timeout.ms", _I, "45000", "group.consumer.session.timeout.ms", 1, _INT32),
+    Setting("streams.assignment.interval.ms", _I, "1000", "group.streams.assignment.interval.ms", 0, 15_000),
+    Setting("streams.heartbeat.interval.ms", _I, "5000", "group.streams.heartbeat.interval.ms", 1, _INT32),
+    Setting(
+        "streams.initial.rebalance.delay.ms",
+        _I,
+        "3000",
+        "group.streams.initial.rebalance.delay.ms",
+        0,
+        _INT32,
+    ),
+    Setting("streams.num.standby.replicas", _I, "0", "group.streams.num.standby.replicas", 0, 2),
+    Setting("streams.session.timeout.ms", _I, "45000", "group.streams.session.timeout.ms", 1, _INT32),
 )
 
 

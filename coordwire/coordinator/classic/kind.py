@@ -52,7 +52,7 @@ class ClassicKind(GroupKind[ClassicGroupModel]):
             group_type=self.name,
         )  # fmt: skip
 
-    def tombstones(self, group: ClassicGroupModel) -> list[LogRecord]:
+    def tombstones(self, state: State, group: ClassicGroupModel) -> list[LogRecord]:
         return [classic_tombstone(group.group_id)]
 
     # --- offsets ---

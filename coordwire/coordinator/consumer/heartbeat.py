@@ -38,7 +38,7 @@ from coordwire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
 
-__all__ = ["consumer_group_heartbeat", "new_member_id", "validate_heartbeat"]
+__all__ = ["consumer_group_heartbeat", "is_blank", "new_member_id", "validate_heartbeat"]
 
 
 _NO_TIMEOUT = -1
@@ -52,13 +52,13 @@ def validate_heartbeat(state: State, request: ConsumerGroupHeartbeatRequest, ver
     """Raise `OperationRefused` for a request that is invalid whatever the group is like."""
     epoch = request.member_epoch
     has_own_id = version >= _ID_FROM_CLIENT or epoch > 0 or epoch == LEFT
-    if has_own_id and request.member_id < _VISIBLE and _is_blank(request.member_id):
+    if has_own_id and request.member_id < _VISIBLE and is_blank(request.member_id):
         raise _invalid("MemberId can't be empty.")
-    if request.group_id < _VISIBLE and _is_blank(request.group_id):
+    if request.group_id < _VISIBLE and is_blank(request.group_id):
         raise _invalid("GroupId can't be empty.")
-    if request.instance_id is not None and _is_blank(request.instance_id):
+    if request.instance_id is not None and is_blank(request.instance_id):
         raise _invalid("InstanceId can't be empty.")
-    if request.rack_id is not None and _is_blank(request.rack_id):
+    if request.rack_id is not None and is_blank(request.rack_id):
         raise _invalid("RackId can't be empty.")
     if epoch == 0:
         if request.rebalance_timeout_ms == _NO_TIMEOUT:
@@ -88,7 +88,7 @@ _VISIBLE = "!"
 """The first character after Java's spaces: a greater text does not begin with one of them."""
 
 
-def _is_blank(text: str) -> bool:
+def is_blank(text: str) -> bool:
     return not text.strip(_JAVA_SPACES)
 
 

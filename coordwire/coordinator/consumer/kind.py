@@ -51,7 +51,7 @@ class ConsumerKind(GroupKind[ConsumerGroupModel]):
             group_state=group.committed_facts()[0].value, group_type=self.name,
         )  # fmt: skip
 
-    def tombstones(self, group: ConsumerGroupModel) -> list[LogRecord]:
+    def tombstones(self, state: State, group: ConsumerGroupModel) -> list[LogRecord]:
         return consumer_tombstones(group)
 
     def topics_changed(self, group: ConsumerGroupModel, names: Iterable[str]) -> None:

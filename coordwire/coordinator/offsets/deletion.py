@@ -108,7 +108,7 @@ def expire_offsets(state: State) -> Result:
     records: list[LogRecord] = []
     for group in state.groups.values():
         if _expire_group(state, group, records) and group.is_empty:
-            records += state.kind_of(group).tombstones(group)
+            records += state.kind_of(group).tombstones(state, group)
     schedule_expiry(state)
 
     def appended(error: int) -> None:

@@ -72,7 +72,7 @@ import java.util.concurrent.TimeUnit;
  * config GROUP [CONFIG=VALUE...]           an operator sets a group's own configuration, or takes it back
  * assign ...                               an assignor by itself: OracleAssignors
  *
- * answer TICKET HEX; ended TICKET ERROR; batch OFFSET PRODUCER EPOCH, then record KEY VALUE or marker KEY VALUE; failed ERROR; timer TIME KEY
+ * answer TICKET HEX; create TICKET TOPIC:PARTITIONS:REPLICAS:NAME=VALUE,...; ended TICKET ERROR; batch OFFSET PRODUCER EPOCH, then record KEY VALUE or marker KEY VALUE; failed ERROR; timer TIME KEY
  */
 public final class Oracle {
     private static final TopicPartition PARTITION = new TopicPartition("__consumer_offsets", 0);
@@ -93,8 +93,8 @@ public final class Oracle {
             settings, Map.of(), false);
         GroupCoordinatorConfig config = new GroupCoordinatorConfig(properties);
         GroupCoordinatorMetrics metrics = new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
-        groups = new GroupConfigManager(
-            Map.of(), config, new ShareGroupConfig(properties));
+        ShareGroupConfig shares = new ShareGroupConfig(properties);
+        groups = new GroupConfigManager(config.extractGroupConfigMap(shares), config, shares);
         runtime = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
             .withTime(clock)
             .withTimer(clock)
@@ -118,7 +118,7 @@ public final class Oracle {
         GroupCoordinatorService service =
             new GroupCoordinatorService(new LogContext(), config, runtime, metrics, groups, null, clock, null);
         service.startup(() -> 1);
-        requests = new OracleRequests(service, topics);
+        requests = new OracleRequests(service, topics, output);
         runtime.onMetadataUpdate(
             new KRaftCoordinatorMetadataImage(topics.image).emptyDelta(), new KRaftCoordinatorMetadataImage(topics.image));
         runtime.scheduleLoadOperation(PARTITION, epoch++);
@@ -175,7 +175,7 @@ public final class Oracle {
         byte[] body = words.length > 6 ? HEX.parseHex(words[6]) : new byte[0];
         AbstractRequest request =
             AbstractRequest.parseRequest(api, version, new ByteBufferAccessor(ByteBuffer.wrap(body))).request;
-        RequestContext context = context(api, version, client);
+        RequestContext context = context(api, version, client, Integer.parseInt(ticket));
         requests.handle(context, request).whenComplete((response, error) -> {
             if (error != null) {
                 output.append("thrown ").append(ticket).append(' ').append(error.toString().replace('\n', ' ')).append('\n');
@@ -203,7 +203,7 @@ public final class Oracle {
             bodies[index] =
                 AbstractRequest.parseRequest(api, version, new ByteBufferAccessor(ByteBuffer.wrap(body))).request;
         }
-        RequestContext context = context(api, version, new String(HEX.parseHex(words[5]), StandardCharsets.UTF_8));
+        RequestContext context = context(api, version, new String(HEX.parseHex(words[5]), StandardCharsets.UTF_8), 0);
         java.lang.management.ThreadMXBean threads = java.lang.management.ManagementFactory.getThreadMXBean();
         long begun = threads.getCurrentThreadCpuTime();
         int answers = 0;
@@ -215,9 +215,9 @@ public final class Oracle {
         output.append("took ").append(threads.getCurrentThreadCpuTime() - begun).append(' ').append(answers).append('\n');
     }
 
-    private static RequestContext context(ApiKeys api, short version, String client) throws Exception {
+    private static RequestContext context(ApiKeys api, short version, String client, int ticket) throws Exception {
         return new RequestContext(
-            new RequestHeader(api, version, client, 0), "1", InetAddress.getByAddress(new byte[] {127, 0, 0, 1}),
+            new RequestHeader(api, version, client, ticket), "1", InetAddress.getByAddress(new byte[] {127, 0, 0, 1}),
             KafkaPrincipal.ANONYMOUS, new ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT,
             ClientInformation.EMPTY, false);
     }

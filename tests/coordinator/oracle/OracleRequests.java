@@ -1,19 +1,23 @@
 package org.apache.kafka.coordinator.group;
 
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.CreateTopicsRequestData;
 import org.apache.kafka.common.message.DeleteGroupsResponseData;
 import org.apache.kafka.common.message.DescribeGroupsResponseData;
 import org.apache.kafka.common.message.OffsetCommitRequestData;
 import org.apache.kafka.common.message.OffsetDeleteRequestData;
 import org.apache.kafka.common.message.OffsetFetchRequestData;
 import org.apache.kafka.common.message.OffsetFetchResponseData;
+import org.apache.kafka.common.message.StreamsGroupDescribeResponseData;
 import org.apache.kafka.common.message.TxnOffsetCommitRequestData;
 import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.*;
 import org.apache.kafka.common.utils.BufferSupplier;
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
@@ -23,10 +27,12 @@ final class OracleRequests {
     private static final BufferSupplier BUFFERS = BufferSupplier.NO_CACHING;
     private final GroupCoordinatorService service;
     private final OracleTopics topics;
+    private final StringBuilder output;
 
-    OracleRequests(GroupCoordinatorService service, OracleTopics topics) {
+    OracleRequests(GroupCoordinatorService service, OracleTopics topics, StringBuilder output) {
         this.service = service;
         this.topics = topics;
+        this.output = output;
     }
 
     CompletableFuture<? extends AbstractResponse> handle(RequestContext context, AbstractRequest request) {
@@ -52,6 +58,16 @@ final class OracleRequests {
             return service.consumerGroupDescribe(context, ((ConsumerGroupDescribeRequest) request).data().groupIds())
                 .thenApply(groups -> new ConsumerGroupDescribeResponse(
                     new ConsumerGroupDescribeResponseData().setGroups(groups)));
+        } else if (request instanceof StreamsGroupHeartbeatRequest) {
+            return service.streamsGroupHeartbeat(context, ((StreamsGroupHeartbeatRequest) request).data())
+                .thenApply(result -> {
+                    created(context.correlationId(), result.creatableTopics().values());
+                    return new StreamsGroupHeartbeatResponse(result.data());
+                });
+        } else if (request instanceof StreamsGroupDescribeRequest) {
+            return service.streamsGroupDescribe(context, ((StreamsGroupDescribeRequest) request).data().groupIds())
+                .thenApply(groups -> new StreamsGroupDescribeResponse(
+                    new StreamsGroupDescribeResponseData().setGroups(groups)));
         } else if (request instanceof DescribeGroupsRequest) {
             return service.describeGroups(context, ((DescribeGroupsRequest) request).data().groups())
                 .thenApply(groups -> new DescribeGroupsResponse(new DescribeGroupsResponseData().setGroups(groups)));
@@ -72,6 +88,21 @@ final class OracleRequests {
             return commit(context, (TxnOffsetCommitRequest) request);
         }
         throw new IllegalArgumentException("no coordinator's request: " + request.apiKey());
+    }
+
+    /** The topics that an answer asks the broker to create, as one line, sorted. */
+    private void created(int ticket, Collection<CreateTopicsRequestData.CreatableTopic> topics) {
+        if (!topics.isEmpty()) {
+            output.append("create ").append(ticket).append(topics.stream().map(topic -> {
+                String configs = topic.configs().stream().map(config -> name(config.name()) + "=" + name(config.value()))
+                    .sorted().collect(Collectors.joining(","));
+                return " " + name(topic.name()) + ":" + topic.numPartitions() + ":" + topic.replicationFactor() + ":" + configs;
+            }).sorted().collect(Collectors.joining())).append('\n');
+        }
+    }
+
+    private static String name(String text) {
+        return Oracle.hex(text.getBytes(StandardCharsets.UTF_8));
     }
 
     private CompletableFuture<? extends AbstractResponse> commit(RequestContext context, OffsetCommitRequest request) {

@@ -32,6 +32,7 @@ from coordwire.broker.handlers.authorization.groups import (
     join_refusal,
     list_groups_guard,
     offset_fetch_guard,
+    streams_heartbeat_guard,
     transactional_commit_refusal,
     transactional_commit_topic_refusal,
 )
@@ -72,6 +73,7 @@ from coordwire.messages import (
     incremental_alter_configs,
 )
 from coordwire.messages import consumer_group_describe as consumer_groups
+from coordwire.messages import streams_group_describe as streams_groups
 from coordwire.messages.create_partitions import CreatePartitionsTopicResult
 from coordwire.messages.delete_groups import DeletableGroupResult
 from coordwire.messages.describe_configs import DescribeConfigsResult
@@ -137,6 +139,7 @@ _GUARDS: Mapping[int, Guard] = {
     ApiKey.HEARTBEAT: require(group_need(Operation.READ)),
     ApiKey.LEAVE_GROUP: require(group_need(Operation.READ)),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: both_guards(require(group_need(Operation.READ)), heartbeat_guard),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: both_guards(require(group_need(Operation.READ)), streams_heartbeat_guard),
     ApiKey.OFFSET_COMMIT: both_guards(
         require(group_need(Operation.READ), refused=commit_refusal),
         element_guard("topics", Operation.READ, Resource.TOPIC, "topics", commit_topic_refusal, topic_name),
@@ -164,6 +167,16 @@ _GUARDS: Mapping[int, Guard] = {
             Resource.GROUP,
             "groups",
             lambda name, code: consumer_groups.DescribedGroup(group_id=name, error_code=code),
+        ),
+        describe_groups_guard,
+    ),
+    ApiKey.STREAMS_GROUP_DESCRIBE: both_guards(
+        element_guard(
+            "group_ids",
+            Operation.DESCRIBE,
+            Resource.GROUP,
+            "groups",
+            lambda name, code: streams_groups.DescribedGroup(group_id=name, error_code=code),
         ),
         describe_groups_guard,
     ),

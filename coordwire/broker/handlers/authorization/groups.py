@@ -20,17 +20,20 @@ from coordwire.broker.handlers.authorization.guards import (
     split_elements,
     topic_name,
 )
+from coordwire.broker.handlers.streams_api import names_refusal, topology_topics
 from coordwire.codec import Message
 from coordwire.enums import CoordinatorType, ErrorCode
 from coordwire.messages import (
     FindCoordinatorResponse,
     OffsetCommitResponse,
     OffsetFetchResponse,
+    StreamsGroupHeartbeatResponse,
     TxnOffsetCommitResponse,
     offset_delete,
     offset_fetch,
 )
 from coordwire.messages import consumer_group_describe as consumer_groups
+from coordwire.messages import streams_group_describe as streams_groups
 from coordwire.messages.find_coordinator import Coordinator
 from coordwire.messages.offset_commit import OffsetCommitResponsePartition, OffsetCommitResponseTopic
 from coordwire.messages.txn_offset_commit import (
@@ -48,6 +51,7 @@ __all__ = [
     "join_refusal",
     "list_groups_guard",
     "offset_fetch_guard",
+    "streams_heartbeat_guard",
     "transactional_commit_refusal",
     "transactional_commit_topic_refusal",
 ]
@@ -100,6 +104,15 @@ def heartbeat_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     return handler(call)
 
 
+def streams_heartbeat_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+    request = call.request
+    if names_refusal(request) is None and not all(
+        call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in topology_topics(request)
+    ):
+        return StreamsGroupHeartbeatResponse(error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    return handler(call)
+
+
 def list_groups_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     if call.allows(Operation.DESCRIBE, Resource.CLUSTER):
         return handler(call)
@@ -125,7 +138,10 @@ def describe_groups_guard(call: ApiCall, handler: Handler) -> HandlerResult:
 
 
 def _hide_topics(call: ApiCall, group: Any) -> None:
-    """A consumer group is not described to a client that may not describe its topics."""
+    """A group is not described to a client that may not describe its topics."""
+    if isinstance(group, streams_groups.DescribedGroup):
+        _hide_topology(call, group)
+        return
     if not isinstance(group, consumer_groups.DescribedGroup):
         return
     names = {
@@ -143,6 +159,25 @@ def _hide_topics(call: ApiCall, group: Any) -> None:
             "The group has described topic(s) that the client is not authorized to describe."
         )
         group.members = []
+
+
+def _hide_topology(call: ApiCall, group: streams_groups.DescribedGroup) -> None:
+    parts = group.topology.subtopologies if group.topology is not None else None
+    names = {
+        name
+        for part in parts or ()
+        for name in (
+            *part.source_topics,
+            *part.repartition_sink_topics,
+            *(topic.name for topic in part.repartition_source_topics),
+            *(topic.name for topic in part.state_changelog_topics),
+        )
+    }
+    if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in names):
+        group.error_code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        group.error_message = "The described group uses topics that the client is not authorized to describe."
+        group.group_state, group.group_epoch, group.assignment_epoch = "", 0, 0
+        group.members, group.topology = [], None
 
 
 _MANY_GROUPS = 8

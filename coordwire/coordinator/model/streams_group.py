@@ -1,0 +1,260 @@
+"""A streams group (KIP-1071): members, epochs, targets, topology, and the owners of tasks.
+
+Rules: facts, members, targets, topology and owners are under the shard's snapshots. As in Apache Kafka, some
+of it is not, and stays when a failed append takes back the rest: the request to shut the application down,
+the epoch of endpoints and what is known of each, the time of the refresh, and the processes of a standby task
+once it had one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from coordwire.coordinator.hash_order import in_timeline_order
+from coordwire.coordinator.model.streams_member import StreamsGroupState, StreamsMember
+from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
+from coordwire.coordinator.model.tasks import NO_TARGET_TASKS, TargetTasks, Tasks
+from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
+from coordwire.coordinator.topics import TopicsImage, group_hash
+from coordwire.messages.streams_group_heartbeat import EndpointToPartitions
+
+__all__ = ["StreamsGroupModel"]
+
+_REFRESH_INTERVAL_MS = (1 << 31) - 1
+_NO_ASSIGNMENT = -1
+
+Task = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsFacts:
+    """The single values of a group.
+
+    validated_topology_epoch: of the topology whose topics fit; -1 where they don't. assignment_epoch: of the
+    target; assigned_at: when that was computed, 0 where it is not known. assignment_configs: the settings
+    with which.
+    """
+
+    epoch: int = 1
+    metadata_hash: int = 0
+    validated_topology_epoch: int = 0
+    assignment_epoch: int = 1
+    assigned_at: int = 0
+    assignment_configs: Mapping[str, str] = field(default_factory=dict)
+
+
+_NEW = StreamsFacts()
+
+
+class StreamsGroupModel:
+    """The state of one group."""
+
+    __slots__ = (
+        "_hash", "active_owners", "configured", "endpoint_epoch", "endpoints", "facts", "group_id", "members",
+        "refresh_at", "refresh_epoch", "shutdown_member", "standby_owners", "targets", "topology_value",
+        "warmup_owners",
+    )  # fmt: skip
+
+    kind: ClassVar[str] = "streams"
+    becomes_classic: ClassVar[bool] = True
+
+    def __init__(self, group_id: str, snapshots: Snapshots) -> None:
+        self.group_id = group_id
+        self.members: SnapshotDict[str, StreamsMember] = SnapshotDict(snapshots)
+        self.targets: SnapshotDict[str, TargetTasks] = SnapshotDict(snapshots)
+        self.facts: SnapshotValue[StreamsFacts] = SnapshotValue(snapshots, _NEW)
+        self.topology_value: SnapshotValue[StreamsTopology | None] = SnapshotValue(snapshots, None)
+        self.configured: SnapshotValue[ConfiguredTopology | None] = SnapshotValue(snapshots, None)
+        self.active_owners: SnapshotDict[Task, str] = SnapshotDict(snapshots)
+        self.standby_owners: SnapshotDict[Task, set[str]] = SnapshotDict(snapshots)
+        self.warmup_owners: SnapshotDict[Task, set[str]] = SnapshotDict(snapshots)
+        self.refresh_at = 0
+        self.refresh_epoch = 0
+        self.shutdown_member: str | None = None
+        self.endpoint_epoch = 0
+        self.endpoints: dict[str, EndpointToPartitions] = {}
+        self._hash: tuple[TopicsImage, StreamsTopology, int] | None = None
+
+    # --- facts ---
+
+    @property
+    def epoch(self) -> int:
+        return self.facts.value.epoch
+
+    @property
+    def metadata_hash(self) -> int:
+        return self.facts.value.metadata_hash
+
+    @property
+    def validated_topology_epoch(self) -> int:
+        return self.facts.value.validated_topology_epoch
+
+    @property
+    def assignment_epoch(self) -> int:
+        return self.facts.value.assignment_epoch
+
+    @property
+    def assigned_at(self) -> int:
+        return self.facts.value.assigned_at
+
+    @property
+    def assignment_configs(self) -> Mapping[str, str]:
+        return self.facts.value.assignment_configs
+
+    @property
+    def topology(self) -> StreamsTopology | None:
+        return self.topology_value.value
+
+    @property
+    def state(self) -> StreamsGroupState:
+        return _state(self.members.values_view(), self.facts.value, self.topology)
+
+    @property
+    def is_empty(self) -> bool:
+        return not len(self.members)
+
+    @property
+    def is_dead(self) -> bool:
+        return False
+
+    def committed_state(self) -> StreamsGroupState:
+        """The state as of the last durable write."""
+        members = [member for _, member in self.members.committed_items()]
+        return _state(members, self.facts.committed, self.topology_value.committed)
+
+    def members_in_order(self) -> list[StreamsMember]:
+        ordered = in_timeline_order(self.members.keys(), self.members.peak)
+        return list(map(self.members.__getitem__, ordered))
+
+    def target(self, member_id: str) -> TargetTasks:
+        return self.targets.get(member_id) or NO_TARGET_TASKS
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether a group with members reads this topic."""
+        return not self.is_empty and self.topology is not None and topic in self.topology.sources
+
+    def subscribes_to_any(self, topics: Iterable[str]) -> bool:
+        return self.topology is not None and not self.topology.needs.isdisjoint(topics)
+
+    def hash_of_topics(self, topics: TopicsImage, topology: StreamsTopology) -> int:
+        """The hash of the metadata of the topics that a topology needs."""
+        known = self._hash
+        if known is None or known[0] is not topics or known[1] is not topology:
+            known = self._hash = topics, topology, group_hash(topics, topology.required_topics)
+        return known[2]
+
+    # --- the metadata's refresh ---
+
+    def refresh_due(self, now: int) -> bool:
+        return now >= self.refresh_at or self.epoch < self.refresh_epoch
+
+    def refreshed(self, now: int, epoch: int) -> None:
+        self.refresh_at, self.refresh_epoch = now + _REFRESH_INTERVAL_MS, epoch
+
+    def request_refresh(self) -> None:
+        self.refresh_at = self.refresh_epoch = 0
+
+    # --- changes that no record has ---
+
+    def configure(self, configured: ConfiguredTopology) -> None:
+        self.configured.set(configured)
+        self.endpoints.clear()
+
+    def request_shutdown(self, member_id: str) -> None:
+        """The first member that asks for it is the one that is reported to others."""
+        if self.shutdown_member is None:
+            self.shutdown_member = member_id
+
+    def _look_for_members(self) -> None:
+        if self.is_empty:
+            self.shutdown_member = None
+
+    # --- changes, by records ---
+
+    def _set(self, **changes: Any) -> None:
+        self.facts.set(replace(self.facts.value, **changes))
+        self._look_for_members()
+
+    def set_epoch(
+        self, epoch: int, metadata_hash: int, validated_topology_epoch: int, configs: Mapping[str, str]
+    ) -> None:
+        self._set(
+            epoch=epoch,
+            metadata_hash=metadata_hash,
+            validated_topology_epoch=validated_topology_epoch,
+            assignment_configs=configs,
+        )
+
+    def set_assignment(self, epoch: int, assigned_at: int) -> None:
+        self._set(assignment_epoch=epoch, assigned_at=assigned_at)
+
+    def clear_assignment(self) -> None:
+        self.set_assignment(_NO_ASSIGNMENT, 0)
+
+    def set_topology(self, topology: StreamsTopology | None) -> None:
+        self.topology_value.set(topology)
+        self._look_for_members()
+
+    def put_member(self, new: StreamsMember) -> None:
+        old = self.members.get(new.member_id)
+        self.members[new.member_id] = new
+        if old is not None:
+            self._release(old)
+        self._claim(new)
+        self.endpoints.pop(new.member_id, None)
+
+    def remove_member(self, member_id: str) -> None:
+        old = self.members.pop(member_id)
+        if old is not None:
+            self._release(old)
+        self._look_for_members()
+        self.endpoints.pop(member_id, None)
+
+    def _release(self, member: StreamsMember) -> None:
+        if not member.is_described:
+            return
+        for tasks in (member.tasks, member.revoking):
+            for part, partitions in tasks.active.items():
+                for partition in partitions:
+                    if self.active_owners.get((part, partition)) == member.process_id:
+                        self.active_owners.pop((part, partition))
+            for owners, ids in ((self.standby_owners, tasks.standby), (self.warmup_owners, tasks.warmup)):
+                for task in _tasks_of(ids):
+                    processes = owners.get(task)
+                    if processes is not None:
+                        processes.discard(member.process_id)
+
+    def _claim(self, member: StreamsMember) -> None:
+        if not member.is_described:
+            return
+        for tasks in (member.tasks, member.revoking):
+            for part, partitions in tasks.active.items():
+                for partition in partitions:
+                    self.active_owners[part, partition] = member.process_id
+            for owners, ids in ((self.standby_owners, tasks.standby), (self.warmup_owners, tasks.warmup)):
+                for task in _tasks_of(ids):
+                    processes = owners.get(task)
+                    if processes is None:
+                        processes = owners[task] = set()
+                    processes.add(member.process_id)
+
+
+def _tasks_of(tasks: Tasks) -> Iterable[Task]:
+    return [(part, partition) for part, partitions in tasks.items() for partition in partitions]
+
+
+def _state(
+    members: Iterable[StreamsMember], facts: StreamsFacts, topology: StreamsTopology | None
+) -> StreamsGroupState:
+    members = list(members)
+    if not members:
+        return StreamsGroupState.EMPTY
+    if topology is None or topology.epoch != facts.validated_topology_epoch:
+        return StreamsGroupState.NOT_READY
+    if facts.epoch > facts.assignment_epoch:
+        return StreamsGroupState.ASSIGNING
+    if all(member.is_reconciled_to(facts.assignment_epoch) for member in members):
+        return StreamsGroupState.STABLE
+    return StreamsGroupState.RECONCILING

@@ -1,0 +1,94 @@
+"""Where the members of a streams group serve interactive queries, and for which partitions.
+
+Rules: what is known of a member is kept until it changes, or the topology is set up anew; so an answer may
+have older partitions than the member's tasks have by then, as Apache Kafka's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from coordwire.coordinator.hash_order import (
+    capacity_for,
+    copied_set_capacity,
+    in_hash_order,
+    ordered_names,
+    partitions_in_order,
+)
+from coordwire.coordinator.model.streams_group import StreamsGroupModel
+from coordwire.coordinator.model.streams_member import StreamsMember
+from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.topics import TopicsImage
+from coordwire.enums import ErrorCode
+from coordwire.messages.streams_group_heartbeat import (
+    EndpointToPartitions,
+    StreamsGroupHeartbeatResponseEndpoint,
+    TopicPartition,
+)
+
+__all__ = ["endpoints_of_group"]
+
+
+def endpoints_of_group(
+    group: StreamsGroupModel, member: StreamsMember, image: TopicsImage
+) -> list[EndpointToPartitions]:
+    """The endpoints of all members, this one's last; `member` is as it is after its heartbeat."""
+    members = [known for known in group.members_in_order() if known.member_id != member.member_id]
+    entries = []
+    for known in [*members, member]:
+        if not known.is_described:
+            raise _contradiction()
+        if known.endpoint is None:
+            continue
+        endpoint = group.endpoints.get(known.member_id)
+        if endpoint is None:
+            endpoint = group.endpoints[known.member_id] = _endpoint(group, known, image)
+        entries.append(endpoint)
+    return entries
+
+
+def _contradiction() -> OperationRefused:
+    return OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _endpoint(group: StreamsGroupModel, member: StreamsMember, image: TopicsImage) -> EndpointToPartitions:
+    configured = group.configured.value
+    if not member.is_placed or configured is None or configured.subtopologies is None:
+        raise _contradiction()
+    assert member.endpoint is not None
+    parts = configured.subtopologies
+    return EndpointToPartitions(
+        user_endpoint=StreamsGroupHeartbeatResponseEndpoint(
+            host=member.endpoint.host, port=member.endpoint.port
+        ),
+        active_partitions=_partitions(member.tasks.active, parts, image),
+        standby_partitions=_partitions(
+            {part_id: _in_set_order(ids) for part_id, ids in member.tasks.standby.items()}, parts, image
+        ),
+    )
+
+
+def _in_set_order(ids: Collection[int]) -> list[int]:
+    return partitions_in_order(ids, capacity_for(len(ids)))
+
+
+def _partitions(
+    tasks: Mapping[str, Iterable[int]], parts: Mapping[str, ConfiguredSubtopology], image: TopicsImage
+) -> list[TopicPartition]:
+    """The source topics of tasks with as many of their partitions as each topic has."""
+    entries = []
+    for part_id in in_hash_order(tasks, capacity_for(len(tasks))):
+        part = parts.get(part_id)
+        if part is None:
+            raise _contradiction()
+        ids = list(tasks[part_id])
+        names = dict.fromkeys([*ordered_names(part.source_topics), *part.repartition_sources])
+        capacity = capacity_for(len(names), copied_set_capacity(len(part.source_topics)))
+        for name in in_hash_order(names, capacity):
+            topic = image.find(name)
+            if topic is None:
+                raise _contradiction()
+            partitions = sorted(ids)[: topic.partitions] if topic.partitions < len(ids) else ids
+            entries.append(TopicPartition(topic=name, partitions=list(partitions)))
+    return entries

@@ -1,0 +1,446 @@
+"""StreamsGroupHeartbeat (KIP-1071): the one request by which members join, stay, change and leave.
+
+Strategy: the request updates the member, and sets up the topology where that or its topics changed; both may
+raise the group's epoch. The target is computed anew if its epoch is smaller; the member is reconciled with
+the target. What is wrong with the group goes into the answer as statuses, not as an error.
+
+Rules: static members, patterns of topics, reported offsets and warm-up tasks are refused, as by Apache
+Kafka 4.3, which has none of them yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from coordwire.coordinator.consumer.heartbeat import is_blank
+from coordwire.coordinator.effects import RequestContext, client_id_of
+from coordwire.coordinator.hash_order import capacity_for, in_hash_order
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
+from coordwire.coordinator.model.streams_group import StreamsGroupModel
+from coordwire.coordinator.model.streams_member import StreamsMember, UserEndpoint
+from coordwire.coordinator.model.streams_topology import (
+    ConfiguredTopology,
+    StreamsTopology,
+    hash_ordered,
+    topology_value,
+)
+from coordwire.coordinator.model.tasks import ReportedTasks, TargetTasks, listed_tasks
+from coordwire.coordinator.records import classic_tombstone
+from coordwire.coordinator.refusal import OperationRefused, fits
+from coordwire.coordinator.snapshots import Snapshots
+from coordwire.coordinator.state import Outcome, Result, State
+from coordwire.coordinator.streams import sessions
+from coordwire.coordinator.streams.configuration import configure_topology
+from coordwire.coordinator.streams.endpoints import endpoints_of_group
+from coordwire.coordinator.streams.reconciliation import reconciled
+from coordwire.coordinator.streams.records import epoch_record, member_record, owned_record, topology_record
+from coordwire.coordinator.streams.target import (
+    STANDBY_REPLICAS,
+    StreamsTarget,
+    begin_initial_delay,
+    update_target,
+)
+from coordwire.enums import ErrorCode, StreamsGroupStatus, StreamsMemberState
+from coordwire.logs import LogRecord
+from coordwire.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+from coordwire.messages.streams_group_heartbeat import (
+    Status,
+    StreamsGroupHeartbeatRequestTaskIds,
+    StreamsGroupHeartbeatResponseTaskIds,
+    Topology,
+)
+
+__all__ = ["streams_group_heartbeat", "validate_streams_heartbeat"]
+
+_LEFT, _LEFT_FOR_NOW = -1, -2
+_NO_TIMEOUT = -1
+_NOT_VALIDATED = -1
+
+Reported = list[StreamsGroupHeartbeatRequestTaskIds] | None
+
+
+# --- requests that are invalid whatever the group is like ---
+
+
+def validate_streams_heartbeat(state: State, request: StreamsGroupHeartbeatRequest, version: int) -> None:
+    """Raise `OperationRefused` for a request that is invalid whatever the group is like."""
+    topology = request.topology
+    if request.instance_id is not None:
+        raise _invalid("Static membership is not yet supported.")
+    if request.task_offsets is not None:
+        raise _invalid("TaskOffsets are not supported yet.")
+    if request.task_end_offsets is not None:
+        raise _invalid("TaskEndOffsets are not supported yet.")
+    if request.warmup_tasks:
+        raise _invalid("WarmupTasks are not supported yet.")
+    if topology is not None and any(part.source_topic_regex for part in topology.subtopologies):
+        raise _invalid("Regular expressions for source topics are not supported yet.")
+    if is_blank(request.member_id):
+        raise _invalid("MemberId can't be empty.")
+    if is_blank(request.group_id):
+        raise _invalid("GroupId can't be empty.")
+    if request.rack_id is not None and is_blank(request.rack_id):
+        raise _invalid("RackId can't be empty.")
+    epoch = request.member_epoch
+    if epoch == 0:
+        _validate_join(request)
+    elif epoch == _LEFT_FOR_NOW:
+        raise _invalid("InstanceId can't be null.")
+    elif epoch < _LEFT_FOR_NOW:
+        raise _invalid(f"MemberEpoch is {epoch}, but must be greater than or equal to -2.")
+    reported = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
+    if None in reported and any(tasks is not None for tasks in reported):
+        raise _invalid("If one task-type is non-null, all must be non-null.")
+    if epoch != 0 and topology is not None:
+        raise _invalid("Topology can only be provided when (re-)joining.")
+
+
+def _validate_join(request: StreamsGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == _NO_TIMEOUT:
+        raise _invalid("RebalanceTimeoutMs must be provided in first request.")
+    for name, tasks in (
+        ("ActiveTasks", request.active_tasks),
+        ("StandbyTasks", request.standby_tasks),
+        ("WarmupTasks", request.warmup_tasks),
+    ):
+        if tasks is None or tasks:
+            raise _invalid(f"{name} must be empty when (re-)joining.")
+    if request.topology is None:
+        raise _invalid("Topology must be non-null when (re-)joining.")
+    for part in request.topology.subtopologies:
+        for topic in part.state_changelog_topics:
+            if topic.partitions != 0:
+                raise OperationRefused(
+                    ErrorCode.STREAMS_INVALID_TOPOLOGY,
+                    f"Changelog topic {topic.name} must have an undefined partition count, but it is set to "
+                    f"{topic.partitions}.",
+                )
+
+
+def _invalid(message: str) -> OperationRefused:
+    return OperationRefused(ErrorCode.INVALID_REQUEST, message)
+
+
+def _contradiction() -> OperationRefused:
+    """The refusal of what Apache Kafka stumbles over, without a message."""
+    return OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+# --- the heartbeat ---
+
+
+def streams_group_heartbeat(
+    state: State, request: StreamsGroupHeartbeatRequest, context: RequestContext
+) -> Outcome:
+    group_id, member_id = request.group_id, request.member_id
+    if request.member_epoch == _LEFT:
+        return _leave(state, request)
+    config = state.config.of_streams_group(group_id)
+    records: list[LogRecord] = []
+    statuses: list[Status] = []
+    group = _find_or_make(state, request, records)
+    old = _member(group, request)
+    new = _updated(old, request, context)
+    changed = new is not old and new != old
+    if changed:
+        if not new.is_described:
+            raise _contradiction()
+        records.append(member_record(group_id, new))
+    topology = _topology(group, request.topology, records)
+    known = group.topology
+    if known is not None and new.topology_epoch < known.epoch:
+        detail = (
+            f"The member's topology epoch {new.topology_epoch} is be"
+            f"hind the group's topology epoch {known.epoch}."
+        )
+        statuses.append(Status(status_code=StreamsGroupStatus.STALE_TOPOLOGY, status_detail=detail))
+    configured, metadata_hash = _configure(state, group, topology)
+    validated = _NOT_VALIDATED
+    if configured.is_ready:
+        validated = topology.epoch
+        for reported in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
+            if reported:
+                _validate_tasks(configured, reported)
+    replicas = config.num_standby_replicas
+    configs = {STANDBY_REPLICAS: str(replicas)}
+    facts = group.facts.value
+    epoch = facts.epoch
+    if (
+        changed
+        or metadata_hash != facts.metadata_hash
+        or known is None
+        or validated != facts.validated_topology_epoch
+        or configs != facts.assignment_configs
+    ):
+        epoch += 1
+        records.append(epoch_record(group_id, epoch, metadata_hash, validated, configs))
+        group.refreshed(state.now, epoch)
+    if group.is_empty:
+        begin_initial_delay(state, group_id)
+    target = update_target(state, group, epoch, new, configured, replicas, records, statuses)
+    if not new.is_reconciled_to(target.epoch):
+        new = _reconcile(state, group, new, target, request, records)
+    if request.member_epoch == 0:
+        sessions.begin_session(state, group_id, member_id)
+    else:
+        sessions.keep_alive(state, group_id, member_id, config.session_timeout_ms)
+    if request.shutdown_application:
+        group.request_shutdown(member_id)
+    response = StreamsGroupHeartbeatResponse(
+        member_id=member_id, member_epoch=new.epoch, heartbeat_interval_ms=config.heartbeat_interval_ms
+    )
+    if request.member_epoch == 0 or (new.tasks is not old.tasks and new.tasks != old.tasks):
+        response.active_tasks = _task_ids(new.tasks.active)
+        response.standby_tasks = _task_ids(new.tasks.standby)
+        response.warmup_tasks = _task_ids(new.tasks.warmup)
+        group.endpoints.pop(member_id, None)
+        if new.endpoint is not None:
+            group.endpoint_epoch += 1
+    if group.endpoint_epoch != request.endpoint_information_epoch:
+        response.partitions_by_user_endpoint = endpoints_of_group(group, new, state.topics)
+    if group_id in state.groups:
+        response.endpoint_information_epoch = group.endpoint_epoch
+    problem = configured.problem
+    if problem is not None:
+        statuses.append(Status(status_code=problem.status, status_detail=problem.detail))
+    if group.shutdown_member is not None:
+        detail = (
+            f"Streams group member {group.shutdown_member} encountered a fatal error and requested a "
+            "shutdown for the entire application."
+        )
+        statuses.append(Status(status_code=StreamsGroupStatus.SHUTDOWN_APPLICATION, status_detail=detail))
+    response.status = statuses
+    if statuses and not all(fits(status.status_detail) for status in statuses):
+        response = StreamsGroupHeartbeatResponse(error_code=int(ErrorCode.UNKNOWN_SERVER_ERROR))
+    if records or configured.to_create:
+        return Result(records, response, topics_to_create=configured.to_create)
+    return response
+
+
+def _leave(state: State, request: StreamsGroupHeartbeatRequest) -> Result:
+    group = _existing(state, request.group_id, f"Group {request.group_id} not found.")
+    if request.shutdown_application:
+        group.request_shutdown(request.member_id)
+    member = _find_member(group, request.member_id)
+    response = StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
+    return sessions.remove_member(state, group, member, response)
+
+
+# --- the group and the member ---
+
+
+def _existing(state: State, group_id: str, missing: str) -> StreamsGroupModel:
+    group = state.groups.get(group_id)
+    if group is None:
+        raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND, missing)
+    if not isinstance(group, StreamsGroupModel):
+        raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a streams group.")
+    return group
+
+
+def _find_or_make(
+    state: State, request: StreamsGroupHeartbeatRequest, records: list[LogRecord]
+) -> StreamsGroupModel:
+    """Find the group of a heartbeat; one that joins may create it, also in place of an empty classic group.
+
+    A new group is outside of the shard's state until its records are replayed.
+    """
+    group_id = request.group_id
+    if request.member_epoch != 0:
+        return _existing(state, group_id, f"Streams group {group_id} not found.")
+    known = state.groups.get(group_id)
+    if isinstance(known, ClassicGroupModel) and known.is_empty:
+        records.append(classic_tombstone(group_id))
+        known = None
+    group = StreamsGroupModel(group_id, Snapshots()) if known is None else _existing(state, group_id, "")
+    limit = state.config.streams_group_max_size
+    if len(group.members) >= limit:
+        raise OperationRefused(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The streams group has reached its maximum capacity of {limit} members.",
+        )
+    return group
+
+
+def _find_member(group: StreamsGroupModel, member_id: str) -> StreamsMember:
+    member = group.members.get(member_id)
+    if member is None:
+        raise OperationRefused(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}."
+        )
+    return member
+
+
+def _member(group: StreamsGroupModel, request: StreamsGroupHeartbeatRequest) -> StreamsMember:
+    """The member as it was before this heartbeat."""
+    epoch = request.member_epoch
+    if epoch == 0:
+        return group.members.get(request.member_id) or StreamsMember(request.member_id)
+    member = _find_member(group, request.member_id)
+    if not member.is_placed:
+        raise _contradiction()
+    if epoch == member.epoch:
+        return member
+    newer = epoch > member.epoch
+    if not newer and epoch == member.previous_epoch and _is_part(request, member):
+        return member  # the answer with the new epoch may have been lost
+    raise OperationRefused(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The streams group member has a {'greater' if newer else 'smaller'} member epoch ({epoch}) than the "
+        f"one known by the group coordinator ({member.epoch}). The member must abandon all its partitions "
+        "and rejoin.",
+    )
+
+
+def _is_part(request: StreamsGroupHeartbeatRequest, member: StreamsMember) -> bool:
+    """Whether the member owns nothing but its tasks."""
+    tasks = member.tasks
+    return (
+        _is_in(request.active_tasks, tasks.active)
+        and _is_in(request.standby_tasks, tasks.standby)
+        and _is_in(request.warmup_tasks, tasks.warmup)
+    )
+
+
+def _is_in(reported: Reported, tasks: Mapping[str, Iterable[int]]) -> bool:
+    if reported is None:
+        return False
+    for part in reported:
+        known = tasks.get(part.subtopology_id)
+        if known is None or not all(partition in known for partition in part.partitions):
+            return False
+    return True
+
+
+def _updated(
+    member: StreamsMember, request: StreamsGroupHeartbeatRequest, context: RequestContext
+) -> StreamsMember:
+    """Update the member; fields that the request leaves out stay."""
+    topology, endpoint, tags = request.topology, request.user_endpoint, request.client_tags
+    client_id = client_id_of(context)
+    if (
+        topology is None
+        and endpoint is None
+        and tags is None
+        and request.rack_id is None
+        and request.process_id is None
+        and request.rebalance_timeout_ms == _NO_TIMEOUT
+        and client_id == member.client_id
+        and context.client_host == member.client_host
+    ):
+        return member
+    client_tags = member.client_tags
+    if tags is not None:
+        by_key = {tag.key: tag.value for tag in tags}
+        if len(by_key) < len(tags):
+            raise _contradiction()
+        client_tags = {key: by_key[key] for key in hash_ordered(by_key)}
+    timeout_ms = request.rebalance_timeout_ms
+    return replace(
+        member,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == _NO_TIMEOUT else timeout_ms,
+        topology_epoch=member.topology_epoch if topology is None else topology.epoch,
+        client_id=client_id,
+        client_host=context.client_host,
+        process_id=member.process_id if request.process_id is None else request.process_id,
+        client_tags=client_tags,
+        endpoint=member.endpoint if endpoint is None else UserEndpoint(endpoint.host, endpoint.port),
+    )
+
+
+# --- the topology ---
+
+
+def _topology(
+    group: StreamsGroupModel, requested: Topology | None, records: list[LogRecord]
+) -> StreamsTopology:
+    """The group's topology: the first that a member brings. Others must be the same, or older."""
+    known = group.topology
+    if requested is None:
+        if known is None:
+            raise _contradiction()
+        return known
+    topology = StreamsTopology(topology_value(requested))
+    if known is None:
+        records.append(topology_record(group.group_id, topology.value))
+        return topology
+    if known.epoch <= topology.epoch and known != topology:
+        raise _invalid("Topology updates are not supported yet.")
+    return known
+
+
+def _configure(
+    state: State, group: StreamsGroupModel, topology: StreamsTopology
+) -> tuple[ConfiguredTopology, int]:
+    """The topology with the cluster's topics, and the hash of their metadata."""
+    configured, metadata_hash = group.configured.value, group.metadata_hash
+    is_new = group.topology is None
+    if not is_new and configured is not None and not group.refresh_due(state.now):
+        return configured, metadata_hash
+    metadata_hash = group.hash_of_topics(state.topics, topology)
+    if is_new or configured is None or metadata_hash != group.metadata_hash:
+        configured = configure_topology(topology, state.topics)
+        group.configure(configured)
+    return configured, metadata_hash
+
+
+def _validate_tasks(
+    configured: ConfiguredTopology, reported: list[StreamsGroupHeartbeatRequestTaskIds]
+) -> None:
+    """Refuse tasks that the topology does not have."""
+    parts = configured.subtopologies
+    assert parts is not None
+    for tasks in reported:
+        part_id = tasks.subtopology_id
+        part = parts.get(part_id)
+        if part is None:
+            raise _invalid(f"Subtopology {part_id} does not exist in the topology.")
+        for partition in tasks.partitions:
+            if not 0 <= partition < part.tasks:
+                raise _invalid(
+                    f"Task {partition} for subtopology {part_id} is invalid. Number of tasks for this "
+                    f"subtopology: {part.tasks}"
+                )
+
+
+# --- tasks ---
+
+
+def _reconcile(
+    state: State,
+    group: StreamsGroupModel,
+    member: StreamsMember,
+    target: StreamsTarget,
+    request: StreamsGroupHeartbeatRequest,
+    records: list[LogRecord],
+) -> StreamsMember:
+    reported = _reported(request)
+    if not member.is_placed:
+        raise _contradiction()
+    step = reconciled(group, member, target.epoch, target.tasks, reported)
+    if step is not member and step != member:
+        records.append(owned_record(group.group_id, step))
+        if step.state is StreamsMemberState.UNREVOKED_TASKS:
+            sessions.limit_revocation(state, group.group_id, step)
+        else:
+            sessions.unlimit_revocation(state, group.group_id, step.member_id)
+    return step
+
+
+def _reported(request: StreamsGroupHeartbeatRequest) -> ReportedTasks:
+    active, standby, warmup = request.active_tasks, request.standby_tasks, request.warmup_tasks
+    if active is None or standby is None or warmup is None:
+        return None
+    tasks = TargetTasks(listed_tasks(active), listed_tasks(standby), listed_tasks(warmup))
+    if (len(tasks.active), len(tasks.standby), len(tasks.warmup)) != (len(active), len(standby), len(warmup)):
+        raise _contradiction()  # a subtopology is there twice
+    return tasks
+
+
+def _task_ids(tasks: Mapping[str, Iterable[int]]) -> list[StreamsGroupHeartbeatResponseTaskIds]:
+    return [
+        StreamsGroupHeartbeatResponseTaskIds(subtopology_id=part_id, partitions=sorted(tasks[part_id]))
+        for part_id in in_hash_order(tasks, capacity_for(len(tasks)))
+    ]

@@ -1,0 +1,226 @@
+"""The replay of the records of streams groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coordwire.codec import Message
+from coordwire.coordinator.hash_order import capacity_for, partitions_in_order
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
+from coordwire.coordinator.model.streams_group import StreamsGroupModel
+from coordwire.coordinator.model.streams_member import (
+    LEFT_STREAMS,
+    StreamsMember,
+    UserEndpoint,
+)
+from coordwire.coordinator.model.streams_topology import StreamsTopology, hash_ordered
+from coordwire.coordinator.model.tasks import NO_OWNED_TASKS, OwnedTasks, TargetTasks, listed_tasks
+from coordwire.coordinator.refusal import contradiction
+from coordwire.coordinator.state import State
+from coordwire.enums import StreamsMemberState
+from coordwire.messages import (
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataKey,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMetadataValue,
+    StreamsGroupTopologyKey,
+    StreamsGroupTopologyValue,
+)
+from coordwire.messages.streams_group_records import StreamsGroupCurrentMemberAssignmentValueTaskIds
+
+__all__ = ["STREAMS_KEYS", "replay_streams_group"]
+
+STREAMS_KEYS: tuple[type[Message], ...] = (
+    StreamsGroupMetadataKey,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupTopologyKey,
+)
+
+
+_STATES = frozenset(StreamsMemberState)
+
+
+def replay_streams_group(state: State, key: object, value: object) -> None:
+    """Replay a record with one of `STREAMS_KEYS`."""
+    match key, value:
+        case StreamsGroupMetadataKey(group_id=group_id), StreamsGroupMetadataValue() as found:
+            configs = {config.key: config.value for config in found.last_assignment_configs or ()}
+            _group(state, group_id).set_epoch(
+                found.epoch, found.metadata_hash, found.validated_topology_epoch, configs
+            )
+        case StreamsGroupMetadataKey(group_id=group_id), None:
+            _end_group(state, group_id)
+        case StreamsGroupTopologyKey(group_id=group_id), StreamsGroupTopologyValue() as found:
+            _group(state, group_id).set_topology(StreamsTopology(found))
+        case StreamsGroupTopologyKey(group_id=group_id), None:
+            group = _known_group(state, group_id)
+            if group is not None:
+                group.set_topology(None)
+        case StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id), (
+            StreamsGroupMemberMetadataValue() | None
+        ) as found:
+            _replay_member(state, group_id, member_id, found)
+        case StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), (
+            StreamsGroupTargetAssignmentMetadataValue() | None
+        ) as found:
+            _replay_assignment(state, group_id, found)
+        case StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), (
+            StreamsGroupTargetAssignmentMemberValue() | None
+        ) as found:
+            if found is not None:
+                _group(state, group_id).targets[member_id] = TargetTasks(
+                    listed_tasks(found.active_tasks),
+                    listed_tasks(found.standby_tasks),
+                    listed_tasks(found.warmup_tasks),
+                )
+            elif (group := _known_group(state, group_id)) is not None:
+                group.targets.pop(member_id)
+        case StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), (
+            StreamsGroupCurrentMemberAssignmentValue() | None
+        ) as found:
+            _replay_owned(state, group_id, member_id, found)
+
+
+def _group(state: State, group_id: str) -> StreamsGroupModel:
+    """Find or create the group of a record; it may replace a group that only has offsets."""
+    group = state.groups.get(group_id)
+    if isinstance(group, StreamsGroupModel):
+        return group
+    if group is not None and not (isinstance(group, ClassicGroupModel) and group.is_simple):
+        raise contradiction()
+    group = StreamsGroupModel(group_id, state.snapshots)
+    state.groups[group_id] = group
+    return group
+
+
+def _known_group(state: State, group_id: str) -> StreamsGroupModel | None:
+    group = state.groups.get(group_id)
+    return None if group is None else _group(state, group_id)
+
+
+def _end_group(state: State, group_id: str) -> None:
+    group = _known_group(state, group_id)
+    if group is None:
+        return
+    if group.members or group.assignment_epoch != -1:
+        raise contradiction()
+    state.groups.pop(group_id)
+
+
+def _unknown(member_id: str) -> StreamsMember:
+    """A member of which no record came yet."""
+    return StreamsMember(member_id, is_described=False, is_placed=False)
+
+
+def _replay_member(
+    state: State, group_id: str, member_id: str, value: StreamsGroupMemberMetadataValue | None
+) -> None:
+    if value is None:
+        group = _known_group(state, group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None:
+            return
+        if member.epoch != LEFT_STREAMS or member_id in group.targets:
+            raise contradiction()
+        group.remove_member(member_id)
+        return
+    group = _group(state, group_id)
+    endpoint = value.user_endpoint
+    tags = {tag.key: tag.value for tag in value.client_tags}
+    group.put_member(
+        replace(
+            group.members.get(member_id) or _unknown(member_id),
+            rack_id=value.rack_id,
+            client_id=value.client_id,
+            client_host=value.client_host,
+            rebalance_timeout_ms=value.rebalance_timeout_ms,
+            topology_epoch=value.topology_epoch,
+            process_id=value.process_id,
+            endpoint=None if endpoint is None else UserEndpoint(endpoint.host, endpoint.port),
+            client_tags={key: tags[key] for key in hash_ordered(tags)},
+            is_described=True,
+        )
+    )
+
+
+def _replay_assignment(
+    state: State, group_id: str, value: StreamsGroupTargetAssignmentMetadataValue | None
+) -> None:
+    if value is not None:
+        _group(state, group_id).set_assignment(value.assignment_epoch, value.assignment_timestamp)
+        return
+    group = _known_group(state, group_id)
+    if group is None:
+        return
+    if group.targets:
+        raise contradiction()
+    group.clear_assignment()
+
+
+def _replay_owned(
+    state: State, group_id: str, member_id: str, value: StreamsGroupCurrentMemberAssignmentValue | None
+) -> None:
+    if value is None:
+        group = _known_group(state, group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is not None and member is not None:
+            group.put_member(
+                replace(
+                    member,
+                    epoch=LEFT_STREAMS,
+                    previous_epoch=LEFT_STREAMS,
+                    tasks=NO_OWNED_TASKS,
+                    revoking=NO_OWNED_TASKS,
+                )
+            )
+        return
+    group = _group(state, group_id)
+    epoch = value.member_epoch
+    group.put_member(
+        replace(
+            group.members.get(member_id) or _unknown(member_id),
+            epoch=epoch,
+            previous_epoch=value.previous_member_epoch,
+            state=_state(value.state),
+            tasks=OwnedTasks(
+                _active(value.active_tasks, epoch),
+                listed_tasks(value.standby_tasks),
+                listed_tasks(value.warmup_tasks),
+            ),
+            revoking=OwnedTasks(
+                _active(value.active_tasks_pending_revocation, epoch),
+                listed_tasks(value.standby_tasks_pending_revocation),
+                listed_tasks(value.warmup_tasks_pending_revocation),
+            ),
+            is_placed=True,
+        )
+    )
+
+
+def _state(number: int) -> StreamsMemberState:
+    """A member's state; one that only a newer coordinator has is unknown."""
+    return StreamsMemberState(number) if number in _STATES else StreamsMemberState.UNKNOWN
+
+
+def _active(
+    parts: list[StreamsGroupCurrentMemberAssignmentValueTaskIds], epoch: int
+) -> dict[str, dict[int, int]]:
+    """Active tasks, each with its epoch; that of the member where the record has none."""
+    tasks = {}
+    for part in parts:
+        epochs = part.assignment_epochs
+        if epochs is None or len(epochs) != len(part.partitions):
+            epochs = [epoch] * len(part.partitions)
+        by_partition = dict(zip(part.partitions, epochs, strict=True))
+        ordered = partitions_in_order(by_partition, capacity_for(len(by_partition)))
+        tasks[part.subtopology_id] = {partition: by_partition[partition] for partition in ordered}
+    return tasks

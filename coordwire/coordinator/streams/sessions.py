@@ -1,0 +1,117 @@
+"""The time limits of a streams group: members' sessions, the time to give up tasks, the initial delay.
+
+Rules: a timer looks up the group and the member when it fires, so that it does nothing for those that are no
+longer there. The initial delay is not tried again when its records can't be written.
+"""
+
+from __future__ import annotations
+
+from coordwire.codec import Message
+from coordwire.coordinator.listener import NO_CAUSE, AppendCause, Leaving
+from coordwire.coordinator.model.streams_group import StreamsGroupModel
+from coordwire.coordinator.model.streams_member import StreamsMember
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.state import NOTHING, Result, State
+from coordwire.coordinator.streams.records import epoch_record, member_tombstones
+from coordwire.coordinator.timers import TimerKey
+from coordwire.enums import ErrorCode
+
+__all__ = [
+    "begin_session",
+    "cancel_initial_delay",
+    "find_streams_group",
+    "initial_delay_key",
+    "keep_alive",
+    "limit_revocation",
+    "remove_member",
+    "unlimit_revocation",
+]
+
+_SESSION, _REVOCATION = "session-timeout", "rebalance-timeout"
+_OF_MEMBERS = (_SESSION, _REVOCATION, "join", "sync")
+_INITIAL_DELAY = "initial-rebalance-timeout"
+
+
+def find_streams_group(state: State, group_id: str) -> StreamsGroupModel | None:
+    group = state.groups.get(group_id)
+    return group if isinstance(group, StreamsGroupModel) else None
+
+
+# --- members ---
+
+
+def _limit(
+    state: State, kind: str, group_id: str, member_id: str, timeout_ms: int, epoch: int | None = None
+) -> None:
+    """Remove the member when the time is over, if it is in this epoch still."""
+
+    def end() -> Result:
+        group = find_streams_group(state, group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None:
+            return NOTHING
+        if epoch is not None and not member.is_placed:
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        if epoch is not None and member.epoch != epoch:
+            return NOTHING
+        leaving: Leaving = "session_timeout" if kind == _SESSION else "not_rejoined"
+        return remove_member(state, group, member, cause=AppendCause(leaving=leaving))
+
+    state.set_timer_with_retry((kind, group_id, member_id), timeout_ms, end)
+
+
+def begin_session(state: State, group_id: str, member_id: str) -> None:
+    """Begin the session of a member that joins or that a log has."""
+    config = state.config.of_streams_group(group_id)
+    _limit(state, _SESSION, group_id, member_id, config.session_timeout_ms)
+
+
+def keep_alive(state: State, group_id: str, member_id: str, timeout_ms: int) -> None:
+    """Begin a member's session anew."""
+    if not state.timers.renew((_SESSION, group_id, member_id), state.now + timeout_ms):
+        _limit(state, _SESSION, group_id, member_id, timeout_ms)
+
+
+def limit_revocation(state: State, group_id: str, member: StreamsMember) -> None:
+    """The member has its rebalance time-out to give up tasks and leave its epoch."""
+    timeout_ms = member.rebalance_timeout_ms
+    _limit(state, _REVOCATION, group_id, member.member_id, timeout_ms, member.epoch)
+
+
+def unlimit_revocation(state: State, group_id: str, member_id: str) -> None:
+    state.timers.cancel((_REVOCATION, group_id, member_id))
+
+
+def remove_member(
+    state: State,
+    group: StreamsGroupModel,
+    member: StreamsMember,
+    response: Message | None = None,
+    cause: AppendCause = NO_CAUSE,
+) -> Result:
+    """Remove a member, whose tasks are free at once; the group's epoch rises."""
+    group_id, facts = group.group_id, group.facts.value
+    records = member_tombstones(group_id, member.member_id)
+    records.append(
+        epoch_record(
+            group_id,
+            facts.epoch + 1,
+            facts.metadata_hash,
+            facts.validated_topology_epoch,
+            facts.assignment_configs,
+        )
+    )
+    for kind in _OF_MEMBERS:
+        state.timers.cancel((kind, group_id, member.member_id))
+    return Result(records, response, cause=cause)
+
+
+# --- the group ---
+
+
+def initial_delay_key(group_id: str) -> TimerKey:
+    return _INITIAL_DELAY, group_id
+
+
+def cancel_initial_delay(state: State, group_id: str) -> None:
+    state.timers.cancel(initial_delay_key(group_id))

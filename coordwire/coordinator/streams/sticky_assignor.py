@@ -1,0 +1,290 @@
+"""The sticky assignor of streams groups: tasks stay where they were, and processes are loaded equally.
+
+Strategy: active tasks go to their last owner, then to a member that had a standby of them, while the member
+has less than its share; the others go to the process with the least load, and in it to the member with the
+fewest tasks. Standby tasks follow in the same way, each replica in another process.
+
+Rules: the order of members, processes and queues is Java's, since ties are broken by it; loads are divided
+as Java's doubles are. One task costs the logarithm of the number of processes and members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter, itemgetter
+
+from coordwire.coordinator.hash_order import (
+    capacity_for,
+    copied_capacity,
+    in_hash_order,
+    initial_capacity,
+    java_hash,
+)
+from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
+from coordwire.coordinator.model.tasks import TargetTasks
+from coordwire.coordinator.streams.java_queue import JavaQueue
+
+__all__ = ["StreamsMemberSpec", "assign_tasks"]
+
+Task = tuple[str, int]
+"""Subtopology and partition."""
+
+_INT32 = (1 << 32) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMemberSpec:
+    """A member as the assignor sees it. target: the last one."""
+
+    process_id: str
+    target: TargetTasks
+
+
+def assign_tasks(
+    members: Mapping[str, StreamsMemberSpec],
+    subtopologies: Mapping[str, ConfiguredSubtopology],
+    standby_replicas: int,
+) -> dict[str, TargetTasks]:
+    """The target of each member, in their order; members are in the order of Java's HashMap."""
+    assignment = _Assignment(members, subtopologies, standby_replicas)
+    assignment.assign_active()
+    if standby_replicas > 0:
+        assignment.assign_standby()
+    return assignment.targets()
+
+
+class _Process:
+    """A process and its members. members: the number of tasks of each."""
+
+    __slots__ = ("count", "load", "members", "queue", "tasks")
+
+    def __init__(self) -> None:
+        self.members: dict[str, list[int]] = {}
+        self.tasks: set[Task] = set()
+        self.count = 0
+        self.load = 0.0
+        self.queue: JavaQueue[tuple[str, list[int]]] | None = None
+
+    def has(self, task: Task) -> bool:
+        return task in self.tasks
+
+    def add(self, member_id: str, task: Task) -> int:
+        """Add a task to a member, and return how many it has now."""
+        self.count += 1
+        self.tasks.add(task)
+        counter = self.members[member_id]
+        counter[0] += 1
+        self.load = self.count / len(self.members)
+        return counter[0]
+
+    def least_loaded(self) -> str:
+        """The member with the fewest tasks, to which one is added at once."""
+        if len(self.members) == 1:
+            return next(iter(self.members))
+        if self.queue is None:
+            ordered = in_hash_order(self.members, capacity_for(len(self.members)))
+            self.queue = JavaQueue(_count_of, [(member_id, self.members[member_id]) for member_id in ordered])
+        entry = self.queue.poll()
+        entry[1][0] += 1
+        self.queue.add(entry)
+        entry[1][0] -= 1
+        return entry[0]
+
+
+def _count_of(entry: tuple[str, list[int]]) -> int:
+    return entry[1][0]
+
+
+class _Share:
+    """The most tasks that each member may get, so that all are placed; it shrinks as members are full."""
+
+    def __init__(self, tasks: int, members: int) -> None:
+        self._tasks = tasks
+        self._members = members
+        self.tasks_per_member = 0
+        self._compute()
+
+    def _compute(self) -> None:
+        self.tasks_per_member = -(-self._tasks // self._members) if self._members else 0
+
+    def reached(self, count: int) -> None:
+        """A member has this many now."""
+        if count == self.tasks_per_member:
+            self._members -= 1
+            self._tasks -= count
+            self._compute()
+
+
+class _Assignment:
+    def __init__(
+        self,
+        members: Mapping[str, StreamsMemberSpec],
+        subtopologies: Mapping[str, ConfiguredSubtopology],
+        standby_replicas: int,
+    ) -> None:
+        self._replicas = standby_replicas
+        self._parts = subtopologies
+        self._members = members
+        active = sum(part.tasks for part in subtopologies.values())
+        stateful = sum(part.tasks for part in subtopologies.values() if part.changelogs)
+        self._active_share = _Share(active, len(members))
+        self._total_share = _Share(active + stateful * standby_replicas, len(members))
+        self._processes: dict[str, _Process] = {}
+        self._last_active: dict[Task, str] = {}
+        self._last_standby: dict[Task, list[str]] = {}
+        self._process_of: dict[str, _Process] = {}
+        self._active: dict[str, list[Task]] = {member_id: [] for member_id in members}
+        self._standby: dict[str, list[Task]] = {member_id: [] for member_id in members}
+        for member_id, spec in members.items():
+            process = self._processes.get(spec.process_id)
+            if process is None:
+                process = self._processes[spec.process_id] = _Process()
+            process.members[member_id] = [0]
+            self._process_of[member_id] = process
+            for part_id, partitions in spec.target.active.items():
+                self._last_active.update(
+                    dict.fromkeys(((part_id, number) for number in partitions), member_id)
+                )
+            for part_id, partitions in spec.target.standby.items():
+                for number in partitions:
+                    self._last_standby.setdefault((part_id, number), []).append(member_id)
+        capacity = capacity_for(len(self._processes), initial_capacity(len(members)))
+        self._ordered = [self._processes[name] for name in in_hash_order(self._processes, capacity)]
+
+    def _place(self, member_id: str, task: Task, *, active: bool) -> None:
+        count = self._process_of[member_id].add(member_id, task)
+        (self._active if active else self._standby)[member_id].append(task)
+        if active:
+            self._active_share.reached(count)
+        self._total_share.reached(count)
+
+    def _count(self, member_id: str) -> int:
+        return self._process_of[member_id].members[member_id][0]
+
+    def _tasks(self, *, stateful: bool) -> list[Task]:
+        return [
+            (part_id, number)
+            for part_id, part in self._parts.items()
+            if part.changelogs or not stateful
+            for number in range(part.tasks)
+        ]
+
+    # --- active tasks ---
+
+    def assign_active(self) -> None:
+        tasks = sorted(self._tasks(stateful=False), key=_by_partition)
+        tasks = [task for task in tasks if not self._stays(task, self._last_active.get(task))]
+        tasks = [task for task in tasks if not self._stays(task, self._least_loaded(task, None))]
+        tasks.sort()
+        queue = JavaQueue(_load_of, self._ordered)
+        for task in tasks:
+            process = queue.poll()
+            self._place(process.least_loaded(), task, active=True)
+            queue.add(process)
+
+    def _stays(self, task: Task, member_id: str | None) -> bool:
+        """Give a task to a member that knows it, if the member has less than its share."""
+        if member_id is None or self._count(member_id) >= self._active_share.tasks_per_member:
+            return False
+        self._place(member_id, task, active=True)
+        self._process_of[member_id].queue = None
+        return True
+
+    def _least_loaded(self, task: Task, unless_at: Task | None) -> str | None:
+        """Of the members that had a standby of a task, the one with the least load.
+
+        unless_at: a task that the process must not have; as in Apache Kafka only that of the first of the
+        members is asked in the end.
+        """
+        members = self._last_standby.get(task)
+        if not members:
+            return None
+        candidate = members[0]
+        first = self._process_of[candidate]
+        load, count = first.load, self._count(candidate)
+        for member_id in members[1:]:
+            process = self._process_of[member_id]
+            if process.load < load and (unless_at is None or not process.has(unless_at)):
+                own = self._count(member_id)
+                if own < count:
+                    candidate, load, count = member_id, process.load, own
+        return None if unless_at is not None and first.has(unless_at) else candidate
+
+    # --- standby tasks ---
+
+    def assign_standby(self) -> None:
+        unplaced: list[tuple[Task, int]] = []
+        for task in sorted(self._tasks(stateful=True), key=_by_partition, reverse=True):
+            for placed in range(self._replicas):
+                if not self._stands_by(task):
+                    unplaced.append((task, self._replicas - placed))
+                    break
+        unplaced.sort(key=itemgetter(0), reverse=True)
+        queue = JavaQueue(_load_of, self._ordered)
+        for task, replicas in unplaced:
+            for _ in range(replicas):
+                if not self._place_standby(queue, task):
+                    break
+
+    def _stands_by(self, task: Task) -> bool:
+        """Give a standby of a task to a member that knows it."""
+        share = self._total_share
+        last = self._last_active.get(task)
+        if last is None or self._process_of[last].has(task) or self._count(last) >= share.tasks_per_member:
+            last = self._least_loaded(task, task)
+            if last is None or self._count(last) >= share.tasks_per_member:
+                return False
+        self._place(last, task, active=False)
+        self._process_of[last].queue = None
+        return True
+
+    def _place_standby(self, queue: JavaQueue[_Process], task: Task) -> bool:
+        """Give a standby to the process with the least load that does not have the task."""
+        polled = []
+        placed = False
+        while queue and not placed:
+            process = queue.poll()
+            polled.append(process)
+            if not process.has(task):
+                self._place(process.least_loaded(), task, active=False)
+                placed = True
+        for process in reversed(polled):
+            queue.add(process)
+        return placed
+
+    # --- the result ---
+
+    def targets(self) -> dict[str, TargetTasks]:
+        return {
+            member_id: TargetTasks(_compact(self._active[member_id]), _compact(self._standby[member_id]))
+            for member_id in self._members
+        }
+
+
+_load_of = attrgetter("load")
+
+
+def _by_partition(task: Task) -> tuple[int, str]:
+    return task[1], task[0]
+
+
+def _compact(tasks: list[Task]) -> dict[str, frozenset[int]]:
+    """A member's tasks by subtopology, in the order of Java's tables."""
+    parts: dict[str, list[int]] = {}
+    for part_id, partition in tasks:
+        parts.setdefault(part_id, []).append(partition)
+    if len(parts) > 1:
+        ordered = in_hash_order(dict.fromkeys(_in_set_order(tasks)), capacity_for(len(parts)))
+        parts = {part_id: parts[part_id] for part_id in in_hash_order(ordered, copied_capacity(len(parts)))}
+    return {part_id: frozenset(partitions) for part_id, partitions in parts.items()}
+
+
+def _in_set_order(tasks: list[Task]) -> list[str]:
+    """The subtopologies of tasks as a HashSet of the tasks goes over them."""
+    mask = capacity_for(len(tasks)) - 1
+    places = []
+    for part_id, partition in tasks:
+        hashed = (31 * java_hash(part_id) + partition) & _INT32
+        places.append((hashed ^ hashed >> 16) & mask)
+    return [tasks[number][0] for number in sorted(range(len(tasks)), key=places.__getitem__)]
