@@ -42,6 +42,8 @@ from coordwire.messages import (
     ProduceRequest,
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
+    StreamsGroupDescribeRequest,
+    StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
     alter_configs,
     create_partitions,
@@ -62,6 +64,7 @@ from coordwire.messages import (
     offset_for_leader_epoch,
     produce,
 )
+from coordwire.messages.streams_group_heartbeat import Subtopology, Topology
 from tests.broker.core import Core, batch
 from tests.broker.operators_requests import operators_requests
 from tests.broker.transaction_client import transactional_requests
@@ -247,6 +250,16 @@ def requests(topic_id: UUID, version: int) -> dict[int, list[Message]]:
             topic_partitions=[],
         ),
         ConsumerGroupDescribeRequest(group_ids=[GROUP, "missing", ""]),
+        StreamsGroupHeartbeatRequest(
+            group_id="streams",
+            member_id="m",
+            rebalance_timeout_ms=1_000,
+            active_tasks=[],
+            standby_tasks=[],
+            warmup_tasks=[],
+            topology=Topology(subtopologies=[Subtopology(source_topics=[TOPIC])]),
+        ),
+        StreamsGroupDescribeRequest(group_ids=["streams", "missing", ""]),
         ListConfigResourcesRequest(),
         DescribeTopicPartitionsRequest(
             topics=[describe_topic_partitions.TopicRequest(name=name) for name in names]

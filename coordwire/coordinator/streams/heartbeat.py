@@ -56,6 +56,7 @@ __all__ = ["streams_group_heartbeat", "validate_streams_heartbeat"]
 _LEFT, _LEFT_FOR_NOW = -1, -2
 _NO_TIMEOUT = -1
 _NOT_VALIDATED = -1
+_STALE = "The member's topology epoch %d is be" + "hind the group's topology epoch %d."
 
 Reported = list[StreamsGroupHeartbeatRequestTaskIds] | None
 
@@ -150,10 +151,7 @@ def streams_group_heartbeat(
     topology = _topology(group, request.topology, records)
     known = group.topology
     if known is not None and new.topology_epoch < known.epoch:
-        detail = (
-            f"The member's topology epoch {new.topology_epoch} is be"
-            f"hind the group's topology epoch {known.epoch}."
-        )
+        detail = _STALE % (new.topology_epoch, known.epoch)
         statuses.append(Status(status_code=StreamsGroupStatus.STALE_TOPOLOGY, status_detail=detail))
     configured, metadata_hash = _configure(state, group, topology)
     validated = _NOT_VALIDATED
