@@ -180,7 +180,7 @@ class _Sized(Construct):
         self.default = default
         self.entity = entity
         self.embedded = contents or {}
-        self.text = kind == "string"
+        self.text = kind in ("string", "long_string")
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
         length = _read_length(stream, context, path, self.kind)
@@ -197,6 +197,7 @@ class _Sized(Construct):
 
 
 String = _Sized("string", "")
+LongString = _Sized("long_string", "")  # after an int32 length, as jute writes texts
 Bytes = _Sized("bytes", b"")
 Records = _Sized("records", b"")
 
@@ -207,6 +208,7 @@ ProducerId = Primitive("int64", construct.Int64sb, entity="producer_id")
 TopicName = _Sized("string", "", entity="topic_name")
 TransactionalId = _Sized("string", "", entity="transactional_id")
 ErrorCode = Primitive("int16", construct.Int16sb, entity="error_code")
+LongErrorCode = Primitive("int32", construct.Int32sb, entity="error_code")
 InstanceId = _Sized("string", "", entity="instance_id")
 MemberId = _Sized("string", "", entity="member_id")
 

@@ -39,6 +39,8 @@ from schemas._values import (
     Int16,
     Int32,
     Int64,
+    LongErrorCode,
+    LongString,
     MemberId,
     ProducerId,
     Records,
@@ -78,6 +80,8 @@ __all__ = [
     "Int16",
     "Int32",
     "Int64",
+    "LongErrorCode",
+    "LongString",
     "MemberId",
     "Named",
     "Nullable",
@@ -102,10 +106,15 @@ __all__ = [
 ]
 
 
+def _is_of_words(module: str) -> bool:
+    """Whether a module has words only: this one, and those whose names begin with an underscore."""
+    return module == __name__ or module.rpartition(".")[2].startswith("_")
+
+
 def _declaring_module() -> str:
     """The schema module that is being executed, found as `typing.TypeVar` finds its own."""
     frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_globals["__name__"] == __name__:
+    while frame is not None and _is_of_words(frame.f_globals["__name__"]):
         frame = frame.f_back
     return str(frame.f_globals["__name__"]) if frame else ""
 

@@ -1,13 +1,15 @@
-"""Undecided connections: the search for Kafka's frames in them, and for the client.
+"""Undecided connections: the search for frames in them, and for the client.
 
 Strategy: a connection's bytes are held back, and each direction is searched for a whole frame that shows its
-sender. Rules: each byte is looked at once, however it is cut into packets: a place where a frame may begin
-whose end hasn't come waits until it has. Decoding on trial is bounded by the bytes searched (`Effort`). What
-is held is bounded here for one connection, and by `UNDECIDED` for all of a capture.
+sender, in Kafka's protocol and in any other that may be beside it. Rules: each byte is looked at once,
+however it is cut into packets: a place where a frame may begin whose end hasn't come waits until it has.
+Decoding on trial is bounded by the bytes searched (`Effort`). What is held is bounded here for one
+connection, and by `UNDECIDED` for all of a capture.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -29,29 +31,53 @@ undecided longest is given up, and what was held of it is reported."""
 PIECE = 256
 """What a chunk counts on top of its bytes, which are there twice."""
 
+OPENING = 64
+"""Bytes of a client's that show what it speaks."""
+
 PLACES = 1024
 """Places in one direction where a frame may have begun that isn't whole yet; more aren't remembered."""
 
 
 class Finder:
-    """One direction: its bytes since the last loss, and where in them a frame may have begun."""
+    """One direction: its bytes since the last loss, and what of each protocol may have begun in them."""
 
-    def __init__(self, conversation: AnyConversation) -> None:
+    def __init__(self, conversations: Sequence[AnyConversation]) -> None:
         self.buffer = bytearray()
-        self._conversation = conversation
+        self._searches = [_Search(conversation, self.buffer) for conversation in conversations]
+
+    def lose(self) -> None:
+        """Bytes are missing: drop the frames that have begun."""
+        self.buffer.clear()
+        for search in self._searches:
+            search.lose()
+
+    def search(self) -> tuple[AnyConversation, Side] | None:
+        """Whose frame is among the bytes that came since the last call, or is completed by them, and the
+        sender's side."""
+        for search in self._searches:
+            if (side := search.search()) is not None:
+                return search.conversation, side
+        return None
+
+
+class _Search:
+    """Of one protocol in one direction: where in its bytes a frame may have begun."""
+
+    def __init__(self, conversation: AnyConversation, buffer: bytearray) -> None:
+        self.buffer = buffer
+        self.conversation = conversation
         self._at = 0
         self._open_frames: list[tuple[int, int]] = []  # a heap: where it ends, where it begins
         self._effort = Effort()
 
     def lose(self) -> None:
-        """Bytes are missing: drop the frames that have begun."""
-        self.buffer.clear()
+        """The buffer is empty."""
         self._open_frames.clear()
         self._at = 0
 
     def search(self) -> Side | None:
         """The sender's side, by the bytes that came since the last call and the frames that they complete."""
-        buffer, conversation, effort = self.buffer, self._conversation, self._effort
+        buffer, conversation, effort = self.buffer, self.conversation, self._effort
         have = len(buffer)
         frames = []
         while self._open_frames and self._open_frames[0][0] <= have:
@@ -75,14 +101,15 @@ class Finder:
         return None
 
     def _try(self, at: int, end: int) -> Side | None:
-        return self._conversation.sender(self.buffer, at, end) if self._effort.spend(end - at) else None
+        return self.conversation.sender(self.buffer, at, end) if self._effort.spend(end - at) else None
 
 
 @dataclass(slots=True)
 class Backlog:
-    """The events of one connection that are held back. size: its bytes; cost: the memory that they count."""
+    """The events of one connection that are held back. conversations: those that it may be; size: its bytes;
+    cost: the memory that they count."""
 
-    conversation: AnyConversation
+    conversations: Sequence[AnyConversation]
     events: list[Chunk | Gap] = field(default_factory=list)
     finders: dict[NetworkAddress, Finder] = field(default_factory=dict)
     size: int = 0
@@ -94,7 +121,7 @@ class Backlog:
         source = event.flow.source
         finder = self.finders.get(source)
         if finder is None:
-            finder = self.finders[source] = Finder(self.conversation)
+            finder = self.finders[source] = Finder(self.conversations)
         self.cost += PIECE
         if isinstance(event, Chunk):
             finder.buffer += event.data
@@ -105,9 +132,9 @@ class Backlog:
         return finder
 
     def head(self, source: NetworkAddress) -> bytes:
-        """The first bytes of a direction, as many as a conversation wants to see."""
+        """The first bytes of a direction, as many as any conversation wants to see."""
         finder = self.finders.get(source)
-        return bytes(finder.buffer[: self.conversation.head]) if finder is not None else b""
+        return bytes(finder.buffer[:OPENING]) if finder is not None else b""
 
     @property
     def is_full(self) -> bool:

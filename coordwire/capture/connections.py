@@ -10,7 +10,7 @@ connection and for all of a capture, and bytes that are given up for that are re
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
@@ -115,15 +115,16 @@ class _Link:
 
 
 class Connections:
-    """Reads the events of one capture. `conversation`: makes that of a new connection; `ports`: those of
-    brokers, whatever their connections carry; `share`: of the frames that are given out; `lazy`: whether
-    entries are lazy where they can be; `ended`: called with each FIN and RST of connections that are read."""
+    """Reads the events of one capture. `conversations`: makes those that a new connection may be, first the
+    one that it is if its port was named; `ports`: those of brokers, whatever their connections carry;
+    `share`: of the frames that are given out; `lazy`: whether entries are lazy where they can be; `ended`:
+    called with each FIN and RST of connections that are read."""
 
     def __init__(
         self,
         capture: str,
         summary: Summary,
-        conversation: Callable[[], AnyConversation],
+        conversations: Callable[[], Sequence[AnyConversation]],
         *,
         ports: Collection[int] = (),
         share: Share | None = None,
@@ -135,7 +136,7 @@ class Connections:
         self.share = share
         self.lazy = lazy
         self.summary = summary
-        self.conversation = conversation
+        self.conversations = conversations
         self.ports = frozenset(ports)
         self._links: dict[int, _Link] = {}
         self._undecided: OrderedDict[int, _Link] = OrderedDict()
@@ -233,8 +234,8 @@ class Connections:
     def _link(self, flow: Flow) -> _Link:
         link = self._links.get(flow.connection)
         if link is None:
-            conversation = self.conversation()
-            link = self._links[flow.connection] = _Link(conversation, Backlog(conversation))
+            conversations = self.conversations()
+            link = self._links[flow.connection] = _Link(conversations[0], Backlog(conversations))
         link.open_flows.add(flow.source)
         return link
 
@@ -265,23 +266,37 @@ class Connections:
         """Find the client; True if the connection can be read from here on. Ignores what isn't Kafka's."""
         if self.ports:
             return self._decide_by_port(link, flow)
-        conversation = link.conversation
         if link.opened and link.client:
-            head = link.backlog.head(link.client)
-            if len(head) < conversation.head:
-                return False
-            link.ignored = not conversation.opens(head)
-            return not link.ignored
-        sender = finder.search()
-        if sender is None:
+            return self._decide_by_opening(link, link.client)
+        match = finder.search()
+        if match is None:
             return False
+        conversation, sender = match
+        link.conversation = conversation.resolve()
         link.client = flow.source if sender == "client" else flow.destination
         return True
+
+    def _decide_by_opening(self, link: _Link, client: NetworkAddress) -> bool:
+        """Which protocol a client's first bytes are in. Kafka's, the first of those that may be, is asked
+        last: of its frames few bytes are known, of another's opening all."""
+        head = link.backlog.head(client)
+        if len(head) < link.conversation.head:
+            return False
+        for conversation in reversed(link.backlog.conversations):
+            if len(head) >= conversation.head and conversation.opens(head):
+                link.conversation = conversation.resolve()
+                return True
+        link.ignored = True
+        return False
 
     def _decide_by_port(self, link: _Link, flow: Flow) -> bool:
         for server, client in ((flow.destination, flow.source), (flow.source, flow.destination)):
             if server.port in self.ports:
                 link.client = client
+                if link.opened and (head := link.backlog.head(client)):
+                    for conversation in link.backlog.conversations[1:]:
+                        if len(head) >= conversation.head and conversation.opens(head):
+                            link.conversation = conversation.resolve()
                 return True
         link.ignored = True
         return False
@@ -303,7 +318,7 @@ class Connections:
 
     def _let_go(self, link: _Link, number: int) -> list[Chunk | Gap]:
         """Return the events that were held back, and hold none from now on."""
-        backlog, link.backlog = link.backlog, Backlog(link.conversation)
+        backlog, link.backlog = link.backlog, Backlog((link.conversation,))
         if self._undecided.pop(number, None) is not None:
             self._undecided_cost -= backlog.cost
         return backlog.events

@@ -79,6 +79,7 @@ class AnyConversation(Protocol):
     def fits_request(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool: ...
     def fits_response(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool: ...
     def close(self) -> None: ...
+    def resolve(self) -> AnyConversation: ...
 
 
 class CaptureDialect(Protocol):
@@ -259,6 +260,10 @@ class Conversation:
         yield from self._waiting.values()
         for later in self._repeats.values():
             yield from later
+
+    def resolve(self) -> AnyConversation:
+        """The conversation of a connection that is in this protocol, where it may have been in another."""
+        return self
 
     def close(self) -> None:
         """The connection is over: nothing waits any longer."""

@@ -19,10 +19,12 @@ MOST_TRIED = 256
 _RECORD = 5
 _MOST_RECORD = (1 << 14) + 2048
 _RECORDS = re.compile(rb"[\x14-\x18]\x03[\x00-\x04]", re.DOTALL)
+_WORDS = b"conf|cons|crst|dirs|dump|envi|gtmk|hash|isro|mntr|ruok|srst|srvr|stat|wchc|wchp|wchs"
 _FIRST = (
     ("HTTP", re.compile(rb"(?:GET|POST|PUT|HEAD|DELETE|CONNECT) [^\r\n]|HTTP/1\.[01] |PRI \* HTTP/2")),
     ("SSH", re.compile(rb"SSH-[12]\.")),
     ("Redis", re.compile(rb"\*[0-9]+\r\n\$[0-9]+\r\n")),
+    ("ZooKeeper's four-letter words", re.compile(rb"(?:%s)$" % _WORDS)),
     ("SMTP or FTP", re.compile(rb"220[ -]")),
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ pipe serves. Rules: an input that is none of these raises `DecodeError`; all aft
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import BinaryIO
 
@@ -47,7 +47,8 @@ class Capture:
     name: what entries call it. input: its format, found by content if None. strict: refuse frames that
     deviate from the protocol though Apache Kafka's own decoder accepts them. ports: of brokers; None finds
     Kafka connections by content.
-    dialect: the protocol, if it is not Kafka's (`coordwire.designs.dialects`).
+    dialect: the protocol, if it is not Kafka's (`coordwire.designs.dialects`). alternative: a protocol that
+    connections may speak beside Kafka's; which of them do is found by content, in captures of packets.
     head: what `read_head` has taken from the stream, if it has. share: of the entries, those to give out.
     lazy: let frames of a pcap or pcapng be decoded when something asks what they say, within the limits of
     that moment.
@@ -63,6 +64,7 @@ class Capture:
         strict: bool = False,
         ports: Collection[int] = (),
         dialect: CaptureDialect | None = None,
+        alternative: CaptureDialect | None = None,
         head: bytes | None = None,
         share: Share | None = None,
         lazy: bool = False,
@@ -73,6 +75,7 @@ class Capture:
         self.share = share
         self.lazy = lazy
         self.dialect = dialect
+        self.alternative = alternative if dialect is None else None
         self.summary = Summary()
         self.counts = CaptureCounts()
         self.waiting = PendingRequests()
@@ -120,7 +123,7 @@ class Capture:
         if self.format in ("pcap", "pcapng"):
             events = read_streams(self._stream, head=self._head, counts=self.counts)
             reader = Connections(
-                self.name, self.summary, self._conversation, ports=self.ports, share=self.share,
+                self.name, self.summary, self._conversations, ports=self.ports, share=self.share,
                 lazy=self.lazy, ended=self._ended,
             )  # fmt: skip
             return reader.entries(events)
@@ -132,6 +135,15 @@ class Capture:
         number = self.summary.next_frame
         opened = Conversation if self.dialect is None else self.dialect.conversation
         return opened(self.name, number, strict=self.strict, waiting=self.waiting)
+
+    def _conversations(self) -> Sequence[AnyConversation]:
+        """The conversations that a new connection may be."""
+        conversation = self._conversation()
+        if self.alternative is None:
+            return (conversation,)
+        number = self.summary.next_frame
+        second = self.alternative.conversation(self.name, number, strict=self.strict, waiting=self.waiting)
+        return conversation, second
 
     def _blocks(self) -> Iterator[bytes]:
         yield self._head

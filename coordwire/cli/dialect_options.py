@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from coordwire.designs.dialects import Dialect
+from coordwire.designs.dialects import Dialect, find_alternative
 
 if TYPE_CHECKING:
-    from coordwire.designs.dialects import ConnectionDialect
+    from coordwire.designs.dialects import AlternativeDialect, ConnectionDialect
 
 
 def configure_name(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +47,12 @@ def dialect_of(options: argparse.Namespace) -> ConnectionDialect | None:
         type_ids=dict(options.type_id) or None,
         auto_commit=None if options.auto_commit is None else options.auto_commit == "on",
     )
+
+
+def alternative_of(options: argparse.Namespace) -> AlternativeDialect | None:
+    """The dialect that connections of a capture may speak beside Kafka's protocol, by their content; None
+    where another is named."""
+    return find_alternative(options.dialect)
 
 
 def _type_id(text: str) -> tuple[str, int]:

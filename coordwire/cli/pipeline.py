@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from coordwire.capture.printable import shown
-from coordwire.cli import Failure, progress, terminable
+from coordwire.cli import Failure, dialect_options, progress, terminable
 from coordwire.errors import CoordwireError, counted
 from coordwire.tables.columns import select_tables
 from coordwire.tables.formats import FORMATS, PARQUET
@@ -69,6 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="size of the part that a task reads",
     )
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
+    dialect_options.configure_name(parser)
     parser.add_argument(
         "--show-secrets", action="store_true", help="keep passwords, tokens and keys in the tables"
     )
@@ -95,7 +96,8 @@ def run(options: argparse.Namespace) -> int:
             summary = run_pipeline(
                 engine, options.inputs, options.out, tables=tables,
                 options=Options(
-                    split_size=options.split_size, strict=options.strict, show_secrets=options.show_secrets
+                    split_size=options.split_size, strict=options.strict, show_secrets=options.show_secrets,
+                    dialect=options.dialect,
                 ),
                 report=not options.no_report, progress=_report,
                 format=table_format,

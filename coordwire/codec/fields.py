@@ -38,7 +38,10 @@ LEAF_FACTOR = 10
 """Bytes of memory that a byte of text (4) or of an array of numbers (10) may take: kept back from the budget,
 which else counts objects."""
 
-_COST = {"bool": 0, "uuid": 128, "string": 80, "bytes": 80, "records": 80}
+TEXTS = ("string", "long_string")
+"""The types whose values are text; the length of a string is an int16, that of a long string an int32."""
+
+_COST = {"bool": 0, "uuid": 128, "string": 80, "long_string": 80, "bytes": 80, "records": 80}
 _ARRAY_COST = 88
 _STRUCT_COST = 48
 _SCALAR_COST = 32
@@ -185,7 +188,7 @@ class VersionLayout:
     def min_size_of(self, field: Field) -> int:
         if field.unprefixed:
             return 0
-        if field.array or field.type in ("string", "bytes", "records"):
+        if field.array or field.type in (*TEXTS, "bytes", "records"):
             if self.compact(field):
                 return 1
             if field.array:

@@ -25,7 +25,7 @@ if native is not None:
 
 _KINDS = {
     "int8": 0, "int16": 1, "int32": 2, "int64": 3, "uint16": 4, "uint32": 5, "float64": 6, "bool": 7,
-    "uuid": 8, "string": 9, "bytes": 10, "records": 10, "struct": 11,
+    "uuid": 8, "string": 9, "bytes": 10, "records": 10, "struct": 11, "long_string": 12,
 }  # fmt: skip
 
 _ARRAY, _NULLABLE, _COMPACT, _SHORT, _UNPREFIXED, _IGNORABLE, _FRESH, _EVER_NULL = (

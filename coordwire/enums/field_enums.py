@@ -49,6 +49,15 @@ BY_NAME: dict[str, type[OpenEnum]] = {
     "zk_migration_state": numbers.ZkMigrationState,
 }
 
+ZOOKEEPER: dict[str, type[OpenEnum]] = {
+    "error_code": numbers.ZooKeeperErrorCode,
+    "flags": numbers.ZooKeeperCreateMode,
+    "mode": numbers.ZooKeeperWatchMode,
+    "state": numbers.ZooKeeperState,
+    "watcher_type": numbers.ZooKeeperWatcherType,
+}
+"""By field, in ZooKeeper's messages."""
+
 OTHERS = ("Draft", "Kafka07")
 """Classes of what was spoken before: no document says what their numbers mean."""
 
@@ -74,6 +83,7 @@ BY_CLASS: dict[tuple[str, str], type[OpenEnum]] = {
     ("AssignmentInfo", "err_code"): numbers.StreamsAssignorError,
     ("SubscriptionInfoData", "error_code"): numbers.StreamsAssignorError,
     ("ConnectProtocolAssignment", "error"): numbers.ConnectAssignmentError,
+    ("ZooKeeperWatcherEvent", "type"): numbers.ZooKeeperEvent,
 }
 """By class and field; these go before the names."""
 
@@ -85,6 +95,8 @@ def enum_of(cls: str, field: str) -> type[OpenEnum] | None:
     """
     if cls.startswith(OTHERS):
         return None
+    if cls.startswith("ZooKeeper"):
+        return BY_CLASS.get((cls, field)) or ZOOKEEPER.get(field)
     return BY_CLASS.get((cls, field)) or BY_NAME.get(field)
 
 

@@ -369,3 +369,99 @@ class ZkMigrationState(OpenEnum):
     PRE_MIGRATION = 2
     POST_MIGRATION = 3
     ZK = 4
+
+
+# --- ZooKeeper ----------------------------------------------------------------------------------------------
+
+
+class ZooKeeperErrorCode(OpenEnum):
+    """Why ZooKeeper refused a request (KeeperException.Code)."""
+
+    OK = 0
+    SYSTEMERROR = -1
+    RUNTIMEINCONSISTENCY = -2
+    DATAINCONSISTENCY = -3
+    CONNECTIONLOSS = -4
+    MARSHALLINGERROR = -5
+    UNIMPLEMENTED = -6
+    OPERATIONTIMEOUT = -7
+    BADARGUMENTS = -8
+    UNKNOWNSESSION = -12
+    NEWCONFIGNOQUORUM = -13
+    RECONFIGINPROGRESS = -14
+    APIERROR = -100
+    NONODE = -101
+    NOAUTH = -102
+    BADVERSION = -103
+    NOCHILDRENFOREPHEMERALS = -108
+    NODEEXISTS = -110
+    NOTEMPTY = -111
+    SESSIONEXPIRED = -112
+    INVALIDCALLBACK = -113
+    INVALIDACL = -114
+    AUTHFAILED = -115
+    SESSIONMOVED = -118
+    NOTREADONLY = -119
+    EPHEMERALONLOCALSESSION = -120
+    NOWATCHER = -121
+    REQUESTTIMEOUT = -122
+    RECONFIGDISABLED = -123
+    SESSIONCLOSEDREQUIRESASLAUTH = -124
+    QUOTAEXCEEDED = -125
+    THROTTLEDOP = -127
+
+
+class ZooKeeperEvent(OpenEnum):
+    """Why a watch of ZooKeeper fired (Watcher.Event.EventType)."""
+
+    NONE = -1
+    NODE_CREATED = 1
+    NODE_DELETED = 2
+    NODE_DATA_CHANGED = 3
+    NODE_CHILDREN_CHANGED = 4
+    DATA_WATCH_REMOVED = 5
+    CHILD_WATCH_REMOVED = 6
+    PERSISTENT_WATCH_REMOVED = 7
+
+
+class ZooKeeperState(OpenEnum):
+    """The state of a session of ZooKeeper (Watcher.Event.KeeperState)."""
+
+    EXPIRED = -112
+    UNKNOWN = -1
+    DISCONNECTED = 0
+    NO_SYNC_CONNECTED = 1
+    SYNC_CONNECTED = 3
+    AUTH_FAILED = 4
+    CONNECTED_READ_ONLY = 5
+    SASL_AUTHENTICATED = 6
+    CLOSED = 7
+
+
+class ZooKeeperCreateMode(OpenEnum):
+    """What becomes of a new node of ZooKeeper (CreateMode)."""
+
+    PERSISTENT = 0
+    EPHEMERAL = 1
+    PERSISTENT_SEQUENTIAL = 2
+    EPHEMERAL_SEQUENTIAL = 3
+    CONTAINER = 4
+    PERSISTENT_WITH_TTL = 5
+    PERSISTENT_SEQUENTIAL_WITH_TTL = 6
+
+
+class ZooKeeperWatcherType(OpenEnum):
+    """Watches of ZooKeeper that are to be removed (Watcher.WatcherType)."""
+
+    CHILDREN = 1
+    DATA = 2
+    ANY = 3
+    PERSISTENT = 4
+    PERSISTENT_RECURSIVE = 5
+
+
+class ZooKeeperWatchMode(OpenEnum):
+    """Which watch of ZooKeeper stays (AddWatchMode)."""
+
+    PERSISTENT = 0
+    PERSISTENT_RECURSIVE = 1

@@ -49,7 +49,7 @@ M = TypeVar("M", bound=Message)
 _ABSENT: Any = object()
 _TAGS = "_tags"
 _MAX_TAG = (1 << 32) - 1
-_PLAIN: dict[str, type] = {"bool": bool, "string": str} | dict.fromkeys(RANGES, int)
+_PLAIN: dict[str, type] = {"bool": bool, "string": str, "long_string": str} | dict.fromkeys(RANGES, int)
 """The class of the values that are in JSON as they are."""
 
 

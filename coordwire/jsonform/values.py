@@ -165,10 +165,12 @@ def _read_nan(digits: str) -> float:
 
 
 LEAF_WRITERS: dict[str, Convert] = {
-    "bool": _bool, "string": _text, "bytes": write_bytes, "records": write_bytes, "uuid": _write_uuid,
+    "bool": _bool, "string": _text, "long_string": _text, "bytes": write_bytes, "records": write_bytes,
+    "uuid": _write_uuid,
     "float64": _write_float,
 } | dict.fromkeys(RANGES, _write_int)  # fmt: skip
 LEAF_READERS: dict[str, Convert] = {
-    "bool": _bool, "string": _text, "bytes": read_bytes, "records": read_bytes, "uuid": _read_uuid,
+    "bool": _bool, "string": _text, "long_string": _text, "bytes": read_bytes, "records": read_bytes,
+    "uuid": _read_uuid,
     "float64": _read_float,
 } | {kind: _int_reader(kind) for kind in RANGES}  # fmt: skip

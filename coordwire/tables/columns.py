@@ -139,7 +139,7 @@ FRAMES = (
     Column("client_id", "string", "The client id of the request, also for its response."),
     Column("size", "int", "Its bytes, without the size prefix."),
     Column("latency_ms", "double", "From the request's last byte to the response's."),
-    Column("dialect", "string", "The dialect: kafka, or one older than 0.8."),
+    Column("dialect", "string", "The dialect: kafka, one older than 0.8, a draft's, or zookeeper."),
     Column("token", "boolean", "Whether it is a bare SASL token, without a header."),
     Column(
         "error_code",
@@ -253,7 +253,7 @@ GROUPS = (
         "As in the JSON of timelines: memberJoined, rebalanceEnded, … but for commits and lag.",
     ),
     Column("group_id", "string", "The group."),
-    Column("kind", "string", "classic, consumer, share, streams or draft."),
+    Column("kind", "string", "classic, consumer, share, streams, draft or zookeeper."),
     Column("generation", "int", "The new generation, or group epoch."),
     Column("generation_before", "int", "The one before it."),
     Column("cause", "string", "Of a rebalance, as in the JSON of timelines: new_member, session_timeout, …"),

@@ -16,6 +16,9 @@
                                           checksums compared (default false: headers alone)
     batchSize                             bytes of keys and values in one Arrow batch (default 8 MB)
     strict, showSecrets                   for captures, as `coordwire decode` has them (default false)
+    dialect                               what captures are in (default kafka, and ZooKeeper's protocol where
+                                          a connection is in that): kafka-0.7, draft-1, …, zookeeper; log
+                                          segments with kafka-0.7 are those of that release
     joinRotated                           whether rotated captures are read as one (default true)
     log                                   for kafka-offsets: which log all segments are of, whatever their
                                           folders are called; to choose one, filter by the column log
@@ -36,6 +39,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
+from coordwire.designs.dialects import Dialect
 from coordwire.errors import CoordwireError
 from coordwire.logs import TOPICS
 
@@ -62,6 +66,7 @@ class Options:
     checksums: bool = False
     strict: bool = False
     show_secrets: bool = False
+    dialect: str = Dialect.KAFKA
     join_rotated: bool = True
     log: str | None = None
     recursive: bool = True
@@ -98,6 +103,13 @@ def _mode(text: str) -> str:
     if text.lower() not in ("permissive", "failfast"):
         raise ValueError("expected permissive or failfast")
     return text.lower()
+
+
+def _dialect(text: str) -> str:
+    try:
+        return Dialect(text.lower())
+    except ValueError:
+        raise ValueError(f"expected {', '.join(Dialect)}") from None
 
 
 def _log(text: str) -> str:
@@ -142,6 +154,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "checksums": _flag,
     "strict": _flag,
     "show_secrets": _flag,
+    "dialect": _dialect,
     "join_rotated": _flag,
     "log": _log,
     "recursive": _flag,

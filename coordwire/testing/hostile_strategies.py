@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from coordwire.codec import Message
+from coordwire.codec.fields import TEXTS
 from coordwire.codec.interpreter.decoder import Mark, Reader
 from coordwire.codec.primitives import uvarint
 from coordwire.frames import PREFIX, encode_request, encode_response
@@ -151,7 +152,7 @@ def _section(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
 
 
 def _text(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
-    mark = _pick_mark(draw, marks, lambda mark: mark.sort == "value" and mark.kind == "string")
+    mark = _pick_mark(draw, marks, lambda mark: mark.sort == "value" and mark.kind in TEXTS)
     if mark is None:
         return data
     invalid: bytes = draw(st.sampled_from(_BAD_TEXT))[: mark.length]

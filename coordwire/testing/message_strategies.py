@@ -17,6 +17,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
 from uuid import UUID
 
 from coordwire.codec import Field, Message, Request, Struct, VersionLayout
+from coordwire.codec.fields import TEXTS
 from coordwire.codec.walk import fields_of, layout_of
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import find_message
@@ -194,7 +195,7 @@ def _leaf(kind: str, nan: bool, size: Size) -> st.SearchStrategy[Any]:
         return numbers | st.sampled_from(_NANS) if nan else numbers
     if kind in ("bool", "uuid"):
         return st.booleans() if kind == "bool" else _UUIDS
-    kind = "string" if kind == "string" else "bytes"
+    kind = "string" if kind in TEXTS else "bytes"
     if size == "tiny":
         return _SHORT[kind]
     usual = _SHORT[kind] | _LONG[kind]

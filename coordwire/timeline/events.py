@@ -45,8 +45,9 @@ __all__ = [
     "partitions_moved",
 ]
 
-Kind = Literal["classic", "consumer", "share", "streams", "draft"]
-"""What a group speaks: JoinGroup and its kin, KIP-848, KIP-932, KIP-1071, or a draft's Register and Stop."""
+Kind = Literal["classic", "consumer", "share", "streams", "draft", "zookeeper"]
+"""What a group speaks: JoinGroup and its kin, KIP-848, KIP-932, KIP-1071, a draft's Register and Stop, or its
+consumers' nodes in ZooKeeper."""
 
 Cause = Literal[
     "first_member",

@@ -16,10 +16,11 @@ from schemas._generate.walk import NEVER, ModuleRow, Row, StructRow
 from schemas.vocabulary import FOREVER, LOGS
 
 _PYTHON = {
-    "bool": "bool", "float64": "float", "uuid": "UUID", "string": "str", "bytes": "bytes", "records": "bytes",
+    "bool": "bool", "float64": "float", "uuid": "UUID", "string": "str", "long_string": "str",
+    "bytes": "bytes", "records": "bytes",
 }  # fmt: skip
 _EMPTY = {
-    "bool": "False", "float64": "0.0", "string": '""', "bytes": 'b""', "records": 'b""',
+    "bool": "False", "float64": "0.0", "string": '""', "long_string": '""', "bytes": 'b""', "records": 'b""',
 }  # fmt: skip
 """The defaults of types that are not integers, where a schema names none."""
 

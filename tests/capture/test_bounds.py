@@ -253,7 +253,7 @@ FLOWS = [Flow(NetworkAddress("10.0.0.1", 1000 + n), BROKER, n) for n in range(20
 
 def entries(events: Iterable[Opened | Chunk | Gap]) -> Iterator[Entry]:
     summary = Summary()
-    reader = Connections("test", summary, lambda: Conversation("test", summary.next_frame))
+    reader = Connections("test", summary, lambda: (Conversation("test", summary.next_frame),))
     return reader.entries(events)
 
 

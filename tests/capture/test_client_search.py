@@ -40,13 +40,13 @@ class Talk:
 
 def finder() -> tuple[Any, Talk]:
     talk = Talk()
-    return Finder(talk), talk  # type: ignore[arg-type]
+    return Finder((talk,)), talk  # type: ignore[arg-type]
 
 
 def feed(search: Any, data: bytes) -> str | None:
     search.buffer += data
-    found: str | None = search.search()
-    return found
+    match = search.search()
+    return None if match is None else match[1]
 
 
 def test_each_place_is_asked_about_once() -> None:
@@ -135,7 +135,7 @@ def test_what_is_tried_is_bounded_by_what_was_searched(monkeypatch: pytest.Monke
 
 
 def backlog() -> Backlog:
-    return Backlog(Talk())  # type: ignore[arg-type]
+    return Backlog((Talk(),))  # type: ignore[arg-type]
 
 
 def chunk(data: bytes, flow: Flow = FLOW) -> Chunk:
@@ -151,7 +151,7 @@ def test_what_is_held_is_counted() -> None:
     assert finders[0] is finders[1] is not finders[2]
     assert [bytes(one.buffer) for one in finders] == [b"abcdefgh", b"abcdefgh", b"xyz"]
     assert (holds.head(CLIENT), holds.head(BROKER), holds.head(NetworkAddress("", 1))) == (
-        b"abcd",
+        b"abcdefgh",
         b"xyz",
         b"",
     )

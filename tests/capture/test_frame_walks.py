@@ -153,7 +153,7 @@ def test_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_frames_that_another_counter_numbers_are_left_alone() -> None:
     numbers = iter(range(5, 1000))
     summary = Summary()
-    reader = Connections("x", summary, lambda: Conversation("x", lambda: next(numbers)), lazy=True)
+    reader = Connections("x", summary, lambda: (Conversation("x", lambda: next(numbers)),), lazy=True)
     flow = Flow(NetworkAddress("a", 1), NetworkAddress("b", 9092), 0)
     chunks = [
         Chunk(flow, 1, 0, encode_request(HeartbeatRequest(), version=4, correlation_id=number), number + 1)
@@ -181,7 +181,7 @@ def made(share: Share | None = None) -> tuple[Any, list[Any], Connections, list[
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frame_walks, "native", Kept())
         reader = Connections(
-            "x", summary, lambda: Conversation("x", summary.next_frame), lazy=True, share=share
+            "x", summary, lambda: (Conversation("x", summary.next_frame),), lazy=True, share=share
         )
     flow = Flow(NetworkAddress("a", 1), NetworkAddress("b", 9092), 0)
     back = flow.reverse

@@ -296,7 +296,7 @@ ROW = ("group_id", 9, 4, 0, 1, 88, None, "")
     "rows",
     [
         ("group_id",), ROW, [ROW], (("group_id",),), (("nothing", *ROW[1:]),), (("api_key", *ROW[1:]),),
-        (("tags", *ROW[1:]),), (ROW, ROW), (("group_id", 12, *ROW[2:]),), (("group_id", -1, *ROW[2:]),),
+        (("tags", *ROW[1:]),), (ROW, ROW), (("group_id", 13, *ROW[2:]),), (("group_id", -1, *ROW[2:]),),
         (("group_id", 9, 256, *ROW[3:]),), ((*ROW[:3], -2, *ROW[4:]),), ((*ROW[:3], 1 << 32, *ROW[4:]),),
         ((*ROW[:4], 0, *ROW[5:]),), ((*ROW[:4], 1 << 40, *ROW[5:]),),
         ((*ROW[:5], -1, *ROW[6:]),), ((*ROW[:6], object(), ""),), (("group_id", 11, *ROW[2:]),),

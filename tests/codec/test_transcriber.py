@@ -43,6 +43,15 @@ OTHERS = {
 }  # fmt: skip
 """Messages with fields without a length, or whose tagged fields are in another order than their numbers."""
 
+LONG_CODES = {
+    cls.__name__
+    for cls in MESSAGES
+    if any(field.entity == "error_code" and field.type == "int32" for field in cls._layout_.fields)
+}
+"""ZooKeeper's answers: their error codes have four bytes."""
+
+OTHERS |= LONG_CODES | {"ZooKeeperMultiRequest", "ZooKeeperMultiReadRequest"}
+
 SERVED = [cls for cls in MESSAGES if cls.__name__ not in OTHERS]
 
 

@@ -117,7 +117,7 @@ def test_defaults_have_names() -> None:
             assert enum(field.default).known or enum in NO_ZERO, (cls, field.name)
 
 
-NO_ZERO = {enums.StreamsMemberState, enums.StreamsNodeType}
+NO_ZERO = {enums.StreamsMemberState, enums.StreamsNodeType, enums.ZooKeeperEvent, enums.ZooKeeperWatcherType}
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ TYPES = {
 
 def test_an_entity_has_its_type() -> None:
     found = {(field.entity, field.type) for _, field in fields() if field.entity is not None}
-    assert found == set(TYPES.items())
+    assert found == {*TYPES.items(), ("error_code", "int32")}  # ZooKeeper's
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_every_field_of_error_codes_is_known_as_one() -> None:
         if enum_of(cls.__name__, field.name) is ErrorCode:
             assert field.entity == "error_code", f"{cls.__name__}.{field.name}"
         elif field.entity == "error_code":
-            assert cls.__name__.startswith(("Draft", "Kafka07")), f"{cls.__name__}.{field.name}"
+            assert cls.__name__.startswith(("Draft", "Kafka07", "ZooKeeper")), f"{cls.__name__}.{field.name}"
 
 
 def test_every_message_of_the_group_coordinator_names_its_group() -> None:
@@ -146,7 +146,7 @@ def _secrets(cls: Any, prefix: str) -> Iterator[str]:
 
 def test_what_is_secret() -> None:
     """Spelled out once, so that none is lost from the schemas unnoticed."""
-    assert SECRET_PATHS == {
+    assert {
         "SaslAuthenticateRequest": ("auth_bytes",),
         "SaslAuthenticateResponse": ("auth_bytes",),
         "AlterUserScramCredentialsRequest": ("upsertions[].salt", "upsertions[].salted_password"),
@@ -164,7 +164,22 @@ def test_what_is_secret() -> None:
         "UserScramCredentialRecord": ("salt", "stored_key", "server_key"),
         "ConfigRecord": ("value",),
         "FetchSnapshotResponse": ("topics[].partitions[].unaligned_records",),
-    }
+        "ZooKeeperAuthRequest": ("auth",),
+        "ZooKeeperCreateSessionRequest": ("passwd",),
+        "ZooKeeperCreateSessionResponse": ("passwd",),
+        "ZooKeeperMultiReadRequest": ("operations",),
+        "ZooKeeperMultiRequest": ("operations",),
+        "ZooKeeperSaslRequest": ("token",),
+        "ZooKeeperSaslResponse": ("token",),
+        **dict.fromkeys(WITH_ACLS, ("acl[].id",)),
+    } == SECRET_PATHS
+
+
+WITH_ACLS = (
+    *("ZooKeeperCreateRequest", "ZooKeeperCreate2Request", "ZooKeeperCreateContainerRequest"),
+    *("ZooKeeperCreateTtlRequest", "ZooKeeperCreateOperation", "ZooKeeperCreateTtlOperation"),
+    *("ZooKeeperGetAclResponse", "ZooKeeperSetAclRequest"),
+)
 
 
 # --- APIs ---

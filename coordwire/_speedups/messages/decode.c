@@ -67,20 +67,20 @@ static inline const uint8_t *read_length(uint8_t flags, int wide, const uint8_t 
 
 /* Text or bytes, after a length whose first byte is there, with `after` bytes after it; null where flags have
    it so. */
-static NOINLINE const uint8_t *read_sized(Reader *reader, bool text, uint8_t flags, int32_t after,
+static NOINLINE const uint8_t *read_sized(Reader *reader, uint8_t kind, uint8_t flags, int32_t after,
                                        const uint8_t *at, const uint8_t *end, PyObject **value)
 {
     int64_t length;
-    at = read_length(flags, text ? 2 : 4, at, end, &length);
+    at = read_length(flags, kind == STRING ? 2 : 4, at, end, &length);
     if (at == NULL || length > end - at - after)
         return NULL;
     if (length < 0) {
         *value = Py_NewRef(Py_None);
         return flags & NULLABLE ? at : NULL;
     }
-    if (!text)
+    if (kind == BYTES)
         *value = PyBytes_FromStringAndSize((const char *)at, (Py_ssize_t)length);
-    else if (length <= MAX_STRING)
+    else if (kind == LONG_STRING || length <= MAX_STRING)
         *value = read_text(&reader->engine->interned, at, (size_t)length);
     else
         return NULL;
@@ -157,10 +157,11 @@ static const uint8_t *read_items(Reader *reader, const Op *op, Py_ssize_t count,
     case BOOLEAN: item = read_fixed_items(engine, BOOLEAN, size = 1, at, first, stop); break;
     case UUID: item = read_fixed_items(engine, UUID, size = 16, at, first, stop); break;
     case STRING:
+    case LONG_STRING:
     case BYTES: /* each checks its own bytes */
         for (; item < stop && at != NULL; item++) {
             *item = NULL;
-            at = at < end ? read_sized(reader, op->kind == STRING, flags, 0, at, end, item) : NULL;
+            at = at < end ? read_sized(reader, op->kind, flags, 0, at, end, item) : NULL;
         }
         break;
     default: /* STRUCT */
@@ -341,7 +342,7 @@ start:
                 break;
             }
             if (size - 1 > 126 || size - 1 > end - at - 1 - step->rest) {
-                at = read_sized(reader, true, step->flags, step->rest, at, end, slot);
+                at = read_sized(reader, STRING, step->flags, step->rest, at, end, slot);
                 if (!has_rest(at, end, step))
                     return NULL;
                 break;
@@ -352,9 +353,10 @@ start:
             break;
         }
         case STRING:
+        case LONG_STRING:
         case BYTES:
         case COMPACT_BYTES:
-            at = read_sized(reader, step->code == STRING, step->flags, step->rest, at, end, slot);
+            at = read_sized(reader, step->op->kind, step->flags, step->rest, at, end, slot);
             if (!has_rest(at, end, step))
                 return NULL;
             break;

@@ -25,6 +25,7 @@ enum { MAX_DEPTH = 32 };
    else a step can be. */
 enum {
     INT8, INT16, INT32, INT64, UINT16, UINT32, FLOAT64, BOOLEAN, UUID, STRING, BYTES, STRUCT,
+    LONG_STRING, /* text after an int32 length */
     KINDS,
     ARRAY = KINDS, REST, SEQUENCE,
     COMPACT_STRING, COMPACT_BYTES,

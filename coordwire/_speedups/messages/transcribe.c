@@ -54,17 +54,17 @@ static bool put_null(Walk *walk, uint8_t flags)
 }
 
 /* Text or bytes, with `rest` bytes after it. */
-static const uint8_t *put_sized(Walk *walk, bool text, uint8_t flags, int32_t rest, const uint8_t *at)
+static const uint8_t *put_sized(Walk *walk, uint8_t kind, uint8_t flags, int32_t rest, const uint8_t *at)
 {
     int64_t length;
-    at = length_of(flags, text ? 2 : 4, at, walk->end, &length);
+    at = length_of(flags, kind == STRING ? 2 : 4, at, walk->end, &length);
     if (at == NULL || length > walk->end - at - rest)
         return NULL;
     if (length < 0)
         return put_null(walk, flags) ? at : NULL;
-    if (text && length > MAX_STRING)
+    if (kind == STRING && length > MAX_STRING)
         return NULL;
-    bool fits = text ? put_string(&walk->text, at, (size_t)length) : put_base64(&walk->text, at, (size_t)length);
+    bool fits = kind == BYTES ? put_base64(&walk->text, at, (size_t)length) : put_string(&walk->text, at, (size_t)length);
     return fits ? at + length : NULL;
 }
 
@@ -98,8 +98,8 @@ static const uint8_t *put_element(Walk *walk, const Op *op, const Transcriber *i
     const uint8_t flags = op->flags & (uint8_t)~NULLABLE; /* of the array: its elements never are null */
     if (op->kind == STRUCT)
         return put_struct(walk, inner, at);
-    if (op->kind == STRING || op->kind == BYTES)
-        return put_sized(walk, op->kind == STRING, flags, 0, at);
+    if (op->kind == STRING || op->kind == LONG_STRING || op->kind == BYTES)
+        return put_sized(walk, op->kind, flags, 0, at);
     return put_fixed(walk, op->kind, at) ? at + wire_sizes[op->kind] : NULL;
 }
 
@@ -139,9 +139,10 @@ static const uint8_t *put_field(Walk *walk, const Step *step, const TextOp *fiel
     switch (step->code) {
     case COMPACT_STRING:
     case STRING:
+    case LONG_STRING:
     case BYTES:
     case COMPACT_BYTES:
-        at = put_sized(walk, op->kind == STRING, step->flags, step->rest, at);
+        at = put_sized(walk, op->kind, step->flags, step->rest, at);
         break;
     case ARRAY: at = put_array(walk, op, field->inner, at); break;
     case STRUCT: at = put_struct(walk, field->inner, at); break;

@@ -105,16 +105,17 @@ static inline int write_uuid(Writer *writer, PyObject *value)
     return wrote(writer, at + 16);
 }
 
-static inline int write_string(Writer *writer, uint8_t flags, PyObject *value)
+/* Text after a length of `wide` bytes, where it isn't compact. */
+static inline int write_string(Writer *writer, uint8_t flags, int wide, PyObject *value)
 {
     if (!PyUnicode_CheckExact(value))
         return -1;
     if (PyUnicode_IS_COMPACT_ASCII(value))
-        return write_sized(writer, flags, 2, PyUnicode_1BYTE_DATA(value), PyUnicode_GET_LENGTH(value));
+        return write_sized(writer, flags, wide, PyUnicode_1BYTE_DATA(value), PyUnicode_GET_LENGTH(value));
     PyObject *wire = PyUnicode_AsUTF8String(value); /* not AsUTF8AndSize, which the text would keep */
     if (wire == NULL)
         return -1;
-    int status = write_sized(writer, flags, 2, PyBytes_AS_STRING(wire), PyBytes_GET_SIZE(wire));
+    int status = write_sized(writer, flags, wide, PyBytes_AS_STRING(wire), PyBytes_GET_SIZE(wire));
     Py_DECREF(wire);
     return status;
 }
@@ -158,11 +159,12 @@ static inline int write_leaves(Writer *writer, uint8_t kind, uint8_t flags, PyOb
     default: break;
     }
     for (; item < stop; item++) {
-        int failed = kind == STRING    ? write_string(writer, flags, *item)
-                     : kind == BYTES   ? write_bytes(writer, flags, false, *item)
-                     : kind == UUID    ? write_uuid(writer, *item)
-                     : kind == BOOLEAN ? write_boolean(writer, *item)
-                                       : write_float(writer, *item);
+        int failed = kind == STRING        ? write_string(writer, flags, 2, *item)
+                     : kind == LONG_STRING ? write_string(writer, flags, 4, *item)
+                     : kind == BYTES       ? write_bytes(writer, flags, false, *item)
+                     : kind == UUID        ? write_uuid(writer, *item)
+                     : kind == BOOLEAN     ? write_boolean(writer, *item)
+                                           : write_float(writer, *item);
         if (failed)
             return -1;
     }

@@ -163,7 +163,7 @@ def is_accounted_for(entry: FrameEntry) -> bool:
         return False
     if _has_secrets(entry):
         return not deviations
-    is_like = entry.direction == "request" and entry.api_key in _LIKE_SECRETS
+    is_like = entry.dialect == KAFKA and entry.direction == "request" and entry.api_key in _LIKE_SECRETS
     return not _has_zero(entry.message) and (not is_like or _is_itself(entry.message))
 
 

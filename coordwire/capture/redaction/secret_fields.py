@@ -142,8 +142,28 @@ def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[st
     field_path = f"{path}.{step}" if path else step
     if remaining:
         yield from _places(content, remaining, field_path, named)
-    elif content and (step != "value" or is_secret_config(content, named=named)):
+    elif content and _hides(value, step, content, named):
         yield field_path
+
+
+def _hides(value: Any, step: str, content: Any, named: bool) -> bool:
+    """Whether what a field holds that may be a secret is one."""
+    if step == "value":
+        return is_secret_config(content, named=named)
+    if step == "passwd":
+        return any(content)  # ZooKeeper's new sessions have zeros
+    if step == "id":
+        return value.scheme not in OPEN_SCHEMES
+    return step != "operations" or not is_open_multi(content)
+
+
+OPEN_SCHEMES = frozenset(("world", "auth", "ip"))
+"""ZooKeeper's schemes whose ids hold no secret."""
+
+
+def is_open_multi(operations: bytes) -> bool:
+    """Whether a multi of ZooKeeper has no ACL with a secret, which is one of the scheme "digest"."""
+    return b"digest" not in operations
 
 
 def says_secret(value: Any) -> bool:

@@ -266,6 +266,7 @@ def _capture(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespa
         head=head,
         lazy=True,
         dialect=dialect_options.dialect_of(options),
+        alternative=dialect_options.alternative_of(options),
     )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.capture.printable import shown
 from coordwire.capture.rotation import rotated
-from coordwire.cli import Failure, progress, terminable
+from coordwire.cli import Failure, dialect_options, progress, terminable
 from coordwire.cli.inputs import opened
 from coordwire.errors import CoordwireError, DecodeError
 
@@ -64,7 +64,12 @@ def writing(options: argparse.Namespace) -> Iterator[TablesFormat]:
 
     try:
         with terminable(), OwnedFiles(options.out) as files:
-            output = TablesFormat(files, options.format or "parquet", show_secrets=options.show_secrets)
+            output = TablesFormat(
+                files,
+                options.format or "parquet",
+                show_secrets=options.show_secrets,
+                dialect=dialect_options.dialect_of(options) or dialect_options.alternative_of(options),
+            )
             progress.quietly()
             yield output
             progress.end()

@@ -26,7 +26,7 @@ from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined, rotated
 from coordwire.capture.tcp.streams import read_streams
-from coordwire.cli import Failure
+from coordwire.cli import Failure, dialect_options
 from coordwire.cli.capture_folders import content_kind, files_below
 from coordwire.cli.capture_hints import capture_hints
 from coordwire.cli.coordinator_logs import read_log
@@ -54,6 +54,7 @@ class TimelineInputs:
         self._quiet = quiet
         self._options = options
         self._dialect = find_dialect(options.dialect)
+        self._alternative = dialect_options.alternative_of(options)
         self._captures: list[tuple[int, tuple[str, ...]]] = []
         self._logs: list[LogFile] = []
         self._apis: Counter[str] = Counter()
@@ -161,7 +162,11 @@ class TimelineInputs:
 
     def events(self) -> Iterator[GroupEvent]:
         """The events of the captures and of the logs, by time."""
-        sources = [timeline(self._counted(), ends=True, dialect=self._dialect)] if self._captures else []
+        sources = (
+            [timeline(self._counted(), ends=True, dialect=self._dialect or self._alternative)]
+            if self._captures
+            else []
+        )
         names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
         group_logs = [file for file in self._logs if file.log in (None, "consumer_offsets")]
         by_partition = groupby(group_logs, key=lambda file: (os.path.dirname(file.path), file.partition))
@@ -241,7 +246,7 @@ class TimelineInputs:
             with self._stream(names) as stream:
                 capture = Capture(
                     stream, name, input=options.input, strict=options.strict, ports=frozenset(options.port),
-                    dialect=self._dialect,
+                    dialect=self._dialect, alternative=self._alternative,
                 )  # fmt: skip
                 yield from capture.entries_and_ends()
             for text in capture_hints(capture):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from struct import calcsize
 
 from coordwire.codec.compiler.function import Function
-from coordwire.codec.fields import CODES, FIXED, Field, VersionLayout
+from coordwire.codec.fields import CODES, FIXED, TEXTS, Field, VersionLayout
 
 
 def write_decoder(name: str, layout: VersionLayout) -> Function:
@@ -168,15 +168,15 @@ class _Decoder:
         null = field.nullable(layout.version)
         value = self.slice(field, layout, null=null)
         if null:  # empty is what most strings that could be null are
-            empty = '""' if field.type == "string" else 'b""'
+            empty = '""' if field.type in TEXTS else 'b""'
             nonempty, none = ("n > 1", "n") if layout.compact(field) else ("n > 0", "n == 0")
             value += f" if {nonempty} else {empty} if {none} else None"
         self.text.add(f"{target} = {value}")
 
     def slice(self, field: Field, layout: VersionLayout, *, null: bool) -> str:
         """Read a string's or bytes' length; their value as an expression that moves the position too."""
-        string, compact = field.type == "string", layout.compact(field)
-        self.length("h" if string else "i", compact=compact, null=null, text=string)
+        string, compact = field.type in TEXTS, layout.compact(field)
+        self.length("h" if field.type == "string" else "i", compact=compact, null=null, text=string)
         return f"data[pos : (pos := pos + n{' - 1' * compact})]{'.decode()' * string}"
 
     def one_or_null(self, target: str, null: str, write: Callable[[], None]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from coordwire.codec.compiler.decoders import is_number, numbers
 from coordwire.codec.compiler.function import Function
-from coordwire.codec.fields import CODES, FIXED, NEVER, Field, VersionLayout
+from coordwire.codec.fields import CODES, FIXED, NEVER, TEXTS, Field, VersionLayout
 
 Run = list[tuple[str, str]]
 """Values that are packed together, as expressions, and their codes."""
@@ -170,11 +170,11 @@ class _Encoder:
     def sized(self, source: str, field: Field, layout: VersionLayout) -> None:
         """A string or bytes."""
         compact = layout.compact(field)
-        if field.type == "string":
+        if field.type in TEXTS:
             if field.null < NEVER and not field.nullable(layout.version) and not field.array:
                 self.text.refuse(f"{source} is None")
             self.text.add(f"text = {source}.encode()")
-            self.length("len(text)", "h", compact=compact, text=True)
+            self.length("len(text)", "h" if field.type == "string" else "i", compact=compact, text=True)
             self.text.add(f"{self.out}(text)")
         else:
             self.bytes_of(source)

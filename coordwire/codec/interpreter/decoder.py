@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from coordwire.codec.fields import CODES, FIXED, LEAF_FACTOR, Field, VersionLayout
+from coordwire.codec.fields import CODES, FIXED, LEAF_FACTOR, TEXTS, Field, VersionLayout
 from coordwire.codec.primitives import ELEMENT_COST, MAX_STRING, as_uuid
 from coordwire.codec.subclasses import as_class
 from coordwire.errors import DecodeError, Deviation, LimitExceeded, Malformed, Truncated, counted
@@ -250,7 +250,7 @@ class Reader:
         self.mark(start, length, "length", kind)
         at = self.need(length, kind)
         data = self.data[at : self.pos]
-        text = self.text(data, at) if kind == "string" else data
+        text = self.text(data, at) if kind in TEXTS else data
         if length:
             self.mark(at, text, "value", kind)
         return text

@@ -13,7 +13,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from coordwire.codec.fields import FIXED, NEVER, Field, VersionLayout
+from coordwire.codec.fields import FIXED, NEVER, TEXTS, Field, VersionLayout
 from coordwire.codec.primitives import MAX_STRING, uvarint
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
 
@@ -132,7 +132,7 @@ class Writer:
         if value is None:
             self.length(-1, field, layout, wide)
             return
-        data = self.text(value) if kind == "string" else self.octets(value)
+        data = self.text(value) if kind in TEXTS else self.octets(value)
         if not field.unprefixed:
             self.length(len(data), field, layout, wide)
         self.out += data

@@ -1,11 +1,17 @@
-"""Dialects: the protocol before Kafka 0.8, and those that Kafka's coordinator drafts describe.
+"""Dialects: the protocol before Kafka 0.8, those that Kafka's coordinator drafts describe, and ZooKeeper's.
 
-frames.py        a call and a frame
-grammar.py       the calls of each dialect, and the bytes of their frames
-matching.py      what a frame may be, and which request it answers
-connection.py    a dialect as connections, captures and timelines take it; one side of a connection
-conversation.py  a recorded connection
-groups.py        groups in recorded traffic
+frames.py                  a call and a frame
+grammar.py                 the calls of each dialect, and the bytes of their frames
+matching.py                what a frame may be, and which request it answers
+connection.py              a dialect as connections, captures and timelines take it; one side of a connection
+conversation.py            a recorded connection
+groups.py                  groups in recorded traffic
+zookeeper_matching.py      ZooKeeper: what a frame is,
+zookeeper_conversation.py  a recorded connection, and how it is recognised,
+alternative.py             what captures may have beside Kafka's protocol: ZooKeeper's, by its first bytes
+zookeeper_opening.py       how a connection begins,
+zookeeper_multi.py         the operations inside a multi,
+zookeeper_groups.py        groups of the ZooKeeper consumer, by its nodes
 """
 
 from typing import TYPE_CHECKING
@@ -13,28 +19,33 @@ from typing import TYPE_CHECKING
 from coordwire._lazy import exports
 
 if TYPE_CHECKING:
+    from coordwire.designs.dialects.alternative import AlternativeDialect, find_alternative
     from coordwire.designs.dialects.connection import ConnectionDialect, find_dialect
     from coordwire.designs.dialects.frames import Call, Dialect, DraftFrame
     from coordwire.designs.dialects.grammar import CALLS, Grammar, find_call
 
 _LAZY = {
+    "AlternativeDialect": "alternative",
     "CALLS": "grammar",
     "Call": "frames",
     "ConnectionDialect": "connection",
     "Dialect": "frames",
     "DraftFrame": "frames",
     "Grammar": "grammar",
+    "find_alternative": "alternative",
     "find_call": "grammar",
     "find_dialect": "connection",
 }
 
 __all__ = [
     "CALLS",
+    "AlternativeDialect",
     "Call",
     "ConnectionDialect",
     "Dialect",
     "DraftFrame",
     "Grammar",
+    "find_alternative",
     "find_call",
     "find_dialect",
 ]

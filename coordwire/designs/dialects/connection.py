@@ -13,17 +13,31 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from coordwire.codec import Message
+from coordwire.codec.message import no_version
 from coordwire.connection.endpoint import Endpoint
 from coordwire.connection.events import Event, FrameRefused, RequestReceived, ResponseReceived, SentRequest
 from coordwire.connection.state import ConnectionState
-from coordwire.designs.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, opposite
-from coordwire.designs.dialects.matching import Matching, PendingRequest
+from coordwire.designs.dialects.frames import ZooKeeperCall
+from coordwire.designs.dialects.grammar import (
+    Call,
+    Dialect,
+    DraftFrame,
+    Grammar,
+    Side,
+    opposite,
+)
+from coordwire.designs.dialects.matching import PendingRequest
+from coordwire.designs.dialects.zookeeper_matching import new_matching
 from coordwire.errors import EncodeError, Malformed, NotInVersion
 
 if TYPE_CHECKING:
     from coordwire.capture.pending_requests import PendingRequests
     from coordwire.designs.dialects.conversation import DraftConversation
-    from coordwire.designs.dialects.groups import DraftGroups
+    from coordwire.timeline.from_wire.timeline import DialectGroups
+
+
+UNNUMBERED = {Dialect.DRAFT_3: -1, Dialect.ZOOKEEPER: 0}
+"""The number of a message that its sender has not numbered."""
 
 
 def find_dialect(
@@ -73,16 +87,20 @@ class ConnectionDialect:
     ) -> DraftConversation:
         """A recorded connection's conversation."""
         from coordwire.designs.dialects.conversation import DraftConversation
+        from coordwire.designs.dialects.zookeeper_conversation import ZooKeeperConversation
 
-        return DraftConversation(
+        is_zookeeper = self.grammar.dialect is Dialect.ZOOKEEPER
+        opened = ZooKeeperConversation if is_zookeeper else DraftConversation
+        return opened(
             capture, number, self.grammar, auto_commit=self.auto_commit, strict=strict, waiting=waiting
         )
 
-    def groups(self) -> DraftGroups:
+    def groups(self) -> DialectGroups:
         """The groups of a timeline."""
         from coordwire.designs.dialects.groups import DraftGroups
+        from coordwire.designs.dialects.zookeeper_groups import ZooKeeperGroups
 
-        return DraftGroups()
+        return ZooKeeperGroups() if self.grammar.dialect is Dialect.ZOOKEEPER else DraftGroups()
 
 
 class DraftConnection(Endpoint):
@@ -93,7 +111,7 @@ class DraftConnection(Endpoint):
         super().__init__(strict=strict)
         self.grammar = grammar
         self.side = side
-        self.matching = Matching(grammar, auto_commit, strict)
+        self.matching = new_matching(grammar, auto_commit, strict)
         self._next_id = 0
 
     def unanswered(self) -> list[SentRequest]:
@@ -125,7 +143,7 @@ class DraftConnection(Endpoint):
                 raise EncodeError(f"{name} is a request: expected no request to answer")
             if call.asker != self.side:
                 raise EncodeError(f"{name} is sent by the {call.asker}, this is the {self.side}")
-            return self._ask(call, message, version or 0)
+            return self._ask(call, message, self._asked_version(call, version))
         if request is None:
             raise EncodeError(f"{name} is a response: expected the request to answer")
         if isinstance(request, FrameRefused):
@@ -139,31 +157,39 @@ class DraftConnection(Endpoint):
         pending.context = SentRequest(message, call.type_id, version, pending.number)
         return data
 
+    def _asked_version(self, call: Call, version: int | None) -> int:
+        """The version of a request: the caller's, else 0, and of ZooKeeper's the newest."""
+        if version is None and isinstance(call, ZooKeeperCall):
+            return call.message("request").versions[-1]
+        return version or 0
+
     def _numbered(self, message: Message) -> Message:
-        """The message with a correlation id, where the dialect has one and the caller gave none."""
-        if self.grammar.dialect is not Dialect.DRAFT_3:
+        """The message with a number, where the dialect has them and the caller gave none. ZooKeeper's numbers
+        below 0 belong to kinds of requests, which may wait more than once."""
+        field = self.grammar.number_field
+        if field is None or not hasattr(message, field):
             return message
         pending_of = self.matching.waiting[self.side].numbered
-        number = getattr(message, "correlation_id", -1)
-        if number != -1:
-            if pending_of(number) is not None:
-                raise EncodeError(
-                    f"another request with the number {number} waits for its answer", "correlation_id"
-                )
+        number = getattr(message, field)
+        if number != UNNUMBERED[self.grammar.dialect]:
+            if number >= 0 and pending_of(number) is not None:
+                raise EncodeError(f"another request with the number {number} waits for its answer", field)
             return message
+        self._next_id = max(self._next_id, number + 1)
         while pending_of(self._next_id) is not None:
             self._next_id += 1
         self._next_id += 1
-        return _with_number(message, self._next_id - 1)
+        return _with_number(message, field, self._next_id - 1)
 
     def _answer(self, call: Call, message: Message, version: int | None, request: RequestReceived) -> bytes:
         pending = self._owed(call, message, request)
-        if self.grammar.dialect is Dialect.DRAFT_3:
-            number = getattr(message, "correlation_id", -1)
-            if number == -1:
-                message = _with_number(message, pending.number)
+        field = self.grammar.number_field
+        if field is not None and hasattr(message, field):
+            number = getattr(message, field)
+            if number == UNNUMBERED[self.grammar.dialect]:
+                message = _with_number(message, field, pending.number)
             elif number != pending.number:
-                raise EncodeError(f"expected the request's, {pending.number}, got {number}", "correlation_id")
+                raise EncodeError(f"expected the request's, {pending.number}, got {number}", field)
         data = self.grammar.encode(message, version=self._version(call, message, version))
         self.matching.answer(pending)
         return data
@@ -185,6 +211,12 @@ class DraftConnection(Endpoint):
 
     def _version(self, call: Call, message: Message, version: int | None) -> int:
         allowed = self.matching.versions(call)
+        if isinstance(call, ZooKeeperCall):
+            if version is None:  # an error has no record after its header
+                return allowed[0 if getattr(message, "error_code", 0) else -1]
+            if version not in allowed:
+                raise NotInVersion(no_version(type(message), version))
+            return version
         if version is None:
             if not call.auto_commit:
                 return 0
@@ -204,8 +236,8 @@ class DraftConnection(Endpoint):
         return version
 
 
-def _with_number(message: Message, number: int) -> Message:
-    """A copy of the message with this correlation id."""
+def _with_number(message: Message, field: str, number: int) -> Message:
+    """A copy of the message with this number."""
     message = copy(message)
-    message.correlation_id = number  # type: ignore[attr-defined]
+    setattr(message, field, number)
     return message

@@ -53,7 +53,10 @@ class DraftConversation:
         self.number = number
         self.dialect = grammar.dialect
         self.waiting = PendingRequests() if waiting is None else waiting
-        self.matching = Matching(grammar, auto_commit, strict, LATEST, self._remove)
+        self.matching = self._matching(grammar, auto_commit, strict)
+
+    def _matching(self, grammar: Grammar, auto_commit: bool | None, strict: bool) -> Matching:
+        return Matching(grammar, auto_commit, strict, LATEST, self._remove)
 
     def request(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the client, whatever it is."""
@@ -130,8 +133,7 @@ class DraftConversation:
             entry.message = error.partial if error and isinstance(error.partial, Message) else None
         if entry.call is not None:
             entry.api_key = entry.call.type_id
-        number = getattr(entry.message, "correlation_id", None)  # draft-3 alone has one on the wire
-        entry.correlation_id = number
+        entry.correlation_id = self.matching.number_of(entry.message)
         if match.pending is not None:
             if entry.direction == "request":
                 self._wait(match.pending, entry)
@@ -152,6 +154,10 @@ class DraftConversation:
     def _remove(self, pending: PendingRequest) -> None:
         if isinstance(pending.context, AwaitedRequest):
             self.waiting.remove(pending.context)
+
+    def resolve(self) -> DraftConversation:
+        """As `Conversation.resolve`."""
+        return self
 
     def close(self) -> None:
         """The connection is over: nothing waits any longer."""

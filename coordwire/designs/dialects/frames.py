@@ -16,7 +16,7 @@ from coordwire.connection.dialect import Direction, Side
 from coordwire.errors import Deviation, OutOfRange
 from coordwire.messages import find_message
 
-__all__ = ["Call", "Dialect", "Direction", "DraftFrame", "KnownBy", "Side", "opposite"]
+__all__ = ["Call", "Dialect", "Direction", "DraftFrame", "KnownBy", "Side", "ZooKeeperCall", "opposite"]
 
 KnownBy = Literal["order", "type", "number"]
 
@@ -32,6 +32,7 @@ class Dialect(StrEnum):
     DRAFT_1 = "draft-1"
     DRAFT_2 = "draft-2"
     DRAFT_3 = "draft-3"
+    ZOOKEEPER = "zookeeper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,25 @@ class Call:
         if size > 0x7FFF_FFFF:
             raise OutOfRange(f"a frame of {size} bytes is too long for its size prefix")
         return b"".join((_SIZE.pack(size), head, body))
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperCall(Call):
+    """One request of ZooKeeper and its answer, whose messages begin with the header's fields; its type is not
+    before them. The version of an answer is 1 where a record is after the header."""
+
+    def header(self, direction: Direction) -> type[Message] | None:
+        return None
+
+    def encode(self, message: Message, direction: Direction, *, version: int = 0) -> bytes:
+        body = message.encode(version=version)
+        if len(body) > 0x7FFF_FFFF:
+            raise OutOfRange(f"a frame of {len(body)} bytes is too long for its size prefix")
+        return _SIZE.pack(len(body)) + body
+
+    def versions(self, direction: Direction) -> range:
+        """The versions that its request or response has."""
+        return self.message(direction).versions
 
 
 def opposite(side: Side) -> Side:

@@ -6,6 +6,7 @@
     draft-2     the detailed design: ClusterMetadata, RegisterConsumer, CommitOffset; the coordinator sends
                 Ping, StopFetcher and StartFetcher
     draft-3     the new consumer's draft: Ping, Metadata, JoinGroup, all of them sent by the consumer
+    zookeeper   ZooKeeper's client protocol, in which the consumers of Kafka 0.7 and 0.8 coordinate
 
 Strategy: one `Call` for each request: who sends it, what answers it, and how the answer is recognised. A
 `Grammar` is the calls of a dialect with the type ids of one conversation: it encodes frames, and decodes a
@@ -13,7 +14,8 @@ body once it is known which message it is.
 
 Rules: no document gives the drafts' type ids. Ours are reconstructed (`Call.reconstructed`): 1001 and up,
 2001 and up, 3001 and up, far from Kafka's api keys and from any error code; the caller may set others.
-Positions of errors count from the byte after the size prefix. Source: Kafka's wiki and implementation pages.
+ZooKeeper's are its own (`ZooDefs.OpCode`), an event's is its xid. Positions of errors count from the byte
+after the size prefix. Source: Kafka's wiki and implementation pages, and Apache ZooKeeper.
 """
 
 from __future__ import annotations
@@ -23,7 +25,16 @@ from dataclasses import replace
 
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.designs.dialects.frames import Call, Dialect, Direction, DraftFrame, KnownBy, Side, opposite
+from coordwire.designs.dialects.frames import (
+    Call,
+    Dialect,
+    Direction,
+    DraftFrame,
+    KnownBy,
+    Side,
+    ZooKeeperCall,
+    opposite,
+)
 from coordwire.errors import DecodeError, Deviation, EncodeError
 from coordwire.messages import find_message
 
@@ -39,6 +50,19 @@ def _calls(prefix: str, *rows: tuple[str, int, Side, str | None, KnownBy, bool])
         for name, type_id, asker, answer, known_by, auto_commit in rows
     )  # fmt: skip
 
+
+def _operations(*rows: tuple[str, int]) -> tuple[Call, ...]:
+    return tuple(
+        ZooKeeperCall(
+            name, number, "client", f"ZooKeeper{name}Request", f"ZooKeeper{name}Response", "number",
+            reconstructed=False,
+        )
+        for name, number in rows
+    )  # fmt: skip
+
+
+CREATE_SESSION, NOTIFICATION = -10, -1
+"""The type ids of ZooKeeper's calls that the wire gives none: connecting, and its events."""
 
 CALLS: dict[Dialect, tuple[Call, ...]] = {
     Dialect.KAFKA_07: _calls(
@@ -72,8 +96,26 @@ CALLS: dict[Dialect, tuple[Call, ...]] = {
         ("Metadata", 3002, "client", "MetadataResponse", "number", False),
         ("JoinGroup", 3003, "client", "JoinGroupResponse", "number", False),
     ),
-}
+    Dialect.ZOOKEEPER: (
+        *_operations(
+            ("CreateSession", CREATE_SESSION), ("CloseSession", -11), ("Create", 1), ("Delete", 2),
+            ("Exists", 3), ("GetData", 4), ("SetData", 5), ("GetAcl", 6), ("SetAcl", 7), ("GetChildren", 8),
+            ("Sync", 9), ("Ping", 11), ("GetChildren2", 12), ("Check", 13), ("Multi", 14), ("Create2", 15),
+            ("Reconfig", 16), ("CheckWatches", 17), ("RemoveWatches", 18), ("CreateContainer", 19),
+            ("CreateTtl", 21), ("MultiRead", 22), ("Auth", 100), ("SetWatches", 101), ("Sasl", 102),
+            ("GetEphemerals", 103), ("GetAllChildrenNumber", 104), ("SetWatches2", 105), ("AddWatch", 106),
+            ("WhoAmI", 107),
+        ),
+        ZooKeeperCall(
+            "WatcherEvent", NOTIFICATION, "server", "ZooKeeperWatcherEvent", None, reconstructed=False
+        ),
+    ),
+}  # fmt: skip
 """The calls of each dialect, with the type ids that apply unless the caller sets others."""
+
+
+NUMBER_FIELDS = {Dialect.DRAFT_3: "correlation_id", Dialect.ZOOKEEPER: "xid"}
+"""The field with the number by which an answer names its request, in the dialects that have one."""
 
 
 def find_call(name: object, dialect: str | None = None, *, type_id: int | None = None) -> Call | None:
@@ -90,7 +132,9 @@ class Grammar:
     """A dialect's calls with the type ids of one conversation.
 
     type_ids: by the call's name ("Ping"), those that differ from the defaults. Raises `ValueError` for a name
-    that the dialect does not have, an id beyond int16, or an id given to two calls.
+    that the dialect does not have, an id beyond int16, or an id given to two calls, and for any of ZooKeeper.
+
+    number_field: the field with the number by which an answer names its request; None if there is none.
     """
 
     def __init__(self, dialect: Dialect | str, type_ids: Mapping[str, int] | None = None) -> None:
@@ -98,6 +142,9 @@ class Grammar:
         if self.dialect is Dialect.KAFKA:
             raise ValueError("expected a dialect other than Kafka's, which has fixed api keys")
         ids = dict(type_ids or {})
+        if ids and self.dialect is Dialect.ZOOKEEPER:
+            raise ValueError("the types of ZooKeeper's requests are fixed")
+        self.number_field = NUMBER_FIELDS.get(self.dialect)
         self.calls = tuple(replace(call, type_id=ids.pop(call.name, call.type_id),
                                    reconstructed=call.reconstructed and call.name not in (type_ids or {}))
                            for call in CALLS[self.dialect])  # fmt: skip

@@ -147,7 +147,8 @@ class Matching:
     def ask(self, call: Call, message: Message) -> PendingRequest:
         """Note a request that was sent."""
         side = call.asker
-        pending = PendingRequest(call, getattr(message, "correlation_id", self._counts[side]))
+        number = self.number_of(message)
+        pending = PendingRequest(call, self._counts[side] if number is None else number)
         self._counts[side] += 1
         known = getattr(message, "auto_commit", None)
         if isinstance(known, bool):
@@ -160,6 +161,11 @@ class Matching:
                 assert oldest is not None
                 self.drop(oldest)
         return pending
+
+    def number_of(self, message: object) -> int | None:
+        """The number by which a message's answer names it, or names its request; None if it has none."""
+        field = self.grammar.number_field
+        return None if field is None else getattr(message, field, None)
 
     def answer(self, pending: PendingRequest) -> None:
         """Note that a request was answered. Earlier ones that are answered in order never will be."""

@@ -22,7 +22,7 @@ from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows, row_size
 from coordwire.tables.readers.group_rows import STORIES, event_row, event_table
 from coordwire.tables.readers.rows import quarantine_row
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_wire.timeline import Timeline
+from coordwire.timeline.from_wire.timeline import Timeline, TimelineDialect
 
 TABLES_OF_CAPTURES = ("frames", "errors", *STORIES, "quarantine")
 EVENT = 300
@@ -40,9 +40,11 @@ class TableWriter(Protocol):
 
 
 class TablesFormat:
-    """Makes rows of all tables from the entries of `coordwire decode`."""
+    """Makes rows of all tables from the entries of `coordwire decode`. dialect: of the groups, if any."""
 
-    def __init__(self, files: OwnedFiles, format: str, *, show_secrets: bool) -> None:
+    def __init__(
+        self, files: OwnedFiles, format: str, *, show_secrets: bool, dialect: TimelineDialect | None = None
+    ) -> None:
         self._names = {table: f"{table}.{format}" for table in TABLES_OF_CAPTURES}
         files.check(self._names.values())
         self._writers = {table: _writer(files, table, name, format) for table, name in self._names.items()}
@@ -50,7 +52,8 @@ class TablesFormat:
         self._frames = FrameRows(self._columns["frames"], show_secrets=show_secrets)
         self._errors = ErrorRows(self._columns["errors"], show_secrets=show_secrets)
         self._show_secrets = show_secrets
-        self._timeline = Timeline()
+        self._dialect = dialect
+        self._timeline = Timeline(dialect=dialect)
         self._capture = ""
         self._rows = dict.fromkeys(TABLES_OF_CAPTURES, 0)
 
@@ -76,7 +79,7 @@ class TablesFormat:
     def finish(self) -> None:
         """End the timeline of the current capture."""
         self._events(self._timeline.finish())
-        self._timeline = Timeline()
+        self._timeline = Timeline(dialect=self._dialect)
 
     def close(self) -> None:
         """End the last timeline and complete all tables."""

@@ -26,6 +26,7 @@ from coordwire import __version__
 from coordwire.capture.body_text import body_text
 from coordwire.codec.entities import entity_values
 from coordwire.codec.transcriber import HAS_CODES
+from coordwire.designs.dialects import find_alternative, find_dialect
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.records import RecordBatch
 from coordwire.records.compression import missing_codecs
@@ -256,7 +257,8 @@ class _Work:
             yield "batches", rows
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        timeline = Timeline()
+        dialect = self.options.dialect
+        timeline = Timeline(dialect=find_dialect(dialect) or find_alternative(dialect))
         stories = EventRows(self.tables, self.options.batch_size)
         tables: list[tuple[str, pyarrow.RecordBatch]] = []
         apis: dict[tuple[int | None, bool], int] = {}

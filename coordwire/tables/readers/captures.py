@@ -21,6 +21,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles
 from coordwire.capture.share import Share
+from coordwire.designs.dialects import find_alternative, find_dialect
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.tables.columns import ERRORS, FRAMES, arrow_schema
 from coordwire.tables.options import Options
@@ -56,7 +57,11 @@ def entries(part: Part, options: Options, failed: Failed, share: Share | None = 
     with ExitStack() as stack:
         paths = (part.path, *part.further_paths)
         stream = stack.enter_context(joined(paths, failed) if part.further_paths else open_stream(part.path))
-        yield from Capture(stream, part.path, strict=options.strict, share=share, lazy=True).entries()
+        capture = Capture(
+            stream, part.path, strict=options.strict, share=share, lazy=True,
+            dialect=find_dialect(options.dialect), alternative=find_alternative(options.dialect),
+        )  # fmt: skip
+        yield from capture.entries()
 
 
 def read_frames(

@@ -112,7 +112,8 @@ class Timeline:
         self._groups = GroupTable(self._names, self._timeouts, self._ends.end_of if self._ends else None)
         self._coordinators = Coordinators(self._groups, self._ends.flows_of if self._ends else _no_flows)
         self._commits = Commits(self._names.name_of)
-        self._dialect_groups = None if dialect is None else dialect.groups()
+        self._dialect = dialect
+        self._dialect_groups: DialectGroups | None = None
         self._other_answers = OtherAnswers(self._names, self._timeouts, self._groups, self._commits)
         self._waiting: OrderedDict[Seen, Asked | Beat] = OrderedDict()
         self._last = Seen(None, "", 0)
@@ -297,7 +298,11 @@ class Timeline:
             return self._unreadable(entry)
         place = self._last = place_of(entry)
         if entry.dialect != KAFKA:
-            return () if self._dialect_groups is None else self._dialect_groups.feed(entry, place)
+            if self._dialect is None:
+                return ()
+            if self._dialect_groups is None:
+                self._dialect_groups = self._dialect.groups()
+            return self._dialect_groups.feed(entry, place)
         if entry.direction == "request":
             return self._request(entry, message, place)
         if request_entry is not None and request_entry.message is not None and not request_entry.error:

@@ -1,0 +1,228 @@
+"""ZooKeeper on the wire against Apache ZooKeeper: its records, and what its client and kazoo were told."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coordwire
+from coordwire.capture import Capture, FrameEntry
+from coordwire.codec import Message
+from coordwire.designs.dialects import ConnectionDialect
+from coordwire.designs.dialects.zookeeper_multi import encode_operations, read_operations
+from coordwire.errors import DecodeError, Deviation, UnreadableRange
+from tests.conformance.engines import (
+    declaration,
+    fast_decode,
+    from_container,
+    native_decode,
+    native_encode,
+    same,
+)
+from tests.interop.zookeeper_records import message_of
+
+DATA = Path(__file__).parents[1] / "data" / "zookeeper"
+CAPTURES = sorted(path.name.removesuffix(".pcap.xz") for path in DATA.glob("*-3.*.pcap.xz"))
+VECTORS = sorted(path.name for path in DATA.glob("vectors-*.jsonl.xz"))
+"""Of Apache ZooKeeper 3.4.14 and 3.9.3."""
+
+
+def lines(name: str) -> Iterator[Any]:
+    return map(json.loads, lzma.decompress((DATA / name).read_bytes()).splitlines())
+
+
+def entries(name: str, **options: Any) -> list[FrameEntry]:
+    beside = ConnectionDialect("zookeeper") if "dialect" not in options else None
+    data = io.BytesIO(lzma.decompress((DATA / f"{name}.pcap.xz").read_bytes()))
+    found = list(Capture(data, name, alternative=beside, **options).entries())
+    assert not [entry for entry in found if isinstance(entry, UnreadableRange)]
+    return [entry for entry in found if isinstance(entry, FrameEntry)]
+
+
+# --- Apache's records ---
+
+
+SURROGATES = b"\xed\xa0\xb5\xed\xb4\xa8"
+"""How jute writes a character beyond the first 65,536: each half by itself, which isn't UTF-8. It doesn't
+read that as the same character either."""
+
+
+def read_by_neither(cls: type[Message], version: int, data: bytes) -> None:
+    with pytest.raises(DecodeError, match="invalid UTF-8"):
+        cls.decode(data, version=version)
+    deviations: list[Deviation] = []
+    assert isinstance(cls.decode(data, version=version, strict=False, deviations=deviations), cls)
+    assert all(deviation.reason.startswith("invalid UTF-8") for deviation in deviations)
+    assert deviations
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_messages_are_apaches_records(name: str) -> None:
+    classes = set()
+    for vector in lines(name):
+        pair = message_of(vector["classes"], vector["fields"])
+        if pair is None:
+            continue
+        message, version = pair
+        data = bytes.fromhex(vector["hex"])
+        if SURROGATES in data:
+            read_by_neither(type(message), version, data)
+            continue
+        assert message.encode(version=version) == data, vector
+        assert type(message).decode(data, version=version) == message, vector
+        cls = type(message)
+        assert same(from_container(cls, declaration(cls).parse(data, version=version)), message)
+        assert same(fast_decode(cls, version, data), message)
+        if coordwire.implementation == "c":
+            assert same(native_decode(cls, version, data), message)
+            assert native_encode(cls, version, message) == data
+        classes.add(cls.__name__)
+    assert len(classes) >= 39
+
+
+# --- what clients were told ---
+
+OPS = {
+    "create": "Create", "delete": "Delete", "exists": "Exists", "getData": "GetData", "setData": "SetData",
+    "getChildren": "GetChildren", "getChildren2": "GetChildren2", "multi": "Multi", "multiRead": "MultiRead",
+    "getACL": "GetAcl", "setACL": "SetAcl", "sync": "Sync", "create2": "Create2",
+    "createContainer": "CreateContainer", "createTtl": "CreateTtl", "checkWatches": "CheckWatches",
+    "removeWatches": "RemoveWatches", "addWatch": "AddWatch", "getEphemerals": "GetEphemerals",
+    "getAllChildrenNumber": "GetAllChildrenNumber", "whoAmI": "WhoAmI", "getConfig": "GetData",
+}  # fmt: skip
+
+
+def stat_of(stat: Any) -> list[int]:
+    names = "czxid mzxid ctime mtime version cversion aversion ephemeral_owner data_length num_children pzxid"
+    return [getattr(stat, name) for name in names.split()]
+
+
+def text_of(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def acl_of(acl: Any) -> list[Any]:
+    return [[entry.perms, entry.scheme, entry.id] for entry in acl]
+
+
+def results_of(operations: bytes) -> list[Any]:
+    found: list[Any] = []
+    for result in read_operations(operations, results=True):
+        message: Any = result.message
+        match result.name:
+            case "Create" | "Create2":
+                found.append(message.path)
+            case "SetData":
+                found.append(stat_of(message.stat))
+            case "GetData":
+                found.append(text_of(message.data))
+            case "GetChildren":
+                found.append(message.children)
+            case "Error":
+                found.append(message.error_code)
+            case _:
+                found.append(True)
+    return found
+
+
+def told(entry: FrameEntry) -> Any:
+    """What an answer tells its client, in the form of the kept lines."""
+    answer: Any = entry.message
+    match entry.api_name:
+        case "Create":
+            return answer.path
+        case "Create2" | "CreateContainer" | "CreateTtl":
+            return [answer.path, stat_of(answer.stat)]
+        case "Exists" | "SetData" | "SetAcl":
+            return stat_of(answer.stat)
+        case "GetData":
+            return [text_of(answer.data), stat_of(answer.stat)]
+        case "GetChildren":
+            return answer.children
+        case "GetChildren2":
+            return [answer.children, stat_of(answer.stat)]
+        case "GetAcl":
+            return [acl_of(answer.acl), stat_of(answer.stat)]
+        case "Multi" | "MultiRead":
+            return results_of(answer.operations)
+        case "GetEphemerals":
+            return answer.ephemerals
+        case "GetAllChildrenNumber":
+            return answer.total_number
+        case "WhoAmI":
+            return len(answer.client_info)
+    return None
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_answers_are_what_the_client_was_told(name: str) -> None:
+    found = entries(name)
+    assert not [entry for entry in found if entry.error is not None or entry.deviations]
+    answers = [entry for entry in found if entry.direction == "response" and entry.api_name in OPS.values()]
+    wanted = [line for line in lines(f"{name}.jsonl.xz") if line.get("op") in OPS]
+    assert len(answers) == len(wanted) >= 150
+    for entry, line in zip(answers, wanted, strict=True):
+        answer: Any = entry.message
+        assert entry.api_name == OPS[line["op"]], line
+        request: Any = entry.request and entry.request.message
+        if line["path"] is not None and hasattr(request, "path"):
+            assert request.path == line["path"], line
+        code = answer.error_code
+        if line["op"] == "exists" and code == -101:  # Java's client gives null, kazoo too
+            assert line["error"] == 0, line
+            assert not line["result"], line
+            continue
+        assert code == line["error"], line
+        if code or line["op"] == "getConfig":
+            continue
+        if name.startswith("kazoo") and line["op"] == "multi":
+            assert len(results_of(answer.operations)) == line["result"]
+        else:
+            assert told(entry) == line["result"], line
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_watches_are_the_events_that_the_client_got(name: str) -> None:
+    kinds = {1: "NodeCreated", 2: "NodeDeleted", 3: "NodeDataChanged", 4: "NodeChildrenChanged"}
+    events: list[Any] = [entry.message for entry in entries(name) if entry.api_name == "WatcherEvent"]
+    wanted = [(line["event"], line["path"]) for line in lines(f"{name}.jsonl.xz") if "event" in line]
+    got = [(kinds[event.type], event.path) for event in events]
+    assert len(wanted) >= 4
+    if name.startswith("kazoo"):  # which calls each watcher by itself, and from two clients' threads
+        assert set(got) == set(wanted)
+    else:
+        assert sorted(got) == sorted(wanted)
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_frames_are_written_again_as_they_were(name: str) -> None:
+    for entry in entries(name):
+        assert entry.call is not None
+        assert entry.message is not None
+        written = entry.call.encode(entry.message, entry.direction, version=entry.body_version or 0)
+        assert written[4:] == entry.body, entry
+        if entry.api_name in ("Multi", "MultiRead"):
+            message: Any = entry.message
+            is_answer = entry.direction == "response"
+            operations = read_operations(message.operations, results=is_answer)
+            assert encode_operations(operations) == message.operations
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_sessions_and_reconnects(name: str) -> None:
+    connects = [entry for entry in entries(name) if entry.api_name == "CreateSession"]
+    answers: list[Any] = [entry.message for entry in connects if entry.direction == "response"]
+    sessions = [line["session"] for line in lines(f"{name}.jsonl.xz") if line.get("op") == "connect"]
+    assert list(
+        dict.fromkeys(answer.session_id for answer in answers if answer.time_out > 0)
+    ) == sessions or set(sessions) <= {answer.session_id for answer in answers}
+    if name.startswith("java"):  # one connects again, and one learns that its session is over
+        assert len(answers) > len(sessions)
+        assert any(answer.time_out <= 0 or not answer.session_id for answer in answers)
