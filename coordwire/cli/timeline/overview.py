@@ -28,7 +28,7 @@ MOST_GONE = 40
 
 _KINDS = {
     "classic": "classic group", "consumer": "consumer group (KIP-848)", "share": "share group",
-    "streams": "streams group", "draft": "group of a draft",
+    "streams": "streams group", "draft": "group of a draft", "zookeeper": "group in ZooKeeper",
 }  # fmt: skip
 
 
