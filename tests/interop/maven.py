@@ -2,10 +2,12 @@
 
 Strategy: `mvn dependency:copy-dependencies` on a project in java/, into a folder beside the final one that is
 renamed when it is whole; so a run that is cut short leaves nothing that looks finished. The folder bears
-the checksum of the pom too, so that a changed one is fetched anew. Six projects: "classes", kafka-clients
+the checksum of the pom too, so that a changed one is fetched anew. Eight projects: "classes", kafka-clients
 and what is in brokers' own logs; "apps", Connect and Streams; "coordinator", the group
 coordinator; "broker", a whole broker with its tools;
-"recording", a broker without them, whose coordinator's log can be had; "streams", an application's Streams.
+"recording", a broker without them, whose coordinator's log can be had; "streams", an application's Streams;
+"zookeeper-consumer", a release of the time of ZooKeeper, with its consumer and ZooKeeper itself;
+"zookeeper", a release of Apache ZooKeeper.
 
 Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a
 failure no other fetch is tried in this process: a machine without a net pays for it once.
@@ -38,7 +40,9 @@ FIRST_LOGS = "4.0.0"
 PREVIOUS = "3.9.2"
 """The release that judges the versions that 4.x dropped."""
 
-Project = Literal["apps", "broker", "classes", "coordinator", "recording", "streams"]
+Project = Literal[
+    "apps", "broker", "classes", "coordinator", "recording", "streams", "zookeeper", "zookeeper-consumer"
+]
 POMS: dict[Project, str] = {
     "apps": "apps.xml",
     "broker": "broker.xml",
@@ -46,6 +50,8 @@ POMS: dict[Project, str] = {
     "coordinator": "coordinator.xml",
     "recording": "recording.xml",
     "streams": "streams.xml",
+    "zookeeper": "zookeeper.xml",
+    "zookeeper-consumer": "zookeeper_consumer.xml",
 }
 WAIT = 90
 """Seconds for one fetch, Maven's own plugins included."""
@@ -79,14 +85,14 @@ def jars(release: str, project: Project = "classes") -> Path:
     if _failed:
         raise Unavailable(_failed[0])
     try:
-        _fetch(release, pom, folder)
+        _fetch(release, pom, folder, "zookeeper" if project == "zookeeper" else "kafka-clients")
     except Unavailable as error:
         _failed.append(str(error))
         raise
     return folder
 
 
-def _fetch(release: str, pom: Path, folder: Path) -> None:
+def _fetch(release: str, pom: Path, folder: Path, jar: str) -> None:
     mvn = shutil.which("mvn")
     if mvn is None:
         raise Unavailable("mvn isn't installed")
@@ -100,10 +106,10 @@ def _fetch(release: str, pom: Path, folder: Path) -> None:
                 command, capture_output=True, text=True, timeout=WAIT, stdin=subprocess.DEVNULL, check=False
             )
         except subprocess.TimeoutExpired:
-            raise Unavailable(f"Maven Central gave no kafka-clients {release} in {WAIT} s") from None
-        if run.returncode or not (made / f"kafka-clients-{release}.jar").exists():
+            raise Unavailable(f"Maven Central gave no {jar} {release} in {WAIT} s") from None
+        if run.returncode or not (made / f"{jar}-{release}.jar").exists():
             said = _COLOUR.sub("", run.stdout + run.stderr).strip().splitlines() or ["no word from mvn"]
-            raise Unavailable(f"no kafka-clients {release}: {said[0]}")
+            raise Unavailable(f"no {jar} {release}: {said[0]}")
         try:
             made.rename(folder)
         except OSError:  # another run was faster

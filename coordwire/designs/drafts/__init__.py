@@ -20,6 +20,7 @@ Shared by all
 The ZooKeeper consumer
     zookeeper_consumer.py     registration, rebalances, ownership, offsets
     zookeeper_assignment.py   who owns what by the nodes of a group: Kafka's assignors
+    zookeeper_offsets.py      offsets in ZooKeeper, with Kafka's offset manager, or in both
     zookeeper_streams.py      streams with bounded queues, and fetchers by broker
 Drafts 1 and 2
     draft_broker.py           the cluster, and the election (draft 3's too)

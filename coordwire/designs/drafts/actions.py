@@ -12,6 +12,7 @@ from coordwire.designs.drafts.zookeeper_operations import Operation
 
 __all__ = [
     "Action",
+    "AskOffsetManager",
     "AskZooKeeper",
     "Connect",
     "Disconnect",
@@ -67,6 +68,15 @@ class AskZooKeeper:
 
 
 @dataclass(frozen=True, slots=True)
+class AskOffsetManager:
+    """Send Kafka's own request to the offset manager of the group; `offset_manager_reply` with this number
+    gives the answer, or None where there will be none."""
+
+    number: int
+    request: Message
+
+
+@dataclass(frozen=True, slots=True)
 class EndSession:
     """Close the ZooKeeper session: the process ends in an orderly way."""
 
@@ -96,5 +106,13 @@ class Noted:
 
 
 Action: TypeAlias = (
-    Connect | Send | Disconnect | AskZooKeeper | EndSession | FetchersStarted | FetchersStopped | Noted
+    Connect
+    | Send
+    | Disconnect
+    | AskZooKeeper
+    | AskOffsetManager
+    | EndSession
+    | FetchersStarted
+    | FetchersStopped
+    | Noted
 )

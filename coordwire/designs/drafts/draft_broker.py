@@ -107,7 +107,15 @@ class DraftBroker(Machine):
         yield from ensure_parents(own)
         while True:
             self._ids_changed = False
-            yield CreateNode(own, node.build(), ephemeral=True)
+            registration = yield CreateNode(own, node.build(), ephemeral=True)
+            if not registration.ok and (yield from self._is_in_use(own)):
+                self.note("BrokerIdInUse", own)
+                self.is_shut_down = True
+                for office in range(self.settings.coordinators):
+                    self.end(_election(office))
+                self._resign_all()
+                self.do(EndSession())
+                return
             ids = yield GetChildren(_IDS, watch=True)
             registrations = (
                 (yield tuple(GetData(f"{_IDS}/{name}") for name in ids.children)) if ids.children else ()
@@ -120,6 +128,14 @@ class DraftBroker(Machine):
             self.on_cluster()
             if str(self.settings.broker_id) in ids.children and not self._ids_changed:
                 yield Wait()  # a watch that fired while the nodes were read was not waited for
+
+    def _is_in_use(self, path: str) -> Steps:
+        """Whether the broker's id is that of another broker: of one at another address. The same address is
+        this broker's, whose session before a restart is not over yet."""
+        node = yield GetData(path)
+        if not node.ok or (node.stat is not None and node.stat.ephemeral_owner == self.session):
+            return False
+        return _address(node) != self.settings.address
 
     def on_cluster(self) -> None:
         """The list of brokers may have changed: the candidate for an office may be another."""

@@ -14,6 +14,7 @@ from coordwire.connection import Connection
 from coordwire.designs.dialects import Dialect
 from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.drafts.actions import (
+    AskOffsetManager,
     AskZooKeeper,
     Connect,
     Disconnect,
@@ -38,7 +39,15 @@ class SendBytes:
 
 
 HostAction: TypeAlias = (
-    Connect | SendBytes | Disconnect | AskZooKeeper | EndSession | FetchersStarted | FetchersStopped | Noted
+    Connect
+    | SendBytes
+    | Disconnect
+    | AskZooKeeper
+    | AskOffsetManager
+    | EndSession
+    | FetchersStarted
+    | FetchersStopped
+    | Noted
 )
 
 

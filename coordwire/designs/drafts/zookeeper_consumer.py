@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from coordwire.codec import Message
 from coordwire.designs.drafts.actions import DraftPartition, EndSession, FetchersStarted, FetchersStopped
 from coordwire.designs.drafts.machine import Machine, Procedure, Steps, Wait
 from coordwire.designs.drafts.topic_interest import TopicInterest
@@ -28,6 +29,7 @@ from coordwire.designs.drafts.zookeeper_assignment import (
     registered_interest,
     round_robin_plan,
 )
+from coordwire.designs.drafts.zookeeper_offsets import INVALID_OFFSET, GroupOffsets, OffsetSettings
 from coordwire.designs.drafts.zookeeper_operations import (
     CreateNode,
     DeleteNode,
@@ -37,14 +39,11 @@ from coordwire.designs.drafts.zookeeper_operations import (
     OperationOutcome,
     WatchEvent,
 )
-from coordwire.designs.drafts.zookeeper_steps import ensure_parents, write_nodes
-from coordwire.designs.zookeeper import Offset, Owner, Registration, StaticTopics, Topic, escaped_twice
+from coordwire.designs.drafts.zookeeper_steps import ensure_parents
+from coordwire.designs.zookeeper import Owner, Registration, StaticTopics, Topic, escaped_twice
 from coordwire.errors import DecodeError
 
 __all__ = ["INVALID_OFFSET", "ZooKeeperConsumer", "ZooKeeperConsumerConfig"]
-
-INVALID_OFFSET = -1
-"""Where a partition begins of which the group has committed nothing: auto.offset.reset decides."""
 
 _TOPICS = "/brokers/topics"
 _BROKERS = "/brokers/ids"
@@ -70,6 +69,18 @@ class ZooKeeperConsumerConfig:
     partition_assignment_strategy: Literal["range", "roundrobin"] = "range"
     kafka_version: Literal["0.8.2.2", "1.1.1"] | None = None
     sort_by: SortBy = SortBy.NUMBER
+    offsets_storage: Literal["zookeeper", "kafka"] = "zookeeper"
+    dual_commit_enabled: bool = False
+    offsets_commit_max_retries: int = 5
+
+    @property
+    def offset_settings(self) -> OffsetSettings:
+        """Those of where offsets are."""
+        return OffsetSettings(
+            offsets_storage=self.offsets_storage, dual_commit_enabled=self.dual_commit_enabled,
+            offsets_commit_max_retries=self.offsets_commit_max_retries,
+            literal=self.kafka_version is not None,
+        )  # fmt: skip
 
     @property
     def release(self) -> KafkaRelease:
@@ -91,7 +102,7 @@ class ZooKeeperConsumer(Machine):
         """What the consumer counts as its own (the topic registry), each with how far it has consumed."""
         self.fetching = False
         self.rebalances = 0
-        self._written: dict[DraftPartition, int] = {}  # checkpointedZkOffsets
+        self.offsets = GroupOffsets(self, config.group_id, config.offset_settings)
         self._triggered = False
         self._subscribed: tuple[str, ...] = ()
         self._subscribes = True
@@ -121,6 +132,12 @@ class ZooKeeperConsumer(Machine):
             self._stop()
         self.owned = {}
         self.run(_WATCHER, self._watch_again())
+
+    def offset_manager_reply(self, number: int, response: Message | None) -> None:
+        """The answer to an `AskOffsetManager`; None: there will be none."""
+        self.offsets.answered(number, response)
+        self.wake(_COMMIT)
+        self.wake(_WATCHER)
 
     def consumed(self, partition: DraftPartition, offset: int) -> None:
         """The application has consumed a partition up to here."""
@@ -247,10 +264,11 @@ class ZooKeeperConsumer(Machine):
             self.note("UnreadableNode", plan)
             return False
         threads = plan.get(self.config.consumer_id, {})
-        offsets = yield from self._offsets(list(threads))
+        offsets = yield from self.offsets.fetch(threads)
         if not (yield from self._claim(threads)):
             return False
-        self.owned, self._written = offsets, self._written | offsets
+        self.owned = offsets
+        self.offsets.begin(offsets)
         self.fetching = True
         self.do(FetchersStarted(dict(offsets)))
         return True
@@ -299,12 +317,6 @@ class ZooKeeperConsumer(Machine):
         if owned:
             yield tuple(DeleteNode(self._owner(partition)) for partition in owned)
 
-    def _offsets(self, partitions: list[DraftPartition]) -> Steps:
-        """Where to begin: what the group has committed, or `INVALID_OFFSET`."""
-        paths = [Offset.path(self.config.group_id, *partition) for partition in partitions]
-        outcomes = (yield tuple(map(GetData, paths))) if paths else ()
-        return {partition: _offset(outcome) for partition, outcome in zip(partitions, outcomes, strict=True)}
-
     def _claim(self, threads: Mapping[DraftPartition, str]) -> Steps:
         """reflectPartitionOwnershipDecision: all of them, or none."""
         claims = [
@@ -346,25 +358,19 @@ class ZooKeeperConsumer(Machine):
 
     def _auto_commit(self) -> None:
         if not self.runs(_COMMIT):
-            self.run(_COMMIT, self._commit())
+            self.run(_COMMIT, self._commit(periodic=True))
         self._schedule_commit()
 
     def commit(self) -> None:
         """commitOffsets, at the application's request."""
         self.run(_COMMIT, self._commit())
 
-    def _commit(self) -> Steps:
-        """commitOffsetToZooKeeper, of each offset that is another than was written or read last."""
-        changed = {
-            partition: offset
-            for partition, offset in self.owned.items()
-            if self._written.get(partition) != offset
-        }
-        yield from write_nodes({
-            Offset.path(self.config.group_id, *partition): Offset(offset).build()
-            for partition, offset in changed.items()
-        })  # fmt: skip
-        self._written |= changed
+    def _commit(self, *, periodic: bool = False) -> Steps:
+        """0.8.2.2 retries when it rebalances or leaves, later releases the commits of each interval."""
+        retries = self.config.offsets_commit_max_retries
+        yield from self.offsets.commit(
+            self.owned, retries=retries if periodic is (self.config.kafka_version != "0.8.2.2") else 0
+        )
 
     def _leave(self) -> Procedure:
         self._stop()
@@ -385,10 +391,3 @@ def _reads(
         *(GetData(Topic.path(topic)) for topic in planned),
         *(GetData(f"{ids}/{name}") for name in names),
     )
-
-
-def _offset(outcome: OperationOutcome) -> int:
-    try:
-        return Offset.parse(outcome.data).offset if outcome.ok else INVALID_OFFSET
-    except DecodeError:
-        return INVALID_OFFSET

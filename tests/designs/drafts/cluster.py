@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from coordwire.codec import Message
 from coordwire.designs.dialects import Dialect
 from coordwire.designs.drafts.actions import (
+    AskOffsetManager,
     AskZooKeeper,
     Connect,
     Disconnect,
@@ -113,6 +114,7 @@ class Cluster:
         self._zookeeper_due: dict[str, int] = {}
         self.topic_changes = 0
         self._admin = self.tree.open_session(1 << 60, 0)
+        self.offset_manager: Callable[[Message, int], Message | None] | None = None
 
     # --- what a test sets up ---
 
@@ -246,6 +248,8 @@ class Cluster:
                     self._close(node.name, number)
                 case AskZooKeeper():
                     self._ask(node, action)
+                case AskOffsetManager():
+                    self._ask_offset_manager(node, action)
                 case EndSession():
                     self.tree.close_session(node.session)
                     self._deliver_events()
@@ -393,6 +397,19 @@ class Cluster:
                 self._reach_zookeeper(node)
 
         self._at(due, run)
+
+    def _ask_offset_manager(self, node: Node, action: AskOffsetManager) -> None:
+        """offset_manager: gives the answer to a request at a time; None for one that is lost."""
+
+        def arrive() -> None:
+            manager = self.offset_manager
+            response = None if manager is None else manager(action.request, self.now)
+            if response is not None and node.alive:
+                self._reply(
+                    node, node.session, lambda: node.machine.offset_manager_reply(action.number, response)
+                )
+
+        self._at(self.now + self._delay(), arrive)
 
     def _reply(self, node: Node, session: int, action: Callable[[], None]) -> None:
         due = max(self.now + self._delay(), self._zookeeper_due.get(node.name, 0))

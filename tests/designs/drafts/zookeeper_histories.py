@@ -121,6 +121,8 @@ class Replay:
         delays = [random.randint(0, most) for _ in actions]
         begin = self.cluster.now
         self._set_brokers(step["nodes"])
+        for name in step.get("sessions_lost_by_themselves", ()):
+            self._act({"do": "expire", "consumer": name.split(" ")[0]}, extra)
         for delay, _, one in sorted(
             zip(delays, range(len(actions)), actions, strict=True), key=lambda x: x[:2]
         ):
@@ -296,7 +298,10 @@ def replay(history: History, schedules: Iterable[int] = (), *, attempts: int = S
     """Replay a history. schedules: those that are known to be right for the first steps."""
     known = list(schedules)
     while len(known) < len(history.steps):
+        known += _as_listed(history, known)
         number = len(known)
+        if number == len(history.steps):
+            break
         for before in _variants(known):
             schedule = next(
                 (one for one in range(attempts) if not any(_compare(history, [*before, one])[number - 1 :])),
@@ -312,6 +317,16 @@ def replay(history: History, schedules: Iterable[int] = (), *, attempts: int = S
         history, tuple(one for differences in found for one in differences),
         frozenset(number for number, differences in enumerate(found) if differences), tuple(known),
     )  # fmt: skip
+
+
+def _as_listed(history: History, known: list[int]) -> list[int]:
+    """The schedules of the next steps, as long as the order of the list is right."""
+    run = Replay(history)
+    for number, step in enumerate(history.steps):
+        run.carry_out(step, known[number] if number < len(known) else 0)
+        if number >= len(known) and any(run.differences(history.name, step)):
+            return [0] * (number - len(known))
+    return [0] * (len(history.steps) - len(known))
 
 
 def _variants(known: list[int]) -> Iterator[list[int]]:

@@ -1,0 +1,188 @@
+"""Offsets in ZooKeeper, with Kafka's offset manager, or in both: the page's migration and its roll-back.
+
+The offset manager is `coordwire.coordinator.Shard`, which Kafka's own coordinator judges; requests and
+answers are bytes in between.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from coordwire.codec import Message
+from coordwire.coordinator import Answer, Append, RequestContext, Shard, TopicImage, TopicsImage
+from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
+from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer
+from tests.designs.drafts.cluster import Cluster
+from tests.designs.drafts.test_zookeeper_consumer import join, world
+
+ZOOKEEPER = {"offsets_storage": "zookeeper", "dual_commit_enabled": False}
+KAFKA_AND_ZOOKEEPER = {"offsets_storage": "kafka", "dual_commit_enabled": True}
+KAFKA = {"offsets_storage": "kafka", "dual_commit_enabled": False}
+ZOOKEEPER_AND_KAFKA = {"offsets_storage": "zookeeper", "dual_commit_enabled": True}
+PARTITIONS = [DraftPartition("t", str(number)) for number in range(4)]
+
+
+CONTEXT = RequestContext(client_id="c", client_host="/127.0.0.1", new_id=lambda: str(uuid4()))
+
+
+class OffsetManager:
+    """A shard that answers bytes. silent: it does not answer."""
+
+    def __init__(self) -> None:
+        self.shard = Shard()
+        self.shard.load([])
+        self.shard.set_topics(TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]))
+        self.silent = False
+        self.requests = 0
+
+    def __call__(self, request: Message, now: int) -> Message | None:
+        self.requests += 1
+        if self.silent:
+            return None
+        version = {"OffsetCommitRequest": 2, "OffsetFetchRequest": 1}[type(request).__name__]
+        received = type(request).decode(request.encode(version=version), version=version)
+        ticket = self.shard.handle(received, version=version, now=now, context=CONTEXT)
+        answer = None
+        for effect in self.shard.effects():
+            if isinstance(effect, Append):
+                self.shard.appended(effect.number)
+            elif isinstance(effect, Answer) and effect.ticket == ticket:
+                answer = effect.response
+        assert answer is not None
+        return type(answer).decode(answer.encode(version=version), version=version)
+
+
+class Group:
+    """Consumers a and b, whose configuration changes by a rolling bounce while they consume."""
+
+    def __init__(self, seed: int, *, version: str | None = None) -> None:
+        self.random = Random(seed)
+        self.version = version
+        self.manager = OffsetManager()
+        self.cluster: Cluster = world()
+        self.cluster.offset_manager = self.manager
+        self.boots = 0
+        self.read = dict.fromkeys(PARTITIONS, 0)
+        self.committed = dict.fromkeys(PARTITIONS, -1)
+        self.began: list[tuple[DraftPartition, int, int, int]] = []
+        self._seen = 0
+
+    def start(self, name: str, settings: dict[str, Any]) -> None:
+        self.boots += 1
+        join(
+            self.cluster, f"{name}{self.boots}", auto_commit_interval_ms=1_000, rebalance_backoff_ms=500,
+            rebalance_max_retries=30, kafka_version=self.version, **settings,
+        )  # fmt: skip
+
+    def stop(self, name: str, *, kill: bool) -> None:
+        node = next(one for one in self.cluster.nodes if one.startswith(name))
+        if not kill:
+            self.cluster.nodes[node].machine.shut_down()
+            self.cluster.drain(node)
+            self.run(500)
+        self._note_commits()
+        self.cluster.crash(node)
+
+    def run(self, ms: int) -> None:
+        """Let time pass in which the consumers consume; note where partitions begin."""
+        for _ in range(0, ms, 50):
+            self.cluster.run(50)
+            self._note_commits()
+            for node in list(self.cluster.nodes.values()):
+                consumer: ZooKeeperConsumer = node.machine
+                for partition, offset in list(consumer.owned.items()) if consumer.fetching else ():
+                    end = max(offset, 0) + self.random.randrange(3)
+                    consumer.consumed(partition, end)
+                    self.read[partition] = max(self.read[partition], end)
+
+    def _note_commits(self) -> None:
+        for entry in self.cluster.history[self._seen :]:
+            if isinstance(entry.what, FetchersStarted):
+                for partition, offset in entry.what.partitions.items():
+                    self.began.append((partition, offset, self.committed[partition], self.read[partition]))
+        self._seen = len(self.cluster.history)
+        for node in self.cluster.nodes.values():
+            for partition, offset in node.machine.offsets.committed.items():
+                self.committed[partition] = max(self.committed[partition], offset)
+
+    def bounce(self, settings: dict[str, Any], *, kill: bool) -> None:
+        """Restart one consumer after the other, killed or shut down, with new settings."""
+        for name in ("a", "b"):
+            self.stop(name, kill=kill)
+            self.run(self.random.randrange(0, 3_000, 50))
+            self.start(name, settings)
+            self.run(12_000)
+
+    def problems(self) -> list[str]:
+        """Where a partition began before what had been committed, or after what had been read."""
+        return [
+            f"{partition} begins at {offset}, {committed} is committed, {read} was read"
+            for partition, offset, committed, read in self.began
+            if offset < committed or offset > read
+        ]
+
+
+def migrated(seed: int, steps: list[dict[str, Any]], *, kill: bool, version: str | None = None) -> Group:
+    group = Group(seed, version=version)
+    for name in ("a", "b"):
+        group.start(name, steps[0])
+    group.run(8_000)
+    for settings in steps[1:]:
+        group.bounce(settings, kill=kill)
+    return group
+
+
+@pytest.mark.parametrize("kill", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_step_of_the_migration_loses_an_offset_or_moves_it_back(seed: int, kill: bool) -> None:
+    """ZooKeeper, both, Kafka; and back by the same steps with offsets.storage=zookeeper."""
+    steps = [ZOOKEEPER, KAFKA_AND_ZOOKEEPER, KAFKA, ZOOKEEPER_AND_KAFKA, ZOOKEEPER]
+    group = migrated(seed, steps, kill=kill)
+    assert group.problems() == []
+    assert len(group.began) > 4 * len(steps)
+    assert min(group.committed.values()) > 50
+
+
+def test_a_migration_without_dual_commits_moves_offsets_back() -> None:
+    """The invariant finds what the steps are for."""
+    assert migrated(1, [ZOOKEEPER, KAFKA], kill=False).problems() != []
+
+
+@pytest.mark.parametrize("version", ["0.8.2.2", "1.1.1"])
+def test_the_releases_roll_back_by_dual_commits_to_kafka_alone(version: str) -> None:
+    """With offsets.storage=zookeeper they commit to ZooKeeper alone and read it alone, dual commit or not."""
+    by_the_page = [KAFKA, ZOOKEEPER_AND_KAFKA, ZOOKEEPER]
+    by_the_code = [KAFKA, KAFKA_AND_ZOOKEEPER, ZOOKEEPER]
+    assert migrated(1, by_the_page, kill=False, version=version).problems() != []
+    assert migrated(1, by_the_code, kill=False, version=version).problems() == []
+
+
+def test_the_offset_manager_is_asked_until_it_answers() -> None:
+    group = Group(1)
+    group.manager.silent = True
+    group.start("a", KAFKA)
+    group.run(25_000)
+    assert group.began == []
+    assert group.manager.requests >= 2
+    group.manager.silent = False
+    group.run(15_000)
+    assert {partition for partition, *_ in group.began} == set(PARTITIONS)
+
+
+def test_a_commit_that_is_refused_is_tried_again() -> None:
+    group = Group(1)
+    group.start("a", KAFKA)
+    group.run(1_500)
+    shard = group.manager.shard
+    shard.unload()
+    group.run(5_000)
+    stuck = dict(group.committed)
+    assert min(stuck.values()) > 0
+    shard.load([])
+    shard.set_topics(TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]))
+    group.run(10_000)
+    assert all(group.committed[partition] > stuck[partition] for partition in PARTITIONS)

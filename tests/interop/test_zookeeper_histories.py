@@ -1,0 +1,26 @@
+"""Our ZooKeeper consumer against Kafka's own, on histories that are recorded now. Needs a JDK and Maven."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.designs.drafts.zookeeper_histories import read_histories, replay
+from tests.interop.conftest import give_up
+from tests.interop.maven import Unavailable
+from tests.interop.zookeeper_histories import RELEASES, record
+
+pytestmark = pytest.mark.maven
+
+
+@pytest.mark.parametrize("light", [False, True])
+@pytest.mark.parametrize("release", RELEASES)
+def test_fresh_histories_leave_the_same_nodes(release: str, light: bool, tmp_path: Path) -> None:
+    try:
+        record(release, tmp_path, first=900 + light, count=6, threads=6, light=light)
+    except Unavailable as error:
+        give_up(error)
+    histories = list(read_histories([tmp_path]))
+    assert histories
+    assert [one for history in histories for one in replay(history).differences] == []
