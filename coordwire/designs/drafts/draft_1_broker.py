@@ -104,7 +104,8 @@ class FirstDraftBroker(PingingCoordinator):
         self, consumer: ConsumerRegistry, response: Draft1PingResponse, request: Message
     ) -> None:
         self.answered_ping(consumer, response)
-        self.start_commit(self.groups[consumer.group_id])
+        if not self.settings.batch_offsets:
+            self.start_commit(self.groups[consumer.group_id])
 
     # --- rebalances ---
 
@@ -120,6 +121,8 @@ class FirstDraftBroker(PingingCoordinator):
             group = self.groups.setdefault(name, GroupRegistry(name))
             group.topics |= set(outcome.children)
             self.try_rebalance(group)
+        if self.settings.batch_offsets:
+            self.start_committer()
 
     def rebalance(self, group: GroupRegistry) -> Steps:
         members = dict(group.members)

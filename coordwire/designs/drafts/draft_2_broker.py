@@ -45,8 +45,6 @@ from coordwire.messages.draft_2 import (
 
 __all__ = ["DetailedDesignBroker"]
 
-_COMMITTER = "committer"
-
 
 class DetailedDesignBroker(PingingCoordinator):
     """A broker that speaks draft-2.
@@ -102,7 +100,7 @@ class DetailedDesignBroker(PingingCoordinator):
         for group in self.groups_of(office):
             if not group.awaited:
                 self._wait_is_over(group)
-        self.after(_COMMITTER, self.settings.offset_commit_interval_ms, self._commit_all_groups)
+        self.start_committer()
 
     def _await_until(self, group: GroupRegistry) -> None:
         """A consumer that lives notices within its session timeout that the coordinator is gone, and
@@ -119,17 +117,9 @@ class DetailedDesignBroker(PingingCoordinator):
             self.try_rebalance(group)
 
     def on_resigned(self, office: int) -> None:
-        if not self.offices:
-            self.cancel_timer(_COMMITTER)
         for group in self.groups_of(office):
             self.cancel_timer(("recovery", group.group_id))
         super().on_resigned(office)
-
-    def _commit_all_groups(self) -> None:
-        """The committer thread."""
-        for group in self.groups.values():
-            self.start_commit(group)
-        self.after(_COMMITTER, self.settings.offset_commit_interval_ms, self._commit_all_groups)
 
     # --- registration (section 7) ---
 

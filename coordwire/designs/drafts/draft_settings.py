@@ -40,7 +40,9 @@ class BrokerAddress(NamedTuple):
 class BrokerSettings:
     """A broker's settings, times in milliseconds.
 
-    rebalance_handlers: threads, each with a queue of groups. min_session_timeout_ms, max_ping_retries,
+    rebalance_handlers: threads, each with a queue of groups; handler_us: the time in microseconds that one
+    works on the Start or Stop of a consumer. batch_offsets: whether draft 1 writes offsets in an interval, as
+    its "possible improvements" have it, and not with each ping. min_session_timeout_ms, max_ping_retries,
     offset_commit_interval_ms: draft 2's; in draft 1 a consumer sets the retries itself. coordinators: into
     how many subsets the groups are divided, each with a coordinator of its own (the detailed design, section
     1; the new consumer's "coordinator id based on consumer group"); 1: one for all. election_delay_ms: where
@@ -55,6 +57,8 @@ class BrokerSettings:
     broker_id: int
     address: BrokerAddress
     rebalance_handlers: int = 4
+    handler_us: int = 0
+    batch_offsets: bool = False
     max_rebalance_retries: int = 4
     rebalance_backoff_ms: int = 2_000
     min_session_timeout_ms: int = 1_000

@@ -29,6 +29,8 @@ from coordwire.designs.zookeeper import Offset
 
 __all__ = ["PingingCoordinator"]
 
+_COMMITTER = "committer"
+
 
 class PingingCoordinator(DraftBroker):
     """A broker with the coordinator of drafts 1 and 2.
@@ -117,6 +119,7 @@ class PingingCoordinator(DraftBroker):
             del self.groups[name]
         if not self.offices:
             self.forget_topics()
+            self.cancel_timer(_COMMITTER)
 
     def _forget_timers(self, consumer: ConsumerRegistry) -> None:
         for kind in ("ping", "pong", "answer"):
@@ -262,6 +265,15 @@ class PingingCoordinator(DraftBroker):
             for partition, offset in unsaved.items()
         })  # fmt: skip
 
+    def start_committer(self) -> None:
+        """The committer thread: it writes in an interval what is not written yet."""
+        self.after(_COMMITTER, self.settings.offset_commit_interval_ms, self._commit_all_groups)
+
+    def _commit_all_groups(self) -> None:
+        for group in self.groups.values():
+            self.start_commit(group)
+        self.start_committer()
+
     def start_commit(self, group: GroupRegistry) -> None:
         """Commit beside whatever else is under way."""
         if group.unsaved and not self.runs(("commit", group.group_id)):
@@ -332,6 +344,9 @@ class PingingCoordinator(DraftBroker):
         """Send each consumer its request, and wait until all have answered; False if one watcher expired or
         the attempt failed otherwise. members: those that the attempt began with; one that has registered
         again since has not been stopped, so it gets nothing and the attempt fails."""
+        until = self.now + len(messages) * self.settings.handler_us // 1000
+        while self.now < until:
+            yield Wait(until)
         group.waiting = set(messages)
         for name, message in messages.items():
             consumer = members[name]

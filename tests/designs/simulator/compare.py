@@ -1,4 +1,4 @@
-"""The six designs compared: under the same fault plans, and by the size of the group.
+"""The eight designs compared: under the same fault plans, and by the size of the group.
 
     python -m tests.designs.simulator.compare              print the tables (about 40 minutes)
     python -m tests.designs.simulator.compare --write      put them, and the plots, into the page of docs/
@@ -25,8 +25,16 @@ from statistics import mean, median
 from typing import Any
 
 from coordwire.designs.simulator import parse_faults
-from coordwire.designs.simulator.runs import DESIGNS, RunMeasures, SimulatedRun, comparable_faults, simulate
+from coordwire.designs.simulator.runs import (
+    DESIGNS,
+    DesignRun,
+    RunMeasures,
+    SimulatedRun,
+    comparable_faults,
+    simulate,
+)
 from tests.designs.simulator.comparison_plots import bars, curves
+from tests.designs.simulator.pools import batches_table, pools_table
 
 ROOT = Path(__file__).parent.parent.parent.parent
 PAGE = ROOT / "docs" / "explanation" / "from-zookeeper-to-kip-848.md"
@@ -36,6 +44,9 @@ SIZES = (2, 5, 10, 20, 50, 100, 1_000, 5_000)
 MOST = {"zookeeper": 1_000}
 """The largest group of a design. One change makes each consumer of ZooKeeper read the nodes of all
 others: 5,000 of them would cost 25 times the processor time and memory of 1,000."""
+
+GROUPS, SUBSETS, BROKERS, PER_GROUP = 24, 12, 4, 3
+MANY_GROUPS = ("draft-2-overview", "draft-2", "draft-3", "draft-3-loaded")
 METADATA_MS = 300_000
 """Between the times at which a consumer asks for metadata: Kafka's default, longer than a run of a size."""
 
@@ -57,7 +68,7 @@ def under_plans(design: str, plans: int, seed: int = 1) -> list[RunMeasures]:
     return [
         simulate(
             design, members=MEMBERS, partitions=PARTITIONS, seed=number, duration_ms=DURATION_MS,
-            plan=comparable_faults(number, members=MEMBERS, duration_ms=DURATION_MS),
+            plan=comparable_faults(number, members=MEMBERS, duration_ms=DURATION_MS), messages=True,
         ).measures
         for number in range(seed, seed + plans)
     ]  # fmt: skip
@@ -75,11 +86,15 @@ class PlanFigures:
 
 def of_plans(design: str, plans: int) -> PlanFigures:
     runs = under_plans(design, plans)
+    deliveries = [run.deliveries for run in runs if run.deliveries is not None]
     duplicated, orphaned = mean(r.duplicated_ms for r in runs), mean(r.orphaned_ms for r in runs)
     lengths = [time for run in runs for time in run.lengths_ms]
     deaths = [death for run in runs for death in run.deaths]
     coordinators = [death for run in runs for death in run.coordinator_deaths]
     cells = {
+        "messages delivered twice, a run": f"{mean(one.twice for one in deliveries):.0f}",
+        "messages never delivered, a run": f"{mean(one.never for one in deliveries):.1f}",
+        "of them passed over for good": f"{mean(one.skipped for one in deliveries):.1f}",
         "two owners, partition-seconds a run": _seconds(duplicated),
         "runs with two owners for over a second": str(sum(r.duplicated_ms > 1000 for r in runs)),
         "no owner, partition-seconds a run": _seconds(orphaned),
@@ -190,6 +205,11 @@ class KeptFigures:
         """As `of_size`."""
         return SizeFigures(**self._figures("size", design, members, of_size))
 
+    def of_groups(self, design: str, subsets: int) -> Mapping[str, int]:
+        """As `of_groups`."""
+        found: Mapping[str, int] = self._figures("groups", design, subsets, of_groups)
+        return found
+
     def of_plans(self, design: str, plans: int) -> PlanFigures:
         """The figures of a design under so many plans."""
         return PlanFigures(**self._figures("plans", design, plans, of_plans))
@@ -197,7 +217,8 @@ class KeptFigures:
     def _figures(self, kind: str, design: str, number: int, make: Callable[[str, int], Any]) -> Any:
         key = kind, design, number
         if key not in self._found:
-            self._found[key] = asdict(make(design, number))
+            figures = make(design, number)
+            self._found[key] = figures if isinstance(figures, dict) else asdict(figures)
             if self._path is not None:
                 with self._path.open("a") as file:
                     file.write(json.dumps([*key, self._found[key]]) + "\n")
@@ -232,6 +253,60 @@ OF_SIZE: dict[str, Callable[[SizeFigures], str]] = {
     ),
     "Messages of a quiet group in 6 s": lambda one: f"{one.quiet:,.0f}",
 }
+
+
+# --- many groups ---
+
+
+def of_groups(design: str, subsets: int) -> dict[str, int]:
+    """24 groups of three consumers, two partitions each for a consumer; one of four brokers crashes, which
+    coordinates all groups (one subset) or its share. groups: how many had an unread partition; unread_ms:
+    partition-milliseconds without an owner from the crash on; links: connections of the broker with most of
+    them before."""
+    most_links = 0
+
+    def count_links(run: DesignRun) -> None:
+        def count() -> None:
+            nonlocal most_links
+            most_links = max(
+                sum(link.is_listener for link in run.world.nodes[f"coordinator-{number}"].links.values())
+                for number in range(1, BROKERS + 1)
+            )
+
+        run.world.clock.at(FAILOVER_OF_GROUPS_MS - 1, count)
+
+    done = simulate(
+        design, members=GROUPS * PER_GROUP, partitions=2 * PER_GROUP, coordinators=BROKERS, groups=GROUPS,
+        subsets=subsets, plan=parse_faults(f"{FAILOVER_OF_GROUPS_MS}ms crash coordinator-1"),
+        duration_ms=FAILOVER_OF_GROUPS_MS + 25_000, metadata_ms=METADATA_MS, prepare=count_links,
+    )  # fmt: skip
+    unread = [one for one in done.observer.spells if one.began >= FAILOVER_OF_GROUPS_MS and not one.owners]
+    return {
+        "groups": len({one.partition[0] for one in unread if isinstance(one.partition, tuple)}),
+        "unread_ms": sum(one.ended - one.began for one in unread),
+        "links": most_links,
+    }
+
+
+FAILOVER_OF_GROUPS_MS = 30_000
+
+
+def groups_table(figures: Callable[[str, int], Mapping[str, int]]) -> str:
+    rows = []
+    for subsets, label in ((1, "one coordinator"), (SUBSETS, f"{SUBSETS} subsets of the groups")):
+        cells = {design: figures(design, subsets) for design in MANY_GROUPS}
+        rows += [
+            (f"{label}: connections of the broker with most", [f"{one['links']}" for one in cells.values()]),
+            (f"{label}: groups that stop reading", [f"{one['groups']}" for one in cells.values()]),
+            (
+                f"{label}: partition-seconds without an owner",
+                [f"{one['unread_ms'] / 1000:.1f}" for one in cells.values()],
+            ),
+        ]
+    lines = [f"| {GROUPS} groups, a broker of {BROKERS} crashes | {' | '.join(MANY_GROUPS)} |"]
+    lines += ["|---|" + "---:|" * len(MANY_GROUPS)]
+    lines += [f"| {name} | {' | '.join(texts)} |" for name, texts in rows]
+    return "\n".join(lines) + "\n"
 
 
 # --- texts ---
@@ -297,6 +372,7 @@ def compare(
     designs: Sequence[str] = tuple(DESIGNS),
     progress: Callable[[str], None] = lambda text: None,
     kept: KeptFigures | None = None,
+    groups: bool = False,
 ) -> Comparison:
     kept = kept or KeptFigures()
     found: dict[str, PlanFigures] = {}
@@ -312,6 +388,9 @@ def compare(
     names = next(iter(found.values())).cells
     rows = [(name, {design: one.cells[name] for design, one in found.items()}) for name in names]
     parts = [table(f"{plans} fault plans, each with each design", rows), *size_tables(by_size)]
+    if groups:
+        progress("many groups")
+        parts[1:1] = [groups_table(kept.of_groups), pools_table(), batches_table()]
     return Comparison("\n".join(parts), plots(found, by_size))
 
 
@@ -341,7 +420,7 @@ def main() -> None:
     options = parser.parse_args()
     sizes = [int(number) for number in options.sizes.split(",")]
     comparison = compare(
-        options.plans, sizes, designs=options.designs.split(","), kept=KeptFigures(options.kept),
+        options.plans, sizes, designs=options.designs.split(","), kept=KeptFigures(options.kept), groups=True,
         progress=lambda text: print(text, file=sys.stderr, flush=True),
     )  # fmt: skip
     if options.write:

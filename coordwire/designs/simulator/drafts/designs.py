@@ -22,6 +22,7 @@ from coordwire.designs.drafts.overview_broker import OverviewBroker
 from coordwire.designs.drafts.overview_consumer import OverviewConsumer
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
 from coordwire.designs.simulator.drafts.machine_process import MachineProcess
+from coordwire.designs.simulator.drafts.processor_pool import ProcessorPool
 from coordwire.designs.simulator.drafts.zookeeper_node import ZOOKEEPER_PORT, ZooKeeperProcess
 from coordwire.designs.simulator.network import SimulatedNode
 from coordwire.designs.simulator.world import World
@@ -76,13 +77,15 @@ def add_design(
     metadata_ms: int = 30_000,
     broker: Mapping[str, Any] | None = None,
     groups: int = 1,
+    processors: tuple[int, int] | None = None,
 ) -> DraftRun:
     """Add the nodes of a design to a world.
 
     groups: among which the consumers are divided, "group-1" and so on if there are several. apart_ms: between
     the starts of two consumers. session_ms: of consumers, with their coordinator or with ZooKeeper.
     metadata_ms: between draft 3's consumers' refreshes. broker: settings of brokers (`BrokerSettings`); with
-    several `coordinators` each subset of the groups has its own. Raises `KeyError` for an unknown design.
+    several `coordinators` each subset of the groups has its own. processors: how many each broker has, and
+    the microseconds that one needs for a message. Raises `KeyError` for an unknown design.
     """
     dialect = DRAFT_DESIGNS[design]
     run = DraftRun(world, design)
@@ -103,13 +106,7 @@ def add_design(
         settings = BrokerSettings(broker_id=number, address=address, **(broker or {}))
         world.add(
             address.host,
-            partial(
-                MachineProcess,
-                partial(_broker, design, settings),
-                dialect,
-                session_ms=_SESSION_MS,
-                on_note=note,
-            ),
+            partial(_broker_process, design, settings, processors, note),
             port=_PORT,
             at=number * 10,
         )
@@ -131,6 +128,16 @@ def add_design(
 
 def _noter(run: DraftRun) -> Callable[[int, str, Noted], None]:
     return lambda time, name, note: run.log.append((time, name, note))
+
+
+def _broker_process(
+    design: str, settings: BrokerSettings, processors: tuple[int, int] | None,
+    note: Callable[[int, str, Noted], None],
+) -> MachineProcess:  # fmt: skip
+    return MachineProcess(
+        partial(_broker, design, settings), DRAFT_DESIGNS[design], session_ms=_SESSION_MS, on_note=note,
+        pool=None if processors is None else ProcessorPool(*processors),
+    )  # fmt: skip
 
 
 def _broker(design: str, settings: BrokerSettings, node: SimulatedNode) -> Machine:

@@ -24,6 +24,7 @@ from coordwire.designs.drafts.actions import (
 )
 from coordwire.designs.drafts.machine import Machine
 from coordwire.designs.drafts.machine_host import MachineHost, SendBytes
+from coordwire.designs.simulator.drafts.processor_pool import ProcessorPool
 from coordwire.designs.simulator.drafts.zookeeper_wire import (
     ask_bytes,
     event_from,
@@ -46,7 +47,8 @@ class MachineProcess(Process):
     """One machine. make: the machine, with the time of its start and a seeded `Random`.
 
     session_ms: of its ZooKeeper session, None if it has none. group: whose partitions it owns. on_note:
-    called with the time, the node's name and each line of its log.
+    called with the time, the node's name and each line of its log. pool: what reads and writes the messages
+    of the connections that it accepts; None where that takes no time.
     """
 
     def __init__(
@@ -57,7 +59,9 @@ class MachineProcess(Process):
         session_ms: int | None = None,
         group: str = "",
         on_note: Callable[[int, str, Noted], None] | None = None,
+        pool: ProcessorPool | None = None,
     ) -> None:
+        self.pool = pool
         self._make = make
         self._dialect = dialect
         self._session_ms = session_ms
@@ -87,6 +91,8 @@ class MachineProcess(Process):
         for action in self.host.actions():
             match action:
                 case SendBytes(connection=number, data=data):
+                    if self.pool is not None and number < 0:
+                        self._links[number].not_before(self.pool.finish(number, node.now))
                     self._links[number].send(data)
                 case Connect(connection=number, host=name):
                     link = self._links[number] = node.connect(name)
@@ -156,6 +162,18 @@ class MachineProcess(Process):
         self._carry_out()
 
     def on_bytes(self, link: Link, data: bytes) -> None:
+        if self.pool is None or link is self._zookeeper or not link.is_listener:
+            self._read(link, data)
+            return
+        at = self.pool.finish(link.context, self.node.now)
+        self.node.world.clock.at(at, self._read_later, link, data)
+
+    def _read_later(self, link: Link, data: bytes) -> None:
+        """A processor has had the time for a message."""
+        if self.node.process is self and not self.node.postpones(self._read, link, data):
+            self._read(link, data)
+
+    def _read(self, link: Link, data: bytes) -> None:
         self.machine.advance(self.node.now)
         if link is self._zookeeper:
             if data.startswith(_REPLY):
