@@ -19,6 +19,7 @@ from coordwire.coordinator.effects import (
     RequestContext,
     TransactionCompleted,
 )
+from coordwire.coordinator.group_coordinator import GroupCoordinator, partition_of
 from coordwire.coordinator.listener import GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker, log_entries
 from coordwire.coordinator.shard import Shard, ShardStatus
@@ -30,6 +31,7 @@ __all__ = [
     "ConsumerGroupConfig",
     "CoordinatorConfig",
     "Effect",
+    "GroupCoordinator",
     "GroupListener",
     "InternalTopic",
     "LogEntry",
@@ -43,4 +45,5 @@ __all__ = [
     "TransactionCompleted",
     "TransactionMarker",
     "log_entries",
+    "partition_of",
 ]

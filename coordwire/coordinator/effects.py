@@ -7,6 +7,7 @@ the member "null-…", and fails when it writes a record that needs the client's
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -24,6 +25,7 @@ __all__ = [
     "Append",
     "Effect",
     "InternalTopic",
+    "Outbox",
     "Reply",
     "RequestContext",
     "TransactionCompleted",
@@ -55,7 +57,7 @@ class Append:
 
     base_offset: the first record's offset, if the shard has the log to itself.
     producer_id, producer_epoch: of the transaction that the batch is part of or that its marker ends; -1
-    outside of one.
+    outside of one. partition: the number of the shard's.
     """
 
     number: int
@@ -64,6 +66,7 @@ class Append:
     producer_id: int = -1
     producer_epoch: int = -1
     marker: TransactionMarker | None = None
+    partition: int = 0
 
     @property
     def end_offset(self) -> int:
@@ -130,6 +133,21 @@ class TransactionCompleted:
 
 
 Effect: TypeAlias = Append | Answer | TransactionCompleted
+
+
+class Outbox:
+    """The effects of one shard or several, in order, and the numbers of their tickets."""
+
+    __slots__ = ("_tickets", "effects")
+
+    def __init__(self) -> None:
+        self.effects: deque[Effect] = deque()
+        self._tickets = 0
+
+    def ticket(self) -> int:
+        """The next ticket; the first is 1."""
+        self._tickets += 1
+        return self._tickets
 
 
 class Reply:

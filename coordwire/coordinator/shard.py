@@ -14,7 +14,6 @@ next call. One call at a time: a shard is not for several threads.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
@@ -24,7 +23,7 @@ from coordwire.codec.message import refused_version
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig, StreamsGroupConfig
 from coordwire.coordinator.consumer.patterns import end_resolution
-from coordwire.coordinator.effects import Answer, Effect, Reply, RequestContext, TransactionCompleted
+from coordwire.coordinator.effects import Answer, Effect, Outbox, Reply, RequestContext, TransactionCompleted
 from coordwire.coordinator.group_kinds import KINDS
 from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.incoming import IncomingRequest
@@ -72,22 +71,26 @@ class Shard:
         assignors: Mapping[str, Assignor] | None = None,
         listener: GroupListener = NO_LISTENER,
         resolves_in_turns: bool = False,
+        partition: int = 0,
+        outbox: Outbox | None = None,
     ) -> None:
         """assignors: a test's own, in addition to Kafka's or in place of them, by configured name.
         listener: takes reports of each change of a group's state; it belongs to this shard alone.
         resolves_in_turns: whether the patterns of subscriptions are matched with the topics' names in turns
         of `work`, between which other requests can be handled; else within the call that needs it.
+        partition: its number, which appends have. outbox: shared by the shards of a `GroupCoordinator`.
         """
         self._enter(ShardStatus.ABSENT)
-        self._effects: deque[Effect] = deque()
+        self.partition = partition
+        self._outbox = outbox or Outbox()
+        self._effects = self._outbox.effects
         self._state = State(
             config or CoordinatorConfig(), now, KINDS, assignors=assignors or {}, listener=listener,
             resolves_in_turns=resolves_in_turns,
         )  # fmt: skip
-        self._writes = Writes(self._state, self._effects, 0)
-        self._tickets = 0
+        self._writes = Writes(self._state, self._effects, 0, partition=partition)
         self._until = now
-        self._is_behind = False
+        self.is_behind = False
         self._queued: Callable[[], None] | None = None
 
     @property
@@ -101,14 +104,15 @@ class Shard:
         while True:
             while effects:
                 yield effects.popleft()
-            if not self._is_behind:
+            if not self.is_behind:
                 return
-            self._step()
+            self.step()
 
     def handle(self, request: Message, *, version: int, now: int, context: RequestContext) -> int:
         """Take a request, and return the ticket that its `Answer` has. The request is not changed.
 
-        now: the time, in milliseconds; an earlier one than before counts as the same.
+        now: the time, in milliseconds; an earlier one than before counts as the same. Timers run when time
+        has gone on; one that a request sets without a delay is left to `advance`.
 
         Raises `EncodeError` for a version that the request does not have, and `TypeError` for a request that
         no group coordinator takes (`REQUESTS` has those).
@@ -118,10 +122,12 @@ class Shard:
             raise TypeError(f"expected a request to a group coordinator, got {kind.__name__}")
         if version not in kind.versions:
             raise refused_version(kind, version)
-        ticket = self._tickets = self._tickets + 1
-        if now > self._state.now or self._is_behind:  # else a timer that was set to end at once comes later
+        ticket = self._outbox.ticket()
+        if self.is_behind:
+            self._finish()
+        if now > self._state.now:
             self._run_until(now)
-        if self._is_behind:
+        if self.is_behind:
             self._queued = lambda: self._handle(ticket, request, version, context)
         else:
             self._handle(ticket, request, version, context)
@@ -175,8 +181,7 @@ class Shard:
         if now is not None:
             self._run_until(now)
         self._finish()
-        self._tickets += 1
-        ticket = self._tickets
+        ticket = self._outbox.ticket()
 
         def completed(error: int, result: Result) -> None:
             self._effects.append(TransactionCompleted(ticket=ticket, error_code=int(error)))
@@ -274,7 +279,7 @@ class Shard:
             self._state = self._new_state()
             self._enter(ShardStatus.ABSENT)
             raise
-        self._writes = Writes(state, self._effects, count, self._writes.appends)
+        self._writes = Writes(state, self._effects, count, self._writes.appends, self.partition)
         state.snapshots.commit(count)
         self._enter(ShardStatus.ACTIVE)
         for group_id in in_timeline_order(state.groups, state.groups.peak):
@@ -295,7 +300,7 @@ class Shard:
             self._state.kind_of(group).give_up(self._state, group)
         self._state.listener.unloaded(self._state.now)
         self._state = self._new_state()
-        self._writes = Writes(self._state, self._effects, 0, self._writes.appends)
+        self._writes = Writes(self._state, self._effects, 0, self._writes.appends, self.partition)
         self._enter(ShardStatus.ABSENT)
 
     def _new_state(self) -> State:
@@ -314,6 +319,10 @@ class Shard:
         """When `advance` has something to do next."""
         return self._state.timers.next_deadline()
 
+    def may_be_due_before(self, time: int) -> bool:
+        """Whether a deadline may be before this time; False is certain. Cheaper than `next_deadline`."""
+        return self._state.timers.may_be_due(time - 1)
+
     def deadlines(self) -> dict[str, int]:
         """The deadlines of the timers of groups and their members."""
         deadlines = {}
@@ -329,18 +338,21 @@ class Shard:
         self._run_until(now)
 
     def _run_until(self, now: int) -> None:
-        """Run what is due; what depends on an append's outcome is left to `_step`."""
-        if self._is_behind:
+        """Run what is due; what depends on an append's outcome is left to `step`."""
+        if self.is_behind:
             self._finish()
         if self._state.timers.may_be_due(now):
             self._until = now
-            self._is_behind = True
-            self._step()
+            self.is_behind = True
+            self.step()
         elif now > self._state.now:
             self._state.now = now
 
-    def _step(self) -> None:
-        """Run timers up to the first that appends, if any, then the request that waits for them."""
+    def step(self) -> None:
+        """Run timers up to the first that appends, if any, then the request that waits for them.
+
+        `effects` does this; `is_behind` says whether there is something left to do.
+        """
         state = self._state
         while (deadline := state.timers.next_deadline()) is not None and deadline <= self._until:
             state.now = max(state.now, deadline)
@@ -349,15 +361,15 @@ class Shard:
             if self._writes.appends != appends:
                 return
         state.now = max(state.now, self._until)
-        self._is_behind = False
+        self.is_behind = False
         queued, self._queued = self._queued, None
         if queued is not None:
             queued()
 
     def _finish(self) -> None:
         """Run what waits, without the outcome of the appends before it."""
-        while self._is_behind:
-            self._step()
+        while self.is_behind:
+            self.step()
 
     def set_group_config(
         self, group_id: str, config: ConsumerGroupConfig | StreamsGroupConfig | None

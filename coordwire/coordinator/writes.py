@@ -48,9 +48,17 @@ class _Operation:
 class Writes:
     """Operations in the order of the log. appends: the number of all appends; pending: those on their way."""
 
-    def __init__(self, state: State, effects: deque[Effect], end_offset: int, appends: int = 0) -> None:
+    def __init__(
+        self,
+        state: State,
+        effects: deque[Effect],
+        end_offset: int,
+        appends: int = 0,
+        partition: int = 0,
+    ) -> None:
         """appends: the number of those of earlier terms, whose late confirmations are ignored."""
         self._state = state
+        self._partition = partition
         self._effects = effects
         self._committed = end_offset
         self._written = end_offset
@@ -117,7 +125,7 @@ class Writes:
                 replay(self._state, record, offset, producer_id)
         append = Append(
             number=self.appends + 1, base_offset=self._written, records=records, producer_id=producer_id,
-            producer_epoch=producer_epoch, marker=result.marker,
+            producer_epoch=producer_epoch, marker=result.marker, partition=self._partition,
         )  # fmt: skip
         self.appends += 1
         self._written = append.end_offset
@@ -183,12 +191,8 @@ class Writes:
 
     def _drop(self, appends: Iterable[Append]) -> None:
         """Remove these appends from the effects that were not taken yet."""
-        numbers = {append.number for append in appends}
-        remaining = [
-            effect
-            for effect in self._effects
-            if not (isinstance(effect, Append) and effect.number in numbers)
-        ]
+        dropped = set(map(id, appends))
+        remaining = [effect for effect in self._effects if id(effect) not in dropped]
         if len(remaining) < len(self._effects):
             self._effects.clear()
             self._effects.extend(remaining)

@@ -1,9 +1,8 @@
-"""The group coordinators of a cluster: a shard for each partition of `__consumer_offsets`.
+"""The group coordinators of a cluster: one a node, with the partitions of `__consumer_offsets` that it leads.
 
-Strategy: a request goes to the shard of its group; a request about several groups is split, and the answers
-are put together in its order. Records of a shard are appended to its partition's log at once, where any
-consumer can read them. Rules: a shard is made from its log when the first request for it comes.
-A node that does not lead the partition answers NOT_COORDINATOR.
+Strategy: `GroupCoordinator` divides requests and puts answers together; here are the nodes, the logs and the
+promises. Records are appended to their partition's log at once, where any consumer can read them. Rules: a
+partition is loaded when the first request for it comes. A node that does not lead it answers NOT_COORDINATOR.
 """
 
 from __future__ import annotations
@@ -16,48 +15,23 @@ from typing import Any
 from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.cluster.replication import Replication
-from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterPartition, ClusterTopic
+from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
-from coordwire.codec.walk import fields_of
-from coordwire.coordinator import Answer, Append, InternalTopic, RequestContext, Shard
+from coordwire.coordinator import Answer, Append, GroupCoordinator, InternalTopic, RequestContext
 from coordwire.coordinator.log_entries import log_entries
 from coordwire.errors import CoordwireError
-from coordwire.messages import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    StreamsGroupDescribeRequest,
-    StreamsGroupDescribeResponse,
-)
+from coordwire.messages import ListGroupsRequest, ListGroupsResponse
 
 __all__ = ["GroupCoordinators", "PendingAnswer"]
 
 log = logging.getLogger("coordwire.broker")
 
-_SPLIT: dict[type[Message], tuple[str, str, type[Any], str]] = {
-    DescribeGroupsRequest: ("groups", "", DescribeGroupsResponse, "groups"),
-    ConsumerGroupDescribeRequest: ("group_ids", "", ConsumerGroupDescribeResponse, "groups"),
-    StreamsGroupDescribeRequest: ("group_ids", "", StreamsGroupDescribeResponse, "groups"),
-    DeleteGroupsRequest: ("groups_names", "", DeleteGroupsResponse, "results"),
-    OffsetFetchRequest: ("groups", "group_id", OffsetFetchResponse, "groups"),
-}
-"""Requests about several groups: the field that lists them, the field of an element that names its group,
-the response, and the field that lists the answers."""
-
-
 _TURN = 10_000
-"""Work of a turn of what a shard does between requests: some milliseconds."""
+"""Work of a turn of what a coordinator does between requests: some milliseconds."""
 
 _KEPT = 10_000
-"""The most groups' partitions, and clients' contexts, that are cached."""
+"""The most clients' contexts that are cached."""
 
 
 class PendingAnswer(Promise[Message]):
@@ -70,21 +44,19 @@ class PendingAnswer(Promise[Message]):
         self.topics_to_create: Sequence[InternalTopic] = ()
 
 
-class _Slot:
-    """A shard, and the promises of its answers, by ticket."""
+class _NodeCoordinator:
+    """A node's coordinator, and the promises of its answers, by ticket."""
 
-    __slots__ = ("deadline", "ending", "partition", "shard", "waiting")
+    __slots__ = ("coordinator", "ending", "waiting")
 
-    def __init__(self, shard: Shard, partition: ClusterPartition) -> None:
-        self.shard = shard
-        self.partition = partition
+    def __init__(self, coordinator: GroupCoordinator) -> None:
+        self.coordinator = coordinator
         self.waiting: dict[int, PendingAnswer] = {}
         self.ending: dict[int, Promise[int]] = {}
-        self.deadline: int | None = None
 
 
 class GroupCoordinators:
-    """The shards that have been needed so far. offsets_topic: makes or finds their topic."""
+    """The coordinators that have been needed so far. offsets_topic: makes or finds their topic."""
 
     def __init__(
         self,
@@ -95,22 +67,20 @@ class GroupCoordinators:
         self._facts = facts
         self._replication = replication
         self._topic = offsets_topic
-        self._slots: dict[int, _Slot] = {}
-        self._elsewhere: Shard | None = None
-        self._working: dict[_Slot, None] = {}
-        self._places: dict[str, int] = {}
+        self._nodes: dict[int, _NodeCoordinator] = {}
+        self._holders: dict[int, int] = {}
+        """The node that has a partition, or failed to load it."""
         self._contexts: dict[tuple[str | None, str], RequestContext] = {}
 
-    # --- which shard ---
+    # --- which coordinator ---
 
     def partition_of(self, group_id: str) -> int:
         """The number of the partition that a group is in."""
-        index = self._places.get(group_id)
-        if index is None:
-            if len(self._places) >= _KEPT:
-                self._places.clear()
-            index = self._places[group_id] = self._topic().partition_for(group_id)
-        return index
+        return self._topic().partition_for(group_id)
+
+    def coordinator_of(self, group_id: str) -> int:
+        """The id of the node that coordinates a group."""
+        return self._topic().partitions[self.partition_of(group_id)].leader
 
     def context_of(self, client_id: str | None, client_host: str) -> RequestContext:
         """The context of a client's requests."""
@@ -124,29 +94,37 @@ class GroupCoordinators:
             )
         return context
 
-    def coordinator_of(self, group_id: str) -> int:
-        """The id of the node that coordinates a group."""
-        return self._topic().partitions[self.partition_of(group_id)].leader
-
-    def _slot(self, index: int) -> _Slot:
-        slot = self._slots.get(index)
-        if slot is None:
+    def _of(self, node: int) -> _NodeCoordinator:
+        known = self._nodes.get(node)
+        if known is None:
             facts = self._facts
-            partition = self._topic().partitions[index]
-            shard = Shard(now=facts.clock(), config=facts.config.coordinator, resolves_in_turns=True)
-            slot = self._slots[index] = _Slot(shard, partition)
-            shard.set_topics(facts.image())
-            shard.begin_loading()
-            try:
-                shard.load(log_entries(partition.log.batches()), end_offset=partition.log.end_offset)
-            except CoordwireError as error:
-                log.error("%s-%d cannot be loaded: %s", partition.topic, index, error)
-                shard.unload()
+            coordinator = GroupCoordinator(
+                partitions=len(self._topic().partitions),
+                now=facts.clock(),
+                config=facts.config.coordinator,
+                resolves_in_turns=True,
+            )
+            coordinator.set_topics(facts.image())
             for group_id in facts.group_settings:
-                if self.partition_of(group_id) == index:
-                    self._configure(shard, group_id)
-            self._pump(slot)
-        return slot
+                self._configure(coordinator, group_id)
+            known = self._nodes[node] = _NodeCoordinator(coordinator)
+        return known
+
+    def _take(self, node: int, index: int) -> None:
+        """Let a node have a partition that it leads."""
+        partition = self._topic().partitions[index]
+        if partition.leader != node or index in self._holders:
+            return
+        self._holders[index] = node
+        known = self._of(node)
+        try:
+            entries = log_entries(partition.log.batches())
+            known.coordinator.load(
+                index, entries, end_offset=partition.log.end_offset, now=self._facts.clock()
+            )
+        except CoordwireError as error:
+            log.error("%s-%d cannot be loaded: %s", partition.topic, index, error)
+        self._pump(known)
 
     # --- requests ---
 
@@ -154,112 +132,27 @@ class GroupCoordinators:
         self, node: int, request: Any, version: int, context: RequestContext
     ) -> Message | Coroutine[Any, None, Message]:
         """The answer to a request about groups, or the coroutine that waits for it."""
-        request_type = type(request)
-        if request_type is ListGroupsRequest:
-            return self._list(node, request, version, context)
-        if request_type in _SPLIT:
-            return self._split(node, request, version, context)
+        if isinstance(request, ListGroupsRequest):
+            topic = self._facts.topics.get(OFFSETS_TOPIC)
+            if topic is None:
+                return ListGroupsResponse()
+            for index, partition in enumerate(topic.partitions):
+                if partition.log.end_offset:
+                    self._take(node, index)
         promise = self.submit(node, request, version, context)
         return promise.value if promise.is_fulfilled else promise.result()
 
-    async def _split(self, node: int, request: Any, version: int, context: RequestContext) -> Message:
-        """The answers of several partitions' shards, as one."""
-        field, name, response_type, answers = _SPLIT[type(request)]
-        elements = list(getattr(request, field))
-        if not elements and isinstance(request, OffsetFetchRequest):  # of a version that names one group
-            return await self._submit(node, self.partition_of(request.group_id), request, version, context)
-        places: dict[int, list[Any]] = {}
-        for element in elements:
-            group_id = getattr(element, name) if name else element
-            places.setdefault(self.partition_of(group_id), []).append(element)
-        if len(places) == 1:
-            return await self._submit(node, next(iter(places)), request, version, context)
-        promises: list[Promise[Message]] = []
-        for index, part in places.items():
-            subrequest = type(request)(**_fields(request) | {field: part})
-            promises.append(self._submit(node, index, subrequest, version, context))
-        responses = [await promise for promise in promises]
-        merged: Message = response_type()
-        if responses:
-            setattr(merged, answers, [element for part in responses for element in getattr(part, answers)])
-        return merged
-
     def submit(self, node: int, request: Any, version: int, context: RequestContext) -> PendingAnswer:
-        """Give a request about one group to the group's shard."""
-        return self._submit(node, self.partition_of(request.group_id), request, version, context)
-
-    def _submit(
-        self, node: int, index: int, request: Any, version: int, context: RequestContext
-    ) -> PendingAnswer:
-        """Give a request to a partition's shard."""
-        slot = self._slot(index)
-        if slot.partition.leader != node:
-            shard = self._of_another_node()
-            now = self._facts.clock()
-            ticket = shard.handle(request, version=version, now=now, context=context)
-            return PendingAnswer(
-                *(
-                    effect.response
-                    for effect in shard.effects()
-                    if isinstance(effect, Answer) and effect.ticket == ticket
-                )
-            )
-        now = self._facts.clock()
-        ticket = slot.shard.handle(request, version=version, now=now, context=context)
-        promise = slot.waiting[ticket] = PendingAnswer()
-        self._pump(slot)
+        """Give a request to a node's coordinator."""
+        known = self._of(node)
+        coordinator = known.coordinator
+        if not isinstance(request, ListGroupsRequest):
+            for index in coordinator.partitions_of(request):
+                self._take(node, index)
+        ticket = coordinator.handle(request, version=version, now=self._facts.clock(), context=context)
+        promise = known.waiting[ticket] = PendingAnswer()
+        self._pump(known)
         return promise
-
-    def _of_another_node(self) -> Shard:
-        """A shard that coordinates nothing. It knows the topics: a commit is refused for a topic that is not
-        there before it is refused by NOT_COORDINATOR."""
-        if self._elsewhere is None:
-            self._elsewhere = Shard()
-            self._elsewhere.set_topics(self._facts.image())
-        return self._elsewhere
-
-    async def _list(
-        self, node: int, request: ListGroupsRequest, version: int, context: RequestContext
-    ) -> ListGroupsResponse:
-        """The groups of all shards that a node leads."""
-        groups: list[Any] = []
-        topic = self._facts.topics.get(OFFSETS_TOPIC)
-        for index, partition in enumerate(topic.partitions if topic is not None else ()):
-            if partition.leader == node and (index in self._slots or partition.log.end_offset):
-                response = await self._submit(node, index, request, version, context)
-                if isinstance(response, ListGroupsResponse):
-                    groups.extend(response.groups)
-        return ListGroupsResponse(groups=groups)
-
-    # --- effects of shards ---
-
-    def _pump(self, slot: _Slot) -> None:
-        """Carry out the effects of a shard: append, answer."""
-        shard = slot.shard
-        for effect in shard.effects():
-            if isinstance(effect, Append):
-                try:
-                    self._replication.check_in_sync(slot.partition)
-                    batch = effect.batch(timestamp=self._facts.clock(), base_offset=0)
-                    slot.partition.log.append_own(batch)
-                except RefusedRecords as refusal:
-                    shard.failed(effect.number, refusal.code)
-                else:
-                    shard.appended(effect.number)
-            elif isinstance(effect, Answer):
-                answer = slot.waiting.pop(effect.ticket, None)
-                if answer is not None:
-                    answer.topics_to_create = effect.topics_to_create
-                    answer.fulfil(effect.response)
-            else:
-                error = slot.ending.pop(effect.ticket, None)
-                if error is not None:
-                    error.fulfil(effect.error_code)
-        slot.deadline = shard.next_deadline()
-        if shard.has_work:
-            self._working.setdefault(slot)
-        else:
-            self._working.pop(slot, None)
 
     def complete_transaction(
         self,
@@ -271,67 +164,95 @@ class GroupCoordinators:
         coordinator_epoch: int,
     ) -> Promise[int]:
         """End a transaction in a partition of `__consumer_offsets`; 0 or an error code."""
-        slot = self._slot(index)
-        ticket = slot.shard.complete_transaction(
-            producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch
-        )
+        node = self._topic().partitions[index].leader
+        self._take(node, index)
+        known = self._of(node)
+        ticket = known.coordinator.complete_transaction(
+            index, producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch,
+            now=self._facts.clock(),
+        )  # fmt: skip
         promise: Promise[int] = Promise()
-        slot.ending[ticket] = promise
-        self._pump(slot)
+        known.ending[ticket] = promise
+        self._pump(known)
         return promise
+
+    def _pump(self, known: _NodeCoordinator) -> None:
+        """Carry out the effects of a coordinator: append, answer."""
+        coordinator = known.coordinator
+        for effect in coordinator.effects():
+            if isinstance(effect, Append):
+                partition = self._topic().partitions[effect.partition]
+                try:
+                    self._replication.check_in_sync(partition)
+                    partition.log.append_own(effect.batch(timestamp=self._facts.clock(), base_offset=0))
+                except RefusedRecords as refusal:
+                    coordinator.failed(effect.partition, effect.number, refusal.code)
+                else:
+                    coordinator.appended(effect.partition, effect.number)
+            elif isinstance(effect, Answer):
+                answer = known.waiting.pop(effect.ticket, None)
+                if answer is not None:
+                    answer.topics_to_create = effect.topics_to_create
+                    answer.fulfil(effect.response)
+            else:
+                error = known.ending.pop(effect.ticket, None)
+                if error is not None:
+                    error.fulfil(effect.error_code)
 
     def unload(self, index: int) -> None:
         """Another node leads this partition: what waits gets NOT_COORDINATOR, and the log is read again."""
-        slot = self._slots.pop(index, None)
-        if slot is not None:
-            slot.shard.unload()
-            self._pump(slot)
+        node = self._holders.pop(index, None)
+        if node is not None:
+            known = self._nodes[node]
+            known.coordinator.unload(index)
+            self._pump(known)
 
     # --- time, topics, settings ---
 
     def next_deadline(self) -> int | None:
-        """When a shard has something to do next: at once while there is work."""
-        if self._working:
+        """When a coordinator has something to do next: at once while there is work."""
+        coordinators = [known.coordinator for known in self._nodes.values()]
+        if any(coordinator.has_work for coordinator in coordinators):
             return self._facts.clock()
-        return min(
-            (slot.deadline for slot in self._slots.values() if slot.deadline is not None), default=None
-        )
+        deadlines = [coordinator.next_deadline() for coordinator in coordinators]
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def advance(self, now: int) -> None:
-        """Run what is due in all shards, and a turn of the work of the shard that has waited longest."""
-        for slot in list(self._slots.values()):
-            if slot.deadline is not None and slot.deadline <= now:
-                slot.shard.advance(now)
-                self._pump(slot)
-        if self._working:
-            slot = next(iter(self._working))
-            del self._working[slot]
-            slot.shard.work(_TURN)
-            self._pump(slot)
+        """Run what is due in all coordinators, and a turn of the work of each."""
+        for known in list(self._nodes.values()):
+            deadline = known.coordinator.next_deadline()
+            if deadline is not None and deadline <= now:
+                known.coordinator.advance(now)
+                self._pump(known)
+            if known.coordinator.has_work:
+                known.coordinator.work(_TURN)
+                self._pump(known)
 
     def set_topics(self) -> None:
-        """Give the shards the cluster's topics, which have changed."""
-        self._places.clear()
-        if self._elsewhere is None and not self._slots:
-            return  # the image is made when the first shard is
+        """Give the coordinators the cluster's topics, which have changed."""
+        topic = self._facts.topics.get(OFFSETS_TOPIC)
+        if topic is not None and any(
+            known.coordinator.partitions != len(topic.partitions) for known in self._nodes.values()
+        ):
+            for index in list(self._holders):  # groups are in other partitions now
+                self.unload(index)
+            self._nodes.clear()
+        if not self._nodes:
+            return  # the image is made when the first coordinator is
         image = self._facts.image()
-        if self._elsewhere is not None:
-            self._elsewhere.set_topics(image)
-        for slot in list(self._slots.values()):
-            slot.shard.set_topics(image)
-            self._pump(slot)
+        for known in list(self._nodes.values()):
+            known.coordinator.set_topics(image)
+            self._pump(known)
 
     def configure(self, group_id: str) -> None:
-        """Give a group's shard its settings, which have changed."""
-        if self._slots:
-            slot = self._slots.get(self.partition_of(group_id))
-            if slot is not None:
-                self._configure(slot.shard, group_id)
+        """Give the coordinators a group's settings, which have changed."""
+        for known in self._nodes.values():
+            self._configure(known.coordinator, group_id)
 
-    def _configure(self, shard: Shard, group_id: str) -> None:
+    def _configure(self, coordinator: GroupCoordinator, group_id: str) -> None:
         settings = self._facts.group_settings.get(group_id)
         if settings is None:
-            shard.set_group_config(group_id, None)
+            coordinator.set_group_config(group_id, None)
             return
         config = self._facts.config.coordinator
         consumer = replace(
@@ -348,16 +269,12 @@ class GroupCoordinators:
             initial_rebalance_delay_ms=settings.number("streams.initial.rebalance.delay.ms"),
             num_standby_replicas=settings.number("streams.num.standby.replicas"),
         )
-        shard.set_group_config(group_id, consumer)
-        shard.set_group_config(group_id, streams)
+        coordinator.set_group_config(group_id, consumer)
+        coordinator.set_group_config(group_id, streams)
 
     def close(self) -> None:
-        """Drop all shards; what waits gets no answer."""
-        for slot in self._slots.values():
-            slot.waiting.clear()
-        self._slots.clear()
-        self._working.clear()
-
-
-def _fields(message: Message) -> dict[str, Any]:
-    return {field.name: getattr(message, field.name) for field in fields_of(message)}
+        """Drop all coordinators; what waits gets no answer."""
+        for known in self._nodes.values():
+            known.waiting.clear()
+        self._nodes.clear()
+        self._holders.clear()

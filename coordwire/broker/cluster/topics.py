@@ -14,7 +14,7 @@ from coordwire.broker.log.disk import DiskRules
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.validation import AppendRules
 from coordwire.broker.settings.settings import Settings
-from coordwire.coordinator.hash_order import java_hash
+from coordwire.coordinator import partition_of
 from coordwire.records.compression.codecs import Codec
 
 __all__ = [
@@ -103,8 +103,7 @@ class ClusterTopic:
 
     def partition_for(self, key: str) -> int:
         """The number of the partition in which coordinators keep a group or a transactional id."""
-        code = java_hash(key)
-        return (0 if code == -(1 << 31) else abs(code)) % len(self.partitions)
+        return partition_of(key, len(self.partitions))
 
     def apply_settings(self) -> None:
         """Apply the settings as they are now."""

@@ -144,6 +144,8 @@ def update_target(
     spec = _spec(state, group, new, homogeneous)
     try:
         targets = _assignor(state, name)(spec)
+    except OperationRefused:
+        raise
     except Exception as error:  # a custom assignor's own
         log.error("the assignor %s failed for the group %s: %s", name, group.group_id, error)
         problem = f"Failed to compute a new target assignment for epoch {epoch}: {error}"

@@ -138,9 +138,9 @@ class WatchedShard(Shard):
         while True:
             while self._out:
                 yield self._out.popleft()
-            if not self._is_behind:
+            if not self.is_behind:
                 return
-            self._step()
+            self.step()
 
     def _handle(self, ticket: int, request: Message, version: int, context: RequestContext) -> None:
         call = Call(ticket, request, version, context, self.now, self.status)
@@ -195,17 +195,17 @@ class WatchedShard(Shard):
         for checker in self.checkers:
             checker.unloaded()
 
-    def _step(self) -> None:
+    def step(self) -> None:
         """Run the timers of one moment, so that the checkers look after each."""
         until, due = self._until, self.next_deadline()
         if due is None or due > until:
-            super()._step()
+            super().step()
             return
         self._move()
         queued, self._queued = self._queued, None
         self._until = due
-        super()._step()
-        self._until, self._queued, self._is_behind = until, queued, True
+        super().step()
+        self._until, self._queued, self.is_behind = until, queued, True
         self._look()
 
     def set_topics(self, topics: Any) -> None:

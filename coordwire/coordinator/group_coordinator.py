@@ -1,0 +1,385 @@
+"""A group coordinator over many partitions of `__consumer_offsets`: a shard for each, one input, one output.
+
+    coordinator = GroupCoordinator(partitions=50)
+    coordinator.load(7, records, now=now); coordinator.unload(7)
+    ticket = coordinator.handle(request, version=9, now=now, context=context)
+    for effect in coordinator.effects(): ...   Append: for its `partition`; then `appended` or `failed`
+    coordinator.next_deadline(); coordinator.advance(now)
+
+Strategy: a request goes to the shard of its group. One about several groups is divided among their shards,
+and its answer has the parts of all, in the order in which the request first names their partitions.
+ListGroups asks every shard that has its partition. A partition that the coordinator does not have answers
+NOT_COORDINATOR, so that a server needs no look-up before it hands on a request.
+Rules: those of `Shard`. Partitions do not wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from coordwire.codec import Message
+from coordwire.coordinator.assignors import Assignor
+from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig, StreamsGroupConfig
+from coordwire.coordinator.effects import Answer, Effect, Outbox, RequestContext
+from coordwire.coordinator.hash_order import java_hash
+from coordwire.coordinator.listener import NO_LISTENER, GroupListener
+from coordwire.coordinator.log_entries import LogEntry
+from coordwire.coordinator.model.group import GroupModel
+from coordwire.coordinator.shard import Shard, ShardStatus
+from coordwire.coordinator.topics import TopicsImage
+from coordwire.logs import LogRecord
+from coordwire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+)
+
+__all__ = ["GroupCoordinator", "partition_of"]
+
+_SPLIT: Mapping[type[Message], tuple[str, str, type[Any], str]] = {
+    DescribeGroupsRequest: ("groups", "", DescribeGroupsResponse, "groups"),
+    ConsumerGroupDescribeRequest: ("group_ids", "", ConsumerGroupDescribeResponse, "groups"),
+    StreamsGroupDescribeRequest: ("group_ids", "", StreamsGroupDescribeResponse, "groups"),
+    DeleteGroupsRequest: ("groups_names", "", DeleteGroupsResponse, "results"),
+    OffsetFetchRequest: ("groups", "group_id", OffsetFetchResponse, "groups"),
+}
+"""Requests about several groups: the field that lists them, the field of an element that names its group,
+the response, and the field that lists the answers."""
+
+_LEAST_INT32 = -(1 << 31)
+_NEVER = 1 << 63
+
+
+@lru_cache(maxsize=1 << 14)
+def partition_of(group_id: str, partitions: int) -> int:
+    """The number of the partition that keeps a group, or a transactional id, out of this many."""
+    code = java_hash(group_id)
+    return (0 if code == _LEAST_INT32 else abs(code)) % partitions
+
+
+_GroupConfig: TypeAlias = ConsumerGroupConfig | StreamsGroupConfig
+
+_Merged: TypeAlias = Callable[[list[Any]], Message]
+"""Makes one answer of the answers of shards."""
+
+
+class _Merge:
+    """The answer to a divided request. parts: the responses so far, by their place; missing: how many are."""
+
+    __slots__ = ("merged", "missing", "parts", "ticket")
+
+    def __init__(self, ticket: int, count: int, merged: _Merged) -> None:
+        self.ticket = ticket
+        self.missing = count
+        self.parts: list[Any] = [None] * count
+        self.merged = merged
+
+
+class GroupCoordinator:
+    """The partitions that one node leads; without any until `load`."""
+
+    def __init__(
+        self,
+        *,
+        partitions: int = 50,
+        now: int = 0,
+        config: CoordinatorConfig | None = None,
+        assignors: Mapping[str, Assignor] | None = None,
+        listener: Callable[[int], GroupListener] = lambda partition: NO_LISTENER,
+        resolves_in_turns: bool = False,
+    ) -> None:
+        """partitions: of `__consumer_offsets`, which can't change. listener: makes that of a partition.
+
+        now, config, assignors, resolves_in_turns: as `Shard` has them.
+        """
+        self.partitions = partitions
+        self._outbox = Outbox()
+        self._now = now
+        self._config = config
+        self._assignors = assignors
+        self._listener = listener
+        self._resolves_in_turns = resolves_in_turns
+        self._topics = TopicsImage()
+        self._group_configs: dict[str, list[_GroupConfig]] = {}
+        self._shards: dict[int, Shard] = {}
+        self._absent = self._new_shard(0)
+        self._lagging: dict[Shard, None] = {}
+        self._working: dict[Shard, None] = {}
+        self._due = _NEVER
+        self._merges: dict[int, tuple[_Merge, int]] = {}
+
+    # --- which shard ---
+
+    def partition_of(self, group_id: str) -> int:
+        """The number of the partition that a group is in."""
+        return partition_of(group_id, self.partitions)
+
+    def partitions_of(self, request: Message) -> Sequence[int]:
+        """The partitions that a request is about, in the order in which it names them; of ListGroups, all."""
+        if isinstance(request, ListGroupsRequest):
+            return range(self.partitions)
+        groups = _named_groups(request)
+        return list(dict.fromkeys(self.partition_of(group_id) for group_id, _ in groups))
+
+    def status(self, partition: int) -> ShardStatus:
+        """Whether the coordinator has a partition."""
+        shard = self._shards.get(partition)
+        return ShardStatus.ABSENT if shard is None else shard.status
+
+    @property
+    def groups(self) -> dict[str, GroupModel]:
+        """The groups of all partitions as they are now, durable or not: to look at, not to change."""
+        return {name: group for shard in self._shards.values() for name, group in shard.groups.items()}
+
+    def _new_shard(self, partition: int) -> Shard:
+        shard = Shard(
+            now=self._now,
+            config=self._config,
+            assignors=self._assignors,
+            listener=self._listener(partition),
+            resolves_in_turns=self._resolves_in_turns,
+            partition=partition,
+            outbox=self._outbox,
+        )
+        shard.set_topics(self._topics)
+        return shard
+
+    def _shard(self, partition: int) -> Shard:
+        shard = self._shards.get(partition)
+        if shard is None:
+            if not 0 <= partition < self.partitions:
+                raise ValueError(f"expected a partition from 0 to {self.partitions - 1}, got {partition}")
+            shard = self._shards[partition] = self._new_shard(partition)
+            for group_id, configs in self._group_configs.items():
+                if self.partition_of(group_id) == partition:
+                    for config in configs:
+                        shard.set_group_config(group_id, config)
+        return shard
+
+    # --- partitions ---
+
+    def begin_loading(self, partition: int) -> None:
+        """Refuse requests to a partition as a coordinator that loads it; `load` ends that."""
+        self._shard(partition).begin_loading()
+
+    def load(
+        self,
+        partition: int,
+        records: Iterable[LogRecord | LogEntry],
+        *,
+        end_offset: int | None = None,
+        now: int | None = None,
+    ) -> None:
+        """Take a partition with all records of its log, as `Shard.load` does. Raises what that raises."""
+        shard = self._shard(partition)
+        try:
+            shard.load(records, end_offset=end_offset, now=self._now if now is None else now)
+        finally:
+            self._look_at(shard)
+
+    def unload(self, partition: int) -> None:
+        """Give up a partition: parked requests and pending writes get NOT_COORDINATOR."""
+        shard = self._shards.get(partition)
+        if shard is not None:
+            shard.unload()
+            self._look_at(shard)
+
+    def appended(self, partition: int, number: int) -> None:
+        """The append with this number is durable, and those before it, as `Shard.appended` has it."""
+        shard = self._shard(partition)
+        shard.appended(number)
+        self._look_at(shard)
+
+    def failed(self, partition: int, number: int, error: int) -> None:
+        """The append with this number failed, with a broker's error code, as `Shard.failed` has it."""
+        shard = self._shard(partition)
+        shard.failed(number, error)
+        self._look_at(shard)
+
+    # --- requests ---
+
+    def handle(self, request: Message, *, version: int, now: int, context: RequestContext) -> int:
+        """Take a request, and return the ticket that its `Answer` has. Raises as `Shard.handle` does.
+
+        now: the time, in milliseconds, for all partitions.
+        """
+        if now > self._now:
+            if now >= self._due:
+                self.advance(now)
+            self._now = now
+        kind = type(request)
+        if kind in _SPLIT:
+            parts, merged = self._divided(request)
+        elif kind is ListGroupsRequest:
+            shards = [shard for shard in self._shards.values() if shard.status is not ShardStatus.ABSENT]
+            parts, merged = [(shard, request) for shard in shards], _all_listed
+        else:
+            shard = self._shards.get(self.partition_of(getattr(request, "group_id", "")), self._absent)
+            ticket = shard.handle(request, version=version, now=now, context=context)
+            if shard.may_be_due_before(self._due) or shard.is_behind or shard.has_work:
+                self._look_at(shard)
+            return ticket
+        ticket = self._outbox.ticket()
+        if not parts:
+            self._outbox.effects.append(Answer(ticket, merged([])))
+        merge = _Merge(ticket, len(parts), merged)
+        for place, (shard, part) in enumerate(parts):
+            self._merges[shard.handle(part, version=version, now=now, context=context)] = merge, place
+            self._look_at(shard)
+        return ticket
+
+    def _divided(self, request: Any) -> tuple[list[tuple[Shard, Message]], _Merged]:
+        """A request about several groups by their shards, and what makes one answer of theirs."""
+        field, _, response_type, answers = _SPLIT[type(request)]
+        places: dict[int, list[Any]] = {}
+        for group_id, element in _named_groups(request):
+            places.setdefault(self.partition_of(group_id), []).append(element)
+        if len(places) == 1:
+            shard = self._shards.get(next(iter(places)), self._absent)
+            return [(shard, request)], lambda responses: responses[0]
+        parts = []
+        for partition, elements in places.items():
+            part = copy(request)
+            setattr(part, field, elements)
+            parts.append((self._shards.get(partition, self._absent), part))
+
+        def merged(responses: list[Any]) -> Message:
+            merged = [element for response in responses for element in getattr(response, answers)]
+            response: Message = response_type(**{answers: merged})
+            return response
+
+        return parts, merged
+
+    def complete_transaction(
+        self,
+        partition: int,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        committed: bool,
+        coordinator_epoch: int = 0,
+        now: int | None = None,
+    ) -> int:
+        """Commit or abort a transaction's offsets in a partition, as `Shard.complete_transaction` does."""
+        shard = self._shards.get(partition, self._absent)
+        ticket = shard.complete_transaction(
+            producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch, now=now
+        )
+        self._look_at(shard)
+        return ticket
+
+    # --- effects ---
+
+    def effects(self) -> Iterator[Effect]:
+        """The effects of all partitions, each once, in order. After the last one nothing is due."""
+        effects = self._outbox.effects
+        while True:
+            while effects:
+                effect: Effect | None = effects.popleft()
+                if self._merges and isinstance(effect, Answer):
+                    effect = self._merge(effect)
+                if effect is not None:
+                    yield effect
+            if not self._lagging:
+                return
+            shard = next(iter(self._lagging))
+            del self._lagging[shard]
+            shard.step()
+            self._look_at(shard)
+
+    def _merge(self, answer: Answer) -> Answer | None:
+        """The answer; one of a part only with the last of its parts, as a whole."""
+        known = self._merges.pop(answer.ticket, None)
+        if known is None:
+            return answer
+        merge, place = known
+        merge.parts[place] = answer.response
+        merge.missing -= 1
+        return None if merge.missing else Answer(merge.ticket, merge.merged(merge.parts))
+
+    def _look_at(self, shard: Shard) -> None:
+        """Note what a shard has to do next."""
+        deadline = shard.next_deadline()
+        if deadline is not None and deadline < self._due:
+            self._due = deadline
+        if shard.is_behind:
+            self._lagging[shard] = None
+        if shard.has_work:
+            self._working.setdefault(shard)
+        else:
+            self._working.pop(shard, None)
+
+    # --- inputs ---
+
+    def next_deadline(self) -> int | None:
+        """When `advance` has something to do next, at the earliest: a session may have been renewed."""
+        return None if self._due == _NEVER else self._due
+
+    def advance(self, now: int) -> None:
+        """Set the time, in milliseconds, and run the timers of all partitions that are due."""
+        self._now = max(self._now, now)
+        self._due = _NEVER
+        for shard in self._shards.values():
+            shard.advance(now)
+            self._look_at(shard)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `work` has something to do."""
+        return bool(self._working)
+
+    def work(self, amount: int) -> None:
+        """Do a turn of the work of the shard that has waited longest, as `Shard.work` does."""
+        shard = next(iter(self._working), None)
+        if shard is not None:
+            del self._working[shard]
+            shard.work(amount)
+            self._look_at(shard)
+
+    def set_topics(self, topics: TopicsImage) -> None:
+        """Set the cluster's topics; the offsets of deleted ones are removed."""
+        self._topics = topics
+        for shard in (self._absent, *self._shards.values()):
+            shard.set_topics(topics)
+            self._look_at(shard)
+
+    def set_group_config(self, group_id: str, config: _GroupConfig | None) -> None:
+        """Set the configuration of one group for when it is of this kind; None for those of all groups."""
+        others = self._group_configs.pop(group_id, [])
+        if config is not None:
+            others = [other for other in others if type(other) is not type(config)]
+            self._group_configs[group_id] = [*others, config]
+        shard = self._shards.get(self.partition_of(group_id))
+        if shard is not None:
+            shard.set_group_config(group_id, config)
+
+
+def _named_groups(request: Any) -> Iterator[tuple[str, Any]]:
+    """The groups that a request names, each with the element that names it."""
+    split = _SPLIT.get(type(request))
+    elements: Sequence[Any] = () if split is None else getattr(request, split[0])
+    if split is None or (not elements and isinstance(request, OffsetFetchRequest)):
+        yield getattr(request, "group_id", ""), None  # of a version that names one group
+        return
+    for element in elements:
+        yield (getattr(element, split[1]) if split[1] else element), element
+
+
+def _all_listed(responses: list[Any]) -> ListGroupsResponse:
+    """The groups of all partitions, unless one is loading."""
+    for response in responses:
+        if response.error_code:
+            return ListGroupsResponse(error_code=response.error_code)
+    return ListGroupsResponse(groups=[group for response in responses for group in response.groups])

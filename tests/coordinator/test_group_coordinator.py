@@ -1,0 +1,327 @@
+"""A coordinator over many partitions: answers are those of one shard, divided and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coordwire.coordinator import (
+    Answer,
+    Append,
+    CoordinatorConfig,
+    Effect,
+    GroupCoordinator,
+    RequestContext,
+    Shard,
+    ShardStatus,
+    TransactionCompleted,
+    partition_of,
+)
+from coordwire.enums import ErrorCode
+from coordwire.messages import (
+    ConsumerGroupDescribeRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    ListGroupsRequest,
+    MetadataRequest,
+    OffsetFetchRequest,
+    find_message,
+)
+from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
+from tests.coordinator.generator import history
+from tests.coordinator.histories import Outcome, Replayer
+from tests.coordinator.recorded_histories import FURTHER, checksum, read_histories
+from tests.coordinator.settings import settings
+from tests.coordinator.test_shard import commit, join
+from tests.growth import work
+
+PARTITIONS = 7
+CONTEXT = RequestContext(client_id="till", client_host="/127.0.0.1", new_id=lambda: "id")
+
+
+class OneOfMany:
+    """A coordinator with the face of a shard, whose log is that of all partitions."""
+
+    def __init__(self, *, now: int, config: CoordinatorConfig, partitions: int = 1) -> None:
+        self.many = GroupCoordinator(partitions=partitions, now=now, config=config)
+        self._numbers: dict[int, tuple[int, int]] = {}
+        self._appends = self._end = 0
+        self.set_topics = self.many.set_topics
+        self.set_group_config = self.many.set_group_config
+        self.handle, self.advance = self.many.handle, self.many.advance
+
+    def load(self, records: Iterable[Any], *, end_offset: int | None = None) -> None:
+        entries = list(records)
+        self._end = end_offset or len(entries)
+        for partition in range(self.many.partitions):
+            self.many.load(partition, entries, end_offset=end_offset)
+
+    def unload(self) -> None:
+        for partition in range(self.many.partitions):
+            self.many.unload(partition)
+
+    def begin_loading(self) -> None:
+        for partition in range(self.many.partitions):
+            self.many.begin_loading(partition)
+
+    def effects(self) -> Iterator[Effect]:
+        for effect in self.many.effects():
+            if not isinstance(effect, Append):
+                yield effect
+                continue
+            if self.many.partitions > 1:
+                self._appends += 1
+                renumbered = _renumbered(effect, self._appends, self._end)
+                self._end = renumbered.end_offset
+            else:
+                renumbered = effect
+            self._numbers[renumbered.number] = effect.partition, effect.number
+            yield renumbered
+
+    def appended(self, number: int) -> None:
+        self.many.appended(*self._numbers[number])
+
+    def failed(self, number: int, error: int) -> None:
+        self.many.failed(*self._numbers[number], error)
+
+    def complete_transaction(self, producer_id: int, producer_epoch: int, **arguments: Any) -> int:
+        return self.many.complete_transaction(0, producer_id, producer_epoch, **arguments)
+
+    def deadlines(self) -> dict[str, int]:
+        shards = self.many._shards.values()
+        return {key: due for shard in shards for key, due in shard.deadlines().items()}
+
+
+def _renumbered(append: Append, number: int, base_offset: int) -> Append:
+    return Append(
+        number=number, base_offset=base_offset, records=append.records, producer_id=append.producer_id,
+        producer_epoch=append.producer_epoch, marker=append.marker,
+    )  # fmt: skip
+
+
+def _many(partitions: int) -> Any:
+    return lambda **arguments: OneOfMany(partitions=partitions, **arguments)
+
+
+def test_one_partition_answers_as_kafka_does() -> None:
+    for seed, steps in list(read_histories(FURTHER))[:12]:
+        replayer = Replayer(settings(seed), _many(1))
+        for number, (expected, step) in enumerate(steps):
+            outcome = replayer.run(step)
+            assert checksum(outcome.sorted(replayer.requests)) == expected, f"history {seed}, step {number}"
+
+
+_OF_ONE_LOG = ("fail", "hold", "commit", "load", "begin-load", "unload", "end")
+"""Steps about the log, of which each partition has one of its own."""
+
+
+@pytest.mark.parametrize("seed", range(700_000, 700_012))
+def test_many_partitions_answer_as_one_does(seed: int) -> None:
+    steps = [step for step in history(seed, 150).steps if step.split(" ")[0] not in _OF_ONE_LOG]
+    one, many = Replayer(settings(seed)), Replayer(settings(seed), _many(PARTITIONS))
+    for number, step in enumerate(steps):
+        outcomes = [_unordered(replayer.run(step), replayer) for replayer in (one, many)]
+        assert outcomes[0] == outcomes[1], f"step {number}: {step}"
+    used = {partition_of(name, PARTITIONS) for name in one.shard.groups}
+    assert one.shard.groups.keys() == many.shard.many.groups.keys()  # type: ignore[attr-defined]
+    assert len(used) > 1
+
+
+def _unordered(outcome: Outcome, replayer: Replayer) -> Outcome:
+    """The outcome without the order of groups, which are in partitions, and of records."""
+    outcome = outcome.sorted(replayer.requests)
+    for ticket, data in outcome.answers.items():
+        api, version = replayer.requests[ticket]
+        response: Any = find_message(api, "response").decode(data, version=version)
+        if hasattr(response, "groups"):
+            response.groups.sort(key=lambda group: group.group_id)
+            outcome.answers[ticket] = response.encode(version=version)
+    return replace(outcome, records=sorted(outcome.records, key=repr))
+
+
+# --- partitions ---
+
+
+def test_a_group_is_in_the_partition_of_javas_hash() -> None:
+    """What Kafka's Utils.abs(groupId.hashCode()) % 50 says."""
+    assert [partition_of(name, 50) for name in ("", "payments", "a", "polygenelubricants")] == [0, 13, 47, 0]
+
+
+class Bench:
+    """A coordinator that has some partitions."""
+
+    def __init__(self, *partitions: int) -> None:
+        self.coordinator = GroupCoordinator(partitions=PARTITIONS)
+        for partition in partitions:
+            self.coordinator.load(partition, [])
+        self.appends: list[Append] = []
+        self.answers: dict[int, Any] = {}
+        self.ended: dict[int, int] = {}
+
+    def ask(self, request: Any, version: int, *, confirms: bool = True, now: int = 0) -> Any:
+        ticket = self.coordinator.handle(request, version=version, now=now, context=CONTEXT)
+        self.take(confirms=confirms)
+        return self.answers.get(ticket)
+
+    def take(self, *, confirms: bool = True) -> None:
+        for effect in self.coordinator.effects():
+            if isinstance(effect, Append):
+                self.appends.append(effect)
+                if confirms:
+                    self.coordinator.appended(effect.partition, effect.number)
+            elif isinstance(effect, Answer):
+                self.answers[effect.ticket] = effect.response
+            else:
+                assert isinstance(effect, TransactionCompleted)
+                self.ended[effect.ticket] = effect.error_code
+
+
+NAMES = [f"group-{number}" for number in range(20)]
+PLACES = {name: partition_of(name, PARTITIONS) for name in NAMES}
+
+
+def test_partitions_that_it_does_not_have_answer_not_coordinator() -> None:
+    bench = Bench(0, 1, 2)
+    coordinator = bench.coordinator
+    described = bench.ask(DescribeGroupsRequest(groups=NAMES), 6).groups
+    errors = {group.group_id: group.error_code for group in described}
+    absent = int(ErrorCode.NOT_COORDINATOR)
+    assert errors == {
+        name: int(ErrorCode.GROUP_ID_NOT_FOUND) if PLACES[name] < 3 else absent for name in NAMES
+    }
+    assert {PLACES[group.group_id]: None for group in described}.keys() == set(PLACES.values())
+    deleted = bench.ask(DeleteGroupsRequest(groups_names=NAMES), 2).results
+    assert [result.error_code == absent for result in deleted] == [
+        PLACES[result.group_id] > 2 for result in deleted
+    ]
+    consumers = bench.ask(ConsumerGroupDescribeRequest(group_ids=NAMES), 1).groups
+    assert {group.group_id for group in consumers if group.error_code == absent} == {
+        name for name in NAMES if PLACES[name] > 2
+    }
+    fetched = bench.ask(
+        OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=name, topics=None) for name in NAMES]), 9
+    )
+    assert {group.group_id: group.error_code for group in fetched.groups} == {
+        name: 0 if PLACES[name] < 3 else absent for name in NAMES
+    }
+    beat = HeartbeatRequest(group_id=next(name for name in NAMES if PLACES[name] == 5), member_id="m")
+    assert bench.ask(beat, 4).error_code == absent
+    assert coordinator.status(5) is ShardStatus.ABSENT
+    coordinator.begin_loading(5)
+    assert coordinator.status(5) is ShardStatus.LOADING
+    assert bench.ask(ListGroupsRequest(), 5).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    coordinator.load(5, [])
+    assert bench.ask(beat, 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_requests_without_a_group_are_answered() -> None:
+    bench = Bench()
+    assert bench.ask(ListGroupsRequest(), 5).groups == []
+    assert bench.ask(DescribeGroupsRequest(), 6).groups == []
+    assert bench.ask(DeleteGroupsRequest(), 2).results == []
+    assert bench.ask(OffsetFetchRequest(groups=[]), 9).groups == []
+    with pytest.raises(TypeError, match="expected a request to a group coordinator, got MetadataRequest"):
+        bench.ask(MetadataRequest(), 9)
+    with pytest.raises(ValueError, match="expected a partition from 0 to 6, got 7"):
+        bench.coordinator.load(PARTITIONS, [])
+
+
+def test_a_partition_that_moves_away_answers_what_waits_and_no_other_does() -> None:
+    bench = Bench(*range(PARTITIONS))
+    tickets = {}
+    for name in NAMES[:6]:
+        request = join()
+        request.group_id = name
+        tickets[name] = bench.coordinator.handle(request, version=3, now=0, context=CONTEXT)
+    bench.take()
+    gone = PLACES[NAMES[0]]
+    bench.coordinator.unload(gone)
+    bench.take()
+    answered = {name for name, ticket in tickets.items() if ticket in bench.answers}
+    assert answered == {name for name in NAMES[:6] if PLACES[name] == gone}
+    assert {bench.answers[tickets[name]].error_code for name in answered} == {ErrorCode.NOT_COORDINATOR}
+    listed = bench.ask(ListGroupsRequest(), 5).groups
+    assert {group.group_id for group in listed} == set(NAMES[:6]) - answered
+    bench.coordinator.advance(3_000)
+    bench.take()
+    assert all(ticket in bench.answers for ticket in tickets.values())
+
+
+def test_an_append_of_an_earlier_term_confirms_nothing() -> None:
+    bench = Bench(*range(PARTITIONS))
+    request = join()
+    bench.ask(request, 3, confirms=False)
+    (append,) = bench.appends
+    bench.coordinator.load(append.partition, [])
+    bench.take()
+    ticket = bench.coordinator.handle(join(), version=3, now=0, context=CONTEXT)
+    bench.take(confirms=False)
+    assert len(bench.appends) == 2
+    bench.coordinator.appended(append.partition, append.number)
+    assert bench.appends[1].number > append.number
+    bench.take(confirms=False)
+    assert ticket not in bench.answers
+
+
+def test_a_transaction_ends_in_its_partition() -> None:
+    bench = Bench(3)
+    ticket = bench.coordinator.complete_transaction(3, 9, 1, committed=True)
+    other = bench.coordinator.complete_transaction(4, 9, 1, committed=True)
+    bench.take()
+    assert bench.ended == {ticket: 0, other: ErrorCode.NOT_COORDINATOR}
+    assert [append.partition for append in bench.appends] == [3]
+
+
+def test_the_next_deadline_is_never_late() -> None:
+    bench = Bench(*range(PARTITIONS))
+    shards = bench.coordinator._shards.values()
+    for number, name in enumerate(NAMES):
+        request = join()
+        request.group_id = name
+        bench.ask(request, 3, now=number * 700)
+        exact = min(due for shard in shards if (due := shard.next_deadline()) is not None)
+        stated = bench.coordinator.next_deadline()
+        assert stated is not None
+        assert number * 700 < stated <= exact
+    bench.coordinator.advance(60_000)
+    bench.take()
+    exact = min(due for shard in shards if (due := shard.next_deadline()) is not None)
+    stated = bench.coordinator.next_deadline()
+    assert stated is not None
+    while stated < exact:  # that of a write that did not take as long
+        bench.coordinator.advance(stated)
+        stated, before = bench.coordinator.next_deadline() or exact, stated
+        assert stated > before
+    assert stated == exact
+
+
+def test_a_heartbeat_costs_the_same_whatever_other_partitions_have() -> None:
+    def cost(partitions: int) -> int:
+        coordinator = GroupCoordinator(partitions=partitions)
+        for partition in range(partitions):
+            coordinator.load(partition, [])
+        beat = HeartbeatRequest(group_id="payments", member_id="m", generation_id=1)
+
+        def ask() -> None:
+            for _ in range(50):
+                coordinator.handle(beat, version=4, now=5, context=CONTEXT)
+                list(coordinator.effects())
+
+        ask()
+        return work(ask)
+
+    assert cost(200) <= cost(2) + 10
+
+
+def test_a_shard_is_what_a_coordinator_of_one_partition_is() -> None:
+    shard, one = Shard(), GroupCoordinator(partitions=1)
+    shard.load([])
+    one.load(0, [])
+    for request, version in ((join(), 3), (commit(5), 8)):
+        shard.handle(request, version=version, now=0, context=CONTEXT)
+        one.handle(request, version=version, now=0, context=CONTEXT)
+        assert list(shard.effects()) == list(one.effects())
