@@ -29,6 +29,8 @@ __all__ = [
     "ordered_names",
     "partitions_in_order",
     "spread_id",
+    "timeline_capacity",
+    "timeline_slots",
     "topics_in_order",
 ]
 
@@ -101,12 +103,26 @@ def in_timeline_order(keys: Iterable[str], peak: int) -> list[str]:
 
     Keys of one slot come last in, first out.
     """
+    last_first = list(keys)[::-1]
+    return _sorted(last_first, timeline_slots(last_first, peak))
+
+
+def timeline_slots(keys: Iterable[str], peak: int) -> list[int]:
+    """The slot of each key in Kafka's TimelineHashMap with this peak size."""
+    shift = 64 - _timeline_bits(peak)
+    return [hashed >> shift for hashed in map(_timeline_hash, keys)]
+
+
+def timeline_capacity(peak: int) -> int:
+    """The number of slots of Kafka's TimelineHashMap with this peak size."""
+    return 1 << _timeline_bits(peak)
+
+
+def _timeline_bits(peak: int) -> int:
     bits = 1
     while peak * 3 > 4 << bits:
         bits += 1
-    last_first = list(keys)[::-1]
-    shift = 64 - bits
-    return _sorted(last_first, [hashed >> shift for hashed in map(_timeline_hash, last_first)])
+    return bits
 
 
 _FIBONACCI = 0x9E3779B97F4A7C15

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, KeysView, ValuesView
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from coordwire.coordinator.hash_order import timeline_capacity, timeline_slots
 
 __all__ = ["SnapshotDict", "SnapshotValue", "Snapshots"]
 
@@ -29,9 +31,60 @@ class _Table(Protocol):
     def undo(self, key: Any) -> object | None:
         """Take back the newest epoch's change; or remove the key, and return the value for `restore`."""
 
-    def restore(self, key: Any, value: Any) -> None: ...
+    def restore(self, key: Any, value: Any) -> None:
+        """Add a key that was removed or changed with its value; None for one that has not changed."""
+
     def forget(self, key: Any) -> None:
         """Drop the oldest stored change, which is durable."""
+
+
+class _ChangedKeys:
+    """The keys that an epoch changed, in the order of the hash table that Kafka keeps them in."""
+
+    __slots__ = ("_keys", "_peak")
+
+    def __init__(self) -> None:
+        self._keys: dict[Any, None] = {}
+        self._peak = 0
+
+    def copy(self) -> _ChangedKeys:
+        other = _ChangedKeys()
+        other._keys, other._peak = self._keys.copy(), self._peak
+        return other
+
+    def add(self, key: Hashable) -> None:
+        # The table makes room before it looks whether the key is there.
+        self._peak = max(self._peak, len(self._keys) + 1)
+        self._keys[key] = None
+
+    def _slots(self) -> dict[Any, int]:
+        keys = list(self._keys)
+        if not all(isinstance(key, str) for key in keys):
+            return dict.fromkeys(keys, 0)  # nobody asks for their order
+        return dict(zip(keys, timeline_slots(keys, self._peak), strict=True))
+
+    def in_order(self) -> list[Any]:
+        slots = self._slots()
+        return sorted(slots, key=slots.__getitem__)
+
+    def merge(self, later: _ChangedKeys, table: _Table, changed: set[tuple[_Table, Hashable]]) -> None:
+        """Add the keys of a later epoch of a table; not those that changed before it.
+
+        Kafka adds all of them again with each slot after theirs.
+        """
+        if not self._keys and not self._peak:
+            self._keys, self._peak = later._keys, later._peak
+            return
+        slots = later._slots()
+        added = [key for key in sorted(slots, key=slots.__getitem__) if (table, key) not in changed]
+        for key in added:
+            self.add(key)
+        if added and max(map(slots.__getitem__, added)) < timeline_capacity(later._peak) - 1:
+            self._peak = max(self._peak, len(self._keys) + 1)
+
+
+_Kept: TypeAlias = dict["_Table", _ChangedKeys]
+"""By table, the keys that were restored by reverts to an epoch."""
 
 
 class Snapshots:
@@ -40,6 +93,7 @@ class Snapshots:
     def __init__(self) -> None:
         self.epoch = 0
         self._changed: deque[tuple[int, list[tuple[_Table, Hashable]]]] = deque([(0, [])])
+        self._kept: dict[int, _Kept] = {}
 
     def begin(self, epoch: int) -> None:
         """Begin an epoch, after the write that ends at this offset."""
@@ -50,26 +104,48 @@ class Snapshots:
         self._changed[-1][1].append((table, key))
 
     def revert(self, epoch: int) -> None:
-        """Undo every change since the beginning of an epoch."""
-        while self._changed[-1][0] > epoch:
-            self._undo()
-            self._changed.pop()
-        self._undo()
-        self.epoch = epoch
+        """Undo every change since the beginning of an epoch.
 
-    def _undo(self) -> None:
-        """Take back one epoch. A restored key is the newest in its table, as in Apache Kafka's."""
-        changed = self._changed[-1][1]
-        before = [(table, key, table.undo(key)) for table, key in changed]
-        for table, key, value in before:
-            if value is not None:
-                table.restore(key, value)
-        changed.clear()
+        Apache Kafka's tables drop what changed, and add it again as it was, in the order of a hash table of
+        it, which the epoch keeps for the next time.
+        """
+        changed: list[list[tuple[_Table, Hashable]]] = []
+        kept: list[_Kept] = []
+        while self._changed[-1][0] > epoch:
+            undone, changes = self._changed.pop()
+            changed.append(changes)
+            kept.append(self._kept.pop(undone, {}))
+        changed.append(self._changed[-1][1])
+        kept.append(self._kept.pop(epoch, {}))
+        before: dict[tuple[_Table, Hashable], Any] = {}
+        tables_of: list[_Kept] = []
+        for changes, known in zip(changed, kept, strict=True):
+            tables = {table: keys.copy() for table, keys in known.items()}
+            for table, key in changes:
+                value = before[table, key] = table.undo(key)  # the oldest is the one that counts
+                if value is not None:
+                    tables.setdefault(table, _ChangedKeys()).add(key)
+            tables_of.append(tables)
+        restored: _Kept = {}
+        changed_since: set[tuple[_Table, Hashable]] = set()
+        for changes, tables in zip(reversed(changed), reversed(tables_of), strict=True):
+            for table, keys in tables.items():
+                restored.setdefault(table, _ChangedKeys()).merge(keys, table, changed_since)
+            changed_since.update(changes)
+        for table, keys in restored.items():
+            for key in keys.in_order():
+                table.restore(key, before.get((table, key)))
+        if restored:
+            self._kept[epoch] = restored
+        self._changed[-1][1].clear()
+        self.epoch = epoch
 
     def commit(self, epoch: int) -> None:
         """Drop the changes before this offset, up to which the log is durable."""
         while len(self._changed) > 1 and self._changed[0][0] < epoch:
-            for table, key in self._changed.popleft()[1]:
+            ended, changes = self._changed.popleft()
+            self._kept.pop(ended, None)
+            for table, key in changes:
                 table.forget(key)
 
 
@@ -197,8 +273,11 @@ class SnapshotDict(Generic[K, V]):
         self._values.pop(key, None)
         return value
 
-    def restore(self, key: K, value: V) -> None:
-        self._values[key] = value
+    def restore(self, key: K, value: V | None) -> None:
+        if len(self._values) >= self.peak:
+            self.peak = len(self._values) + 1
+        if value is not None:
+            self._values[key] = value
 
     def forget(self, key: K) -> None:
         before = self._before[key]

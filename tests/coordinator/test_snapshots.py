@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
+from tests.coordinator.table_histories import (
+    kafka_lines,
+    our_lines,
+    read_tables,
+    table_checksum,
+    table_history,
+)
+from tests.interop.conftest import give_up
+from tests.interop.maven import Unavailable
 
 KEYS = st.sampled_from("abc")
 
@@ -61,3 +71,25 @@ class AgainstCopies(RuleBasedStateMachine):
 
 AgainstCopies.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestSnapshots = AgainstCopies.TestCase
+
+
+# --- the order of Kafka's tables ---
+
+
+def test_kept_tables_have_the_order_of_kafkas() -> None:
+    count = 0
+    for expected, steps in read_tables():
+        assert table_checksum(our_lines(steps)) == expected, steps
+        count += 1
+    assert count >= 300
+
+
+@pytest.mark.maven
+def test_tables_have_the_order_of_kafkas() -> None:
+    histories = [table_history(seed) for seed in range(4_000_000, 4_000_300)]
+    try:
+        outputs = kafka_lines(histories)
+    except Unavailable as error:
+        give_up(error)
+    for steps, lines in zip(histories, outputs, strict=True):
+        assert our_lines(steps) == lines, steps

@@ -71,6 +71,7 @@ import java.util.concurrent.TimeUnit;
  * timers                                   the deadlines of the coordinator's timers
  * config GROUP [CONFIG=VALUE...]           an operator sets a group's own configuration, or takes it back
  * assign ...                               an assignor by itself: OracleAssignors
+ * table STEP...                            a table with snapshots by itself: OracleTables
  *
  * answer TICKET HEX; create TICKET TOPIC:PARTITIONS:REPLICAS:NAME=VALUE,...; ended TICKET ERROR; batch OFFSET PRODUCER EPOCH, then record KEY VALUE or marker KEY VALUE; failed ERROR; timer TIME KEY
  */
@@ -159,6 +160,7 @@ public final class Oracle {
             }
             case "repeat" -> repeat(Integer.parseInt(words[1]), words);
             case "assign" -> OracleAssignors.assign(words, topics, output);
+            case "table" -> OracleTables.run(words, output);
             case "timers" -> clock.forEach((time, key) ->
                 output.append("timer ").append(time).append(' ').append(key).append('\n'));
             default -> throw new IllegalArgumentException("no such command: " + words[0]);
