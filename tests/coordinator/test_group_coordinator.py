@@ -119,16 +119,28 @@ _OF_ONE_LOG = ("fail", "hold", "commit", "load", "begin-load", "unload", "end")
 """Steps about the log, of which each partition has one of its own."""
 
 
-@pytest.mark.parametrize("seed", range(700_000, 700_012))
-def test_many_partitions_answer_as_one_does(seed: int) -> None:
-    steps = [step for step in history(seed, 150).steps if step.split(" ")[0] not in _OF_ONE_LOG]
-    one, many = Replayer(settings(seed)), Replayer(settings(seed), _many(PARTITIONS))
-    for number, step in enumerate(steps):
-        outcomes = [_unordered(replayer.run(step), replayer) for replayer in (one, many)]
-        assert outcomes[0] == outcomes[1], f"step {number}: {step}"
-    used = {partition_of(name, PARTITIONS) for name in one.shard.groups}
-    assert one.shard.groups.keys() == many.shard.many.groups.keys()  # type: ignore[attr-defined]
-    assert len(used) > 1
+_STREAMS = ("88", "89")
+"""Streams groups keep what a topology needs in memory; a failure of any group of their log takes it back."""
+
+
+def _couples(step: str) -> bool:
+    """Whether groups of one log see something of each other by this step."""
+    command, *words = step.split(" ")
+    return command in _OF_ONE_LOG or (command == "request" and words[1] in _STREAMS)
+
+
+def test_many_partitions_answer_as_one_does() -> None:
+    used = 0
+    for seed in range(700_000, 700_012):
+        steps = [step for step in history(seed, 150).steps if not _couples(step)]
+        one, many = Replayer(settings(seed)), Replayer(settings(seed), _many(PARTITIONS))
+        for number, step in enumerate(steps):
+            outcomes = [_unordered(replayer.run(step), replayer) for replayer in (one, many)]
+            assert outcomes[0] == outcomes[1], f"history {seed}, step {number}: {step}"
+        names = one.shard.groups.keys()
+        assert names == many.shard.many.groups.keys()  # type: ignore[attr-defined]
+        used += len({partition_of(name, PARTITIONS) for name in names})
+    assert used > 20
 
 
 def _unordered(outcome: Outcome, replayer: Replayer) -> Outcome:
