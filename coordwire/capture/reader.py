@@ -75,7 +75,7 @@ class Capture:
         self.share = share
         self.lazy = lazy
         self.dialect = dialect
-        self.alternative = alternative if dialect is None else None
+        self.alternative = alternative
         self.summary = Summary()
         self.counts = CaptureCounts()
         self.waiting = PendingRequests()

@@ -56,7 +56,7 @@ def test_many_members_are_counted(run: Run) -> None:
     assert "30 owners" in text
 
 
-@pytest.mark.parametrize("design", ["draft-1", "draft-2", "draft-3", "classic", "consumer"])
+@pytest.mark.parametrize("design", ["zookeeper", "draft-1", "draft-2", "draft-3", "classic", "consumer"])
 def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design: str) -> None:
     file = tmp_path / "run.pcap"
     words = (
@@ -71,8 +71,7 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
     )
     result = run(*words)
     assert result.status == 0
-    is_noted = "coordwire: the capture leaves out ZooKeeper's messages\n"
-    assert result.err == (is_noted if design.startswith("draft") else "")
+    assert result.err == ""
     before = file.read_bytes()
     assert run(*words).out == result.out
     assert file.read_bytes() == before
@@ -91,7 +90,6 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["zookeeper", "--pcap", "x.pcap"], "speaks to ZooKeeper alone"),
         (["draft-2", "--members", "0"], "--members: expected 1 to 10000, got 0"),
         (["draft-2", "--partitions", "-1"], "--partitions: expected 1 to 100000, got -1"),
         (["draft-2", "--duration", "soon"], "--duration: expected a time such as 60s"),

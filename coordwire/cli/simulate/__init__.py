@@ -10,7 +10,6 @@ it; 2: usage or I/O.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,8 +52,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     _check("--members", options.members, MOST_MEMBERS)
     _check("--partitions", options.partitions, MOST_PARTITIONS)
-    if options.pcap is not None and options.design == "zookeeper":
-        raise Failure("simulate: --pcap: this design speaks to ZooKeeper alone, whose messages are not kept")
     from coordwire.cli.simulate.simulation_story import lines
     from coordwire.cli.terminal import line_writer
     from coordwire.designs.simulator.faults import parse_time
@@ -71,8 +68,6 @@ def run(options: argparse.Namespace) -> int:
             plan=plan, duration_ms=duration, pcap=file,
         )  # fmt: skip
     write(lines(simulated, options.members, options.partitions, options.seed))
-    if options.pcap is not None and simulated.run.zookeeper:
-        print("coordwire: the capture leaves out ZooKeeper's messages", file=sys.stderr)
     return 0
 
 

@@ -8,7 +8,7 @@ conversation.py            a recorded connection
 groups.py                  groups in recorded traffic
 zookeeper_matching.py      ZooKeeper: what a frame is,
 zookeeper_conversation.py  a recorded connection, and how it is recognised,
-alternative.py             what captures may have beside Kafka's protocol: ZooKeeper's, by its first bytes
+alternative.py             what captures may have beside another dialect: ZooKeeper's, by its first bytes
 zookeeper_opening.py       how a connection begins,
 zookeeper_multi.py         the operations inside a multi,
 zookeeper_groups.py        groups of the ZooKeeper consumer, by its nodes

@@ -1,4 +1,4 @@
-"""The dialect that connections of a capture may have beside Kafka's protocol: ZooKeeper's, by its content.
+"""The dialect that connections of a capture may have beside any other: ZooKeeper's, by its content.
 
 Strategy: a connection whose beginning was seen is ZooKeeper's by its first frame alone. Of another, a request
 shows it; where one may begin, the dialect itself looks at it. Rules: what is here costs a reader of Kafka's
@@ -31,9 +31,9 @@ _HEAD = struct.Struct(">iii").unpack_from
 
 
 def find_alternative(name: Dialect | str) -> AlternativeDialect | None:
-    """The dialect that connections of a capture may have beside the one of this name: ZooKeeper's beside
-    Kafka's protocol, None beside others. Raises `ValueError` for an unknown name."""
-    return AlternativeDialect() if Dialect(name) is Dialect.KAFKA else None
+    """The dialect that connections of a capture may have beside the one of this name: ZooKeeper's, None
+    beside itself. Raises `ValueError` for an unknown name."""
+    return None if Dialect(name) is Dialect.ZOOKEEPER else AlternativeDialect()
 
 
 class AlternativeDialect:

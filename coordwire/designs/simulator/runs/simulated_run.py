@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
+from coordwire.designs.simulator.drafts.zookeeper_capture import ZooKeeperTap
 from coordwire.designs.simulator.faults import PlannedFault, random_faults
 from coordwire.designs.simulator.message_flow import MessageFlow
 from coordwire.designs.simulator.runs.every_design import (
@@ -21,7 +22,7 @@ from coordwire.designs.simulator.runs.every_design import (
 )
 from coordwire.designs.simulator.runs.run_measures import RunMeasures, measure
 from coordwire.designs.simulator.runs.run_observer import RunObserver
-from coordwire.designs.simulator.runs.traffic_count import TrafficCount, without_zookeeper
+from coordwire.designs.simulator.runs.traffic_count import TrafficCount
 from coordwire.designs.simulator.tap import PcapWriter, TapRecord
 from coordwire.designs.simulator.world import World
 
@@ -71,7 +72,7 @@ def simulate(
     design.
     """
     traffic = TrafficCount(session_ms)
-    capture = None if pcap is None else without_zookeeper(PcapWriter(pcap))
+    capture = None if pcap is None else ZooKeeperTap(PcapWriter(pcap))
 
     def tap(record: TapRecord) -> None:
         traffic(record)

@@ -8,14 +8,14 @@ watches send, are counted beside too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from statistics import median
 
 from coordwire.designs.simulator.drafts import ZOOKEEPER_PORT
 from coordwire.designs.simulator.drafts.zookeeper_wire import operation_count
 from coordwire.designs.simulator.tap import TapRecord
 
-__all__ = ["TrafficCount", "without_zookeeper"]
+__all__ = ["TrafficCount"]
 
 _ZOOKEEPER = f":{ZOOKEEPER_PORT}"
 _WATCH, _ASK, _REPLY = b'["event"', b'["ask"', b'["reply"'
@@ -66,13 +66,3 @@ class TrafficCount:
         """Messages beyond those of a group that is quiet all the time."""
         quiet, stretches = self.quiet(until), until // self._stretch_ms
         return sum(max(self.stretches.get(number, 0) - quiet, 0) for number in range(stretches))
-
-
-def without_zookeeper(tap: Callable[[TapRecord], None]) -> Callable[[TapRecord], None]:
-    """A tap that does not see ZooKeeper's links: their messages are the simulation's own, of no dialect."""
-
-    def count_record(record: TapRecord) -> None:
-        if not record.server.endswith(_ZOOKEEPER):
-            tap(record)
-
-    return count_record
