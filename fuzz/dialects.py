@@ -25,6 +25,13 @@ FRAMES = {
 }
 """What is said in each, by either side."""
 
+FRAMES[Dialect.ZOOKEEPER] = [
+    Grammar(Dialect.ZOOKEEPER).encode(call.message(direction)(), version=version)
+    for call in CALLS[Dialect.ZOOKEEPER]
+    for direction in (("request", "response") if call.response else ("request",))
+    for version in call.message(direction).versions
+]
+
 
 @st.composite
 def streams(draw: st.DrawFn) -> tuple[Dialect, bytes]:

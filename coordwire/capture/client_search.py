@@ -53,8 +53,8 @@ class Finder:
 
     def search(self) -> tuple[AnyConversation, Side] | None:
         """Whose frame is among the bytes that came since the last call, or is completed by them, and the
-        sender's side."""
-        for search in self._searches:
+        sender's side. Kafka's, the first, is asked last: it takes frames with bytes too many."""
+        for search in reversed(self._searches):
             if (side := search.search()) is not None:
                 return search.conversation, side
         return None

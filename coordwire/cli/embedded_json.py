@@ -13,8 +13,9 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.removal import redact
 from coordwire.codec import Message
+from coordwire.designs.dialects import Dialect
 from coordwire.embedded import open_embedded
-from coordwire.errors import EncodeError
+from coordwire.errors import DecodeError, EncodeError
 from coordwire.jsonform import to_json
 from coordwire.logs import LogRecord
 from coordwire.sasl import SaslMessage, open_sasl, read_sasl
@@ -35,11 +36,34 @@ def embedded(message: Message, *, show_secrets: bool) -> dict[str, Form]:
 def opened(entry: FrameEntry, *, show_secrets: bool) -> dict[str, Form]:
     """All that opens in a frame: `embedded`, and what SASL's bytes say."""
     forms = {} if entry.message is None else embedded(entry.message, show_secrets=show_secrets)
+    if (operations := _operations(entry, show_secrets)) is not None:
+        forms["operations"] = operations
     token = sasl(entry)
     if token is not None:
         path = "token" if entry.token else "auth_bytes"
         forms[path] = {"type": type(token).__name__, "value": _sasl_form(token) if show_secrets else None}
     return forms
+
+
+def _operations(entry: FrameEntry, show_secrets: bool) -> Form | None:
+    """The operations in a multi of ZooKeeper, or their results; None where there are none to read."""
+    content = getattr(entry.message, "operations", None)
+    if entry.dialect != Dialect.ZOOKEEPER or not isinstance(content, bytes) or entry.error is not None:
+        return None
+    from coordwire.designs.dialects.zookeeper_multi import read_operations
+
+    try:
+        operations = read_operations(content, results=entry.direction == "response")
+    except DecodeError:
+        return None
+    return {
+        "type": "ZooKeeperOperations",
+        "value": [
+            {"operation": operation.name, "errorCode": operation.error_code}
+            | ({} if operation.message is None else _valued(operation.message, 0, show_secrets))
+            for operation in operations
+        ],
+    }
 
 
 def sasl(entry: FrameEntry) -> SaslMessage | None:

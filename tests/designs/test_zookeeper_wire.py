@@ -7,15 +7,22 @@ import io
 import json
 import lzma
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import coordwire
+from coordwire import Connection, Role
 from coordwire.capture import Capture, FrameEntry
+from coordwire.capture.jsonlines import line
+from coordwire.cli.encode import encode_line
 from coordwire.codec import Message
-from coordwire.designs.dialects import ConnectionDialect
+from coordwire.connection.events import RequestReceived
+from coordwire.designs.dialects import AlternativeDialect, ConnectionDialect, DraftFrame
 from coordwire.designs.dialects.zookeeper_multi import encode_operations, read_operations
 from coordwire.errors import DecodeError, Deviation, UnreadableRange
 from tests.conformance.engines import (
@@ -168,24 +175,24 @@ def test_answers_are_what_the_client_was_told(name: str) -> None:
     answers = [entry for entry in found if entry.direction == "response" and entry.api_name in OPS.values()]
     wanted = [line for line in lines(f"{name}.jsonl.xz") if line.get("op") in OPS]
     assert len(answers) == len(wanted) >= 150
-    for entry, line in zip(answers, wanted, strict=True):
+    for entry, fact in zip(answers, wanted, strict=True):
         answer: Any = entry.message
-        assert entry.api_name == OPS[line["op"]], line
+        assert entry.api_name == OPS[fact["op"]], fact
         request: Any = entry.request and entry.request.message
-        if line["path"] is not None and hasattr(request, "path"):
-            assert request.path == line["path"], line
+        if fact["path"] is not None and hasattr(request, "path"):
+            assert request.path == fact["path"], fact
         code = answer.error_code
-        if line["op"] == "exists" and code == -101:  # Java's client gives null, kazoo too
-            assert line["error"] == 0, line
-            assert not line["result"], line
+        if fact["op"] == "exists" and code == -101:  # Java's client gives null, kazoo too
+            assert fact["error"] == 0, fact
+            assert not fact["result"], fact
             continue
-        assert code == line["error"], line
-        if code or line["op"] == "getConfig":
+        assert code == fact["error"], fact
+        if code or fact["op"] == "getConfig":
             continue
-        if name.startswith("kazoo") and line["op"] == "multi":
-            assert len(results_of(answer.operations)) == line["result"]
+        if name.startswith("kazoo") and fact["op"] == "multi":
+            assert len(results_of(answer.operations)) == fact["result"]
         else:
-            assert told(entry) == line["result"], line
+            assert told(entry) == fact["result"], fact
 
 
 @pytest.mark.parametrize("name", CAPTURES)
@@ -226,3 +233,106 @@ def test_sessions_and_reconnects(name: str) -> None:
     if name.startswith("java"):  # one connects again, and one learns that its session is over
         assert len(answers) > len(sessions)
         assert any(answer.time_out <= 0 or not answer.session_id for answer in answers)
+
+
+# --- what is shown, found and refused ---
+
+
+def decoded_lines(name: str, *, show_secrets: bool) -> list[dict[str, Any]]:
+    return [json.loads(line(entry, 6, show_secrets=show_secrets)) for entry in entries(name)]
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_passwords_and_digests_are_hidden(name: str) -> None:
+    secrets = [b"user:pass-word", b"user:ZGlnZXN0LW9mLXVzZXI="]
+    shown = json.dumps(decoded_lines(name, show_secrets=False))
+    whole = json.dumps(decoded_lines(name, show_secrets=True))
+    assert base64.b64encode(secrets[0]).decode() in whole
+    for secret in secrets:
+        assert secret.decode() not in shown
+        assert base64.b64encode(secret).decode() not in shown
+    for entry in entries(name):
+        password = getattr(entry.message, "passwd", None)
+        if password and any(password):
+            assert base64.b64encode(password).decode() not in shown
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_lines_are_encoded_again(name: str) -> None:
+    for entry, form in zip(entries(name), decoded_lines(name, show_secrets=True), strict=True):
+        assert encode_line(json.dumps(form).encode())[4:] == entry.body
+
+
+def test_a_connection_is_found_in_mid_stream_by_its_requests() -> None:
+    """All packets up to some are lost, each number of which is tried."""
+    records = packets_of(lzma.decompress((DATA / "kazoo-3.9.3.pcap.xz").read_bytes()))
+    for lost in (10, 40, 111):
+        data = io.BytesIO(b"".join([records[0], *records[1 + lost :]]))
+        found = list(Capture(data, "cut", alternative=ConnectionDialect("zookeeper")).entries())
+        frames = [entry for entry in found if isinstance(entry, FrameEntry)]
+        assert {entry.dialect for entry in frames} == {"zookeeper"}
+        whole = [entry for entry in entries("kazoo-3.9.3") if (entry.packet or 0) > lost]
+        read = {entry.body for entry in frames if entry.error is None}
+        assert sum(entry.body in read for entry in whole) >= len(whole) - 6
+
+
+def packets_of(data: bytes) -> list[bytes]:
+    """A pcap's header, and each record."""
+    parts, at = [data[:24]], 24
+    while at < len(data):
+        size = int.from_bytes(data[at + 8 : at + 12], "little")
+        parts.append(data[at : at + 16 + size])
+        at += 16 + size
+    return parts
+
+
+def test_four_letter_words_are_named_as_another_protocol() -> None:
+    data = io.BytesIO(lzma.decompress((DATA / "java-3.9.3.pcap.xz").read_bytes()))
+    capture = Capture(data, "x", alternative=ConnectionDialect("zookeeper"))
+    assert list(capture.entries())
+    names = {name for name, _ in capture.summary.other_protocols}
+    assert names == {"ZooKeeper's four-letter words"}
+
+
+def test_kafkas_captures_have_no_zookeeper() -> None:
+    captures = sorted((DATA.parent / "captures").glob("*.pcap"))
+    assert captures
+    for path in captures:
+        with path.open("rb") as stream:
+            capture = Capture(stream, path.name, alternative=AlternativeDialect())
+            frames = [entry for entry in capture.entries() if isinstance(entry, FrameEntry)]
+        assert {entry.dialect for entry in frames} == {"kafka"}, path.name
+
+
+@given(st.binary(max_size=120), st.booleans())
+def test_hostile_operations_raise_nothing_but_ours(data: bytes, results: bool) -> None:
+    with suppress(DecodeError):
+        operations = read_operations(data, results=results)
+        assert read_operations(encode_operations(operations), results=results) == operations
+
+
+@given(st.data())
+def test_changed_frames_raise_nothing_but_ours(data: st.DataObject) -> None:
+    """Both sides' frames, some bytes changed, as a connection's and as a capture's."""
+    frames = data.draw(st.lists(st.sampled_from(FRAMES), max_size=6))
+    stream = bytearray(b"".join(frames))
+    for _ in range(data.draw(st.integers(0, 4))):
+        at = data.draw(st.integers(0, len(stream)))
+        stream[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
+    for entry in Capture(io.BytesIO(bytes(stream) or b"\0"), "x", input="frames",
+                         dialect=ConnectionDialect("zookeeper")).entries():  # fmt: skip
+        line(entry, 6, show_secrets=False)
+    connection = Connection(Role.SERVER, dialect=ConnectionDialect("zookeeper"))
+    connection.receive_data(bytes(stream))
+    for event in connection.events():
+        if isinstance(event, RequestReceived) and event.expects_response:
+            assert isinstance(event.frame, DraftFrame)
+            answer = event.frame.call.message("response")()
+            assert connection.send(answer, request=event)
+
+
+FRAMES = [
+    len(entry.body).to_bytes(4, "big") + entry.body
+    for entry in entries("java-3.9.3")
+    if len(entry.body) < 400
+][::7]
