@@ -10,21 +10,31 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from coordwire.designs.drafts.zookeeper_operations import GetData
-from coordwire.designs.simulator import PcapWriter, World, parse_faults
-from coordwire.designs.simulator.drafts import add_design
+from coordwire.designs.simulator import PcapWriter, TapRecord, World, parse_faults
+from coordwire.designs.simulator.drafts import ZOOKEEPER_PORT, add_design
 from coordwire.designs.simulator.message_flow import MessageFlow
-from coordwire.designs.simulator.runs.traffic_count import without_zookeeper
 
 RUNS = Path(__file__).parent.parent.parent / "data" / "drafts" / "runs"
 DRAFTS = ("draft-1", "draft-2", "draft-3")
 MEMBERS, DURATION_MS = 2, 9_000
 PLAN = "5s drop consumer-2 coordinator-1; 6s topic zookeeper orders 3"
 """A consumer that registers or joins again, and a rebalance that a topic causes."""
+
+
+def without_zookeeper(tap: Callable[[TapRecord], None]) -> Callable[[TapRecord], None]:
+    """A tap that does not see ZooKeeper's links: a kept capture has the draft's messages alone."""
+
+    def pass_on(record: TapRecord) -> None:
+        if not record.server.endswith(f":{ZOOKEEPER_PORT}"):
+            tap(record)
+
+    return pass_on
 
 
 def capture(design: str) -> bytes:
