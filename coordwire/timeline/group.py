@@ -98,7 +98,7 @@ class Group:
         self.outage: Outage | None = None
         self.holes = Holes()
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
-        self._gone: OrderedDict[str, int] = OrderedDict()  # when each member went that is not in
+        self._departed_ns: OrderedDict[str, int] = OrderedDict()  # when each member went that is not in
 
     def report(self, event: type[GroupEvent], place: Seen, **fields: Any) -> None:
         time_ns, source, number, packet = place
@@ -136,6 +136,15 @@ class Group:
         member = self.members.get(member_id)
         if member is not None and place.time_ns is not None and (renews or member.classic):
             member.asked_ns = max(member.asked_ns, place.time_ns)
+            member.unseen = False
+
+    def asks_unseen(self, member_id: str, place: Seen) -> None:
+        """A member was answered, and the capture lacks its request: its silence shows nothing until its next
+        request."""
+        member = self.members.get(member_id)
+        if member is not None and place.time_ns is not None:
+            member.asked_ns = max(member.asked_ns, place.time_ns)
+            member.unseen = True
 
     def quiet_ns(self, member: Member) -> int | None:
         """Since when nothing was seen of a member, its requests included."""
@@ -159,7 +168,7 @@ class Group:
     def quiet_until_ns(self, member: Member) -> int | None:
         """When its session is over by what was seen of it."""
         quiet_ns = self.quiet_ns(member)
-        if quiet_ns is None or not member.session_timeout_ms:
+        if quiet_ns is None or not member.session_timeout_ms or member.unseen:
             return None
         return quiet_ns + member.session_timeout_ms * 1_000_000
 
@@ -175,7 +184,7 @@ class Group:
     def add(self, member: Member, place: Seen, *, rejoined: bool = False) -> None:
         """A member that is in."""
         remember(self.members, member.member_id, member, MOST_MEMBERS)
-        self._gone.pop(member.member_id, None)
+        self._departed_ns.pop(member.member_id, None)
         self.assign(member, member.assigned)
         self.report(
             MemberJoined, place, kind=self.kind, member_id=member.member_id, client_id=member.client_id,
@@ -199,7 +208,7 @@ class Group:
         self.consumption.ends(member_id, member.last_seen_ns if silent and member else place.time_ns)
         if departure != "left_for_now":
             self.members.drop(member_id)
-            remember(self._gone, member_id, place.time_ns or 0, MOST_MEMBERS)
+            remember(self._departed_ns, member_id, place.time_ns or 0, MOST_MEMBERS)
         elif member is not None:
             member.away = True
         client_id = member.client_id if member else None
@@ -209,9 +218,13 @@ class Group:
             how=departure, reason=reason, inferred=inferred,
         )  # fmt: skip
 
+    def has_gone(self, member_id: str) -> bool:
+        """Whether a member that is not in was in before."""
+        return member_id not in self.members and member_id in self._departed_ns
+
     def is_past(self, member_id: str, place: Seen) -> bool:
         """Whether something was seen of a member before it went: after a lost packet, answers come late."""
-        return place.time_ns is not None and place.time_ns <= self._gone.get(member_id, -1)
+        return place.time_ns is not None and place.time_ns <= self._departed_ns.get(member_id, -1)
 
     def inherits(self, heir: Member, static: Member, place: Seen) -> None:
         """A static member's partitions are its heir's from now on; they had no consumer since that one's
@@ -275,6 +288,8 @@ class Group:
             idle = tuple(self._as_named(gap) for gap in self.consumption.take_gaps())
         began_ns, joined_ns = rebalance.began.time_ns, rebalance.joined_ns
         place = _not_before(began_ns, place)
+        if joined_ns is not None and began_ns is not None:
+            joined_ns = max(joined_ns, began_ns)
         if outcome == "superseded" and (joined_ns or 0) > (place.time_ns or 0):
             joined_ns = None  # the next one began before any had its generation
         place = _not_before(joined_ns, place)

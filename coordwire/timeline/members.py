@@ -23,7 +23,7 @@ class Member:
     JoinGroup or SyncGroup of it waits for its answer, and its session doesn't run; answered_ns: when its last
     JoinGroup was answered; serial: its place among all that ever were in; asked_ns: when its last request
     was seen, answered or not; revokes_ns: since when it shall give up what it has; reason: why
-    it joins, as its last JoinGroup says."""
+    it joins, as its last JoinGroup says; unseen: its requests are missing since its last one."""
 
     member_id: str
     client_id: str | None = None
@@ -45,6 +45,7 @@ class Member:
     serial: int = -1
     revokes_ns: int | None = None
     reason: str | None = None
+    unseen: bool = False
 
     def subscribe(self, joining: Member) -> None:
         """It subscribes as its JoinGroup says, if that could be read."""

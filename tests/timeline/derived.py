@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-__all__ = ["DERIVED", "begins_late", "loses", "one_side", "snapped"]
+__all__ = ["DERIVED", "begins_late", "loses", "one_side", "packets", "snapped", "written"]
 
 _FILE, _PACKET = 24, struct.Struct("<IIII")
 
@@ -59,7 +59,7 @@ def _is_first(data: bytes) -> bool:
     return data[14 + (data[14] & 15) * 4 + 13] & 0x12 == 0x02
 
 
-def _written(capture: bytes, kept: list[Packet]) -> bytes:
+def written(capture: bytes, kept: list[Packet]) -> bytes:
     rows = (
         _PACKET.pack(one.micros // 1_000_000, one.micros % 1_000_000, len(one.data), one.original) + one.data
         for one in kept
@@ -74,24 +74,24 @@ def loses(capture: bytes, one_in: int = 23) -> bytes:
         seen += one.payload > 0
         if one.payload <= 0 or seen % one_in:
             kept.append(one)
-    return _written(capture, kept)
+    return written(capture, kept)
 
 
 def begins_late(capture: bytes, part: float = 0.5) -> bytes:
     """It begins in the middle."""
     every = packets(capture)
     first, last = every[0].micros, every[-1].micros
-    return _written(capture, [one for one in every if one.micros >= first + (last - first) * part])
+    return written(capture, [one for one in every if one.micros >= first + (last - first) * part])
 
 
 def one_side(capture: bytes, requests: bool) -> bytes:
     """Only what clients sent, or only what the broker did."""
-    return _written(capture, [one for one in packets(capture) if one.to_broker is requests])
+    return written(capture, [one for one in packets(capture) if one.to_broker is requests])
 
 
 def snapped(capture: bytes, length: int = 160) -> bytes:
     """No packet has more bytes than these."""
-    return _written(capture, [one._replace(data=one.data[:length]) for one in packets(capture)])
+    return written(capture, [one._replace(data=one.data[:length]) for one in packets(capture)])
 
 
 DERIVED: dict[str, Callable[[bytes], bytes]] = {

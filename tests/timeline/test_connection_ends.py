@@ -59,7 +59,7 @@ class Script:
         for number, name in enumerate(members):
             flow = self.flow(number)
             self.ends.opens(self.frame(flow, client, 1))
-            self.ends.speaks(name, flow, Seen(SECOND, "x", 1, 10))
+            self.ends.speaks(("g", "classic"), name, flow, Seen(SECOND, "x", 1, 10))
             self.ends.see(
                 MemberJoined(
                     group="g", time_ns=SECOND, source="x", number=1, kind="classic", member_id=name,
@@ -121,8 +121,8 @@ def test_the_first_end_says_how(sender: str, how: str, expected: str) -> None:
 
 def test_an_end_after_the_session_is_of_another_time() -> None:
     script = Script("m")
-    script.ends.speaks("m", script.flow(0), Seen(22 * SECOND, "x", 5, 50))
-    script.ends.speaks("m", script.flow(0), Seen(22 * SECOND + 1, "x", 6, 51))
+    script.ends.speaks(("g", "classic"), "m", script.flow(0), Seen(22 * SECOND, "x", 5, 50))
+    script.ends.speaks(("g", "classic"), "m", script.flow(0), Seen(22 * SECOND + 1, "x", 6, 51))
     script.end(script.flow(0), 23)
     assert script.out("m") == MemberEnding("open", None, (), SECOND, 10, None)
 
@@ -131,7 +131,7 @@ def test_a_connection_on_the_same_ports_is_another() -> None:
     script = Script("m")
     script.end(script.flow(0), 5)
     script.ends.opens(script.frame(script.flow(0), "c", 6))
-    script.ends.speaks("m", script.flow(0), Seen(6 * SECOND, "x", 5, 50))
+    script.ends.speaks(("g", "classic"), "m", script.flow(0), Seen(6 * SECOND, "x", 5, 50))
     ending = script.out("m")
     assert ending is not None
     assert ending.how == "open"

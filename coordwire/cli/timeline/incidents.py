@@ -49,7 +49,7 @@ _LOST = frozenset({"session_timeout", "removed", "not_rejoined", "fenced"})
 _PLAIN = frozenset({
     "", "the consumer is being closed", "the consumer unsubscribed from all topics", "LeaveGroup",
 })  # fmt: skip
-"""Reasons of a leaving that is no incident."""
+"""Reasons with which members leave as they should."""
 
 _MEMBER_GONE = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID})
 
@@ -66,7 +66,7 @@ def incidents(
     events: Sequence[GroupEvent], members: Sequence[GroupEvent], rows: Sequence[Row], numbers: MemberNumbers
 ) -> list[Incident]:
     """All of a group, by time. members: the events of who was in, of all times."""
-    found = [
+    problems = [
         *_outages(events),
         *_departures(events, members, rows, numbers),
         *_left_for_a_reason(events, numbers),
@@ -75,7 +75,7 @@ def incidents(
         *_beyond(events),
         *_conversions(events, numbers),
     ]
-    return sorted(found, key=lambda incident: incident.time_ns)
+    return sorted(problems, key=lambda incident: incident.time_ns)
 
 
 def _outages(events: Iterable[GroupEvent]) -> Iterator[Incident]:
@@ -88,8 +88,8 @@ def _outages(events: Iterable[GroupEvent]) -> Iterator[Incident]:
             text = f"the coordinator {shown(event.broker)} went away and did not come back: {fins}"
         else:
             text = f"the coordinator {shown(event.broker)} was away for {duration(event.until_ns - began_ns)}"
-            other = event.answered_by not in (None, event.broker)
-            text += f", then {shown(event.answered_by or '')} took over" if other else ""
+            is_another = event.answered_by not in (None, event.broker)
+            text += f", then {shown(event.answered_by or '')} took over" if is_another else ""
             text += f": {fins}; sessions began again at {clock(event.until_ns)}"
         yield Incident(began_ns, [text])
 
@@ -140,23 +140,23 @@ def _began_ns(event: MemberLeft) -> int:
 
 
 def _departure(group: Sequence[MemberLeft], joins: Sequence[MemberJoined], numbers: MemberNumbers) -> str:
-    first, who = group[0], numbers.names(event.member_id for event in group)
+    first, names = group[0], numbers.names(event.member_id for event in group)
     ending = first.ending
     packets = sorted({packet for event in group if event.ending for packet in event.ending.packets})
     static = all(event.instance_id is not None for event in group)
     match None if ending is None else ending.how:
         case "closed":
             deed = "closed (static)" if static else "ended without leaving"
-            text = f"{who} {deed}{_packets(packets, 'FIN')}"
+            text = f"{names} {deed}{_packets(packets, 'FIN')}"
         case "reset":
-            text = f"{who} ended without leaving{_packets(packets, 'RST')}"
+            text = f"{names} ended without leaving{_packets(packets, 'RST')}"
         case "closed_by_broker":
-            text = f"{who} not heard since the broker ended the connection{_packets(packets, 'FIN')}"
+            text = f"{names} not heard since the broker ended the connection{_packets(packets, 'FIN')}"
         case "open":
-            heard = [event.ending.heard_packet for event in group if event.ending]
-            text = f"{who} fell silent, connection open{_packets(heard, 'last packet')}"
+            last_packets = [event.ending.heard_packet for event in group if event.ending]
+            text = f"{names} fell silent, connection open{_packets(last_packets, 'last packet')}"
         case _:
-            text = f"{who} is out" if first.how != "session_timeout" else f"{who} fell silent"
+            text = f"{names} is out" if first.how != "session_timeout" else f"{names} fell silent"
     if ending is not None and any(event.ending and event.ending.fetched is False for event in group):
         text += ", no Fetch captured"
     reasons = {
@@ -227,10 +227,10 @@ def _long(events: Sequence[GroupEvent], rows: Sequence[Row], numbers: MemberNumb
 def _length(
     number: int, part: RebalanceEnded, errors: Sequence[ErrorMet], numbers: MemberNumbers, unsettled: bool
 ) -> str:
-    what = f"rebalance {number}" + ("" if part.generation is None else f" to {part.generation}")
-    how = "was given up after" if part.outcome == "superseded" else "took"
-    how = "was not over when the input ends, after" if part.outcome == "unfinished" else how
-    text = f"{what} {how} {duration(part.length_ns or 0)}"
+    subject = f"rebalance {number}" + ("" if part.generation is None else f" to {part.generation}")
+    verb = "was given up after" if part.outcome == "superseded" else "took"
+    verb = "was not over when the input ends, after" if part.outcome == "unfinished" else verb
+    text = f"{subject} {verb} {duration(part.length_ns or 0)}"
     waiting = part.waiting_for if unsettled else (part.last_to_join,) if part.last_to_join else ()
     if waiting:
         text += f", waiting for {numbers.names(waiting)}"
@@ -250,11 +250,12 @@ def _length(
 def _refusals(
     events: Iterable[GroupEvent], members: Iterable[GroupEvent], numbers: MemberNumbers
 ) -> Iterator[Incident]:
-    """Refusals, one a client, API and code; those that follow from a member's end are told with it."""
+    """Refusals, one a client, API and code; without those that follow from a member's end."""
     ends: dict[str, int] = {}
-    for left in members:
-        if isinstance(left, MemberLeft) and left.how in _LOST:
-            ends[left.member_id] = min(left.time_ns or 0, ends.get(left.member_id, 1 << 63))
+    for departure in members:
+        if isinstance(departure, MemberLeft) and departure.how in _LOST:
+            ended_ns = ends.get(departure.member_id, 1 << 63)
+            ends[departure.member_id] = min(departure.time_ns or 0, ended_ns)
     together: dict[tuple[str, str, int], list[ErrorMet]] = {}
     for event in events:
         if not isinstance(event, ErrorMet) or event.error_code in _EXPECTED:
@@ -264,16 +265,16 @@ def _refusals(
         follows = event.member_id in ends and (event.time_ns or 0) >= ends[event.member_id]
         if follows and event.error_code in _MEMBER_GONE and "Commit" not in event.api:
             continue
-        who = numbers.name(event.member_id, event.client_id)
+        names = numbers.name(event.member_id, event.client_id)
         if event.member_id and event.member_id not in numbers.numbers and event.client_id:
-            who = f"a member of client {shown(event.client_id)}, never in,"
-        together.setdefault((who, event.api, event.error_code), []).append(event)
-    for (who, api, code), refused in list(together.items())[:MOST_REFUSALS]:
+            names = f"a member of client {shown(event.client_id)}, never in,"
+        together.setdefault((names, event.api, event.error_code), []).append(event)
+    for (names, api, code), refused in list(together.items())[:MOST_REFUSALS]:
         first, last = refused[0], refused[-1]
         deed = "commits were refused" if "Commit" in api else f"{api} was refused"
         packet = "" if first.packet is None else f" (packet {first.packet})"
         times = f" × {len(refused):,} until {clock(last.time_ns or 0)}" if len(refused) > 1 else ""
-        text = f"{who} {deed}: {error_name(code)}{times}{packet}"
+        text = f"{names} {deed}: {error_name(code)}{times}{packet}"
         if first.message and code not in _MEMBER_GONE:
             text += f", {quoted(first.message, 120)}"
         yield Incident(first.time_ns or 0, [text])
@@ -306,5 +307,5 @@ def _conversions(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterat
 def _packets(packets: Iterable[int | None], word: str = "packet") -> str:
     known = [str(packet) for packet in packets if packet is not None]
     plural = "s" if word.endswith("packet") and len(known) > 1 else ""
-    more = f" and {len(known) - 4} more" if len(known) > 4 else ""
-    return f" ({word}{plural} {', '.join(known[:4])}{more})" if known else ""
+    excess = f" and {len(known) - 4} more" if len(known) > 4 else ""
+    return f" ({word}{plural} {', '.join(known[:4])}{excess})" if known else ""

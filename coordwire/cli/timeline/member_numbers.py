@@ -17,15 +17,15 @@ __all__ = ["MemberNumbers", "Stay"]
 
 @dataclass(slots=True)
 class Stay:
-    """A member's time in the group, as last known. left: None while it is in; heir: who has its place."""
+    """A member's time in the group. departure: None while it is in; heir: who has its place."""
 
     joined: MemberJoined | None
-    left: MemberLeft | None = None
+    departure: MemberLeft | None = None
     heir: str | None = None
 
     @property
     def is_in(self) -> bool:
-        return self.left is None and self.heir is None
+        return self.departure is None and self.heir is None
 
 
 @dataclass(slots=True)
@@ -46,12 +46,16 @@ class MemberNumbers:
                 known.stays[event.member_id] = Stay(event)
                 if event.instance_id is not None:
                     before = instances.get(event.instance_id)
-                    if before is not None and before != event.member_id and known.stays[before].left is None:
+                    if (
+                        before is not None
+                        and before != event.member_id
+                        and known.stays[before].departure is None
+                    ):
                         known.stays[before].heir = event.member_id
                     instances[event.instance_id] = event.member_id
             elif isinstance(event, MemberLeft):
                 known.number(event.member_id)
-                known.stays.setdefault(event.member_id, Stay(None)).left = event
+                known.stays.setdefault(event.member_id, Stay(None)).departure = event
         return known
 
     def number(self, member_id: str) -> int:

@@ -33,7 +33,7 @@ _KINDS = {
 
 
 class Overview:
-    """One group. events: those that are told; members: the events of who was in, of all times."""
+    """One group. events: its own; members: the events of who was in, of all times."""
 
     def __init__(
         self, story: GroupStory, events: Sequence[GroupEvent], members: Sequence[GroupEvent], width: int
@@ -67,13 +67,13 @@ class Overview:
 
     def lines(self) -> Iterator[Pieces]:
         """All parts below the head."""
-        found = incidents(self._events, self._members, self.rows, self.numbers)
-        if found:
+        problems = incidents(self._events, self._members, self.rows, self.numbers)
+        if problems:
             yield [("Incidents", "head")]
-        for incident in found:
-            first, *more = incident.lines
+        for incident in problems:
+            first, *costs = incident.lines
             head = f"   {clock(incident.time_ns)}  "
-            for number, text in enumerate((first, *more)):
+            for number, text in enumerate((first, *costs)):
                 style = "bad" if not number else "busy"
                 for at, line in enumerate(self._wrapped(text, len(head))):
                     pad = head if not number and not at else " " * len(head)
@@ -81,7 +81,7 @@ class Overview:
         if self.rows:
             yield [(f"Rebalances ({len(self.rows)})", "head")]
             yield from table(self.rows, self.numbers, self._width)
-        yield from self._who()
+        yield from self._presence()
 
     def _wrapped(self, text: str, margin: int) -> list[str]:
         width = max(self._width - margin, 20)
@@ -96,7 +96,7 @@ class Overview:
         yield from ([(line, "head")] for line in self._wrapped(text, 0))
         yield from table([row], self.numbers, self._width, first=number)
         yield from self._parts(row)
-        yield from self._who()
+        yield from self._presence()
 
     def _parts(self, row: Row) -> Iterator[Pieces]:
         began_ns, ended_ns = row.began_ns, row.ended_ns
@@ -106,10 +106,10 @@ class Overview:
         words = EventLines(names, one_day=True, links=links)
         for event in self._events:
             own = any(event is part for part in row.parts)
-            inside = None not in (began_ns, ended_ns) and (began_ns or 0) <= (event.time_ns or 0) <= (
+            is_inside = None not in (began_ns, ended_ns) and (began_ns or 0) <= (event.time_ns or 0) <= (
                 ended_ns or 0
             )
-            if not own and (not inside or isinstance(event, RebalanceEnded)):
+            if not own and (not is_inside or isinstance(event, RebalanceEnded)):
                 continue
             pieces = words.pieces(event)
             if pieces:
@@ -122,30 +122,30 @@ class Overview:
         """A line, wrapped at the width."""
         text = "".join(part for part, _ in pieces)
         margin = len(text) - len(text.lstrip()) + 14
-        first, *more = textwrap.wrap(
+        first, *continued = textwrap.wrap(
             text, self._width, subsequent_indent=" " * margin, break_on_hyphens=False,
             drop_whitespace=True, initial_indent="",
         ) or [""]  # fmt: skip
         yield [(first, "plain")]
-        yield from ([(line, "plain")] for line in more)
+        yield from ([(line, "plain")] for line in continued)
 
     # --- who is in ---
 
-    def _who(self) -> Iterator[Pieces]:
+    def _presence(self) -> Iterator[Pieces]:
         stays = self.numbers.stays
         within = {name: stay for name, stay in stays.items() if stay.is_in}
-        gone = {name: stay for name, stay in stays.items() if not stay.is_in}
+        former = {name: stay for name, stay in stays.items() if not stay.is_in}
         has = self._assigned()
         if stays:
             yield [(f"In at the end ({len(within)})", "head")]
         for name, stay in within.items():
             yield from self._member(name, stay, has.get(name))
-        if gone:
-            yield [(f"No longer in ({len(gone)})", "head")]
-        for name, stay in list(gone.items())[:MOST_GONE]:
+        if former:
+            yield [(f"No longer in ({len(former)})", "head")]
+        for name, stay in list(former.items())[:MOST_GONE]:
             yield from self._member(name, stay, None)
-        if len(gone) > MOST_GONE:
-            yield [(f"   and {len(gone) - MOST_GONE:,} more", "note")]
+        if len(former) > MOST_GONE:
+            yield [(f"   and {len(former) - MOST_GONE:,} more", "note")]
 
     def _assigned(self) -> dict[str, Assignment]:
         for row in reversed(self.rows):
@@ -154,9 +154,9 @@ class Overview:
         return {}
 
     def _member(self, name: str, stay: Stay, assignment: Assignment | None) -> Iterator[Pieces]:
-        join, left = stay.joined, stay.left
+        join, departure = stay.joined, stay.departure
         number = f"   {self.numbers.name(name):<4} "
-        client = (join.client_id if join else left.client_id if left else None) or ""
+        client = (join.client_id if join else departure.client_id if departure else None) or ""
         notes = [shown(client)] if client else []
         notes += [shown(name.removeprefix(f"{client}-")[:8] + "…" if len(name) > 16 else name)]
         if join is not None:
@@ -167,9 +167,15 @@ class Overview:
                 if join.kind == "consumer" and join.protocols
                 else []
             )
-            notes += [("since " if left is None else "in ") + clock(join.time_ns)] if join.time_ns else []
-        if left is not None:
-            notes += [f"{LEAVINGS[left.how]} {clock(left.time_ns)}" if left.time_ns else LEAVINGS[left.how]]
+            notes += (
+                [("since " if departure is None else "in ") + clock(join.time_ns)] if join.time_ns else []
+            )
+        if departure is not None:
+            notes += [
+                f"{LEAVINGS[departure.how]} {clock(departure.time_ns)}"
+                if departure.time_ns
+                else LEAVINGS[departure.how]
+            ]
         elif stay.heir is not None:
             notes += [f"its place has {self.numbers.name(stay.heir)}"]
         text = "  ".join(notes)

@@ -69,15 +69,15 @@ class Row:
 
     def epochs(self) -> str:
         """The generation or epoch that it made, or the first and the last."""
-        made = [
+        numbers = [
             part.generation
             for part in self.parts
             if part.generation is not None and part.generation != part.generation_before
         ]
-        if not made:
+        if not numbers:
             stays = self.last.generation if self.last.generation is not None else self.last.generation_before
             return "-" if stays is None else f"{stays}"
-        first, last = min(made), max(made)
+        first, last = min(numbers), max(numbers)
         before = self.parts[0].generation_before
         first = first if before is None else min(first, before + 1)
         return f"{last}" if first == last else f"{first}–{last}"
@@ -92,20 +92,20 @@ def rows(events: Iterable[GroupEvent]) -> list[Row]:
             ended.append(event)
         elif isinstance(event, MemberJoined) and not event.rejoined:
             joined.append(event)
-    made: list[Row] = []
+    table_rows: list[Row] = []
     for part in sorted(ended, key=lambda event: event.ended_ns or event.time_ns or 0):
-        last = made[-1].last if made else None
+        last = table_rows[-1].last if table_rows else None
         near = last is not None and (part.began_ns or 0) - (last.ended_ns or 0) <= GAP_NS
         if last is not None and last.outcome == "superseded" and near:
-            made[-1].parts.append(part)
+            table_rows[-1].parts.append(part)
         else:
-            made.append(Row([part]))
-    for row in made:
+            table_rows.append(Row([part]))
+    for row in table_rows:
         if any(part.cause in _JOINS for part in row.parts) and row.began_ns and row.ended_ns:
             row.joined = tuple(
                 event.member_id for event in joined if row.began_ns <= (event.time_ns or 0) <= row.ended_ns
             )
-    return made
+    return table_rows
 
 
 def causes(row: Row, numbers: MemberNumbers) -> str:
@@ -124,9 +124,11 @@ def causes(row: Row, numbers: MemberNumbers) -> str:
         by_cause.setdefault("new_member", []).extend(later)
     texts = []
     for cause, members in by_cause.items():
-        who = numbers.names(members) or numbers.name(None, clients.get(cause))
-        text = _WHY[cause].format(who)
-        texts.append(text.replace(" joins", " join") if " " in who and cause == "new_member" else text)
+        named_members = numbers.names(members) or numbers.name(None, clients.get(cause))
+        text = _WHY[cause].format(named_members)
+        texts.append(
+            text.replace(" joins", " join") if " " in named_members and cause == "new_member" else text
+        )
     reason = next(
         (part.detail for part in row.parts if part.cause in ("member_rejoined",) and part.detail), ""
     )
@@ -145,8 +147,8 @@ def table(
     whys = [causes(row, numbers) for row in rows_shown]
     widths[5] = max(min(max(map(len, (*whys, "why"))), spare), 12)
     yield [("   " + _line(heads, widths), "note")]
-    for text, why, row in zip(texts, whys, rows_shown, strict=True):
-        text[5] = why if len(why) <= widths[5] else f"{why[: widths[5] - 1]}…"
+    for text, cause, row in zip(texts, whys, rows_shown, strict=True):
+        text[5] = cause if len(cause) <= widths[5] else f"{cause[: widths[5] - 1]}…"
         slow = (row.length_ns or 0) > 10_000_000_000
         unsettled = row.last.outcome in ("superseded", "unfinished")
         yield [("   " + _line(text, widths), "bad" if slow or unsettled else "plain")]

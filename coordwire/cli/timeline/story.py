@@ -69,7 +69,7 @@ class StoryFormat:
         rebalance: int | None = None,
     ) -> None:  # fmt: skip
         """summary: only the heads; by_events: a line an event; commits: list each commit; rebalance: the
-        number of the only one that is told."""
+        number of the only one that is written."""
         self._summary = summary
         self._commits = commits
         self._by_events = by_events or commits

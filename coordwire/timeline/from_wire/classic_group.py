@@ -483,7 +483,7 @@ class ClassicGroup(Group):
                 self.refused(answer.error_code, answer.member_id, place)
         for name, reason in leaving:
             self._leaving.pop(name, None)
-            if name in self._confirmed_leavers:
+            if name in self._confirmed_leavers or self.has_gone(name):
                 continue
             member = self.members.get(name)
             moment = request_place

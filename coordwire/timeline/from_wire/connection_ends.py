@@ -10,13 +10,14 @@ what happened by the time at which the member must have been out counts; what is
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from coordwire.capture.entries import ConnectionEnd, FrameEntry
 from coordwire.timeline.events import (
     GroupEvent,
     HowEnded,
+    Kind,
     MemberEnding,
     MemberJoined,
     MemberLeft,
@@ -37,6 +38,9 @@ ENDED = frozenset((MemberJoined, MemberLeft, RebalanceEnded))
 _SILENT = ("session_timeout", "removed", "not_rejoined")
 _Client = tuple[str, str]
 """An address without its port, and a client id."""
+GroupKey = tuple[str, Kind]
+"""A group's id and the kind that it is kept as."""
+
 _LastRequests = tuple[str, Seen, Seen]
 """A flow, the last request on it, and the one before the last silence."""
 
@@ -76,15 +80,19 @@ class ConnectionEnds:
     _members: dict[_Client, set[tuple[str, str]]] = field(default_factory=dict)
     _instances: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     _brokers: BrokerEnds = field(default_factory=BrokerEnds)
+    _speakers: dict[str, dict[GroupKey, str]] = field(default_factory=dict)
 
-    def speaks(self, member_id: str, flow: str, place: Seen) -> None:
+    def speaks(self, group_key: GroupKey, member_id: str, flow: str, place: Seen) -> None:
         """A member sent a request about its group."""
         known = self._last_requests
         last = known.get(member_id)
         if last is None:
             known[member_id] = flow, place, place
+            self._speakers.setdefault(flow, {})[group_key] = member_id
         else:
-            _, before, earlier = last
+            flow_before, before, earlier = last
+            if flow_before is not flow:
+                self._speakers.setdefault(flow, {})[group_key] = member_id
             silent = (place.time_ns or 0) - (before.time_ns or 0) > SILENCE_NS
             known[member_id] = flow, place, before if silent else earlier
         if len(known) > MOST_MEMBERS:
@@ -111,6 +119,7 @@ class ConnectionEnds:
     def _forget(self, flow: str) -> None:
         client = self._known.pop(flow).client
         self._brokers.forget(flow)
+        self._speakers.pop(flow, None)
         connections = self._of[client]
         del connections[flow]
         if not connections:
@@ -142,6 +151,11 @@ class ConnectionEnds:
         requests = self._last_requests.get(member_id)
         own = None if requests is None else self._known.get(requests[0])
         return None if own is None or own.end is None else own.end.time_ns
+
+    def speakers_of(self, answer: FrameEntry) -> Iterable[tuple[GroupKey, str]]:
+        """The members whose requests came on the connection of an answer, by their groups."""
+        broker, _, client = answer.flow.partition(" > ")
+        return self._speakers.get(f"{client} > {broker}", {}).items()
 
     def see(self, event: GroupEvent) -> GroupEvent:
         """The event, with the ends of its member's connections, if that member left without a request."""
@@ -196,6 +210,8 @@ class ConnectionEnds:
             return None
         until_ns = event.time_ns or 0
         last_request = requests[1] if (requests[1].time_ns or 0) <= until_ns else requests[2]
+        if (last_request.time_ns or 0) > until_ns:
+            return None  # it is out since before what is known of it
         member = self._in.get((event.group, event.member_id))
         alone = member is not None and member.alone and member.client == own.client
         all_of_it = list(self._of[own.client].values()) if alone else [own]

@@ -53,17 +53,17 @@ class BrokerEnds:
     def ends(self, end: ConnectionEnd) -> Outage | None:
         """A connection's first FIN or RST: the outage that it begins or goes on with, if any."""
         broker = broker_of(end.flow)
-        left = self._open.get(broker, set())
-        left.discard(end.flow)
+        still_open = self._open.get(broker, set())
+        still_open.discard(end.flow)
         if end.sender != "broker" or broker not in self._open:
             return None
         ended = self._ended.setdefault(broker, [])
         ended.append(end)
         while end.time_ns - ended[0].time_ns > TOGETHER_NS:
             ended.pop(0)
-        if left and (len(ended) < FEW or len(left) * FEW > len(ended)):
+        if still_open and (len(ended) < FEW or len(still_open) * FEW > len(ended)):
             return None
-        packets = tuple(one.packet for one in ended[:MOST_PACKETS] if one.packet is not None)
+        packets = tuple(known.packet for known in ended[:MOST_PACKETS] if known.packet is not None)
         place = Seen(ended[0].time_ns, ended[0].capture, 0, ended[0].packet)
         return Outage(broker, place, len(ended), packets)
 
@@ -92,8 +92,8 @@ class Coordinators:
         answer is applied to it."""
         broker, outage = broker_of(flow), group.outage
         if outage is not None:
-            if not accepted:
-                return True
+            if not accepted or (place.time_ns or 0) < (outage.place.time_ns or 0):
+                return True  # else it is an answer from before, after a lost packet
             group.outage = None
             length_ns = (place.time_ns or 0) - (outage.place.time_ns or 0)
             if outage.connections >= FEW or length_ns >= SHORTEST_NS or broker != outage.broker:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import Kind
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
+from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
 from coordwire.timeline.from_wire.member_death import KnownTimeouts
 from coordwire.timeline.from_wire.migrating_group import (
     ConsumerGroup,
@@ -65,14 +66,12 @@ def kept_as(kind: Kind) -> Kind:
 
 
 class GroupTable:
-    """The groups by their ids. names: of topics; known: of session timeouts; end_of: when a member's
-    connection ended, where that is known."""
+    """The groups by their ids. names: of topics; known: of session timeouts; ends: of members' connections,
+    where these are known."""
 
-    def __init__(
-        self, names: TopicsById, known: KnownTimeouts, end_of: Callable[[str], int | None] | None = None
-    ) -> None:
+    def __init__(self, names: TopicsById, known: KnownTimeouts, ends: ConnectionEnds | None = None) -> None:
         self._names, self._known = names, known
-        self._end_of = end_of
+        self._ends = ends
         self.holes = Holes()
         self.every: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
         self.at: Callable[[tuple[str, Kind]], AnyGroup | None] = self.every.get
@@ -159,7 +158,7 @@ class GroupTable:
 
     def _keep(self, group: G) -> G:
         group.holes = self.holes
-        if self._end_of is not None:
-            group.end_of = self._end_of
+        if self._ends is not None:
+            group.end_of = self._ends.end_of
         remember(self.every, (group.group, "classic"), group, MOST_GROUPS)
         return group

@@ -325,7 +325,9 @@ class ModernGroup(Group):
         """The member whose session was over first, of those that must be over by now."""
         first = self.sessions.first()
         most_ns = self.timeout.most_at_end_ns if at_end else self.timeout.most_ns
-        return None if first is None or self.quiet(first, place) <= most_ns else first
+        if first is None or first.unseen or self.quiet(first, place) <= most_ns:
+            return None
+        return first
 
     def over_since_ns(self, member: Member) -> int:
         """Since when that is so."""
@@ -417,7 +419,7 @@ class ModernGroup(Group):
             self.timeout.ended(self.silence(member, sign_place))
         moment = place
         heard_ns = self.heard_ns(member) if refused else self.quiet_ns(member)
-        if heard_ns is not None:
+        if heard_ns is not None and not member.unseen:
             own_ns = (member.session_timeout_ms or 0) * 1_000_000
             session_ns = own_ns or self.timeout.likely_ns
             if doubted and heard_ns + session_ns > (place.time_ns or 0):  # it went before the move
@@ -548,8 +550,13 @@ class ModernGroup(Group):
             if self._left_unanswered(leaving, request_place):
                 return
         suspect = self._doubtful() or self.sessions.first()
-        silent = suspect is not None and (
-            suspect.member_id in self._doubted or self.timeout.explains(self.quiet(suspect, request_place))
+        silent = (
+            suspect is not None
+            and not suspect.unseen
+            and (
+                suspect.member_id in self._doubted
+                or self.timeout.explains(self.quiet(suspect, request_place))
+            )
         )
         sign = f"the group's epoch rose to {epoch}"
         merged, self._merged = self._merged, None

@@ -109,7 +109,7 @@ class Timeline:
         self._completed = COSTLY | ENDED if ends else COSTLY
         self._names = TopicsById()
         self._timeouts = KnownTimeouts()
-        self._groups = GroupTable(self._names, self._timeouts, self._ends.end_of if self._ends else None)
+        self._groups = GroupTable(self._names, self._timeouts, self._ends)
         self._coordinators = Coordinators(self._groups, self._ends.flows_of if self._ends else _no_flows)
         self._commits = Commits(self._names.name_of)
         self._dialect = dialect
@@ -189,7 +189,7 @@ class Timeline:
             if (group := self._groups.at(beat.group_key)) is not None:
                 group.asks(beat.member_id, place)
             if self._ends is not None:
-                self._ends.speaks(beat.member_id, entry.flow, place)
+                self._ends.speaks(beat.group_key, beat.member_id, entry.flow, place)
             return ()
         asked_at: Any = (
             request_entry.time_ns,
@@ -239,6 +239,11 @@ class Timeline:
         key, request_entry = entry.api_key, entry.request
         if entry.dialect != KAFKA:
             return None
+        if key is None and self._ends is not None and entry.direction == "response":
+            place = place_of(entry)
+            for group_key, member_id in self._ends.speakers_of(entry):
+                if (group := self._groups.at(group_key)) is not None:
+                    group.asks_unseen(member_id, place)
         if entry.direction == "request":
             if self._ends is not None and key in (_FETCH, _SHARE_FETCH):
                 self._ends.fetches(entry)
@@ -372,7 +377,8 @@ class Timeline:
         if self._ends is not None:
             self._ends.opens(entry)
             if member_id:
-                self._ends.speaks(member_id, entry.flow, place)
+                group_key = group_id, kept_as(MODERN.get(key, "classic"))
+                self._ends.speaks(group_key, member_id, entry.flow, place)
         remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
@@ -413,7 +419,8 @@ class Timeline:
         """A member may be given its id by an answer."""
         member_id = getattr(message, "member_id", None)
         if self._ends is not None and member_id and not request.member_id:
-            self._ends.speaks(member_id, request_entry.flow, place_of(request_entry))
+            group_key = request.group_id, kept_as(MODERN.get(request_entry.api_key or 0, "classic"))
+            self._ends.speaks(group_key, member_id, request_entry.flow, place_of(request_entry))
 
     def _hears(self, group: Group, request_entry: FrameEntry, code: int, place: Seen) -> bool:
         """Whether an answer about a group is its coordinator's."""

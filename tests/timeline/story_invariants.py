@@ -1,0 +1,104 @@
+"""What holds of every timeline, whatever its input: found by looking at the events alone.
+
+Strategy: one pass over the events, in the order in which they came. Rules: a member is not in after it is
+out, unless it came again; a claim cites no packet that had not been read when it was made, and no time after
+the input's last; a partition is not idle while the member that is given it has it; sums are those of their
+parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from coordwire.timeline.events import (
+    BrokerAway,
+    GroupEvent,
+    MemberJoined,
+    MemberLeft,
+    RebalanceEnded,
+)
+from coordwire.timeline.totals import stories
+
+__all__ = ["broken"]
+
+
+def broken(events: Iterable[GroupEvent], last_ns: int) -> Iterator[str]:
+    """Each invariant that does not hold, in words. last_ns: the time of the input's last packet."""
+    every = list(events)
+    groups = {event.group for event in every}
+    for group in sorted(groups):
+        own = [event for event in every if event.group == group]
+        for texts in (_members(own), _times(own, last_ns), _endings(own), _idle(own)):
+            yield from (f"{group}: {text}" for text in texts)
+    yield from _sums(every)
+
+
+def _members(events: list[GroupEvent]) -> Iterator[str]:
+    out: dict[str, MemberLeft] = {}
+    for event in events:
+        if isinstance(event, MemberJoined):
+            out.pop(event.member_id, None)
+        elif isinstance(event, MemberLeft):
+            before = out.get(event.member_id)
+            again = before is not None and before.how != "left_for_now"
+            if again:
+                yield f"{event.member_id} went ({event.how}) after it went, and did not come again"
+            out[event.member_id] = event
+        elif isinstance(event, RebalanceEnded) and event.outcome == "steady":
+            for member_id in event.members:
+                gone = out.get(member_id)
+                if gone is not None and gone.how != "left_for_now" and _ns(gone) <= (event.began_ns or 0):
+                    yield f"{member_id} is in {event.generation}, and went before that began"
+
+
+def _times(events: list[GroupEvent], last_ns: int) -> Iterator[str]:
+    for event in events:
+        if event.time_ns is not None and event.time_ns > last_ns:
+            yield f"{type(event).__name__} is after the input's end"
+        if isinstance(event, RebalanceEnded):
+            times = [time for time in (event.began_ns, event.joined_ns, event.ended_ns) if time is not None]
+            if times != sorted(times):
+                yield f"the rebalance to {event.generation} has its times in another order"
+        if isinstance(event, BrokerAway) and event.until_ns is not None and event.until_ns < _ns(event):
+            yield "a broker was back before it went"
+
+
+def _endings(events: list[GroupEvent]) -> Iterator[str]:
+    """An ending is of its own departure: nothing in it is later than that."""
+    for event in events:
+        if not isinstance(event, MemberLeft) or event.ending is None:
+            continue
+        ending, moment_ns = event.ending, _ns(event)
+        if (ending.ended_ns or 0) > moment_ns or (ending.heard_ns or 0) > moment_ns:
+            yield f"{event.member_id} went at {moment_ns}, and its ending cites what came later"
+        if event.how == "left":
+            yield f"{event.member_id} left, and has an ending"
+        if event.packet is not None and any(packet > event.packet for packet in ending.packets):
+            yield f"{event.member_id}: its ending has a packet after the one that shows it"
+
+
+def _idle(events: list[GroupEvent]) -> Iterator[str]:
+    for event in events:
+        if isinstance(event, RebalanceEnded):
+            for gap in event.idle:
+                if gap.until_ns < gap.since_ns:
+                    yield f"{gap.topic}-{gap.partition} is idle for less than no time"
+            longest = max((gap.until_ns - gap.since_ns for gap in event.idle), default=0)
+            if not longest <= event.idle_ns <= sum(gap.until_ns - gap.since_ns for gap in event.idle):
+                yield f"the rebalance to {event.generation}: its idle time is not that of its parts"
+
+
+def _sums(events: list[GroupEvent]) -> Iterator[str]:
+    for group, story in stories(events).items():
+        ended = [event for event in events if event.group == group and isinstance(event, RebalanceEnded)]
+        counted = [event for event in ended if event.outcome != "not_needed"]
+        if story.rebalancing_ns != sum(event.length_ns or 0 for event in counted):
+            yield f"{group}: rebalancing is not the sum of its rebalances"
+        if story.idle_ns != sum(event.idle_ns for event in ended):
+            yield f"{group}: the time without consumers is not that of its rebalances"
+        if sum(causes.total() for causes in story.caused.values()) != len(counted):
+            yield f"{group}: as many causes as rebalances were expected"
+
+
+def _ns(event: GroupEvent) -> int:
+    return event.time_ns or 0
