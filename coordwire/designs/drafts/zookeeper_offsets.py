@@ -145,14 +145,14 @@ class GroupOffsets:
         request = OffsetFetchRequest(group_id=self._group_id, topics=list(topics.values()))
         while True:
             response = yield from self._ask(request)
-            found: dict[DraftPartition, Any] = {
+            answers: dict[DraftPartition, Any] = {
                 DraftPartition(topic.name, str(partition.partition_index)): partition
                 for topic in getattr(response, "topics", ())
                 for partition in topic.partitions
             }
-            refused = {partition.error_code for partition in found.values()} & _LATER
-            if found.keys() >= set(partitions) and not refused:
-                return {partition: found[partition].committed_offset for partition in partitions}
+            refused = {partition.error_code for partition in answers.values()} & _LATER
+            if answers.keys() >= set(partitions) and not refused:
+                return {partition: answers[partition].committed_offset for partition in partitions}
             yield from self._back_off()
 
     def _ask(self, request: Message) -> Steps:
