@@ -22,6 +22,7 @@ from coordwire.designs.drafts.machine import Machine, Procedure, Steps, Wait
 from coordwire.designs.drafts.topic_interest import TopicInterest
 from coordwire.designs.drafts.zookeeper_assignment import (
     KafkaRelease,
+    Plan,
     SortBy,
     filtered_interest,
     range_plan,
@@ -41,9 +42,15 @@ from coordwire.designs.drafts.zookeeper_operations import (
 )
 from coordwire.designs.drafts.zookeeper_steps import ensure_parents
 from coordwire.designs.zookeeper import Owner, Registration, StaticTopics, Topic, escaped_twice
-from coordwire.errors import DecodeError
+from coordwire.errors import CoordwireError, DecodeError
 
-__all__ = ["INVALID_OFFSET", "ZooKeeperConsumer", "ZooKeeperConsumerConfig"]
+__all__ = [
+    "INVALID_OFFSET",
+    "ConsumerRebalanceListener",
+    "MessageStreamsExist",
+    "ZooKeeperConsumer",
+    "ZooKeeperConsumerConfig",
+]
 
 _TOPICS = "/brokers/topics"
 _BROKERS = "/brokers/ids"
@@ -88,6 +95,20 @@ class ZooKeeperConsumerConfig:
         return KafkaRelease(self.kafka_version or KafkaRelease.KAFKA_1_1)
 
 
+class MessageStreamsExist(CoordwireError):
+    """A listener comes before the streams, or not at all."""
+
+
+class ConsumerRebalanceListener:
+    """An application's callbacks; by default they do nothing."""
+
+    def before_releasing_partitions(self, owned: Mapping[DraftPartition, int]) -> None:
+        """Fetchers have stopped, offsets are committed; each partition with how far it was consumed."""
+
+    def before_starting_fetchers(self, consumer_id: str, plan: Plan) -> None:
+        """Everything is claimed; the plan of the whole group. Since 0.9: not with 0.8.2.2."""
+
+
 class ZooKeeperConsumer(Machine):
     """One consumer. Raises `DecodeError` or `EncodeError` for a topic_count or ids that cannot be used."""
 
@@ -104,6 +125,8 @@ class ZooKeeperConsumer(Machine):
         self.rebalances = 0
         self.offsets = GroupOffsets(self, config.group_id, config.offset_settings)
         self._triggered = False
+        self._has_streams = False
+        self._listener = ConsumerRebalanceListener()
         self._subscribed: tuple[str, ...] = ()
         self._subscribes = True
         self._follows_brokers = config.kafka_version is None
@@ -112,7 +135,14 @@ class ZooKeeperConsumer(Machine):
 
     # --- inputs ---
 
+    def set_consumer_rebalance_listener(self, listener: ConsumerRebalanceListener) -> None:
+        """setConsumerRebalanceListener. Raises `MessageStreamsExist` once the consumer has started."""
+        if self._has_streams:
+            raise MessageStreamsExist("expected a listener before the consumer starts")
+        self._listener = listener
+
     def on_start(self) -> None:
+        self._has_streams = True
         self.run(_WATCHER, self._consume())
         if self.config.auto_commit_enable:
             self._schedule_commit()
@@ -258,6 +288,7 @@ class ZooKeeperConsumer(Machine):
         self._stop()
         if self.config.auto_commit_enable:
             yield from self._commit()
+        self._listener.before_releasing_partitions(dict(self.owned))
         yield from self._release()
         plan = yield from self._plan(reads, topics.children)
         if isinstance(plan, str):
@@ -269,6 +300,8 @@ class ZooKeeperConsumer(Machine):
             return False
         self.owned = offsets
         self.offsets.begin(offsets)
+        if self.config.kafka_version != "0.8.2.2":
+            self._listener.before_starting_fetchers(self.config.consumer_id, plan)
         self.fetching = True
         self.do(FetchersStarted(dict(offsets)))
         return True

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
 import pytest
 
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
-from coordwire.designs.drafts.zookeeper_assignment import SortBy
-from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
+from coordwire.designs.drafts.zookeeper_assignment import Plan, SortBy
+from coordwire.designs.drafts.zookeeper_consumer import (
+    ConsumerRebalanceListener,
+    MessageStreamsExist,
+    ZooKeeperConsumer,
+    ZooKeeperConsumerConfig,
+)
 from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, GetData
 from coordwire.designs.zookeeper import Broker
 from coordwire.errors import DecodeError, EncodeError
@@ -120,6 +126,41 @@ def test_a_consumer_without_brokers_waits_for_one(version: str) -> None:
     assert cluster.noted("ConsumerRebalanceFailedException") == []
     add_broker(cluster, 2)
     assert owned(cluster) == dict.fromkeys("0123", "a")
+
+
+class Calls(ConsumerRebalanceListener):
+    """What was called."""
+
+    def __init__(self) -> None:
+        self.released: list[dict[DraftPartition, int]] = []
+        self.plans: list[dict[str, int]] = []
+
+    def before_releasing_partitions(self, owned: Mapping[DraftPartition, int]) -> None:
+        self.released.append(dict(owned))
+
+    def before_starting_fetchers(self, consumer_id: str, plan: Plan) -> None:
+        assert consumer_id == "a"
+        self.plans.append({name: len(partitions) for name, partitions in plan.items()})
+
+
+@pytest.mark.parametrize("version", [None, "0.8.2.2"])
+def test_a_listener_hears_of_each_rebalance(version: Any) -> None:
+    cluster = world()
+    config = ZooKeeperConsumerConfig(
+        group_id="g", consumer_id="a", topic_count='{"t":1}', kafka_version=version
+    )  # fmt: skip
+    consumer, calls = ZooKeeperConsumer(config), Calls()
+    consumer.set_consumer_rebalance_listener(calls)
+    cluster.add("a", consumer)
+    cluster.run(100)
+    consumer.consumed(DraftPartition("t", "3"), 7)
+    join(cluster, "b", kafka_version=version)
+    cluster.run(10_000)
+    assert calls.released[0] == {}
+    assert calls.released[1][DraftPartition("t", "3")] == 7
+    assert calls.plans == ([{"a": 4}, {"a": 2, "b": 2}] if version is None else [])
+    with pytest.raises(MessageStreamsExist):
+        consumer.set_consumer_rebalance_listener(calls)
 
 
 def test_a_static_topic_is_watched_before_it_exists() -> None:
