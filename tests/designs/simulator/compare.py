@@ -3,7 +3,7 @@
     python -m tests.designs.simulator.compare              print the tables (about 40 minutes)
     python -m tests.designs.simulator.compare --write      put them, and the plots, into the page of docs/
     python -m tests.designs.simulator.compare --plans 5 --sizes 2,8
-    python -m tests.designs.simulator.compare --sizes 2,5,10,20,50,100,1000    (about five minutes)
+    python -m tests.designs.simulator.compare --sizes 2,5,10,20,50,100,1000    (about ten minutes)
     python -m tests.designs.simulator.compare --kept FILE  go on where an earlier command was ended
 
 Rules: the same words give the same bytes, whatever the machine, and however often the command was ended and
@@ -290,6 +290,35 @@ def of_groups(design: str, subsets: int) -> dict[str, int]:
 
 FAILOVER_OF_GROUPS_MS = 30_000
 
+COORDINATED = ("draft-1", "draft-2-overview", "draft-2", "draft-3", "draft-3-loaded")
+
+
+def ends_table() -> str:
+    """A group of ten loses its coordinator by a crash, or by a shutdown in its order."""
+    lines = ["| the coordinator of 10 consumers ends | " + " | ".join(COORDINATED) + " |"]
+    lines += ["|---|" + "---:|" * len(COORDINATED)]
+    for how, label in (("crash", "by a crash"), ("leave", "by a shutdown")):
+        cells = [ended_coordinator(design, how) for design in COORDINATED]
+        lines.append(f"| {label}: seconds until another is elected | "
+                     f"{' | '.join(f'{elected / 1000:.2f}' for elected, _ in cells)} |")  # fmt: skip
+        lines.append(f"| {label}: partition-seconds without an owner | "
+                     f"{' | '.join(f'{unread / 1000:.2f}' for _, unread in cells)} |")  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def ended_coordinator(design: str, how: str) -> tuple[int, int]:
+    """Milliseconds until another coordinator is elected, and partition-milliseconds without an owner."""
+    plan = parse_faults(f"{FAILOVER_OF_GROUPS_MS}ms {how} coordinator-1")
+    done = simulate(
+        design, members=10, partitions=20, plan=plan,
+        duration_ms=FAILOVER_OF_GROUPS_MS + 20_000, metadata_ms=METADATA_MS,
+    )  # fmt: skip
+    elected = next(
+        one.time for one in done.run.notes() if one.name == "Elected" and one.time > FAILOVER_OF_GROUPS_MS
+    )
+    end = FAILOVER_OF_GROUPS_MS + 20_000
+    return elected - FAILOVER_OF_GROUPS_MS, _within(done, FAILOVER_OF_GROUPS_MS, end)
+
 
 def groups_table(figures: Callable[[str, int], Mapping[str, int]]) -> str:
     rows = []
@@ -390,7 +419,7 @@ def compare(
     parts = [table(f"{plans} fault plans, each with each design", rows), *size_tables(by_size)]
     if groups:
         progress("many groups")
-        parts[1:1] = [groups_table(kept.of_groups), pools_table(), batches_table()]
+        parts[1:1] = [groups_table(kept.of_groups), ends_table(), pools_table(), batches_table()]
     return Comparison("\n".join(parts), plots(found, by_size))
 
 

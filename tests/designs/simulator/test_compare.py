@@ -7,7 +7,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.designs.simulator.compare import BEGIN, END, PAGE, PLOTS, Comparison, compare, of_size, write
+from tests.designs.simulator.compare import (
+    BEGIN,
+    END,
+    PAGE,
+    PLOTS,
+    Comparison,
+    compare,
+    ended_coordinator,
+    groups_table,
+    of_groups,
+    of_size,
+    write,
+)
 from tests.designs.simulator.comparison_plots import bars, curves
 
 SOME = ("zookeeper", "consumer")
@@ -54,6 +66,20 @@ def test_one_more_consumer_costs_zookeepers_consumers_more_than_a_coordinators()
     assert herd[6].join > 2 * herd[3].join
     assert today[6].join < today[3].join + 30
     assert today[6].join < herd[6].join / 3
+
+
+def test_a_coordinator_that_is_shut_down_is_replaced_at_once() -> None:
+    """The detailed design's order: its elector is closed first."""
+    (crashed, unread), (left, less) = (ended_coordinator("draft-2", how) for how in ("crash", "leave"))
+    assert left < 100 < 3_000 < crashed
+    assert less < unread / 4
+
+
+def test_many_groups_share_the_brokers() -> None:
+    alone, shared = (of_groups("draft-3-loaded", subsets) for subsets in (1, 12))
+    assert (alone["links"], shared["links"]) == (72, 18)
+    assert shared["groups"] <= alone["groups"] // 2
+    assert "| 18 | 18 | 18 | 18 |" in groups_table(lambda design, subsets: shared)
 
 
 def test_plots_take_zeros_and_odd_names() -> None:
