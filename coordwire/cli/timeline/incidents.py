@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from coordwire.capture.printable import shown
 from coordwire.cli.message_lines import quoted
 from coordwire.cli.timeline.member_numbers import MemberNumbers
-from coordwire.cli.timeline.rebalance_table import Row
+from coordwire.cli.timeline.rebalance_table import TableRow
 from coordwire.cli.timeline.wording import clock, count, duration, error_name, ranges
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import (
@@ -63,7 +63,10 @@ class Incident:
 
 
 def incidents(
-    events: Sequence[GroupEvent], members: Sequence[GroupEvent], rows: Sequence[Row], numbers: MemberNumbers
+    events: Sequence[GroupEvent],
+    members: Sequence[GroupEvent],
+    rows: Sequence[TableRow],
+    numbers: MemberNumbers,
 ) -> list[Incident]:
     """All of a group, by time. members: the events of who was in, of all times."""
     problems = [
@@ -98,7 +101,10 @@ def _outages(events: Iterable[GroupEvent]) -> Iterator[Incident]:
 
 
 def _departures(
-    events: Iterable[GroupEvent], members: Iterable[GroupEvent], rows: Sequence[Row], numbers: MemberNumbers
+    events: Iterable[GroupEvent],
+    members: Iterable[GroupEvent],
+    rows: Sequence[TableRow],
+    numbers: MemberNumbers,
 ) -> Iterator[Incident]:
     lost = [event for event in events if isinstance(event, MemberLeft) and event.how in _LOST]
     lost.sort(key=lambda event: event.time_ns or 0)
@@ -192,7 +198,7 @@ def _back(event: MemberLeft, joins: Sequence[MemberJoined], numbers: MemberNumbe
     return ""
 
 
-def _cost(group: Sequence[MemberLeft], rows: Sequence[Row]) -> list[str]:
+def _cost(group: Sequence[MemberLeft], rows: Sequence[TableRow]) -> list[str]:
     """The partitions that had no consumer in the rebalances that these members caused."""
     ids = {event.member_id for event in group}
     times = [event.time_ns or 0 for event in group]
@@ -214,7 +220,9 @@ def _cost(group: Sequence[MemberLeft], rows: Sequence[Row]) -> list[str]:
 # --- rebalances, refusals, commits, protocols ---
 
 
-def _long(events: Sequence[GroupEvent], rows: Sequence[Row], numbers: MemberNumbers) -> Iterator[Incident]:
+def _long(
+    events: Sequence[GroupEvent], rows: Sequence[TableRow], numbers: MemberNumbers
+) -> Iterator[Incident]:
     errors = [event for event in events if isinstance(event, ErrorMet)]
     for number, row in enumerate(rows, 1):
         for part in row.parts:

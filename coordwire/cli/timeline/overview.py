@@ -15,7 +15,7 @@ from coordwire.cli.terminal import Pieces
 from coordwire.cli.timeline.event_lines import EventLines
 from coordwire.cli.timeline.incidents import incidents
 from coordwire.cli.timeline.member_numbers import MemberNumbers, Stay
-from coordwire.cli.timeline.rebalance_table import Row, causes, rows, table
+from coordwire.cli.timeline.rebalance_table import TableRow, causes, rows, table
 from coordwire.cli.timeline.story_links import StoryLinks
 from coordwire.cli.timeline.wording import LEAVINGS, clock, day, ranges, stamp
 from coordwire.timeline.events import Assignment, GroupEvent, RebalanceEnded
@@ -98,7 +98,7 @@ class Overview:
         yield from self._parts(row)
         yield from self._presence()
 
-    def _parts(self, row: Row) -> Iterator[Pieces]:
+    def _parts(self, row: TableRow) -> Iterator[Pieces]:
         began_ns, ended_ns = row.began_ns, row.ended_ns
         names = {member_id: self.numbers.name(member_id) for member_id in self.numbers.numbers}
         links = StoryLinks.of(self._events, self._members)

@@ -15,7 +15,7 @@ from coordwire.cli.timeline.member_numbers import MemberNumbers
 from coordwire.cli.timeline.wording import clock, duration
 from coordwire.timeline.events import Cause, GroupEvent, MemberJoined, RebalanceEnded
 
-__all__ = ["Row", "causes", "rows", "table"]
+__all__ = ["TableRow", "causes", "rows", "table"]
 
 GAP_NS = 1_000_000_000
 """A rebalance that begins later than this after one that was given up is not the same."""
@@ -40,7 +40,7 @@ _JOINS = frozenset({"first_member", "new_member"})
 
 
 @dataclass(slots=True)
-class Row:
+class TableRow:
     """One rebalance. parts: with those that it overtook, the last last; joined: who came meanwhile."""
 
     parts: list[RebalanceEnded]
@@ -83,7 +83,7 @@ class Row:
         return f"{last}" if first == last else f"{first}–{last}"
 
 
-def rows(events: Iterable[GroupEvent]) -> list[Row]:
+def rows(events: Iterable[GroupEvent]) -> list[TableRow]:
     """The rows of a group's events, by their begin."""
     ended: list[RebalanceEnded] = []
     joined: list[MemberJoined] = []
@@ -92,14 +92,14 @@ def rows(events: Iterable[GroupEvent]) -> list[Row]:
             ended.append(event)
         elif isinstance(event, MemberJoined) and not event.rejoined:
             joined.append(event)
-    table_rows: list[Row] = []
+    table_rows: list[TableRow] = []
     for part in sorted(ended, key=lambda event: event.ended_ns or event.time_ns or 0):
         last = table_rows[-1].last if table_rows else None
         near = last is not None and (part.began_ns or 0) - (last.ended_ns or 0) <= GAP_NS
         if last is not None and last.outcome == "superseded" and near:
             table_rows[-1].parts.append(part)
         else:
-            table_rows.append(Row([part]))
+            table_rows.append(TableRow([part]))
     for row in table_rows:
         if any(part.cause in _JOINS for part in row.parts) and row.began_ns and row.ended_ns:
             row.joined = tuple(
@@ -108,7 +108,7 @@ def rows(events: Iterable[GroupEvent]) -> list[Row]:
     return table_rows
 
 
-def causes(row: Row, numbers: MemberNumbers) -> str:
+def causes(row: TableRow, numbers: MemberNumbers) -> str:
     """Why a row's rebalance began, in short."""
     by_cause: dict[Cause, list[str | None]] = {}
     clients: dict[Cause, str | None] = {}
@@ -136,7 +136,7 @@ def causes(row: Row, numbers: MemberNumbers) -> str:
 
 
 def table(
-    rows_shown: Sequence[Row], numbers: MemberNumbers, width: int, *, first: int = 1
+    rows_shown: Sequence[TableRow], numbers: MemberNumbers, width: int, *, first: int = 1
 ) -> Iterator[Pieces]:
     """The table's lines: a head, and one a row. first: the number of the first row."""
     packets = len(str(max((row.last.packet or 0 for row in rows_shown), default=0)))
@@ -154,7 +154,7 @@ def table(
         yield [("   " + _line(text, widths), "bad" if slow or unsettled else "plain")]
 
 
-def _columns(number: int, row: Row, packets: int) -> list[str]:
+def _columns(number: int, row: TableRow, packets: int) -> list[str]:
     last = row.last
     length = duration(row.length_ns) if row.length_ns else "-"
     if last.outcome == "superseded":
