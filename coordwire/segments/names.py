@@ -3,14 +3,15 @@
 Rules: as Kafka reads them (`LocalLog.parseTopicPartitionName`, `LogFileUtils`, `Snapshots`): a partition's
 folder is TOPIC-PARTITION, with ".UNIQUE-delete", "-future" or "-stray" after it while the broker moves it
 away or in; a segment's files are named by its base offset, with ".deleted", ".cleaned" or ".swap" after while
-they come or go. A name of another form gives None, and is not an error.
+they come or go. Kafka 0.7's logs end in ".kafka", and their name is the offset, which is the byte where they
+begin in the partition's log. A name of another form gives None, and is not an error.
 """
 
 from __future__ import annotations
 
 __all__ = [
-    "FileKind", "FileName", "FileState", "file_name", "file_state", "live_path", "log_name",
-    "topic_partition",
+    "FileKind", "FileName", "FileState", "file_name", "file_state", "kafka_07_offset", "live_path",
+    "log_name", "topic_partition",
 ]  # fmt: skip
 
 import re
@@ -31,6 +32,7 @@ _KINDS = "|".join(get_args(FileKind)[:-1])
 _FILE = re.compile(rf"([0-9]{{1,20}})\.({_KINDS})(?:\.(?:deleted|cleaned|swap))?")
 _SUFFIX = re.compile(rf"(?P<name>[0-9]{{1,20}}\.(?:{_KINDS}))\.(?P<state>deleted|cleaned|swap)")
 _CHECKPOINT = re.compile(r"([0-9]{20})-([0-9]{10})(?:\.checkpoint(?:\.deleted)?|-.*\.checkpoint\.part)")
+_KAFKA_07 = re.compile(r"([0-9]{1,20})\.kafka")
 _BOOTSTRAP = "bootstrap.checkpoint"
 _INT32, _INT64 = 1 << 31, 1 << 63
 
@@ -66,6 +68,12 @@ def file_name(name: str) -> FileName | None:
         offset = int(match[1])
         return FileName("checkpoint", offset, int(match[2])) if offset < _INT64 else None
     return FileName("checkpoint", None) if name == _BOOTSTRAP else None
+
+
+def kafka_07_offset(name: str) -> int | None:
+    """The offset that the name of a log of Kafka 0.7 gives; None for another name."""
+    match = _KAFKA_07.fullmatch(name)
+    return int(match[1]) if match is not None and int(match[1]) < _INT64 else None
 
 
 def _kind(word: str) -> FileKind:

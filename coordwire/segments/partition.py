@@ -14,7 +14,7 @@ from pathlib import Path
 
 from coordwire.errors import DecodeError
 from coordwire.segments.mapping import read_small
-from coordwire.segments.names import file_name, log_name
+from coordwire.segments.names import file_name, kafka_07_offset, log_name
 from coordwire.segments.producers import Producers
 from coordwire.segments.segment import Segment
 from coordwire.segments.state_files import read_snapshot
@@ -31,7 +31,8 @@ def logs(folder: str | os.PathLike[str], *, suffixes: Collection[str] = ()) -> I
         suffix = next((ending for ending in suffixes if entry.name.endswith(ending)), "")
         plain = entry.name.removesuffix(suffix)
         name = file_name(plain)
-        if name is not None and plain == log_name(name.offset or 0) and entry.is_file():
+        is_log = name is not None and plain == log_name(name.offset or 0)
+        if (is_log or kafka_07_offset(plain) is not None) and entry.is_file():
             yield Path(entry.path)
     for entry in listing:
         if entry.is_dir(follow_symlinks=False):

@@ -16,18 +16,18 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from coordwire.errors import CorruptBatch
+from coordwire.errors import CoordwireError, CorruptBatch
 from coordwire.messages.producer_snapshot import ProducerSnapshot
-from coordwire.records import Batches, Record, RecordBatch, UnreadableRange, batches
+from coordwire.records import Batches, Record, RecordBatch, UnreadableRange, batches, kafka_07
 from coordwire.records.batch_reader import OnError
 from coordwire.records.batch_sizes import batch_size
 from coordwire.records.resync import Search
 from coordwire.segments.index_check import Fault
 from coordwire.segments.indexes import OffsetIndex, TimeIndex, TransactionIndex
 from coordwire.segments.mapping import mapped, read_small
-from coordwire.segments.names import FileKind, file_name, topic_partition
+from coordwire.segments.names import FileKind, file_name, kafka_07_offset, topic_partition
 from coordwire.segments.state_files import (
     EPOCHS,
     METADATA,
@@ -49,7 +49,8 @@ class Segment:
     """A broker's segment; a context manager, and closed with `close`.
 
     path: the `.log` file, or a KRaft snapshot (`.checkpoint`), which holds batches too; a file of another
-    name is read as well, without topic, partition and base offset.
+    name is read as well, without topic, partition and base offset. A `.kafka` file is a log of Kafka 0.7,
+    whose messages are its batches, and whose offsets are places in the partition's log.
 
     topic, partition: from the folder's name; None where it is of another form. base_offset: from the file's
     name; None for other names and for snapshots. size: in bytes, when it was opened. The file may grow while
@@ -68,6 +69,9 @@ class Segment:
         self.partition: int | None = folder[1] if folder else None
         is_log = self._name is not None and self._name.kind == "log"
         self.base_offset: int | None = self._name.offset if self._name and is_log else None
+        self.is_kafka_07 = (offset := kafka_07_offset(self.path.name)) is not None
+        if offset is not None:
+            self.base_offset = offset
 
     def close(self) -> None:
         """Close the file; it stays mapped as long as batches of it are in use."""
@@ -95,7 +99,7 @@ class Segment:
     def sibling_path(self, kind: FileKind) -> Path | None:
         """The path of the segment's file of another kind, whether it is there or not; None without a name."""
         name = self.path.name
-        if self.base_offset is None:
+        if self.base_offset is None or self.is_kafka_07:  # 0.7 keeps nothing beside a log
             return None
         start, _, ending = name.partition(".")
         return self.path.with_name(f"{start}.{kind}{ending.removeprefix('log')}")
@@ -178,7 +182,20 @@ class Segment:
         start, end: the bytes to read, from one batch's first to after another's last, as `cuts` gives them;
         by default all. The positions of batches and errors count in bytes from the file's start.
         """
+        if self.is_kafka_07:
+            kafka_07_reader: Batches[RecordBatch] = self._kafka_07_batches(
+                on_error, check_records, start, end
+            )
+            return kafka_07_reader
         reader = batches(self._view[:end], on_error=on_error, check_records=check_records)
+        reader.position = start
+        return reader
+
+    def _kafka_07_batches(self, on_error: OnError, check_records: bool, start: int, end: int | None) -> Any:
+        """The messages of a log of Kafka 0.7."""
+        reader: Any = kafka_07.batches(
+            self._view[:end], position=self.base_offset or 0, on_error=on_error, check_records=check_records
+        )
         reader.position = start
         return reader
 
@@ -196,6 +213,8 @@ class Segment:
         """
         from coordwire.records import arrow
 
+        if self.is_kafka_07:
+            raise CoordwireError("a log of Kafka 0.7 can't be made into a table: iterate its batches")
         form = arrow.schema(columns)
         import pyarrow
 
@@ -207,10 +226,14 @@ class Segment:
 
         Reading each range with `batches(on_error="skip")` gives what reading all does. A range begins where
         the `.index` says, if a batch with the right checksum is there; else at such a batch after it, to
-        which the batches' lengths lead, or after bytes that are none, the search for the next one.
+        which the batches' lengths lead, or after bytes that are none, the search for the next one. A log of
+        Kafka 0.7 is one range.
         """
         if size < 1:
             raise ValueError(f"expected a size of at least 1 byte, got {size}")
+        if self.is_kafka_07:
+            yield 0, self.size
+            return
         start = 0
         search = Search(self._view)
         while start < self.size:

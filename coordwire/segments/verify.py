@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from coordwire.errors import CodecUnavailable, CoordwireError, CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange
+from coordwire.records.kafka_07 import Kafka07Batch
 from coordwire.segments.index_check import Fault, OffsetCheck, TimeCheck, TransactionCheck
 from coordwire.segments.state_files import EPOCHS, METADATA
 
@@ -88,14 +89,14 @@ def verify(segment: Segment, counts: SegmentCounts, *, check_records: bool) -> I
 
 def read_records(batch: RecordBatch) -> tuple[int, str | None]:
     """Read a batch's records; return their number, and what is wrong with their offsets, which must rise
-    within its own.
+    within its own; in Kafka 0.7 all of them have that of the batch.
 
     Raises as iterating does.
     """
     before, number, last = batch.base_offset - 1 if batch.magic == 2 else -1, 0, batch.last_offset
     for number, record in enumerate(batch, 1):
         offset = record.offset
-        if not before < offset <= last:
+        if not before < offset <= last and not (offset == last and isinstance(batch, Kafka07Batch)):
             reason = f"records[{number - 1}] has offset {offset}, after {before}"
             return number, f"{reason} in a batch up to {last}"
         before = offset

@@ -28,7 +28,7 @@ from coordwire.errors import CodecUnavailable, CoordwireError, counted
 from coordwire.files.staged import Staged, remove_stale
 from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
 from coordwire.segments.index_rebuild import INTERVAL
-from coordwire.segments.names import log_name
+from coordwire.segments.names import kafka_07_offset, log_name
 from coordwire.segments.partition import producers_before
 
 Form = dict[str, Any]
@@ -99,6 +99,14 @@ def _interval(text: str) -> int:
     return int(text)
 
 
+def _refuse_kafka_07(folders: list[tuple[Path, list[Path]]]) -> None:
+    """Raise `Failure` for a log of Kafka 0.7, which can be shown and verified only."""
+    for _, paths in folders:
+        for path in paths:
+            if kafka_07_offset(path.name) is not None:
+                raise Failure(f"{shown(str(path))}: a log of Kafka 0.7: it can be dumped and verified only")
+
+
 # --- verify ------------------------------------------------------------------------------------------------
 
 
@@ -166,6 +174,7 @@ def _result(path: Path, segment: Segment, counts: SegmentCounts, count: int) -> 
 def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     """A line a segment."""
     folders = partitions(options.paths)
+    _refuse_kafka_07(folders)
     for folder, paths in folders:
         out = Path(options.out)
         if len(folders) > 1:
@@ -220,6 +229,7 @@ def _index(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     if options.check and (options.out or options.replace):
         raise Failure("segment index: --check writes nothing; it cannot be combined with --out or --replace")
     folders = partitions(options.paths)
+    _refuse_kafka_07(folders)
     for path in (path for _, paths in folders for path in paths):
         if is_compressed(path):
             raise Failure(
