@@ -155,6 +155,21 @@ def test_rebalances_have_their_times_and_are_sorted_by_them() -> None:
     assert table[1][4:8] == ["till-b", "steady", "2", "2"]
 
 
+def test_what_went_wrong_comes_before_the_rebalances() -> None:
+    rows = [
+        joined(0, "till-a"), joined(1, "till-b"), member_left(20, "till-b"),
+        event("memberLeft", 31, member_id="till-a", client_id="till", how="session_timeout"),
+        rebalance(1, 0.5, 1), rebalance(2, 11, 2), rebalance(40, 1, 3, outcome="unfinished"),
+    ]  # fmt: skip
+    incidents, table, *_ = make_page(groups=rows).tables
+    assert incidents[1:] == [
+        ["08:16:54.000", "", "the rebalance to 2: steady after 11.0 s"],
+        ["08:17:23.000", "till-a", "its session ended: it fell silent, or its process ended"],
+        ["08:17:32.000", "", "the rebalance to 3: unfinished after 1.0 s"],
+    ]
+    assert len(table[1:]) == 3
+
+
 def test_bins_are_labelled_in_round_lengths() -> None:
     names = Page(plots.histogram("Lengths", [0.0001, 0.0021, 4.6, 4.999, 1e6], "rebalances")).names
     assert names[:3] == ["under 1 ms", "1 to 2 ms", "2 to 5 ms"]

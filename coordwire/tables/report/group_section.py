@@ -1,4 +1,4 @@
-"""The report's groups: members over time, each rebalance with its time and cause, lag by topic.
+"""The report's groups: what went wrong, each rebalance with its time and cause, members over time, lag.
 
 Strategy: events are put together by group and source, so that captures of two clusters, or of both ends, are
 not taken for one history; those with most events are shown. Rules: members come in the order of joining,
@@ -42,6 +42,14 @@ _GROUPS = (
     "length_ms members moved last_to_join"
 )
 _LAG = "time group_id source number topic partition lag"
+LONG_MS = 10_000
+"""A rebalance that takes longer is listed with what went wrong."""
+
+_LOST = {
+    "session_timeout": "its session ended: it fell silent, or its process ended",
+    "removed": "no longer known to the coordinator", "not_rejoined": "did not join again in time",
+    "fenced": "another took its place",
+}  # fmt: skip
 _OUTCOMES = {"steady": 1, "superseded": 3, "unfinished": 3}
 _OTHER = 7
 """Colours of rebalances by outcome."""
@@ -117,11 +125,12 @@ def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any]) -> list[str
     ]
     names = _short_names(rows)
     if rows:
+        parts += _incidents(rows, names)
+        parts += _rebalances(rows, names)
         members, left_out = _members(rows, names)
         parts.append(plots.spans(f"Members and rebalances of {group}", members))
         if left_out:
             parts.append(f'<p class="note">{counted(left_out, "more member")} in the table groups.</p>')
-        parts += _rebalances(rows, names)
     return parts + _lag(group, lag, first, last)
 
 
@@ -188,6 +197,35 @@ def _rebalance_bar(row: Any, time: float) -> TimeBar:
     length = "" if row.length_ms is None else f", {duration(row.length_ms / 1e3)}"
     label = f"generation {_number(row.generation)}: {_cause(row)}, {_outcome(row)}{length}"
     return TimeBar(began, ended, label, f"s{_OUTCOMES.get(row.outcome, _OTHER)}")
+
+
+# --- what went wrong ---
+
+
+def _incidents(rows: Iterable[Any], names: dict[str, str]) -> list[str]:
+    """Members that went without leaving, and rebalances that were long or not finished, by time."""
+    incidents: list[tuple[float, str, str]] = []
+    for row in rows:
+        lost = _LOST.get(row.how or "") if row.event == "memberLeft" else None
+        if lost is not None:
+            name = names.get(row.member_id, row.member_id or "")
+            incidents.append((row.time / MICROSECONDS, name, lost))
+        elif row.event == "rebalanceEnded" and _went_on(row):
+            length = "" if row.length_ms is None else f" after {duration(row.length_ms / 1e3)}"
+            text = f"the rebalance to {_number(row.generation)}: {_outcome(row)}{length}"
+            incidents.append((_began(row), "", text))
+    if not incidents:
+        return []
+    lines = [[clock(time), name, text] for time, name, text in sorted(incidents)]
+    table = plots.table(["time", "member", "incident"], lines[:MOST_REBALANCES], long=(2,))
+    if len(lines) > MOST_REBALANCES:
+        table += f'<p class="note">The first {MOST_REBALANCES} of {len(lines):,}.</p>'
+    return [table]
+
+
+def _went_on(row: Any) -> bool:
+    """Whether a rebalance was long, or the input ends in it."""
+    return (row.length_ms or 0) > LONG_MS or row.outcome == "unfinished"
 
 
 # --- rebalances ---
