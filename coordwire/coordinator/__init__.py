@@ -5,6 +5,7 @@ send come out as values. Tests compare it with Kafka 4.3's own coordinator, answ
 record.
 """
 
+from coordwire.coordinator.assignors import Assignor, GroupSpec, MemberSpec
 from coordwire.coordinator.config import (
     ConsumerGroupConfig,
     CoordinatorConfig,
@@ -22,19 +23,24 @@ from coordwire.coordinator.effects import (
 from coordwire.coordinator.group_coordinator import GroupCoordinator, partition_of
 from coordwire.coordinator.listener import GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker, log_entries
+from coordwire.coordinator.requests import REQUESTS
 from coordwire.coordinator.shard import Shard, ShardStatus
 from coordwire.coordinator.topics import TopicImage, TopicsImage
 
 __all__ = [
+    "REQUESTS",
     "Answer",
     "Append",
+    "Assignor",
     "ConsumerGroupConfig",
     "CoordinatorConfig",
     "Effect",
     "GroupCoordinator",
     "GroupListener",
+    "GroupSpec",
     "InternalTopic",
     "LogEntry",
+    "MemberSpec",
     "MigrationPolicy",
     "RequestContext",
     "Shard",

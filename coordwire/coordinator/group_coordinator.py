@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from coordwire.codec import Message
+from coordwire.codec.message import refused_version
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig, StreamsGroupConfig
 from coordwire.coordinator.effects import Answer, Effect, Outbox, RequestContext
@@ -215,9 +216,8 @@ class GroupCoordinator:
 
         now: the time, in milliseconds, for all partitions.
         """
+        is_due = now > self._now and now >= self._due
         if now > self._now:
-            if now >= self._due:
-                self.advance(now)
             self._now = now
         kind = type(request)
         if kind in _SPLIT:
@@ -228,9 +228,13 @@ class GroupCoordinator:
         else:
             shard = self._shards.get(self.partition_of(getattr(request, "group_id", "")), self._absent)
             ticket = shard.handle(request, version=version, now=now, context=context)
-            if shard.may_be_due_before(self._due) or shard.is_behind or shard.has_work:
+            if is_due:
+                self._pass_time(now, [shard])
+            elif shard.may_be_due_before(self._due) or shard.is_behind or shard.has_work:
                 self._look_at(shard)
             return ticket
+        if version not in kind.versions:
+            raise refused_version(kind, version)
         ticket = self._outbox.ticket()
         if not parts:
             self._outbox.effects.append(Answer(ticket, merged([])))
@@ -238,6 +242,8 @@ class GroupCoordinator:
         for place, (shard, part) in enumerate(parts):
             self._merges[shard.handle(part, version=version, now=now, context=context)] = merge, place
             self._look_at(shard)
+        if is_due:
+            self._pass_time(now, [shard for shard, _ in parts])
         return ticket
 
     def _divided(self, request: Any) -> tuple[list[tuple[Shard, Message]], _Merged]:
@@ -330,9 +336,14 @@ class GroupCoordinator:
     def advance(self, now: int) -> None:
         """Set the time, in milliseconds, and run the timers of all partitions that are due."""
         self._now = max(self._now, now)
+        self._pass_time(now, ())
+
+    def _pass_time(self, now: int, handled: Sequence[Shard]) -> None:
+        """Set the time of all shards but those that had it with a request, whose turn it may be to wait."""
         self._due = _NEVER
         for shard in self._shards.values():
-            shard.advance(now)
+            if shard not in handled:
+                shard.advance(now)
             self._look_at(shard)
 
     @property
@@ -357,10 +368,10 @@ class GroupCoordinator:
 
     def set_group_config(self, group_id: str, config: _GroupConfig | None) -> None:
         """Set the configuration of one group for when it is of this kind; None for those of all groups."""
-        others = self._group_configs.pop(group_id, [])
+        configs = self._group_configs.pop(group_id, [])
         if config is not None:
-            others = [other for other in others if type(other) is not type(config)]
-            self._group_configs[group_id] = [*others, config]
+            of_other_kinds = [known for known in configs if type(known) is not type(config)]
+            self._group_configs[group_id] = [*of_other_kinds, config]
         shard = self._shards.get(self.partition_of(group_id))
         if shard is not None:
             shard.set_group_config(group_id, config)

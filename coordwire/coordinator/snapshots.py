@@ -48,9 +48,9 @@ class _ChangedKeys:
         self._peak = 0
 
     def copy(self) -> _ChangedKeys:
-        other = _ChangedKeys()
-        other._keys, other._peak = self._keys.copy(), self._peak
-        return other
+        copied = _ChangedKeys()
+        copied._keys, copied._peak = self._keys.copy(), self._peak
+        return copied
 
     def add(self, key: Hashable) -> None:
         # The table makes room before it looks whether the key is there.
@@ -83,7 +83,7 @@ class _ChangedKeys:
             self._peak = max(self._peak, len(self._keys) + 1)
 
 
-_Kept: TypeAlias = dict["_Table", _ChangedKeys]
+_Restored: TypeAlias = dict["_Table", _ChangedKeys]
 """By table, the keys that were restored by reverts to an epoch."""
 
 
@@ -93,7 +93,7 @@ class Snapshots:
     def __init__(self) -> None:
         self.epoch = 0
         self._changed: deque[tuple[int, list[tuple[_Table, Hashable]]]] = deque([(0, [])])
-        self._kept: dict[int, _Kept] = {}
+        self._restored: dict[int, _Restored] = {}
 
     def begin(self, epoch: int) -> None:
         """Begin an epoch, after the write that ends at this offset."""
@@ -110,23 +110,23 @@ class Snapshots:
         it, which the epoch keeps for the next time.
         """
         changed: list[list[tuple[_Table, Hashable]]] = []
-        kept: list[_Kept] = []
+        known_keys: list[_Restored] = []
         while self._changed[-1][0] > epoch:
             undone, changes = self._changed.pop()
             changed.append(changes)
-            kept.append(self._kept.pop(undone, {}))
+            known_keys.append(self._restored.pop(undone, {}))
         changed.append(self._changed[-1][1])
-        kept.append(self._kept.pop(epoch, {}))
+        known_keys.append(self._restored.pop(epoch, {}))
         before: dict[tuple[_Table, Hashable], Any] = {}
-        tables_of: list[_Kept] = []
-        for changes, known in zip(changed, kept, strict=True):
+        tables_of: list[_Restored] = []
+        for changes, known in zip(changed, known_keys, strict=True):
             tables = {table: keys.copy() for table, keys in known.items()}
             for table, key in changes:
                 value = before[table, key] = table.undo(key)  # the oldest is the one that counts
                 if value is not None:
                     tables.setdefault(table, _ChangedKeys()).add(key)
             tables_of.append(tables)
-        restored: _Kept = {}
+        restored: _Restored = {}
         changed_since: set[tuple[_Table, Hashable]] = set()
         for changes, tables in zip(reversed(changed), reversed(tables_of), strict=True):
             for table, keys in tables.items():
@@ -136,7 +136,7 @@ class Snapshots:
             for key in keys.in_order():
                 table.restore(key, before.get((table, key)))
         if restored:
-            self._kept[epoch] = restored
+            self._restored[epoch] = restored
         self._changed[-1][1].clear()
         self.epoch = epoch
 
@@ -144,7 +144,7 @@ class Snapshots:
         """Drop the changes before this offset, up to which the log is durable."""
         while len(self._changed) > 1 and self._changed[0][0] < epoch:
             ended, changes = self._changed.popleft()
-            self._kept.pop(ended, None)
+            self._restored.pop(ended, None)
             for table, key in changes:
                 table.forget(key)
 

@@ -21,8 +21,10 @@ from coordwire.coordinator import (
     partition_of,
 )
 from coordwire.enums import ErrorCode
+from coordwire.errors import EncodeError
 from coordwire.messages import (
     ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     HeartbeatRequest,
@@ -309,6 +311,27 @@ def test_the_next_deadline_is_never_late() -> None:
         stated, before = bench.coordinator.next_deadline() or exact, stated
         assert stated > before
     assert stated == exact
+
+
+def test_a_request_sees_the_timers_that_its_time_brings() -> None:
+    """Each partition's members expire with the request that lists their groups, before it."""
+    bench = Bench(*range(PARTITIONS))
+    for name in NAMES[:6]:
+        beat = ConsumerGroupHeartbeatRequest(
+            group_id=name, member_id="m", rebalance_timeout_ms=5_000, subscribed_topic_names=["orders"],
+            topic_partitions=[],
+        )  # fmt: skip
+        assert bench.ask(beat, 1).error_code == 0
+    groups = bench.ask(ListGroupsRequest(), 5, now=100_000).groups
+    assert {group.group_state for group in groups} == {"Empty"}
+    assert {append.partition for append in bench.appends} == {PLACES[name] for name in NAMES[:6]}
+
+
+def test_a_version_that_a_request_does_not_have_is_refused() -> None:
+    bench = Bench(0)
+    for request in (DescribeGroupsRequest(), HeartbeatRequest(group_id="g"), ListGroupsRequest()):
+        with pytest.raises(EncodeError, match="has no version 99"):
+            bench.ask(request, 99)
 
 
 def test_a_heartbeat_costs_the_same_whatever_other_partitions_have() -> None:
