@@ -131,6 +131,30 @@ BUGS = [
         "skip_assignment=False",
     ),
     _B(
+        "a static member's failed return leaves its new time-out",
+        "classic.requests",
+        "            group.update(member, *previous, None)\n",
+        "",
+    ),
+    _B(
+        "a static member's failed return leaves it without a session",
+        "classic.requests",
+        "            keep_alive(state, group, old)\n            reply",
+        "            reply",
+    ),
+    _B(
+        "a static member's failed return keeps its new id",
+        "classic.requests",
+        "            old = group.replace_static(instance_id, new_id, old_id)\n",
+        "            old = member\n",
+    ),
+    _B(
+        "an offset's retention starts with its commit",
+        "classic.kind",
+        "return committed.committed_at if group.state_since is None else group.state_since",
+        "return committed.committed_at",
+    ),
+    _B(
         "a session is not renewed by a heartbeat",
         "classic.requests",
         "    keep_alive(state, group, member)\n    return HeartbeatResponse",
@@ -210,7 +234,31 @@ BUGS = [
         "end = start + least + (index < extra)",
         "end = start + least",
     ),
+    _B(
+        "a pattern stays whose last members leave at once",
+        "consumer.sessions",
+        "if group.patterns.get(regex) == count]",
+        "if group.patterns.get(regex) == 1]",
+    ),
+    _B(
+        "members that leave at once raise the epoch each",
+        "consumer.sessions",
+        "group.epoch + 1, group_hash(",
+        "group.epoch + len(members), group_hash(",
+    ),
+    _B(
+        "a member that leaves twice at once is removed twice",
+        "consumer.classic_members",
+        "remove_members(state, group, list(leaving.values()), response",
+        "remove_members(state, group, [*leaving.values()] * 2, response",
+    ),
     # the log
+    _B(
+        "a revert takes back the last append alone",
+        "snapshots",
+        "        while self._changed[-1][0] > epoch:\n",
+        "        while self._changed[-1][0] > epoch and not changed:\n",
+    ),
     _B("a failed append is not reverted", "writes", "        self._state.snapshots.revert(base)\n", ""),
     _B(
         "an answer leaves before its append",
@@ -310,12 +358,13 @@ class _Changed(importlib.machinery.SourceFileLoader):
 def _by_histories() -> Iterator[str | None]:
     """A kept history that comes out differently than Kafka made it. The newest reach the most."""
     from tests.coordinator.histories import Replayer
-    from tests.coordinator.recorded_histories import checksum, read_histories
+    from tests.coordinator.recorded_histories import RULES, checksum, read_histories
     from tests.coordinator.settings import settings
 
     histories = list(read_histories())
     both_ends = itertools.chain.from_iterable(zip(histories, reversed(histories), strict=True))
-    for seed, steps in itertools.islice(both_ends, len(histories)):
+    rules = list(read_histories(RULES))
+    for seed, steps in itertools.chain(rules, itertools.islice(both_ends, len(histories))):
         replayer, place = Replayer(settings(seed)), None
         for number, (expected, step) in enumerate(steps):
             try:

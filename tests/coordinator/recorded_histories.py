@@ -23,6 +23,7 @@ __all__ = [
     "FOREIGN",
     "FURTHER",
     "HISTORIES",
+    "RULES",
     "STREAMS",
     "RecordedHistory",
     "checksum",
@@ -43,6 +44,9 @@ STREAMS = _FOLDER / "streams.xz"
 
 FOREIGN = _FOLDER / "foreign.xz"
 """Logs that groups of all four kinds share, and requests that name the groups."""
+
+RULES = _FOLDER / "rules.xz"
+"""Short histories, each for a rule that random ones seldom show."""
 
 _ALWAYS = 3
 

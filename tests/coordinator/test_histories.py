@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.coordinator import foreign_logs
+from tests.coordinator import foreign_logs, rule_histories
 from tests.coordinator.comparison import first_difference
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.histories import Replayer
@@ -15,6 +15,7 @@ from tests.coordinator.reach import answered_against_reason, unreached
 from tests.coordinator.recorded_histories import (
     FOREIGN,
     FURTHER,
+    RULES,
     STREAMS,
     RecordedHistory,
     checksum,
@@ -72,6 +73,15 @@ def replayed() -> _Replayed:
 def test_kept_histories_come_out_as_kafka_made_them(replayed: _Replayed) -> None:
     assert replayed.differences == []
     assert replayed.count >= 1_000
+
+
+def test_histories_of_single_rules_come_out_as_kafka_made_them() -> None:
+    replayed = _Replayed()
+    for history in read_histories(RULES):
+        replayed.count += 1
+        _replay_one(history, replayed)
+    assert replayed.differences == []
+    assert replayed.count == len(rule_histories.RULES)
 
 
 def test_logs_with_other_kinds_of_groups_come_out_as_kafka_made_them() -> None:
