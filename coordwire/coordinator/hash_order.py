@@ -22,12 +22,15 @@ __all__ = [
     "capacity_for",
     "copied_capacity",
     "copied_set_capacity",
+    "id_hash",
     "in_hash_order",
     "in_timeline_order",
     "initial_capacity",
     "java_hash",
     "ordered_names",
     "partitions_in_order",
+    "slots_of_hashes",
+    "spread_hash",
     "spread_id",
     "timeline_capacity",
     "timeline_slots",
@@ -125,6 +128,15 @@ def _timeline_bits(peak: int) -> int:
     return bits
 
 
+def slots_of_hashes(hashes: Iterable[int], peak: int) -> list[int]:
+    """The slots of keys with these hashes, unsigned, in a TimelineHashMap with this peak size."""
+    bits = 1
+    while peak * 3 > 4 << bits:
+        bits += 1
+    signed = (number - (1 << 32) if number >> 31 else number for number in hashes)
+    return [(number * _FIBONACCI & _INT64) >> 64 - bits for number in signed]
+
+
 _FIBONACCI = 0x9E3779B97F4A7C15
 _INT64 = (1 << 64) - 1
 _INT32 = (1 << 32) - 1
@@ -144,6 +156,17 @@ def java_hash(text: str) -> int:
     """Java's String.hashCode."""
     unsigned = _hash(text)
     return unsigned - (1 << 32) if unsigned >> 31 else unsigned
+
+
+def spread_hash(hashed: int) -> int:
+    """The number whose lower bits are a key's bucket, by the key's hash, unsigned."""
+    return _spread(hashed)
+
+
+def id_hash(topic_id: UUID) -> int:
+    """Java's hash of a topic id, unsigned."""
+    folded = topic_id.int >> 64 ^ topic_id.int & _INT64
+    return (folded >> 32 ^ folded) & _INT32
 
 
 def _spread(hashed: int) -> int:

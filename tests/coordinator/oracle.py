@@ -18,28 +18,40 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
 
 from tests.interop.java_oracle import OracleError
-from tests.interop.maven import Unavailable, cache, jars
+from tests.interop.maven import Project, Unavailable, cache, jars
 
-__all__ = ["CoordinatorOracle", "oracle"]
+__all__ = ["GROUPS", "CoordinatorOracle", "Program", "oracle"]
 
 SOURCES = Path(__file__).parent / "oracle"
 RELEASE = "4.3.0"
 """The release that the coordinator equals; the sources in oracle/ are written against its classes."""
 
-MAIN = "org.apache.kafka.coordinator.group.Oracle"
 WAIT = 120
 """Seconds for the output of one batch."""
 
 _FLAGS = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
 
 
-def _compiled(release: str) -> str:
-    """The class path of the oracle, which this compiles where nobody did before."""
-    folder = jars(release, "coordinator")
-    sources = sorted(SOURCES.glob("*.java"))
+class Program(NamedTuple):
+    """A program that judges: the project whose jars it needs, its sources, and its main class."""
+
+    project: Project
+    sources: tuple[Path, ...]
+    main: str
+
+
+GROUPS = Program(
+    "coordinator", tuple(sorted(SOURCES.glob("*.java"))), "org.apache.kafka.coordinator.group.Oracle"
+)
+
+
+def _compiled(release: str, program: Program) -> str:
+    """The class path of a program, which this compiles where nobody did before."""
+    folder, sources = jars(release, program.project), program.sources
     checksum = crc32(b"".join(source.read_bytes() for source in sources))
     classes = cache() / f"{folder.name}-coordinator-oracle-{checksum:08x}"
     if not classes.exists():
@@ -63,14 +75,16 @@ def _compiled(release: str) -> str:
 class CoordinatorOracle:
     """One JVM; `new` begins a coordinator without state, as often as wanted."""
 
-    def __init__(self, release: str = RELEASE, flags: Sequence[str] = _FLAGS) -> None:
+    def __init__(
+        self, release: str = RELEASE, flags: Sequence[str] = _FLAGS, *, program: Program = GROUPS
+    ) -> None:
         """flags: of the JVM; by default it is small and starts fast."""
         java = shutil.which("java")
         if java is None:
             raise Unavailable("no Java is installed")
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the JVM)
         self._jvm = subprocess.Popen(
-            [java, *flags, "-cp", _compiled(release), MAIN],
+            [java, *flags, "-cp", _compiled(release, program), program.main],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

@@ -24,7 +24,7 @@ from types import ModuleType
 
 import coordwire
 
-__all__ = ["BUGS", "PlantedBug", "find_planted"]
+__all__ = ["BUGS", "PlantedBug", "Planter", "find_planted"]
 
 _ROOT = Path(__file__).parents[2]
 _COORDINATOR = Path(coordwire.__file__).parent / "coordinator"  # as installed, which may be elsewhere
@@ -327,7 +327,7 @@ def _with_timers(old):
 """What a change needs beside its text."""
 
 
-class _Planter(importlib.abc.MetaPathFinder):
+class Planter(importlib.abc.MetaPathFinder):
     """Gives one module its changed text."""
 
     def __init__(self, bug: PlantedBug) -> None:
@@ -427,7 +427,7 @@ def _end(*_: object) -> None:
 
 def _run(bug: PlantedBug, limit: float, finder: str | None) -> int:
     """In the process with the changed text: the finder that finds it, what, and the time that all took."""
-    sys.meta_path.insert(0, _Planter(bug))
+    sys.meta_path.insert(0, Planter(bug))
     signal.signal(signal.SIGPROF, _end)
     finders = {name: find() for name, find in FINDERS.items() if finder in (None, name)}
     used = dict.fromkeys(finders, 0.0)

@@ -11,7 +11,7 @@ import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 
 /** Time and timers that move only when told: tasks run at their deadline, equal deadlines in the order they were set. */
-final class OracleClock implements Time, Timer {
+public final class OracleClock implements Time, Timer {
     private static final class Due implements Comparable<Due> {
         private final long deadline;
         private final long number;
@@ -33,7 +33,7 @@ final class OracleClock implements Time, Timer {
     private long number = 0;
     private long current = 0;
 
-    OracleClock(long now) {
+    public OracleClock(long now) {
         this.now = now;
     }
 
@@ -43,12 +43,12 @@ final class OracleClock implements Time, Timer {
     }
 
     /** What is set from now on belongs to a new term of the coordinator; timers of the old one fire without effect. */
-    void beginTerm() {
+    public void beginTerm() {
         current = number;
     }
 
     /** Run what is due up to a point in time, each task at its own. */
-    void advanceTo(long time) {
+    public void advanceTo(long time) {
         while (!tasks.isEmpty() && tasks.firstKey().deadline <= time) {
             Due due = tasks.firstKey();
             TimerTaskEntry entry = tasks.remove(due);
@@ -62,7 +62,7 @@ final class OracleClock implements Time, Timer {
     }
 
     /** What the coordinator's own timers wait for; the runtime's time limits of writes have no key. */
-    void forEach(BiConsumer<Long, String> action) {
+    public void forEach(BiConsumer<Long, String> action) {
         tasks.forEach((due, entry) -> {
             if (!entry.cancelled() && due.number >= current) {
                 try {

@@ -22,9 +22,9 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
 /** The partition's log in memory: appends that fail when told, a high watermark that can be held back, and loading. */
-final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
+public final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
     /** A record, or the end of a transaction. */
-    static final class Entry {
+    public static final class Entry {
         final long offset;
         final long producerId;
         final short producerEpoch;
@@ -32,7 +32,7 @@ final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
         final byte[] key;
         final byte[] value;
 
-        Entry(long offset, long producerId, short producerEpoch, TransactionResult end, byte[] key, byte[] value) {
+        public Entry(long offset, long producerId, short producerEpoch, TransactionResult end, byte[] key, byte[] value) {
             this.offset = offset;
             this.producerId = producerId;
             this.producerEpoch = producerEpoch;
@@ -44,23 +44,30 @@ final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
 
     private static final LogConfig CONFIG = new LogConfig(Map.of());
 
-    final List<Entry> entries = new ArrayList<>();
-    long endOffset = 0;
+    public final List<Entry> entries = new ArrayList<>();
+    public long endOffset = 0;
     boolean slow = false;
     private Runnable loading = null;
     private final StringBuilder output;
     private final List<Listener> listeners = new ArrayList<>();
     private TopicPartition partition;
     private long highWatermark = 0;
-    Errors failure = null;
-    boolean held = false;
+    public Errors failure = null;
+    public boolean held = false;
+    private final Deserializer<CoordinatorRecord> serde;
 
     OracleLog(StringBuilder output) {
+        this(output, new GroupCoordinatorRecordSerde());
+    }
+
+    /** serde: of the records of the coordinator that has the log. */
+    public OracleLog(StringBuilder output, Deserializer<CoordinatorRecord> serde) {
         this.output = output;
+        this.serde = serde;
     }
 
     /** Let the high watermark reach the end of the log. */
-    void commit() {
+    public void commit() {
         if (highWatermark < endOffset) {
             highWatermark = endOffset;
             List.copyOf(listeners).forEach(listener -> listener.onHighWatermarkUpdated(partition, highWatermark));
@@ -158,7 +165,6 @@ final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
     }
 
     private CompletableFuture<LoadSummary> loadNow(CoordinatorPlayback<CoordinatorRecord> coordinator) {
-        GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
         try {
             for (Entry entry : entries) {
                 if (entry.end != null) {

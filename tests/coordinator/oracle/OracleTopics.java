@@ -12,17 +12,17 @@ import org.apache.kafka.image.TopicImage;
 import java.util.List;
 
 /** The cluster's topics, as changes of a metadata image. */
-final class OracleTopics {
-    MetadataImage image = MetadataImage.EMPTY;
-    MetadataDelta delta;
+public final class OracleTopics {
+    public MetadataImage image = MetadataImage.EMPTY;
+    public MetadataDelta delta;
     private long offset = 0;
 
-    void begin() {
+    public void begin() {
         delta = new MetadataDelta.Builder().setImage(image).build();
     }
 
     /** Create a topic, or grow it. */
-    void put(Uuid id, String name, int partitions) {
+    public void put(Uuid id, String name, int partitions) {
         TopicImage known = image.topics().getTopic(id);
         if (known == null) {
             delta.replay(new TopicRecord().setTopicId(id).setName(name));
@@ -33,11 +33,11 @@ final class OracleTopics {
         }
     }
 
-    void remove(Uuid id) {
+    public void remove(Uuid id) {
         delta.replay(new RemoveTopicRecord().setTopicId(id));
     }
 
-    void end() {
+    public void end() {
         image = delta.apply(new MetadataProvenance(++offset, 0, 0, true));
     }
 

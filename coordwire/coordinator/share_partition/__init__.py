@@ -1,0 +1,29 @@
+"""Share partitions (KIP-932): the records of one partition in flight in one share group."""
+
+from coordwire.coordinator.share_partition.effects import (
+    AcknowledgementBatch,
+    AcquiredRecords,
+    Outcome,
+    ShareEffect,
+    SharePartitionConfig,
+    StateWrite,
+    translated_error,
+)
+from coordwire.coordinator.share_partition.in_flight import AcquisitionFailed, RecordState
+from coordwire.coordinator.share_partition.partition import OffsetRange, SharePartition
+from coordwire.coordinator.share_state.state_batches import StateBatch
+
+__all__ = [
+    "AcknowledgementBatch",
+    "AcquiredRecords",
+    "AcquisitionFailed",
+    "OffsetRange",
+    "Outcome",
+    "RecordState",
+    "ShareEffect",
+    "SharePartition",
+    "SharePartitionConfig",
+    "StateBatch",
+    "StateWrite",
+    "translated_error",
+]

@@ -1,0 +1,98 @@
+"""What a share partition asks for and answers: state to write, outcomes of acknowledgements; its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from coordwire.coordinator.share_state.state_batches import StateBatch
+from coordwire.enums import ErrorCode
+
+__all__ = [
+    "AcknowledgementBatch",
+    "AcquiredRecords",
+    "Outcome",
+    "ShareEffect",
+    "SharePartitionConfig",
+    "StateWrite",
+    "translated_error",
+]
+
+
+class AcquiredRecords(NamedTuple):
+    """A run of records that a member has acquired. delivery_count: this delivery included."""
+
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+
+
+class AcknowledgementBatch(NamedTuple):
+    """What a member did with a run of records.
+
+    types: one for all offsets, or one for each: 0 gap, 1 accept, 2 release, 3 reject, 4 renew.
+    """
+
+    first_offset: int
+    last_offset: int
+    types: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharePartitionConfig:
+    """The settings of a share group's partitions, with Apache Kafka's defaults.
+
+    lock_duration_ms: how long a member has a record (share.record.lock.duration.ms). delivery_count_limit:
+    deliveries of a record before it is archived. max_record_locks: records in flight in one partition.
+    renews: whether members may renew their locks (KIP-1222).
+    """
+
+    lock_duration_ms: int = 30_000
+    delivery_count_limit: int = 5
+    max_record_locks: int = 2_000
+    renews: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateWrite:
+    """State to write: confirm it with `SharePartition.written`.
+
+    delivery_complete_count: the records from the start offset on that are acknowledged or archived.
+    """
+
+    number: int
+    state_epoch: int
+    start_offset: int
+    delivery_complete_count: int
+    batches: tuple[StateBatch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The outcome of an acknowledgement or a release, by the ticket that it has. error_code: 0 for
+    success."""
+
+    ticket: int
+    error_code: int
+    message: str | None = None
+
+
+ShareEffect: TypeAlias = StateWrite | Outcome
+
+
+_NOT_AVAILABLE, _NOT_LEADER = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER
+_TRANSLATED = {
+    0: 0,
+    ErrorCode.NOT_COORDINATOR: _NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: _NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: _NOT_AVAILABLE,
+    ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.FENCED_LEADER_EPOCH: _NOT_LEADER,
+    ErrorCode.FENCED_STATE_EPOCH: _NOT_LEADER,
+}
+
+
+def translated_error(code: int) -> int:
+    """The error for a client after the share coordinator answered with this one."""
+    return int(_TRANSLATED.get(code, ErrorCode.UNKNOWN_SERVER_ERROR))

@@ -1,0 +1,31 @@
+"""The kept histories of share groups, which Kafka has judged, run again without Java."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.coordinator.recorded_histories import read_histories
+from tests.shares import partition_histories, state_histories
+from tests.shares.comparison import KINDS, checksum
+
+__all__ = ["SORTS", "differences"]
+
+_FOLDER = Path(__file__).parents[1] / "data" / "share_groups"
+_REPLAYERS: dict[str, Callable[[], Any]] = {
+    "partition": partition_histories.Replayer,
+    "state": state_histories.Replayer,
+}
+
+SORTS = tuple(KINDS)
+
+
+def differences(sort: str) -> Iterator[str]:
+    """The first difference of each kept history that comes out differently than Kafka made it."""
+    for seed, steps in read_histories(_FOLDER / f"{sort}.xz"):
+        replayer = _REPLAYERS[sort]()
+        for number, (expected, step) in enumerate(steps):
+            if checksum(KINDS[sort].normalized(replayer.run(step))) != expected:
+                yield f"{sort}, history {seed}, step {number}: {step[:200]}"
+                break
