@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -314,6 +314,127 @@ BUGS = [
         "        if deleted and self.status is",
         "        if not deleted and self.status is",
     ),
+    # streams groups
+    _B(
+        "a standby has no place of its own",
+        "streams.sticky_assignor",
+        "            if not process.has(task):\n",
+        "            if True:\n",
+    ),
+    _B(
+        "a task leaves its last owner",
+        "streams.sticky_assignor",
+        "        tasks = [task for task in tasks if not self._stays(task, self._last_active.get(task))]\n",
+        "",
+    ),
+    _B(
+        "a member gets more than its share",
+        "streams.sticky_assignor",
+        "self._count(member_id) >= self._active_share.tasks_per_member",
+        "self._count(member_id) > self._active_share.tasks_per_member",
+    ),
+    _B(
+        "a task is taken that another process has",
+        "streams.reconciliation",
+        "return group.active_owners.get(task) is not None or stands_by(task)",
+        "return stands_by(task)",
+    ),
+    _B(
+        "a process has a task in two roles",
+        "streams.reconciliation",
+        "return group.active_owners.get(task) == process_id or stands_by(task)",
+        "return False",
+    ),
+    _B(
+        "tasks are free when their revocation is sent",
+        "streams.reconciliation",
+        "if reported is None or reported.has_any(member.revoking):",
+        "if False:",
+    ),
+    _B(
+        "a member that gave up tasks stays in its epoch",
+        "streams.reconciliation",
+        "return _towards(group, member, member.epoch + 1, epoch, target, reported)",
+        "return _towards(group, member, member.epoch, epoch, target, reported)",
+    ),
+    _B(
+        "a topology may change",
+        "streams.heartbeat",
+        "if known.epoch <= topology.epoch and known != topology:",
+        "if known.epoch < topology.epoch and known != topology:",
+    ),
+    _B(
+        "the first target does not wait",
+        "streams.target",
+        "    if state.timers.is_set(initial_delay_key(group.group_id)):",
+        "    if False:",
+    ),
+    _B(
+        "a target is computed at once, for streams too",
+        "streams.target",
+        "return not group.assigned_at or not interval or state.now >= group.assigned_at + interval",
+        "return True",
+    ),
+    _B(
+        "new topics go unnoticed",
+        "streams.kind",
+        "if group.subscribes_to_any(names):",
+        "if False:",
+    ),
+    _B(
+        "a change of the standby tasks' number goes unnoticed",
+        "streams.heartbeat",
+        "        or configs != facts.assignment_configs\n",
+        "",
+    ),
+    _B(
+        "a changelog topic has too few partitions",
+        "streams.configuration",
+        "return max(map(self.of, topics), default=None)",
+        "return min(map(self.of, topics), default=None)",
+    ),
+    _B(
+        "topics that are read together differ",
+        "streams.configuration",
+        "    if len(distinct) == 1:",
+        "    if distinct:",
+    ),
+    _B(
+        "the endpoints' epoch stays",
+        "streams.heartbeat",
+        "            group.endpoint_epoch += 1\n",
+        "            pass\n",
+    ),
+    _B(
+        "the wish to shut down is forgotten",
+        "model.streams_group",
+        "if self.shutdown_member is None:",
+        "if False:",
+    ),
+    _B(
+        "a streams member's session is not renewed",
+        "streams.sessions",
+        "if not state.timers.renew((_SESSION, group_id, member_id), state.now + timeout_ms):",
+        "if False:",
+    ),
+    _B(
+        "a streams member's revocation has no limit",
+        "streams.heartbeat",
+        "            sessions.limit_revocation(state, group.group_id, step)\n",
+        "            pass\n",
+    ),
+    _B(
+        "a commit of an older epoch counts for any task",
+        "streams.kind",
+        "if since is None or epoch < since:",
+        "if since is None:",
+    ),
+    _B(
+        "a lost answer fences a streams member",
+        "streams.heartbeat",
+        "if not newer and epoch == member.previous_epoch and _is_part(request, member):",
+        "if False:",
+    ),
 ]
 
 _HELPERS = {
@@ -357,14 +478,26 @@ class _Changed(importlib.machinery.SourceFileLoader):
 
 def _by_histories() -> Iterator[str | None]:
     """A kept history that comes out differently than Kafka made it. The newest reach the most."""
+    from tests.coordinator.recorded_histories import RULES, read_histories
+
+    return _differing([*read_histories(RULES), *_from_both_ends(list(read_histories()))])
+
+
+_History = tuple[int, list[tuple[int, str]]]
+
+
+def _from_both_ends(histories: Sequence[_History]) -> Iterator[_History]:
+    both_ends = itertools.chain.from_iterable(zip(histories, reversed(histories), strict=True))
+    return itertools.islice(both_ends, len(histories))
+
+
+def _differing(histories: Iterable[_History]) -> Iterator[str | None]:
+    """The first step of each history that differs."""
     from tests.coordinator.histories import Replayer
-    from tests.coordinator.recorded_histories import RULES, checksum, read_histories
+    from tests.coordinator.recorded_histories import checksum
     from tests.coordinator.settings import settings
 
-    histories = list(read_histories())
-    both_ends = itertools.chain.from_iterable(zip(histories, reversed(histories), strict=True))
-    rules = list(read_histories(RULES))
-    for seed, steps in itertools.chain(rules, itertools.islice(both_ends, len(histories))):
+    for seed, steps in histories:
         replayer, place = Replayer(settings(seed)), None
         for number, (expected, step) in enumerate(steps):
             try:
@@ -376,6 +509,13 @@ def _by_histories() -> Iterator[str | None]:
                 place = f"history {seed}, step {number}"
                 break
         yield place
+
+
+def _by_streams_histories() -> Iterator[str | None]:
+    """A kept history with streams groups that comes out differently than Kafka made it."""
+    from tests.coordinator.recorded_histories import STREAMS, read_histories
+
+    return _differing(_from_both_ends(list(read_histories(STREAMS))))
 
 
 def _by_random_histories() -> Iterator[str | None]:
@@ -412,6 +552,7 @@ def _by_simulations() -> Iterator[str | None]:
 
 FINDERS: dict[str, Callable[[], Iterator[str | None]]] = {
     "kept histories": _by_histories,
+    "streams histories": _by_streams_histories,
     "random histories": _by_random_histories,
     "simulations": _by_simulations,
 }

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 
+from coordwire.coordinator.config import StreamsGroupConfig
 from coordwire.coordinator.consumer.heartbeat import is_blank
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_order import capacity_for, in_hash_order
@@ -35,6 +37,7 @@ from coordwire.coordinator.streams.configuration import configure_topology
 from coordwire.coordinator.streams.endpoints import endpoints_of_group
 from coordwire.coordinator.streams.reconciliation import reconciled
 from coordwire.coordinator.streams.records import epoch_record, member_record, owned_record, topology_record
+from coordwire.coordinator.streams.sessions import initial_delay_key
 from coordwire.coordinator.streams.target import (
     STANDBY_REPLICAS,
     StreamsTarget,
@@ -138,6 +141,13 @@ def streams_group_heartbeat(
     if request.member_epoch == _LEFT:
         return _leave(state, request)
     config = state.config.of_streams_group(group_id)
+    if _is_settled(state, config, request, context):
+        sessions.keep_alive(state, group_id, member_id, config.session_timeout_ms)
+        return StreamsGroupHeartbeatResponse(
+            member_id=member_id, member_epoch=request.member_epoch,
+            heartbeat_interval_ms=config.heartbeat_interval_ms,
+            endpoint_information_epoch=request.endpoint_information_epoch, status=[],
+        )  # fmt: skip
     records: list[LogRecord] = []
     statuses: list[Status] = []
     group = _find_or_make(state, request, records)
@@ -161,7 +171,7 @@ def streams_group_heartbeat(
             if reported:
                 _validate_tasks(configured, reported)
     replicas = config.num_standby_replicas
-    configs = {STANDBY_REPLICAS: str(replicas)}
+    configs = _assignment_configs(replicas)
     facts = group.facts.value
     epoch = facts.epoch
     if (
@@ -214,6 +224,47 @@ def streams_group_heartbeat(
     if records or configured.to_create:
         return Result(records, response, topics_to_create=configured.to_create)
     return response
+
+
+@cache
+def _assignment_configs(standby_replicas: int) -> Mapping[str, str]:
+    return {STANDBY_REPLICAS: str(standby_replicas)}
+
+
+def _is_settled(
+    state: State,
+    config: StreamsGroupConfig,
+    request: StreamsGroupHeartbeatRequest,
+    context: RequestContext,
+) -> bool:
+    """Whether the heartbeat changes nothing, and the group has nothing to say: most are of this kind."""
+    group = state.groups.get(request.group_id)
+    if (
+        not isinstance(group, StreamsGroupModel)
+        or request.active_tasks
+        or request.standby_tasks
+        or request.shutdown_application
+    ):
+        return False
+    member = group.members.get(request.member_id)
+    topology, configured, facts = group.topology, group.configured.value, group.facts.value
+    if member is None or topology is None or configured is None:
+        return False
+    return (
+        request.member_epoch == member.epoch == facts.assignment_epoch >= facts.epoch
+        and member.state is StreamsMemberState.STABLE
+        and member.is_placed
+        and member.is_described
+        and group.endpoint_epoch == request.endpoint_information_epoch
+        and topology.epoch == facts.validated_topology_epoch
+        and member.topology_epoch >= topology.epoch
+        and configured.problem is None
+        and group.shutdown_member is None
+        and _updated(member, request, context) is member
+        and facts.assignment_configs == _assignment_configs(config.num_standby_replicas)
+        and group.hash_of_topics(state.topics, topology) == facts.metadata_hash
+        and not state.timers.is_set(initial_delay_key(request.group_id))
+    )
 
 
 def _leave(state: State, request: StreamsGroupHeartbeatRequest) -> Result:
