@@ -113,10 +113,11 @@ class StreamsTopology:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredSubtopology:
-    """tasks: their number, which is that of the partitions of its largest source topic."""
+    """tasks: their number, which is that of the partitions of its largest source topic. source_topics: in the
+    order of Java's HashSet."""
 
     tasks: int
-    source_topics: frozenset[str]
+    source_topics: tuple[str, ...]
     repartition_sources: Mapping[str, InternalTopic]
     repartition_sinks: frozenset[str]
     changelogs: Mapping[str, InternalTopic]

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from coordwire.coordinator.effects import InternalTopic
-from coordwire.coordinator.hash_order import capacity_for, in_hash_order
+from coordwire.coordinator.hash_order import capacity_for, in_hash_order, ordered_names
 from coordwire.coordinator.model.streams_topology import (
     ConfiguredSubtopology,
     ConfiguredTopology,
@@ -263,8 +263,8 @@ def _configured(part: Subtopology, counts: _PartitionCounts) -> ConfiguredSubtop
     if tasks <= 0:
         raise _contradiction()
     return ConfiguredSubtopology(
-        tasks, frozenset(part.source_topics), repartition_sources, frozenset(part.repartition_sink_topics),
-        changelogs,
+        tasks, tuple(ordered_names(part.source_topics)), repartition_sources,
+        frozenset(part.repartition_sink_topics), changelogs,
     )  # fmt: skip
 
 
