@@ -87,7 +87,7 @@ _EVENTS = {
 }  # fmt: skip
 _TYPES = {CreateNode: 1, DeleteNode: 2, SetData: 5, CheckVersion: 13}
 
-Direction = bool
+ToClient = bool
 """Whether a frame goes to the client."""
 
 
@@ -119,7 +119,7 @@ class ZooKeeperTap:
             data = self._grammar.encode(message, version=version)
             self._tap(record._replace(to_client=to_client, data=data))
 
-    def _messages(self, link: _Link, data: bytes) -> Iterator[tuple[Direction, Message, int]]:
+    def _messages(self, link: _Link, data: bytes) -> Iterator[tuple[ToClient, Message, int]]:
         """The messages of a text of the simulation, with their versions."""
         kind, *words = from_wire(data)
         match kind:
