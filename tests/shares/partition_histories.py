@@ -15,9 +15,9 @@ from collections.abc import Iterable
 
 from coordwire.coordinator.share_partition import (
     AcknowledgementBatch,
+    AcknowledgementOutcome,
     AcquisitionFailed,
     OffsetRange,
-    Outcome,
     SharePartition,
     SharePartitionConfig,
     StateBatch,
@@ -152,7 +152,7 @@ class Replayer:
                 else:
                     self.partition.written(effect.number)
             else:
-                assert isinstance(effect, Outcome)
+                assert isinstance(effect, AcknowledgementOutcome)
                 name = ErrorCode(effect.error_code).name
                 message = f" {effect.message}" if effect.message else ""
                 self.lines.append(f"outcome {effect.ticket} {name}{message}")

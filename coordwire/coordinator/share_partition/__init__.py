@@ -2,8 +2,8 @@
 
 from coordwire.coordinator.share_partition.effects import (
     AcknowledgementBatch,
+    AcknowledgementOutcome,
     AcquiredRecords,
-    Outcome,
     ShareEffect,
     SharePartitionConfig,
     StateWrite,
@@ -15,10 +15,10 @@ from coordwire.coordinator.share_state.state_batches import StateBatch
 
 __all__ = [
     "AcknowledgementBatch",
+    "AcknowledgementOutcome",
     "AcquiredRecords",
     "AcquisitionFailed",
     "OffsetRange",
-    "Outcome",
     "RecordState",
     "ShareEffect",
     "SharePartition",

@@ -10,8 +10,8 @@ from coordwire.enums import ErrorCode
 
 __all__ = [
     "AcknowledgementBatch",
+    "AcknowledgementOutcome",
     "AcquiredRecords",
-    "Outcome",
     "ShareEffect",
     "SharePartitionConfig",
     "StateWrite",
@@ -68,7 +68,7 @@ class StateWrite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class AcknowledgementOutcome:
     """The outcome of an acknowledgement or a release, by the ticket that it has. error_code: 0 for
     success."""
 
@@ -77,7 +77,7 @@ class Outcome:
     message: str | None = None
 
 
-ShareEffect: TypeAlias = StateWrite | Outcome
+ShareEffect: TypeAlias = StateWrite | AcknowledgementOutcome
 
 
 _NOT_AVAILABLE, _NOT_LEADER = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 
 __all__ = [
-    "NOBODY",
+    "NO_MEMBER",
     "AcquisitionFailed",
     "AcquisitionLock",
     "BatchMap",
@@ -22,7 +22,7 @@ __all__ = [
     "RecordState",
 ]
 
-NOBODY = ""
+NO_MEMBER = ""
 """The member id of records that no member holds."""
 
 
@@ -113,7 +113,7 @@ class InFlightState:
         if self.before is not None or self.state.is_terminal or self.state is state:
             return False
         self.state = state
-        self.member_id = NOBODY
+        self.member_id = NO_MEMBER
         return True
 
     def begin(self, state: RecordState, most_deliveries: int) -> bool:
@@ -133,7 +133,7 @@ class InFlightState:
         state, member_id, most_deliveries = before
         if self.lock is not None and self.lock.has_expired:
             self.state = _ARCHIVED if self.delivery_count >= most_deliveries else _AVAILABLE
-            self.member_id = NOBODY
+            self.member_id = NO_MEMBER
             self.unlock()
         else:
             self.state, self.member_id = state, member_id
@@ -142,7 +142,7 @@ class InFlightState:
         """End it whatever becomes of a transition."""
         self._is_archived = True
         self.state = _ARCHIVED
-        self.member_id = NOBODY
+        self.member_id = NO_MEMBER
         self.unlock()
 
     @property
@@ -198,7 +198,7 @@ class InFlightBatch:
                 lock = set_lock(offset, offset, deadline)
                 own = InFlightState(state.state, state.delivery_count, state.member_id, lock)
             else:
-                own = InFlightState(_AVAILABLE, state.delivery_count - 1, NOBODY)
+                own = InFlightState(_AVAILABLE, state.delivery_count - 1, NO_MEMBER)
             self.offsets.append(own)
         self.batch_state = None
 

@@ -4,7 +4,7 @@
     partition.load(start_offset, state_epoch, batches)       what the share coordinator has
     records = partition.acquire(member_id, fetched, ...)     records for a member, locked for it
     ticket = partition.acknowledge(member_id, batches)       and the outcome, after its state was written
-    for effect in partition.effects(): ...                   StateWrite: write it, then `written`; Outcome
+    for effect in partition.effects(): ...                   StateWrite: write it, then `written`; an outcome
     partition.next_deadline(); partition.advance(now)        locks end by the clock
 
 Strategy: Apache Kafka's SharePartition, step by step: batches between the start and the end offset, which
@@ -21,15 +21,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from coordwire.coordinator.share_partition.effects import (
     AcknowledgementBatch,
+    AcknowledgementOutcome,
     AcquiredRecords,
-    Outcome,
     ShareEffect,
     SharePartitionConfig,
     StateWrite,
     translated_error,
 )
 from coordwire.coordinator.share_partition.in_flight import (
-    NOBODY,
+    NO_MEMBER,
     AcquisitionFailed,
     AcquisitionLock,
     BatchMap,
@@ -144,7 +144,7 @@ class SharePartition:
             in_flight = InFlightBatch(
                 batch.first_offset,
                 batch.last_offset,
-                InFlightState(state, batch.delivery_count, NOBODY),
+                InFlightState(state, batch.delivery_count, NO_MEMBER),
             )
             self._batches.put(in_flight)
             if state.is_terminal:
@@ -524,7 +524,7 @@ class SharePartition:
     # --- acknowledging ---
 
     def acknowledge(self, member_id: str, batches: Iterable[AcknowledgementBatch]) -> int:
-        """Acknowledge records of a member, all or none; returns the ticket that the `Outcome` has.
+        """Acknowledge records of a member, all or none; returns the ticket of the outcome.
 
         Types that are not one for all have to be one for each offset of their batch.
         """
@@ -548,7 +548,7 @@ class SharePartition:
                 continue
             state = in_flight.batch_state
             if state is not None:
-                if state.member_id == NOBODY:
+                if state.member_id == NO_MEMBER:
                     raise _invalid(
                         "The batch cannot be acknowledged. The batch is not in the acquired state."
                     )
@@ -639,7 +639,7 @@ class SharePartition:
         state.set_lock(self._set_lock(first, last))
 
     def release(self, member_id: str) -> int:
-        """Release all records that a member has, as its session ends; returns the `Outcome`'s ticket."""
+        """Release all records that a member has, as its session ends; returns the outcome's ticket."""
         changes: list[_Change] = []
         limit = self.config.delivery_count_limit
         for batch in self._batches:
@@ -650,13 +650,13 @@ class SharePartition:
                 state = None
             if state is None:
                 for offset, own in enumerate(batch.offsets, batch.first):
-                    if own.member_id in (member_id, NOBODY) and own.state is _ACQUIRED:
+                    if own.member_id in (member_id, NO_MEMBER) and own.state is _ACQUIRED:
                         is_before = offset < self.start_offset
                         own.begin(_ARCHIVED if is_before else _AVAILABLE, limit)
                         changes.append(_Change(own, offset, offset))
                         if not is_before and own.state.is_terminal:
                             self.delivery_complete_count += 1
-            elif state.member_id in (member_id, NOBODY) and state.state is _ACQUIRED:
+            elif state.member_id in (member_id, NO_MEMBER) and state.state is _ACQUIRED:
                 state.begin(_ARCHIVED if batch.last < self.start_offset else _AVAILABLE, limit)
                 changes.append(_Change(state, batch.first, batch.last))
                 if state.state.is_terminal:
@@ -668,9 +668,11 @@ class SharePartition:
         ticket = self._tickets = self._tickets + 1
         if refusal is not None:
             self._take_back(changes)
-            self._effects.append(Outcome(ticket=ticket, error_code=refusal.code, message=refusal.message))
+            self._effects.append(
+                AcknowledgementOutcome(ticket=ticket, error_code=refusal.code, message=refusal.message)
+            )
         elif not changes:
-            self._effects.append(Outcome(ticket=ticket, error_code=0))
+            self._effects.append(AcknowledgementOutcome(ticket=ticket, error_code=0))
         else:
             self._write(changes, [change.batch for change in changes], ticket)
         return ticket
@@ -727,7 +729,7 @@ class SharePartition:
                 if change.state.state is _AVAILABLE:
                     self._searches = True
             self._move_start()
-        self._effects.append(Outcome(ticket=ticket, error_code=error_code, message=message))
+        self._effects.append(AcknowledgementOutcome(ticket=ticket, error_code=error_code, message=message))
 
     def _move_start(self) -> None:
         """Let the start offset follow the records that are acknowledged or archived."""

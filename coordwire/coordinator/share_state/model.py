@@ -128,7 +128,7 @@ def state_of_snapshot(value: ShareSnapshotValue) -> PersistedState:
 
 
 def state_of_update(value: ShareUpdateValue) -> PersistedState:
-    """The state that an update alone tells of, in a log that begins with it."""
+    """The state that an update alone has, in a log that begins with it."""
     return PersistedState(
         value.snapshot_epoch, 0, value.leader_epoch, value.start_offset, value.delivery_complete_count,
         tuple(_batches(value.state_batches)),
