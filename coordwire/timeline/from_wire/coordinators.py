@@ -11,6 +11,7 @@ the coordinator, or not yet, says nothing of sessions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from coordwire.capture.entries import ConnectionEnd
 from coordwire.timeline.events import BrokerAway
@@ -125,6 +126,7 @@ class Coordinators:
         )  # fmt: skip
 
 
+@lru_cache(4096)
 def broker_of(flow: str) -> str:
     """The broker's address, by the flow of a connection's requests."""
     return flow.partition(" > ")[2]

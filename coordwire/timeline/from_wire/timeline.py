@@ -25,7 +25,7 @@ from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.cluster_answers import OTHER_APIS, OtherAnswers
 from coordwire.timeline.from_wire.commits import Commits
 from coordwire.timeline.from_wire.connection_ends import ENDED, ConnectionEnds
-from coordwire.timeline.from_wire.coordinators import Coordinators
+from coordwire.timeline.from_wire.coordinators import Coordinators, broker_of
 from coordwire.timeline.from_wire.group_frames import (
     ABOUT_A_GROUP,
     BEATS,
@@ -424,6 +424,8 @@ class Timeline:
 
     def _hears(self, group: Group, request_entry: FrameEntry, code: int, place: Seen) -> bool:
         """Whether an answer about a group is its coordinator's."""
+        if not code and group.outage is None and group.coordinator == broker_of(request_entry.flow):
+            return True
         return self._coordinators.hears(group, request_entry.flow, place, accepted=code not in UNAVAILABLE)
 
     def _beat(
