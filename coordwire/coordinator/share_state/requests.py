@@ -36,7 +36,7 @@ from coordwire.messages import write_share_group_state as write_messages
 if TYPE_CHECKING:  # the shard has the states that operations read
     from coordwire.coordinator.share_state.shard import ShareStateShard
 
-__all__ = ["OPERATIONS", "Operation", "StateRefused", "error_text"]
+__all__ = ["OPERATIONS", "StateOperation", "StateRefused", "error_text"]
 
 _NO_EPOCH = -1
 _UNKNOWN_START = -1
@@ -71,7 +71,7 @@ def error_text(code: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class StateOperation:
     """An operation, and the parts of its response.
 
     run: gives the record to write, if any, and the partition's result. purpose: for the texts of failures.
@@ -216,8 +216,8 @@ def _summarize(
     )
 
 
-OPERATIONS: dict[type[Message], Operation] = {
-    InitializeShareGroupStateRequest: Operation(
+OPERATIONS: dict[type[Message], StateOperation] = {
+    InitializeShareGroupStateRequest: StateOperation(
         InitializeShareGroupStateResponse,
         initialize_messages.InitializeStateResult,
         initialize_messages.PartitionResult,
@@ -225,28 +225,28 @@ OPERATIONS: dict[type[Message], Operation] = {
         "initialize share group state",
         allows_empty=True,
     ),
-    ReadShareGroupStateRequest: Operation(
+    ReadShareGroupStateRequest: StateOperation(
         ReadShareGroupStateResponse,
         read_messages.ReadStateResult,
         read_messages.PartitionResult,
         _read,
         "read share group state",
     ),
-    WriteShareGroupStateRequest: Operation(
+    WriteShareGroupStateRequest: StateOperation(
         WriteShareGroupStateResponse,
         write_messages.WriteStateResult,
         write_messages.PartitionResult,
         _write,
         "write share group state",
     ),
-    DeleteShareGroupStateRequest: Operation(
+    DeleteShareGroupStateRequest: StateOperation(
         DeleteShareGroupStateResponse,
         delete_messages.DeleteStateResult,
         delete_messages.PartitionResult,
         _delete,
         "delete share group state",
     ),
-    ReadShareGroupStateSummaryRequest: Operation(
+    ReadShareGroupStateSummaryRequest: StateOperation(
         ReadShareGroupStateSummaryResponse,
         summary_messages.ReadStateSummaryResult,
         summary_messages.PartitionResult,

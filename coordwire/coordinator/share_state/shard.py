@@ -35,7 +35,7 @@ from coordwire.coordinator.share_state.model import (
     tombstone,
     update_record,
 )
-from coordwire.coordinator.share_state.requests import OPERATIONS, Operation, StateRefused
+from coordwire.coordinator.share_state.requests import OPERATIONS, StateOperation, StateRefused
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
 from coordwire.coordinator.timers import Timers
 from coordwire.coordinator.topics import TopicsImage
@@ -67,7 +67,7 @@ class _Call:
 
     __slots__ = ("operation", "remaining", "results", "ticket")
 
-    def __init__(self, ticket: int, operation: Operation) -> None:
+    def __init__(self, ticket: int, operation: StateOperation) -> None:
         self.ticket = ticket
         self.operation = operation
         self.results: dict[UUID, dict[int, Any]] = {}
