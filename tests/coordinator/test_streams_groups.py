@@ -21,7 +21,11 @@ from coordwire.coordinator import (
 )
 from coordwire.coordinator.streams.java_queue import JavaQueue
 from coordwire.enums import ErrorCode, StreamsGroupStatus
-from coordwire.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from coordwire.messages.streams_group_heartbeat import CopartitionGroup, Subtopology, TopicInfo, Topology
 
 CONTEXT = RequestContext(client_id="till", client_host="/192.0.2.7", new_id=lambda: "")
@@ -191,3 +195,23 @@ def test_an_assignment_costs_in_proportion_to_tasks_and_members() -> None:
             ask(shard, join(topology, f"m-{number}"))
         costs.append(_calls(lambda shard=shard: ask(shard, join(topology, "the last"))))  # type: ignore[misc]
     assert costs[2] < 2.6 * costs[1] < 2.6 * 2.6 * costs[0]
+
+
+def test_a_session_of_another_kind_of_group_ends_with_the_group() -> None:
+    """A streams member's join fails; a consumer group's member of the same id has a session of its own."""
+    shard = shard_with({"lines": 1})
+    part = Subtopology(subtopology_id="0", source_topics=["lines"])
+    shard.handle(join(Topology(epoch=1, subtopologies=[part])), version=0, now=1_000, context=CONTEXT)
+    for effect in shard.effects():
+        if isinstance(effect, Append):
+            shard.failed(effect.number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="words", member_id="m-1", rebalance_timeout_ms=60_000, subscribed_topic_names=["lines"],
+        topic_partitions=[],
+    )  # fmt: skip
+    shard.handle(request, version=1, now=2_000, context=CONTEXT)
+    settled(shard)
+    assert not shard.groups["words"].is_empty
+    shard.advance(60_000)
+    settled(shard)
+    assert shard.groups["words"].is_empty

@@ -130,7 +130,8 @@ def consumer_group_heartbeat(
     ):
         new = _advanced(state, group, old, new, request, records)
     config = state.config.of_consumer_group(group_id)
-    sessions.keep_alive(state, group_id, member_id, config.session_timeout_ms)
+    keep_alive = sessions.begin_session if epoch == 0 else sessions.keep_alive
+    keep_alive(state, group_id, member_id, config.session_timeout_ms)
     response = ConsumerGroupHeartbeatResponse(
         member_id=new.member_id, member_epoch=new.epoch, heartbeat_interval_ms=config.heartbeat_interval_ms
     )

@@ -30,6 +30,7 @@ from coordwire.logs import LogRecord
 from coordwire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 __all__ = [
+    "begin_session",
     "find_consumer",
     "keep_alive",
     "leave_consumer_group",
@@ -92,6 +93,11 @@ def keep_alive(state: State, group_id: str, member_id: str, timeout_ms: int | No
         timeout_ms = state.config.of_consumer_group(group_id).session_timeout_ms
     if not state.timers.renew((_SESSION, group_id, member_id), state.now + timeout_ms):
         _limit(state, _SESSION, group_id, member_id, timeout_ms)
+
+
+def begin_session(state: State, group_id: str, member_id: str, timeout_ms: int) -> None:
+    """Begin the session of a member that joins, in place of a timer that a group of another kind may have."""
+    _limit(state, _SESSION, group_id, member_id, timeout_ms)
 
 
 def limit_revocation(state: State, group_id: str, member: ConsumerMember) -> None:
