@@ -172,12 +172,28 @@ def _a_static_member_that_is_back_expires_where_it_is_silent(script: _Script) ->
     script.ask(DescribeGroupsRequest(groups=["g"]), 5)
 
 
+def _a_custom_assignors_group_is_not_upgraded(script: _Script) -> None:
+    member_id = script.ask(_join(), 3)
+    script.wait(3_000)
+    request = _sync(member_id)
+    request.assignments[0].assignment = bytes.fromhex("0000000000010005617564697400000001000000000000000178")
+    script.ask(request, 5)
+    for member in ("a", "b"):
+        joining = ConsumerGroupHeartbeatRequest(
+            group_id="g", member_id=member, rebalance_timeout_ms=5_000, topic_partitions=[],
+            subscribed_topic_names=["audit"],
+        )  # fmt: skip
+        script.ask(joining, 1)
+    script.ask(DescribeGroupsRequest(groups=["g"]), 5)
+
+
 RULES: list[Callable[[_Script], None]] = [
     _retention_starts_when_the_group_is_empty,
     _the_last_members_of_a_pattern_leave_at_once,
     _members_leave_in_a_batch_that_fails,
     _a_static_member_comes_back_and_its_record_fails,
     _a_static_member_that_is_back_expires_where_it_is_silent,
+    _a_custom_assignors_group_is_not_upgraded,
 ]
 
 
