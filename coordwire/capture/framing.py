@@ -32,6 +32,10 @@ NEWER = 8
 """A request may be this many versions newer than what we know and still be taken for one."""
 
 
+MID_STREAM = "the capture begins in mid-stream"
+"""Why the first bytes of a connection are unreadable whose beginning was not captured."""
+
+
 @dataclass(slots=True)
 class FrameBody:
     """A frame's bytes after its prefix, the position of the prefix, and when the last byte came.
@@ -114,7 +118,7 @@ class FrameSplitter:
         self.counted = 0  # bytes of it that its owner has noted
         self.at = 0
         self.position = 0
-        self.reason = "the capture begins in mid-stream"
+        self.reason = MID_STREAM
         self._passed = 0
         self._sample = bytearray()
         self._effort = Effort()

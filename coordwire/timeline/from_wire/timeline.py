@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
+from coordwire.capture.framing import MID_STREAM
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.redaction.entry_secrets import is_accounted_for
 from coordwire.connection.dialect import KAFKA
@@ -129,7 +130,7 @@ class Timeline:
                 outage = self._ends.ends(entry)
                 if outage is not None:
                     self._coordinators.leaves(outage, self._last.number)
-            elif isinstance(entry, UnreadableRange) and entry.flow:
+            elif isinstance(entry, UnreadableRange) and entry.flow and entry.reason != MID_STREAM:
                 self._groups.holes.count += 1
             return ()
         key = entry.api_key
