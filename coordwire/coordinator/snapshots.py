@@ -60,7 +60,7 @@ class _ChangedKeys:
     def _slots(self) -> dict[Any, int]:
         keys = list(self._keys)
         if not all(isinstance(key, str) for key in keys):
-            return dict.fromkeys(keys, 0)  # nobody asks for their order
+            return dict.fromkeys(keys, 0)  # no caller needs the order of these
         return dict(zip(keys, timeline_slots(keys, self._peak), strict=True))
 
     def in_order(self) -> list[Any]:
