@@ -203,7 +203,7 @@ BROKEN = {
     "causes of first heartbeats are forgotten": 7822,
     "a classic member that is unknown stays": 11633,
     "members that a generation doesn't list stay": 5001,
-    "sessions of KIP-848 never end": 7822,
+    "sessions of KIP-848 never end": 71002,
     "a move begins no session anew": 63214,
     "timers are not replayed": 657,
     "a group that converts keeps who is out": 1203,
