@@ -38,10 +38,9 @@ WORDS = {
 
 NAMES_LEFT: dict[str, int] = {
     "coordwire": 9,
-    "coordwire/_speedups": 48,
-    "coordwire/broker": 13,
+    "coordwire/_speedups": 43,
+    "coordwire/broker": 12,
     "coordwire/capture": 2,
-    "coordwire/cli": 12,
     "coordwire/coordinator": 1,
     "coordwire/spark": 4,
     "coordwire/timeline": 2,

@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeAlias
 
 from coordwire.codec import Message
@@ -136,18 +137,13 @@ Effect: TypeAlias = Append | Answer | TransactionCompleted
 
 
 class Outbox:
-    """The effects of one shard or several, in order, and the numbers of their tickets."""
+    """The effects of one shard or several, in order, and the numbers of their tickets, from 1 on."""
 
-    __slots__ = ("_tickets", "effects")
+    __slots__ = ("effects", "tickets")
 
     def __init__(self) -> None:
         self.effects: deque[Effect] = deque()
-        self._tickets = 0
-
-    def ticket(self) -> int:
-        """The next ticket; the first is 1."""
-        self._tickets += 1
-        return self._tickets
+        self.tickets = count(1)
 
 
 class Reply:

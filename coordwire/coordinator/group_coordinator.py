@@ -235,7 +235,7 @@ class GroupCoordinator:
             return ticket
         if version not in kind.versions:
             raise refused_version(kind, version)
-        ticket = self._outbox.ticket()
+        ticket = next(self._outbox.tickets)
         if not parts:
             self._outbox.effects.append(Answer(ticket, merged([])))
         merge = _Merge(ticket, len(parts), merged)

@@ -122,7 +122,7 @@ class Shard:
             raise TypeError(f"expected a request to a group coordinator, got {kind.__name__}")
         if version not in kind.versions:
             raise refused_version(kind, version)
-        ticket = self._outbox.ticket()
+        ticket = next(self._outbox.tickets)
         if self.is_behind:
             self._finish()
         if now > self._state.now:
@@ -181,7 +181,7 @@ class Shard:
         if now is not None:
             self._run_until(now)
         self._finish()
-        ticket = self._outbox.ticket()
+        ticket = next(self._outbox.tickets)
 
         def completed(error: int, result: Result) -> None:
             self._effects.append(TransactionCompleted(ticket=ticket, error_code=int(error)))

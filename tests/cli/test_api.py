@@ -62,7 +62,7 @@ def test_an_api_as_json(run: Run) -> None:
     assert fields["protocols.metadata"]["embedded"] == "ConsumerProtocolSubscription"
     assert fields["group_id"]["doc"] == "The group to join."
     assert response["name"] == "JoinGroupResponse"
-    condition = "The group does not have the member."
+    condition = "The group does not exist, or does not have the member."
     assert {"code": 25, "name": "UNKNOWN_MEMBER_ID", "condition": condition} in form["errors"]
     assert {"code": 35, "name": "UNSUPPORTED_VERSION", "condition": None} in form["errors"]
     assert {path: field["entity"] for path, field in fields.items() if field["entity"]} == {

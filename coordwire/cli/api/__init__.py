@@ -71,7 +71,9 @@ def run(options: argparse.Namespace) -> int:
         if options.diff or options.version is not None:
             raise Failure(f"api: {'--diff' if options.diff else '--version'} needs the name of an API")
         apis = [_fact(key) for key in sorted(FACTS)]
-        other_entries = [_other(entry) for entry in entries() if entry.group != API] if options.all else []
+        other_entries = (
+            [_entry_form(entry) for entry in entries() if entry.group != API] if options.all else []
+        )
         lines: Iterable[str] = chain(list_text(apis, width), others_text(other_entries, width))
         form: Any = apis + other_entries
     else:
@@ -150,7 +152,7 @@ def _headers(headers: dict[int, int], last: int) -> list[Form]:
     ]
 
 
-def _other(entry: PageEntry) -> Form:
+def _entry_form(entry: PageEntry) -> Form:
     """What there is to list of what is not an API."""
     cls = entry.classes[-1]
     return {
@@ -162,7 +164,7 @@ def _other(entry: PageEntry) -> Form:
 
 def _describe(entry: PageEntry) -> Form:
     if entry.api_key is None:
-        form = _other(entry) | {"place": entry.place}
+        form = _entry_form(entry) | {"place": entry.place}
     else:
         facts = FACTS[entry.api_key]
         conditions = ERROR_CONDITIONS.get(entry.api_key, {})

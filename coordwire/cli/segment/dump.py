@@ -280,15 +280,15 @@ class Dump:
 
     def _file(self, path: Path, name: str, *, segment: bool) -> None:
         kind = file_name(path.name)
-        other = None if segment else _KINDS.get(path.name if kind is None else kind.kind)
-        if other is None:
+        read_forms = None if segment else _KINDS.get(path.name if kind is None else kind.kind)
+        if read_forms is None:
             with WatchedSegment(path) as opened:
                 self.segment(opened, name)
             return
         topic, partition = topic_partition(path.absolute().parent.name) or (None, None)
         self.output.begin(Lines(name, topic, partition, **self._flags))
         try:
-            for form in other(path, 0 if kind is None else kind.offset or 0):
+            for form in read_forms(path, 0 if kind is None else kind.offset or 0):
                 if self.remaining is not None:
                     if self.remaining <= 0:
                         break

@@ -70,18 +70,18 @@ class Lines:
             headers = record.headers and ",".join(
                 f"[{quoted(name)},{text(content)}]" for name, content in record.headers
             )
-            more = ""
+            extra_fields = ""
             if batch.is_control:
-                more = f',"control":{encode(control_form(record))}'
+                extra_fields = f',"control":{encode(control_form(record))}'
             elif opens:
                 meaning, secret = self.opened(record)
                 if secret:
-                    value, more = "null", ',"redacted":["value"]'
+                    value, extra_fields = "null", ',"redacted":["value"]'
                 if meaning is not None:
-                    more += f',"log":{encode(meaning)}'
+                    extra_fields += f',"log":{encode(meaning)}'
             yield (
                 f'{start},"offset":{offset},"timestamp":{record.timestamp},"sequence":{number},'
-                f'"key":{text(record.key)},"value":{value},"headers":[{headers or ""}]{more}{end}'
+                f'"key":{text(record.key)},"value":{value},"headers":[{headers or ""}]{extra_fields}{end}'
             )
 
     def unreadable(self, unreadable: UnreadableRange, error: DecodeError | None = None) -> str:

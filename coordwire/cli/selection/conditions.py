@@ -52,12 +52,12 @@ Test = Callable[[Any], bool]
 """Whether one value meets a comparison."""
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "==": lambda entry_value, other: entry_value == other,
-    "!=": lambda entry_value, other: entry_value != other,
-    "<": lambda entry_value, other: entry_value < other,
-    "<=": lambda entry_value, other: entry_value <= other,
-    ">": lambda entry_value, other: entry_value > other,
-    ">=": lambda entry_value, other: entry_value >= other,
+    "==": lambda entry_value, constant: entry_value == constant,
+    "!=": lambda entry_value, constant: entry_value != constant,
+    "<": lambda entry_value, constant: entry_value < constant,
+    "<=": lambda entry_value, constant: entry_value <= constant,
+    ">": lambda entry_value, constant: entry_value > constant,
+    ">=": lambda entry_value, constant: entry_value >= constant,
 }  # fmt: skip
 
 _NUMBERS: tuple[Sort, ...] = ("number", "duration")
@@ -111,10 +111,10 @@ def _comparison(node: Comparison, field: FieldPath, clock: _Clock) -> Condition:
             raise FilterError("null is compared with == and != only", value.start, value.end)
         none = node.operator == "=="
         return lambda fields: none != any(entry_value is not None for entry_value in field.values(fields))
-    return _any(field, _test(field, node.operator, value, clock))
+    return _any_value(field, _test(field, node.operator, value, clock))
 
 
-def _any(field: FieldPath, test: Callable[[EntryFields, Any], bool]) -> Condition:
+def _any_value(field: FieldPath, test: Callable[[EntryFields, Any], bool]) -> Condition:
     return lambda fields: any(test(fields, value) for value in field.values(fields) if value is not None)
 
 
@@ -127,7 +127,7 @@ def _membership(node: Membership, field: FieldPath, clock: _Clock) -> Condition:
             raise FilterError("null cannot be in a list; compare with == null", value.start, value.end)
         else:
             tests.append(_test(field, "==", value, clock))
-    return _any(field, lambda fields, value: any(test(fields, value) for test in tests))
+    return _any_value(field, lambda fields, value: any(test(fields, value) for test in tests))
 
 
 def _between(field: FieldPath, span: ConstantRange, clock: _Clock) -> Callable[[EntryFields, Any], bool]:

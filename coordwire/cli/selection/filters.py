@@ -191,9 +191,9 @@ class Filter:
             return False
         if self._clients and not self._clients(entry.client_id):
             return False
-        if self._groups and not self._groups.any(names.entry_groups(entry)):
+        if self._groups and not self._groups.selects_any(names.entry_groups(entry)):
             return False
-        return not self._members or self._members.any(names.entry_members(entry, shortened=True))
+        return not self._members or self._members.selects_any(names.entry_members(entry, shortened=True))
 
 
 def has_error(entry: FrameEntry) -> bool:

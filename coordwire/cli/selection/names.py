@@ -85,7 +85,7 @@ class Names:
             return value.startswith(tuple(self._beginnings.values()))
         return True
 
-    def any(self, values: Iterable[object]) -> bool:
+    def selects_any(self, values: Iterable[object]) -> bool:
         """Whether any of the values is selected. Each is looked at, since a later one may equal a text."""
         matches = False
         for value in values:

@@ -203,8 +203,13 @@ class EventLines:
                 generation_number = (
                     event.generation if event.generation is not None else event.generation_before
                 )
-                holds = "the generation" if generation_number is None else f"generation {generation_number}"
-                pieces = [("✓ ", "good"), (f"{holds} stays{length}, no rebalance was needed", "good")]
+                generation_text = (
+                    "the generation" if generation_number is None else f"generation {generation_number}"
+                )
+                pieces = [
+                    ("✓ ", "good"),
+                    (f"{generation_text} stays{length}, no rebalance was needed", "good"),
+                ]
             case "empty":
                 pieces = [("✓ ", "good"), (f"no member is left{length}", "good")]
             case _:

@@ -379,7 +379,9 @@ def heartbeat(state: State, group: ClassicGroupModel | None, request: HeartbeatR
     entered = group.state
     if entered is _DEAD:
         raise OperationRefused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    member = group.validate_member(request.member_id, request.group_instance_id)
+    member = group.members.get(request.member_id)  # only static and unknown members need more
+    if member is None or request.group_instance_id is not None:
+        member = group.validate_member(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation:
         raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
     if entered is _EMPTY:

@@ -135,7 +135,12 @@ def consumer_group_heartbeat(
     response = ConsumerGroupHeartbeatResponse(
         member_id=new.member_id, member_epoch=new.epoch, heartbeat_interval_ms=config.heartbeat_interval_ms
     )
-    if epoch == 0 or (new.owned is not old.owned and new.owned != old.owned) or _is_full(request):
+    has_all_fields = (  # as after an error
+        request.rebalance_timeout_ms != _NO_TIMEOUT
+        and request.topic_partitions is not None
+        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+    )
+    if epoch == 0 or has_all_fields or (new.owned is not old.owned and new.owned != old.owned):
         response.assignment = Assignment(
             topic_partitions=[
                 ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=topic, partitions=list(partitions))
@@ -225,13 +230,4 @@ def _updated(
         client_id=client_id_of(context),
         client_host=context.client_host,
         classic=None,
-    )
-
-
-def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the request has all fields, as it does after an error."""
-    return (
-        request.rebalance_timeout_ms != _NO_TIMEOUT
-        and request.topic_partitions is not None
-        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
     )

@@ -13,7 +13,7 @@ from uuid import UUID
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
 from coordwire.coordinator.topics import NO_TOPIC_ID
 
-__all__ = ["NO_EXPIRY", "CommittedOffset", "GroupOffsets", "OffsetStore", "PendingOffsets"]
+__all__ = ["NO_EXPIRY", "CommittedOffset", "CommittedOffsets", "OffsetStore", "PendingOffsets"]
 
 
 # --- committed offsets ---
@@ -42,7 +42,7 @@ class CommittedOffset:
         return now >= self.expires_at if self.expires_at != NO_EXPIRY else now - since >= retention_ms
 
 
-GroupOffsets = SnapshotDict[tuple[str, int], CommittedOffset]
+CommittedOffsets = SnapshotDict[tuple[str, int], CommittedOffset]
 """A group's offsets by topic and partition."""
 
 
@@ -51,7 +51,7 @@ class OffsetStore:
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
-        self.groups: SnapshotDict[str, GroupOffsets] = SnapshotDict(snapshots)
+        self.groups: SnapshotDict[str, CommittedOffsets] = SnapshotDict(snapshots)
 
     def find(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         offsets = self.groups.get(group_id)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from uuid import UUID
 
-from coordwire.coordinator.model.offsets import CommittedOffset, GroupOffsets
+from coordwire.coordinator.model.offsets import CommittedOffset, CommittedOffsets
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import NO_TOPIC_ID
@@ -50,7 +50,7 @@ def fetch(
     """One group's offsets; with `stable` the newest, which the caller sends once they are durable."""
     groups, offsets = state.groups, state.offsets.groups
     group = groups.get(request.group_id) if stable else groups.committed(request.group_id)
-    of_group: GroupOffsets | None = None
+    of_group: CommittedOffsets | None = None
     if group is not None:
         try:
             kind = state.kind_of(group)
@@ -73,7 +73,7 @@ def fetch(
 
 
 def _find(
-    offsets: GroupOffsets | None, *, stable: bool
+    offsets: CommittedOffsets | None, *, stable: bool
 ) -> Callable[[tuple[str, int]], CommittedOffset | None]:
     if offsets is None:
         return lambda partition: None

@@ -85,7 +85,7 @@ class PersistedState:
     written_at: int = 0
 
     def changed(self, change: PersistedState) -> PersistedState:
-        """The state after a change, of which -1 stands for a start offset or leader epoch as before."""
+        """The state after a change, in which -1 means the start offset or leader epoch as before."""
         start_offset = self.start_offset if change.start_offset == -1 else change.start_offset
         return replace(
             self,

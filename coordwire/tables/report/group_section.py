@@ -210,7 +210,7 @@ def _incidents(rows: Iterable[Any], names: dict[str, str]) -> list[str]:
         if lost is not None:
             name = names.get(row.member_id, row.member_id or "")
             incidents.append((row.time / MICROSECONDS, name, lost))
-        elif row.event == "rebalanceEnded" and _went_on(row):
+        elif row.event == "rebalanceEnded" and _is_incident(row):
             length = "" if row.length_ms is None else f" after {duration(row.length_ms / 1e3)}"
             text = f"the rebalance to {_number(row.generation)}: {_outcome(row)}{length}"
             incidents.append((_began(row), "", text))
@@ -223,7 +223,7 @@ def _incidents(rows: Iterable[Any], names: dict[str, str]) -> list[str]:
     return [table]
 
 
-def _went_on(row: Any) -> bool:
+def _is_incident(row: Any) -> bool:
     """Whether a rebalance was long, or the input ends in it."""
     return (row.length_ms or 0) > LONG_MS or row.outcome == "unfinished"
 

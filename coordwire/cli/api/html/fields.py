@@ -128,5 +128,5 @@ def _line(cls: type[Message], line: wire_layout.LayoutLine, catalog: Catalog) ->
     start = "  " * line.depth + (f"tag {line.tag}: " if line.tag is not None else "")
     name = tag("a", line.name, href=f"#{anchor(cls, line.path)}") if line.path else line.name
     words = join((catalog.word(word) for word in line.words), " of ")
-    holds = join([" holding ", _embedded_types(line.embedded, catalog)]) if line.embedded else ""
-    return join([start, name, ": ", words, holds, "\n"])
+    contents = join([" holding ", _embedded_types(line.embedded, catalog)]) if line.embedded else ""
+    return join([start, name, ": ", words, contents, "\n"])
