@@ -209,7 +209,7 @@ BUGS = [
         "epoch_record(group_id, group.epoch + 1, ",
         "epoch_record(group_id, group.epoch, ",
     ),
-    _B("a full request gets no assignment", "consumer.heartbeat", " or _is_full(request):", ":"),
+    _B("a full request gets no assignment", "consumer.heartbeat", " or has_all_fields or ", " or "),
     _B(
         "a living static member is replaced",
         "consumer.members",
