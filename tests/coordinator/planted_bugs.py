@@ -219,7 +219,7 @@ BUGS = [
     _B(
         "a consumer's session is not renewed",
         "consumer.heartbeat",
-        "    sessions.keep_alive(state, group_id, member_id, config.session_timeout_ms)\n",
+        "    keep_alive(state, group_id, member_id, config.session_timeout_ms)\n",
         "",
     ),
     _B(
