@@ -126,7 +126,7 @@ def test_a_story_is_told_after_its_progress() -> None:
     assert erased
     assert " %" in output.terminal
     assert story.lstrip().startswith(str(CAPTURE)[:40])
-    assert "no member is left" in story
+    assert "In at the end" in story
 
 
 def test_tables_of_the_local_engine(tmp_path: Path) -> None:

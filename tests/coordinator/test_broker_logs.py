@@ -54,10 +54,12 @@ def test_a_compacted_log_with_transactions_is_loaded() -> None:
     assert isinstance(shard.groups["orders-new"], ConsumerGroupModel)
 
 
-def test_records_of_groups_of_other_kinds_change_nothing() -> None:
+def test_groups_of_other_kinds_are_kept_as_what_they_are() -> None:
     shard = Shard()
     shard.load(entries(1))
-    assert shard.groups == {}
+    assert {name: group.kind for name, group in shard.groups.items()} == {
+        "counting": "streams", "shared": "share"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("record_type", sorted(RECORD_TYPES["consumer_offsets"]))

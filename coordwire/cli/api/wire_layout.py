@@ -59,6 +59,7 @@ WORDS: dict[str, str] = {
     "UUID": "16 bytes; all zero where there is none",
     "UVARINT": "1 to 5 bytes of 7 bits each, the lowest first; bit 7 is set in all but the last",
     **dict(_sized("STRING", "INT16", "bytes", "UTF-8")),
+    "LONG_STRING": "INT32 of its bytes (-1: null where null is allowed), then UTF-8 (ZooKeeper's texts)",
     **dict(_sized("BYTES", "INT32", "bytes", "the bytes")),
     **dict(_sized("RECORDS", "INT32", "bytes", "record batches")),
     **dict(_sized("ARRAY", "INT32", "elements", "the elements")),

@@ -160,7 +160,7 @@ def same_id(real: Any) -> Any:
 BUGS = [
     Bug("no wait after the election", "draft-2", 2, "D1:", DetailedDesignBroker, "_await_until",
         lambda real: lambda self, group: self._wait_is_over(group)),
-    Bug("any handler", "draft-2", 9, "D2:", DetailedDesignBroker, "find_handler", another_handler),
+    Bug("any handler", "draft-2", 11, "D2:", DetailedDesignBroker, "find_handler", another_handler),
     Bug("Stop is not awaited", "draft-2", 1, "D3:", PingingCoordinator, "broadcast", at_once),
     Bug("no commit", "draft-2", 1, "D3:", PingingCoordinator, "commit", unwritten),
     Bug("offsets of what it has lost", "draft-2", 11, "D3:", DetailedDesignConsumer, "on_lost", only_stopped),

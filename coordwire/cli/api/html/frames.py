@@ -18,6 +18,7 @@ from uuid import UUID
 from coordwire.cli.api.contents import PageEntry
 from coordwire.cli.api.html.markup import Html, join, table, tag
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.fields import TEXTS
 from coordwire.codec.walk import fields_of
 from coordwire.connection.dialect import Direction
 from coordwire.designs.dialects import CALLS, Call
@@ -173,7 +174,7 @@ def _struct(cls: type[Struct], version: int) -> Any:
 
 
 def _leaf(field: Field) -> object:
-    if field.type == "string":
+    if field.type in TEXTS:
         return field.name.replace("_", "-")
     if field.type in _EXAMPLES:
         return _EXAMPLES[field.type]
