@@ -183,7 +183,7 @@ def places(api_key: int, version: int) -> list[str]:
             return ["topics[*].error_code"]
         case ApiKey.DELETE_TOPICS | ApiKey.ALTER_CONFIGS | ApiKey.INCREMENTAL_ALTER_CONFIGS:
             return ["responses[*].error_code"]
-        case ApiKey.DESCRIBE_GROUPS | ApiKey.CONSUMER_GROUP_DESCRIBE:
+        case ApiKey.DESCRIBE_GROUPS | ApiKey.CONSUMER_GROUP_DESCRIBE | ApiKey.STREAMS_GROUP_DESCRIBE:
             return ["groups[*].error_code"]
         case ApiKey.DELETE_GROUPS | ApiKey.DESCRIBE_CONFIGS | ApiKey.CREATE_PARTITIONS:
             return ["results[*].error_code"]

@@ -22,6 +22,7 @@ from coordwire.coordinator import (
     CoordinatorConfig,
     RequestContext,
     Shard,
+    StreamsGroupConfig,
     TopicImage,
     TopicsImage,
 )
@@ -38,6 +39,8 @@ from coordwire.messages import (
     OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
+    StreamsGroupDescribeRequest,
+    StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
@@ -47,6 +50,12 @@ from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from coordwire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequestTaskIds,
+    Subtopology,
+    TopicInfo,
+    Topology,
+)
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from tests.growth import Counter, assert_increments, counting
@@ -55,6 +64,8 @@ SIZES = (12, 24, 48)
 WIDE = TopicImage(UUID(int=7), "wide", 1_000)
 SUBSCRIPTION = b"\0\0\0\0\0\1\0\4wide\xff\xff\xff\xff"
 
+WIDE_PARTS = [Subtopology(subtopology_id="0", source_topics=["wide"])]
+
 
 class Bench:
     """A shard whose appends are durable at once, with n topics and one of 1,000 partitions."""
@@ -62,7 +73,10 @@ class Bench:
     def __init__(self, n: int) -> None:
         self.n = n
         consumer = ConsumerGroupConfig(assignment_interval_ms=0)
-        self.shard = Shard(config=CoordinatorConfig(consumer=consumer, new_member_join_timeout_ms=10**9))
+        streams = StreamsGroupConfig(assignment_interval_ms=0, initial_rebalance_delay_ms=0)
+        self.shard = Shard(
+            config=CoordinatorConfig(consumer=consumer, streams=streams, new_member_join_timeout_ms=10**9)
+        )
         self.topics = [TopicImage(UUID(int=1_000 + number), self.name("t", number), 2) for number in range(n)]
         self.shard.set_topics(TopicsImage([WIDE, *self.topics]))
         self.shard.load([])
@@ -110,6 +124,19 @@ class Bench:
             setattr(request, field, value)
         return request
 
+    def streams_beat(
+        self, number: int, parts: list[Subtopology] | None, **fields: Any
+    ) -> StreamsGroupHeartbeatRequest:
+        """A member of the streams group, which joins with these parts of a topology."""
+        request = StreamsGroupHeartbeatRequest(
+            group_id="sg", member_id=self.name("m", number), process_id=self.name("p", number),
+            rebalance_timeout_ms=60_000, active_tasks=[], standby_tasks=[], warmup_tasks=[],
+            topology=None if parts is None else Topology(epoch=1, subtopologies=parts),
+        )  # fmt: skip
+        for field, value in fields.items():
+            setattr(request, field, value)
+        return request
+
     def join(self, number: int, **fields: Any) -> JoinGroupRequest:
         """A static member of the classic group."""
         request = JoinGroupRequest(
@@ -149,6 +176,13 @@ class Bench:
         answer = None
         for number in range(self.n):
             (answer,) = self.send(self.beat(number, topics(number)), 1)
+        return answer
+
+    def streams_members(self) -> Any:
+        """n members of the streams group; the last one's answer."""
+        answer = None
+        for number in range(self.n):
+            (answer,) = self.send(self.streams_beat(number, WIDE_PARTS), 0)
         return answer
 
     def joined(self) -> list[Any]:
@@ -353,6 +387,59 @@ def many_topics_of_a_consumer_described(bench: Bench) -> Made:
     return ConsumerGroupDescribeRequest(group_ids=["cg"]), 1
 
 
+def heartbeat_of_a_streams_member_among_many(bench: Bench) -> Made:
+    last = bench.streams_members()
+    unchanged = dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks", "process_id"))
+    fields = {"member_epoch": last.member_epoch, "rebalance_timeout_ms": -1, **unchanged}
+    return bench.streams_beat(bench.n - 1, None, **fields), 0
+
+
+def streams_member_joins_many(bench: Bench) -> Made:
+    bench.streams_members()
+    return bench.streams_beat(bench.n, WIDE_PARTS), 0
+
+
+def streams_member_leaves_many(bench: Bench) -> Made:
+    bench.streams_members()
+    return bench.streams_beat(0, None, member_epoch=-1), 0
+
+
+def streams_member_gives_up_many_tasks(bench: Bench) -> Made:
+    """Half of them, as another has joined."""
+    wide = TopicImage(UUID(int=9), "wider", 8 * bench.n)
+    bench.shard.set_topics(TopicsImage([WIDE, wide, *bench.topics]))
+    parts = [Subtopology(subtopology_id="0", source_topics=["wider"])]
+    (answer,) = bench.send(bench.streams_beat(0, parts), 0)
+    bench.send(bench.streams_beat(1, parts), 0)
+    owned = [StreamsGroupHeartbeatRequestTaskIds(subtopology_id="0", partitions=list(range(8 * bench.n)))]
+    return bench.streams_beat(0, None, member_epoch=answer.member_epoch, active_tasks=owned), 0
+
+
+def topology_of_many_parts(bench: Bench) -> Made:
+    """Each with a topic, and with an internal topic that is missing."""
+    parts = [
+        Subtopology(
+            subtopology_id=bench.name("s", number),
+            source_topics=[topic.name],
+            state_changelog_topics=[TopicInfo(name=bench.name("c", number))],
+        )
+        for number, topic in enumerate(bench.topics)
+    ]
+    return bench.streams_beat(0, parts), 0
+
+
+def topology_of_one_topic_many_times(bench: Bench) -> Made:
+    return bench.streams_beat(0, [Subtopology(subtopology_id="0", source_topics=["wide"] * bench.n)]), 0
+
+
+def many_streams_groups_described(bench: Bench) -> Made:
+    """One with n members, and n of another kind."""
+    bench.streams_members()
+    bench.committed()
+    names = ["sg", *(bench.name("g", number) for number in range(bench.n))]
+    return StreamsGroupDescribeRequest(group_ids=names), 0
+
+
 def many_topics_committed(bench: Bench) -> Made:
     bench.committed()
     return bench.commit("g", bench.names), 8
@@ -444,6 +531,15 @@ CASES: dict[type[Message], list[Case]] = {
     DescribeGroupsRequest: [many_groups_described, many_members_described],
     ListGroupsRequest: [many_groups_listed, many_states_listed],
     ConsumerGroupDescribeRequest: [many_consumers_described, many_topics_of_a_consumer_described],
+    StreamsGroupHeartbeatRequest: [
+        heartbeat_of_a_streams_member_among_many,
+        streams_member_joins_many,
+        streams_member_leaves_many,
+        streams_member_gives_up_many_tasks,
+        topology_of_many_parts,
+        topology_of_one_topic_many_times,
+    ],
+    StreamsGroupDescribeRequest: [many_streams_groups_described],
     OffsetCommitRequest: [many_topics_committed, many_partitions_committed, one_topic_committed_many_times],
     TxnOffsetCommitRequest: [
         many_topics_committed_in_a_transaction,

@@ -54,6 +54,8 @@ from coordwire.messages import (
     OffsetFetchRequest,
     OffsetForLeaderEpochRequest,
     ProduceRequest,
+    StreamsGroupDescribeRequest,
+    StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
     UpdateFeaturesRequest,
@@ -143,6 +145,17 @@ def requests(ids: dict[str, UUID]) -> Iterator[tuple[Request[Any], int]]:
     """All requests with their versions. ids: of topics, by name."""
     for cls, version, fields in _plain(ids):
         yield _made(cls, fields), version
+
+
+def _streams_heartbeat(group_id: str, source: str | None) -> dict[str, Any]:
+    """Of no member: of a topology that reads a topic and has a repartition topic, or without a topology."""
+    parts = [{"subtopology_id": "0", "source_topics": [source], "repartition_sink_topics": ["p-2"]}]
+    return {
+        "group_id": group_id,
+        "member_id": "m",
+        "member_epoch": 3 if source is None else 0,
+        "topology": None if source is None else {"epoch": 1, "subtopologies": parts},
+    }
 
 
 def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
@@ -241,6 +254,8 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
         yield ConsumerGroupHeartbeatRequest, 1, {
             "group_id": name, "member_id": "m", "member_epoch": 3, "subscribed_topic_names": ["a", "b"],
         }  # fmt: skip
+        for source in (None, "a", "p-1", "b", "__consumer_offsets"):
+            yield StreamsGroupHeartbeatRequest, 0, _streams_heartbeat(name, source)
         commits = [{**one, "partitions": [{"partition_index": 0, "committed_offset": 1}]} for one in names]
         yield OffsetCommitRequest, 8, {"group_id": name, "member_id": "m", "topics": commits,
                                        "generation_id_or_member_epoch": 4}  # fmt: skip
@@ -272,6 +287,7 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
         yield ListGroupsRequest, version, {}
     yield DescribeGroupsRequest, 5, {"groups": ["g", "h"], "include_authorized_operations": True}
     yield ConsumerGroupDescribeRequest, 0, {"group_ids": ["g", "h"]}
+    yield StreamsGroupDescribeRequest, 0, {"group_ids": ["g", "h"]}
     yield DeleteGroupsRequest, 2, {"groups_names": ["h", "g2"]}
     for kind, keys_asked in ((0, ["g", "h"]), (1, ["x", "y"])):
         yield FindCoordinatorRequest, 4, {"key_type": kind, "coordinator_keys": keys_asked}
