@@ -13,8 +13,9 @@ from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.handlers import APIS
 from coordwire.broker.security.authorizer import Acl, AclFilter, Authorizer
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, ErrorCode, PatternType
-from coordwire.messages import CreateAclsRequest
+from coordwire.messages import CreateAclsRequest, StreamsGroupHeartbeatRequest
 from coordwire.messages.create_acls import AclCreation
+from coordwire.messages.streams_group_heartbeat import Subtopology, TopicInfo, Topology
 from coordwire.versions import ApiKey
 from tests.broker.authorized.brokers import kafka, ours
 from tests.broker.authorized.kept import kept
@@ -234,6 +235,38 @@ def test_every_api_is_asked() -> None:
     ids = {name: UUID(int=1) for name in TOPICS}
     asked = {ApiKey(request.api_key) for request, _ in requests(ids) if request.api_key is not None}
     assert {ApiKey(key) for key in APIS} - asked == _OPEN | _NOT_COMPARED
+
+
+def test_internal_topics_of_streams_are_created_by_those_who_may() -> None:
+    """As a Kafka 4.3.0 broker does, texts included."""
+    core = Core(topics={"lines": 1}, authorizer=True)
+    assert core.cluster.authorizer is not None
+    everyone = "User:ANONYMOUS"
+    for one in (
+        acl("*", DESCRIBE, principal=everyone),
+        acl("*", READ, principal=everyone, kind=GROUP),
+        acl("mine", AclOperation.CREATE, principal=everyone),
+    ):
+        core.cluster.authorizer.add(one)
+    for stores, detail in (
+        (["mine", "yours"], "mine, yours; Unauthorized to CREATE on topics yours."),
+        (["mine"], "mine"),
+    ):
+        assert "mine" not in core.cluster.topics
+        part = Subtopology(
+            subtopology_id="0",
+            source_topics=["lines"],
+            state_changelog_topics=[TopicInfo(name=name) for name in stores],
+        )
+        request = StreamsGroupHeartbeatRequest(
+            group_id="-".join(stores), member_id="m", process_id="p", rebalance_timeout_ms=60_000,
+            topology=Topology(epoch=1, subtopologies=[part]), active_tasks=[], standby_tasks=[],
+            warmup_tasks=[],
+        )  # fmt: skip
+        details = [status.status_detail for status in core.ask(request, 0).status or ()]
+        assert f"Internal topics are missing: {detail}" in details
+    assert "mine" in core.cluster.topics
+    assert "yours" not in core.cluster.topics
 
 
 # --- the APIs of ACLs ---
