@@ -187,10 +187,11 @@ def test_nothing_is_kept() -> None:
 
     beat()
     counted = (request, response, member, client, server, HeartbeatRequest, ResponseReceived, RequestReceived)
-    gc.collect()  # what other tests left goes first
+    while gc.collect():  # what other tests left goes first, and what its end lets go
+        pass
     before = [sys.getrefcount(one) for one in counted]
     objects = len(gc.get_objects())
     beat()
     gc.collect()
     assert [sys.getrefcount(one) for one in counted] == before
-    assert abs(len(gc.get_objects()) - objects) < 20
+    assert len(gc.get_objects()) - objects < 20  # threads of other tests may let something go meanwhile
