@@ -1,4 +1,7 @@
-"""Our ZooKeeper consumer against Kafka's own, on histories that are recorded now. Needs a JDK and Maven."""
+"""Our ZooKeeper consumer against Kafka's own, on histories that are recorded now, in minutes each.
+
+Needs a JDK and Maven, and a machine with little else to do: sessions end where their consumers are held up.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
 from tests.interop.zookeeper_histories import RELEASES, record
 
-pytestmark = pytest.mark.maven
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("light", [False, True])
