@@ -266,7 +266,7 @@ public final class Oracle {
         }
     }
 
-    static String hex(byte[] bytes) {
+    public static String hex(byte[] bytes) {
         return bytes == null ? "-" : HEX.formatHex(bytes);
     }
 
@@ -304,7 +304,7 @@ public final class Oracle {
     }
 
     /** Runs each event at once, one after the other. */
-    private static final class Queue implements CoordinatorEventProcessor {
+    public static final class Queue implements CoordinatorEventProcessor {
         private final Deque<CoordinatorEvent> events = new ArrayDeque<>();
         private boolean running = false;
 
@@ -341,7 +341,7 @@ public final class Oracle {
         }
     }
 
-    private static final class SameThread extends AbstractExecutorService implements ExecutorService {
+    public static final class SameThread extends AbstractExecutorService implements ExecutorService {
         @Override
         public void execute(Runnable task) {
             task.run();
