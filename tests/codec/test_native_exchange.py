@@ -194,4 +194,4 @@ def test_nothing_is_kept() -> None:
     beat()
     gc.collect()
     assert [sys.getrefcount(one) for one in counted] == before
-    assert len(gc.get_objects()) - objects < 20  # threads of other tests may let something go meanwhile
+    assert abs(len(gc.get_objects()) - objects) < 20

@@ -33,7 +33,7 @@ from coordwire.records import batches
 from coordwire.testing import strategies
 
 FEW = settings(max_examples=30, database=None)
-SEEDS = 4
+SEEDS = 20
 M = TypeVar("M")
 
 
