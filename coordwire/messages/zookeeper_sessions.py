@@ -40,12 +40,12 @@ class ZooKeeperCreateSessionResponse(Message, direction="response", versions=(0,
     """0."""
     time_out: int = field("int32", default=0)
     """The session timeout, as the server's limits allow it, in milliseconds; 0 or less where the session
-    is no more.
+    has ended.
     """
     session_id: int = field("int64", default=0)
-    """The session, 0 where it is no more."""
+    """The session, 0 where it has ended."""
     passwd: bytes | None = field("bytes", default=None, null=0, secret=True)
-    """The session's password, zeros where it is no more."""
+    """The session's password, zeros where it has ended."""
     read_only: bool = field("bool", default=False, since=1)
     """Whether the server has lost its quorum (3.4). (v1+)"""
     tags: dict[int, bytes] | None = None

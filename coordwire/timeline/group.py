@@ -39,7 +39,7 @@ __all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Ou
 M = TypeVar("M", Moved, Idle)
 
 MOST_LATE = 100
-"""In a larger group, those whom a rebalance waits for are not looked for."""
+"""In a larger group, the members that a rebalance waits for are not looked for."""
 
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked", "assignment_changed")
 """What follows from a rebalance that is under way: it says nothing of why that began."""
@@ -114,12 +114,12 @@ class Group:
     # --- sessions ---
 
     def unavailable(self, place: Seen) -> None:
-        """The coordinator isn't there, moves or loads the group: all sessions begin anew afterwards."""
+        """The coordinator isn't there, moves or loads the group: all sessions begin again afterwards."""
         if place.time_ns is not None:
             self.available_ns = max(self.available_ns, place.time_ns)
 
     def restart(self, since: Seen | None, place: Seen) -> None:
-        """The coordinator is another one, or was away, and has the group again: all sessions begin anew.
+        """The coordinator is another one, or was away, and has the group again: all sessions begin again.
         since: when it went away, where that is known; place: of the first answer."""
         self.unavailable(place)
 

@@ -19,9 +19,9 @@ ZooKeeperCreateSessionRequest = Data("ZooKeeperCreateSessionRequest", versions=(
 
 ZooKeeperCreateSessionResponse = Data("ZooKeeperCreateSessionResponse", versions=(0, 1), direction="response", doc="The first frame of a server. A session id and timeout of 0: the session has expired. jute's ConnectResponse.")(
     "protocol_version" / Int32             * "0.",
-    "time_out"         / Int32             * "The session timeout, as the server's limits allow it, in milliseconds; 0 or less where the session is no more.",
-    "session_id"       / Int64             * "The session, 0 where it is no more.",
-    "passwd"           / Token             * "The session's password, zeros where it is no more.",
+    "time_out"         / Int32             * "The session timeout, as the server's limits allow it, in milliseconds; 0 or less where the session has ended.",
+    "session_id"       / Int64             * "The session, 0 where it has ended.",
+    "passwd"           / Token             * "The session's password, zeros where it has ended.",
     "read_only"        / Since(1, Boolean) * "Whether the server has lost its quorum (3.4).",
 )
 

@@ -39,7 +39,7 @@ class ConsumerKind(GroupKind[ConsumerGroupModel]):
         replay_consumer_group(state, key, value)
 
     def resume(self, state: State, group: ConsumerGroupModel) -> None:
-        """Begin members' sessions anew, and their time to give up partitions."""
+        """Begin members' sessions again, and their time to give up partitions."""
         for member in group.members_in_order():
             sessions.keep_alive(state, group.group_id, member.member_id)
             if member.state is MemberState.UNREVOKED_PARTITIONS:

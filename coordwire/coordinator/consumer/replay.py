@@ -50,8 +50,8 @@ CONSUMER_KEYS: tuple[type[Message], ...] = (
 def replay_consumer_group(state: State, key: object, value: object) -> None:
     """Replay a record with one of `CONSUMER_KEYS`."""
     match key, value:
-        case ConsumerGroupMetadataKey(group_id=group_id), ConsumerGroupMetadataValue() as found:
-            _consumer_group(state, group_id).set_epoch(found.epoch, found.metadata_hash)
+        case ConsumerGroupMetadataKey(group_id=group_id), ConsumerGroupMetadataValue() as content:
+            _consumer_group(state, group_id).set_epoch(content.epoch, content.metadata_hash)
         case ConsumerGroupMetadataKey(group_id=group_id), None:
             _end_consumer_group(state, group_id)
         case ConsumerGroupPartitionMetadataKey(group_id=group_id), None:
@@ -62,29 +62,29 @@ def replay_consumer_group(state: State, key: object, value: object) -> None:
             _consumer_group(state, group_id).set_partition_metadata(True)
         case ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), (
             ConsumerGroupMemberMetadataValue() | None
-        ) as found:
-            _replay_member(state, group_id, member_id, found)
+        ) as content:
+            _replay_member(state, group_id, member_id, content)
         case ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), (
             ConsumerGroupTargetAssignmentMetadataValue() | None
-        ) as found:
-            _replay_assignment(state, group_id, found)
+        ) as content:
+            _replay_assignment(state, group_id, content)
         case ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), (
             ConsumerGroupTargetAssignmentMemberValue() | None
-        ) as found:
-            if found is not None:
+        ) as content:
+            if content is not None:
                 _consumer_group(state, group_id).put_target(
-                    member_id, target_from_lists(found.topic_partitions)
+                    member_id, target_from_lists(content.topic_partitions)
                 )
             elif (group := _known_consumer_group(state, group_id)) is not None:
                 group.targets.pop(member_id)
         case ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), (
             ConsumerGroupCurrentMemberAssignmentValue() | None
-        ) as found:
-            _replay_owned(state, group_id, member_id, found)
+        ) as content:
+            _replay_owned(state, group_id, member_id, content)
         case ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), (
             ConsumerGroupRegularExpressionValue() | None
-        ) as found:
-            _replay_pattern(state, group_id, regex, found)
+        ) as content:
+            _replay_pattern(state, group_id, regex, content)
 
 
 def _consumer_group(state: State, group_id: str) -> ConsumerGroupModel:

@@ -70,8 +70,8 @@ class PersistedState:
     """The state of a share partition.
 
     snapshot_epoch: raised with each snapshot. state_epoch: raised each time that the group's start is set
-    anew. leader_epoch: of the partition's leader. start_offset: -1 for none yet. delivery_complete_count: the
-    records from there on that are done, -1 if unknown. created_at, written_at: of the snapshot, in
+    again. leader_epoch: of the partition's leader. start_offset: -1 for none yet. delivery_complete_count:
+    the records from there on that are done, -1 if unknown. created_at, written_at: of the snapshot, in
     milliseconds since 1970.
     """
 

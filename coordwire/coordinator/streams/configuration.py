@@ -7,7 +7,7 @@ passes that Apache Kafka makes over all subtopologies, but a pass looks only at 
 known, so that the work is linear in the topology.
 
 Rules: an inconsistent topology is refused as Apache Kafka refuses it, in its order; missing topics and counts
-that don't fit are no errors but a `TopologyProblem`.
+that do not fit are a `TopologyProblem`, not an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where the members of a streams group serve interactive queries, and for which partitions.
 
-Rules: what is known of a member is kept until it changes, or the topology is set up anew; so an answer may
+Rules: what is known of a member is kept until it changes, or the topology is set up again; so an answer may
 have older partitions than the member's tasks have by then, as Apache Kafka's.
 """
 

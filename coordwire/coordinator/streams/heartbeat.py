@@ -1,7 +1,7 @@
 """StreamsGroupHeartbeat (KIP-1071): the one request by which members join, stay, change and leave.
 
 Strategy: the request updates the member, and sets up the topology where that or its topics changed; both may
-raise the group's epoch. The target is computed anew if its epoch is smaller; the member is reconciled with
+raise the group's epoch. The target is computed again if its epoch is smaller; the member is reconciled with
 the target. What is wrong with the group goes into the answer as statuses, not as an error.
 
 Rules: static members, patterns of topics, reported offsets and warm-up tasks are refused, as by Apache

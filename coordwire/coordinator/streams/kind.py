@@ -38,7 +38,7 @@ class StreamsKind(GroupKind[StreamsGroupModel]):
         replay_streams_group(state, key, value)
 
     def resume(self, state: State, group: StreamsGroupModel) -> None:
-        """Begin members' sessions anew, and their time to give up tasks."""
+        """Begin members' sessions again, and their time to give up tasks."""
         for member in group.members_in_order():
             sessions.begin_session(state, group.group_id, member.member_id)
             if member.state is StreamsMemberState.UNREVOKED_TASKS:

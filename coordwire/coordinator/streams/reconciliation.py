@@ -56,7 +56,7 @@ def reconciled(
         case StreamsMemberState.UNRELEASED_TASKS:
             return _towards(group, member, member.epoch, epoch, target, reported)
         case StreamsMemberState.UNKNOWN:
-            # A newer coordinator has more states. Without tasks the member can begin anew.
+            # A newer coordinator has more states. Without tasks the member can begin again.
             if reported is None or reported:
                 raise OperationRefused(
                     ErrorCode.FENCED_MEMBER_EPOCH,

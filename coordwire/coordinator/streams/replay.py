@@ -52,42 +52,42 @@ _STATES = frozenset(StreamsMemberState)
 def replay_streams_group(state: State, key: object, value: object) -> None:
     """Replay a record with one of `STREAMS_KEYS`."""
     match key, value:
-        case StreamsGroupMetadataKey(group_id=group_id), StreamsGroupMetadataValue() as found:
-            configs = {config.key: config.value for config in found.last_assignment_configs or ()}
+        case StreamsGroupMetadataKey(group_id=group_id), StreamsGroupMetadataValue() as content:
+            configs = {config.key: config.value for config in content.last_assignment_configs or ()}
             _group(state, group_id).set_epoch(
-                found.epoch, found.metadata_hash, found.validated_topology_epoch, configs
+                content.epoch, content.metadata_hash, content.validated_topology_epoch, configs
             )
         case StreamsGroupMetadataKey(group_id=group_id), None:
             _end_group(state, group_id)
-        case StreamsGroupTopologyKey(group_id=group_id), StreamsGroupTopologyValue() as found:
-            _group(state, group_id).set_topology(StreamsTopology(found))
+        case StreamsGroupTopologyKey(group_id=group_id), StreamsGroupTopologyValue() as content:
+            _group(state, group_id).set_topology(StreamsTopology(content))
         case StreamsGroupTopologyKey(group_id=group_id), None:
             group = _known_group(state, group_id)
             if group is not None:
                 group.set_topology(None)
         case StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id), (
             StreamsGroupMemberMetadataValue() | None
-        ) as found:
-            _replay_member(state, group_id, member_id, found)
+        ) as content:
+            _replay_member(state, group_id, member_id, content)
         case StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), (
             StreamsGroupTargetAssignmentMetadataValue() | None
-        ) as found:
-            _replay_assignment(state, group_id, found)
+        ) as content:
+            _replay_assignment(state, group_id, content)
         case StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), (
             StreamsGroupTargetAssignmentMemberValue() | None
-        ) as found:
-            if found is not None:
+        ) as content:
+            if content is not None:
                 _group(state, group_id).targets[member_id] = TargetTasks(
-                    listed_tasks(found.active_tasks),
-                    listed_tasks(found.standby_tasks),
-                    listed_tasks(found.warmup_tasks),
+                    listed_tasks(content.active_tasks),
+                    listed_tasks(content.standby_tasks),
+                    listed_tasks(content.warmup_tasks),
                 )
             elif (group := _known_group(state, group_id)) is not None:
                 group.targets.pop(member_id)
         case StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), (
             StreamsGroupCurrentMemberAssignmentValue() | None
-        ) as found:
-            _replay_owned(state, group_id, member_id, found)
+        ) as content:
+            _replay_owned(state, group_id, member_id, content)
 
 
 def _group(state: State, group_id: str) -> StreamsGroupModel:

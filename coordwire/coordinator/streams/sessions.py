@@ -67,7 +67,7 @@ def begin_session(state: State, group_id: str, member_id: str) -> None:
 
 
 def keep_alive(state: State, group_id: str, member_id: str, timeout_ms: int) -> None:
-    """Begin a member's session anew."""
+    """Begin a member's session again."""
     if not state.timers.renew((_SESSION, group_id, member_id), state.now + timeout_ms):
         _limit(state, _SESSION, group_id, member_id, timeout_ms)
 
