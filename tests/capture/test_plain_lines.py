@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import line
 from coordwire.capture.plain_lines import MOST_PLACES, PlainLines
@@ -14,6 +15,8 @@ from coordwire.testing.pcap import as_pcap
 from tests.capture.test_lazy import broken, read
 from tests.capture.test_share import CAPTURES, traffic, traffic_rows
 from tests.capture.test_walks import damaged
+
+with_texts = pytest.mark.skipif(native is None, reason="no native extension, which makes the texts")
 
 
 def plain_count(data: bytes, *, digits: int, show_secrets: bool) -> int:
@@ -43,12 +46,14 @@ def test_plain_lines_of_frames_that_are_refused(seed: int) -> None:
     plain_count(as_pcap(frames), digits=seed % 10, show_secrets=bool(seed % 2))
 
 
+@with_texts
 def test_most_frames_of_groups_are_plain() -> None:
     data = traffic(300)
     frames = [entry for entry in read(data, lazy=True) if isinstance(entry, FrameEntry)]
     assert plain_count(data, digits=9, show_secrets=False) > 0.8 * len(frames)
 
 
+@with_texts
 def test_places_are_bounded() -> None:
     lines = PlainLines(show_secrets=False)
     entry = next(entry for entry in read(traffic(20), lazy=False) if lines.line(entry, 9) is not None)
