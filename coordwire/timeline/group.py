@@ -32,7 +32,7 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
-from coordwire.timeline.sightings import Seen, remember
+from coordwire.timeline.sightings import MemberName, Seen, remember
 
 __all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
 
@@ -92,7 +92,7 @@ class Group:
         self.settled: dict[str, Owned] = {}
         self.consumption = Consumption()
         self.available_ns = 0
-        self.end_of: Callable[[str], int | None] = _unseen
+        self.end_of: Callable[[MemberName], int | None] = _unseen
         self.coordinator: str | None = None
         self.brokers: set[str] = set()
         self.outage: Outage | None = None
@@ -229,7 +229,7 @@ class Group:
     def inherits(self, heir: Member, static: Member, place: Seen) -> None:
         """A static member's partitions are its heir's from now on; they had no consumer since that one's
         connection ended."""
-        end_ns = self.end_of(static.member_id)
+        end_ns = self.end_of(MemberName(self.group, static.member_id))
         self.consumption.passes(static.member_id, heir.member_id, end_ns, place.time_ns)
         heir.assigned = static.assigned
         if static.member_id in self.settled:
@@ -337,7 +337,7 @@ def _not_before(time_ns: int | None, place: Seen) -> Seen:
     return place._replace(time_ns=time_ns)
 
 
-def _unseen(member_id: str) -> int | None:
+def _unseen(name: MemberName) -> int | None:
     """Nothing is known of connections."""
     return None
 

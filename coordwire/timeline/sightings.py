@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple, TypeVar
 
-__all__ = ["Seen", "is_before", "remember"]
+__all__ = ["MemberName", "Seen", "is_before", "remember"]
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+class MemberName(NamedTuple):
+    """A member by its group's id and its own: another group may have a member of the same id. What is known
+    of members of several groups is kept by this."""
+
+    group: str
+    member_id: str
 
 
 class Seen(NamedTuple):

@@ -20,7 +20,7 @@ from coordwire.timeline.events import (
     TopicPartition,
 )
 from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
-from coordwire.timeline.sightings import Seen
+from coordwire.timeline.sightings import MemberName, Seen
 
 DATA = Path(__file__).parent.parent / "data" / "stories"
 SECOND = 1_000_000_000
@@ -59,7 +59,7 @@ class Script:
         for number, name in enumerate(members):
             flow = self.flow(number)
             self.ends.opens(self.frame(flow, client, 1))
-            self.ends.speaks(("g", "classic"), name, flow, Seen(SECOND, "x", 1, 10))
+            self.ends.speaks(MemberName("g", name), "classic", flow, Seen(SECOND, "x", 1, 10))
             self.ends.see(
                 MemberJoined(
                     group="g", time_ns=SECOND, source="x", number=1, kind="classic", member_id=name,
@@ -121,8 +121,8 @@ def test_the_first_end_says_how(sender: str, how: str, expected: str) -> None:
 
 def test_an_end_after_the_session_is_of_another_time() -> None:
     script = Script("m")
-    script.ends.speaks(("g", "classic"), "m", script.flow(0), Seen(22 * SECOND, "x", 5, 50))
-    script.ends.speaks(("g", "classic"), "m", script.flow(0), Seen(22 * SECOND + 1, "x", 6, 51))
+    script.ends.speaks(MemberName("g", "m"), "classic", script.flow(0), Seen(22 * SECOND, "x", 5, 50))
+    script.ends.speaks(MemberName("g", "m"), "classic", script.flow(0), Seen(22 * SECOND + 1, "x", 6, 51))
     script.end(script.flow(0), 23)
     assert script.out("m") == MemberEnding("open", None, (), SECOND, 10, None)
 
@@ -131,7 +131,7 @@ def test_a_connection_on_the_same_ports_is_another() -> None:
     script = Script("m")
     script.end(script.flow(0), 5)
     script.ends.opens(script.frame(script.flow(0), "c", 6))
-    script.ends.speaks(("g", "classic"), "m", script.flow(0), Seen(6 * SECOND, "x", 5, 50))
+    script.ends.speaks(MemberName("g", "m"), "classic", script.flow(0), Seen(6 * SECOND, "x", 5, 50))
     ending = script.out("m")
     assert ending is not None
     assert ending.how == "open"
@@ -172,3 +172,26 @@ def test_a_request_from_before_the_end_may_be_looked_at_after_it() -> None:
 def test_an_answer_that_comes_after_the_end_opens_nothing() -> None:
     (killed,) = endings("classic-causes")
     assert (killed.how, killed.packets, killed.fetched) == ("closed", (674, 675, 676), True)
+
+
+def test_an_ending_is_no_evidence_for_a_member_of_the_same_id_in_another_group() -> None:
+    script = Script("m")
+    other = "[::1]:2000 > [::1]:9092"
+    script.ends.opens(script.frame(other, "c", 2))
+    script.ends.speaks(MemberName("h", "m"), "classic", other, Seen(2 * SECOND, "x", 2, 20))
+    script.end(other, 5)
+    assert script.ends.end_of(MemberName("h", "m")) == 5 * SECOND
+    assert script.ends.end_of(MemberName("g", "m")) is None
+    assert script.out("m") == MemberEnding("open", None, (), SECOND, 10, None)
+
+
+def test_packets_are_cited_of_the_capture_that_shows_the_departure() -> None:
+    script = Script("m")
+    script.end(script.flow(0), 5)
+    left = MemberLeft(
+        group="g", time_ns=20 * SECOND, source="y", number=9, packet=3, member_id="m", client_id="c",
+        how="session_timeout", inferred=True,
+    )  # fmt: skip
+    seen = script.ends.see(left)
+    assert isinstance(seen, MemberLeft)
+    assert seen.ending == MemberEnding("closed", 5 * SECOND, (), SECOND, None, None)

@@ -4,7 +4,9 @@ Strategy: a member's own connection is that of its last request about its group;
 too if they come from the same address with the same client id, and no other member does. Once it is taken to
 be out, its event reports these connections: whether they were closed or reset by then, by which side and in
 which packets, or stayed open; and whether a Fetch came on one of them since the member was in. Rules: only
-what happened by the time at which the member must have been out counts; what is remembered is bounded.
+what happened by the time at which the member must have been out counts; what one member of one group did is
+evidence for no other; packets are cited of the capture that shows the departure, and of what precedes it
+there; what is remembered is bounded.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.from_wire.coordinators import BrokerEnds
 from coordwire.timeline.group import Group, Outage
-from coordwire.timeline.sightings import Seen, remember
+from coordwire.timeline.sightings import MemberName, Seen, remember
 
 __all__ = ["ENDED", "ConnectionEnds"]
 
@@ -73,28 +75,28 @@ class _In:
 class ConnectionEnds:
     """Of all members in some captures."""
 
-    _last_requests: OrderedDict[str, _LastRequests] = field(default_factory=OrderedDict)
+    _last_requests: OrderedDict[MemberName, _LastRequests] = field(default_factory=OrderedDict)
     _known: OrderedDict[str, _Connection] = field(default_factory=OrderedDict)
     _of: dict[_Client, dict[str, _Connection]] = field(default_factory=dict)
-    _in: OrderedDict[tuple[str, str], _In] = field(default_factory=OrderedDict)
-    _members: dict[_Client, set[tuple[str, str]]] = field(default_factory=dict)
-    _instances: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    _in: OrderedDict[MemberName, _In] = field(default_factory=OrderedDict)
+    _members: dict[_Client, set[MemberName]] = field(default_factory=dict)
+    _instances: dict[tuple[str, str], MemberName] = field(default_factory=dict)
     _brokers: BrokerEnds = field(default_factory=BrokerEnds)
-    _speakers: dict[str, dict[GroupKey, str]] = field(default_factory=dict)
+    _speakers: dict[str, dict[GroupKey, MemberName]] = field(default_factory=dict)
 
-    def speaks(self, group_key: GroupKey, member_id: str, flow: str, place: Seen) -> None:
-        """A member sent a request about its group."""
+    def speaks(self, name: MemberName, kept_as: Kind, flow: str, place: Seen) -> None:
+        """A member sent a request about its group, which is kept as one of a kind."""
         known = self._last_requests
-        last = known.get(member_id)
+        last = known.get(name)
         if last is None:
-            known[member_id] = flow, place, place
-            self._speakers.setdefault(flow, {})[group_key] = member_id
+            known[name] = flow, place, place
+            self._speakers.setdefault(flow, {})[name.group, kept_as] = name
         else:
             flow_before, before, earlier = last
             if flow_before is not flow:
-                self._speakers.setdefault(flow, {})[group_key] = member_id
+                self._speakers.setdefault(flow, {})[name.group, kept_as] = name
             silent = (place.time_ns or 0) - (before.time_ns or 0) > SILENCE_NS
-            known[member_id] = flow, place, before if silent else earlier
+            known[name] = flow, place, before if silent else earlier
         if len(known) > MOST_MEMBERS:
             known.popitem(last=False)
 
@@ -143,16 +145,16 @@ class ConnectionEnds:
     def flows_of(self, group: Group) -> Iterator[str]:
         """The connections of a group's members, by their last requests."""
         for member_id in group.members:
-            if (requests := self._last_requests.get(member_id)) is not None:
+            if (requests := self._last_requests.get(MemberName(group.group, member_id))) is not None:
                 yield requests[0]
 
-    def end_of(self, member_id: str) -> int | None:
+    def end_of(self, name: MemberName) -> int | None:
         """When the connection of a member's last request ended, in ns since 1970; None if it didn't."""
-        requests = self._last_requests.get(member_id)
+        requests = self._last_requests.get(name)
         own = None if requests is None else self._known.get(requests[0])
         return None if own is None or own.end is None else own.end.time_ns
 
-    def speakers_of(self, answer: FrameEntry) -> Iterable[tuple[GroupKey, str]]:
+    def speakers_of(self, answer: FrameEntry) -> Iterable[tuple[GroupKey, MemberName]]:
         """The members whose requests came on the connection of an answer, by their groups."""
         broker, _, client = answer.flow.partition(" > ")
         return self._speakers.get(f"{client} > {broker}", {}).items()
@@ -163,18 +165,23 @@ class ConnectionEnds:
             self._joins(event)
         elif isinstance(event, RebalanceEnded):
             for assignment in event.assignments:
-                member = self._in.get((event.group, assignment.member_id)) if assignment.partitions else None
+                member = (
+                    self._in.get(MemberName(event.group, assignment.member_id))
+                    if assignment.partitions
+                    else None
+                )
                 if member is not None:
                     member.had = True
         elif isinstance(event, MemberLeft) and event.how != "left_for_now":
+            name = MemberName(event.group, event.member_id)
             if event.inferred and event.how in _SILENT:
-                event = replace(event, ending=self._ending(event))
-            self._leaves((event.group, event.member_id))
-            self._last_requests.pop(event.member_id, None)
+                event = replace(event, ending=self._ending(event, name))
+            self._leaves(name)
+            self._last_requests.pop(name, None)
         return event
 
     def _joins(self, event: MemberJoined) -> None:
-        name = event.group, event.member_id
+        name = MemberName(event.group, event.member_id)
         self._leaves(name)
         if event.host is None:
             return
@@ -192,7 +199,7 @@ class ConnectionEnds:
         if len(self._in) > MOST_MEMBERS:
             self._leaves(next(iter(self._in)))
 
-    def _leaves(self, name: tuple[str, str]) -> None:
+    def _leaves(self, name: MemberName) -> None:
         member = self._in.pop(name, None)
         if member is None:
             return
@@ -203,8 +210,8 @@ class ConnectionEnds:
         if member.instance is not None and self._instances.get(member.instance) == name:
             del self._instances[member.instance]
 
-    def _ending(self, event: MemberLeft) -> MemberEnding | None:
-        requests = self._last_requests.get(event.member_id)
+    def _ending(self, event: MemberLeft, name: MemberName) -> MemberEnding | None:
+        requests = self._last_requests.get(name)
         own = None if requests is None else self._known.get(requests[0])
         if own is None or requests is None:
             return None
@@ -212,14 +219,15 @@ class ConnectionEnds:
         last_request = requests[1] if (requests[1].time_ns or 0) <= until_ns else requests[2]
         if (last_request.time_ns or 0) > until_ns:
             return None  # it is out since before what is known of it
-        member = self._in.get((event.group, event.member_id))
+        member = self._in.get(name)
         alone = member is not None and member.alone and member.client == own.client
         all_of_it = list(self._of[own.client].values()) if alone else [own]
         fetched = None
         if alone and member is not None and member.had:
             fetched = any(connection.fetched_ns >= member.joined_ns for connection in all_of_it)
+        heard = last_request.time_ns, _cited(event, last_request.source, last_request.packet)
         if own.end is None or own.end.time_ns > until_ns:
-            return MemberEnding("open", None, (), last_request.time_ns, last_request.packet, fetched)
+            return MemberEnding("open", None, (), *heard, fetched)
         ends = [connection.end for connection in all_of_it if connection.end is not None]
         ends = sorted(
             (end for end in ends if (last_request.time_ns or 0) <= end.time_ns <= until_ns),
@@ -227,11 +235,18 @@ class ConnectionEnds:
         )
         ends = ends or [own.end]
         ending: HowEnded = "closed" if own.end.sender == "client" else "closed_by_broker"
-        packets = tuple(end.packet for end in ends if end.packet is not None)
-        return MemberEnding(
-            "reset" if any(end.kind == "rst" for end in ends) else ending, ends[-1].time_ns, packets,
-            last_request.time_ns, last_request.packet, fetched,
-        )  # fmt: skip
+        cited = (_cited(event, end.capture, end.packet) for end in ends)
+        packets = tuple(packet for packet in cited if packet is not None)
+        how: HowEnded = "reset" if any(end.kind == "rst" for end in ends) else ending
+        return MemberEnding(how, ends[-1].time_ns, packets, *heard, fetched)
+
+
+def _cited(event: MemberLeft, source: str, packet: int | None) -> int | None:
+    """A packet of a capture, if an event may cite it: its numbers are those of one capture, and what shows a
+    departure is not later than it."""
+    if source != event.source or packet is None or (event.packet is not None and packet > event.packet):
+        return None
+    return packet
 
 
 def _address(host: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import wanted_topics
 from coordwire.timeline.events import Kind
+from coordwire.timeline.sightings import MemberName
 from coordwire.versions import ApiKey
 
 MOST = 20_000
@@ -30,18 +31,17 @@ SHORTEST, LONGEST = 9, 1024
 
 @dataclass(slots=True)
 class Beat:
-    """A member's heartbeat. group_key: of its group in the `GroupTable`; key: of its API; epoch: the
-    generation or member epoch that it says.
+    """A member's heartbeat. name: the member's; group_key: of its group in the `GroupTable`; key: of its API;
+    epoch: the generation or member epoch that it says.
 
     answer: the bytes after the correlation id of an answer that gave nothing new, None where none was seen;
     answered_epoch, interval_ms: what that says, of groups whose coordinator assigns; flow: the connection
     of the last such answer.
     """
 
-    group_id: str
+    name: MemberName
     group_key: tuple[str, Kind]
     key: int
-    member_id: str
     client_id: str | None
     epoch: int
     answer: bytes | None = None
@@ -52,7 +52,7 @@ class Beat:
     @property
     def asks(self) -> tuple[str, int, str | None, str | None]:
         """The request, as it waits for its answer."""
-        return self.group_id, self.key, self.member_id, self.client_id
+        return self.name.group, self.key, self.name.member_id, self.client_id
 
 
 class SteadyBeats:
@@ -83,10 +83,9 @@ class SteadyBeats:
             self.known.clear()
         assert entry.api_key is not None
         self.known[body[:4] + body[8:]] = Beat(
-            message.group_id,
+            MemberName(message.group_id, message.member_id),
             (message.group_id, kept_as),
             entry.api_key,
-            message.member_id,
             entry.client_id,
             epoch,
         )

@@ -47,7 +47,7 @@ from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.rebalance_cost import COSTLY
 from coordwire.timeline.from_wire.steady_beats import Beat, SteadyBeats
 from coordwire.timeline.group import UNAVAILABLE, Group
-from coordwire.timeline.sightings import Seen, remember
+from coordwire.timeline.sightings import MemberName, Seen, remember
 from coordwire.versions import ApiKey
 
 __all__ = ["USED_APIS", "DialectGroups", "Timeline", "TimelineDialect", "timeline"]
@@ -188,9 +188,9 @@ class Timeline:
             if len(waiting) > MOST_UNANSWERED:
                 remember(waiting, place, beat, MOST_UNANSWERED)
             if (group := self._groups.at(beat.group_key)) is not None:
-                group.asks(beat.member_id, place)
+                group.asks(beat.name.member_id, place)
             if self._ends is not None:
-                self._ends.speaks(beat.group_key, beat.member_id, entry.flow, place)
+                self._ends.speaks(beat.name, beat.group_key[1], entry.flow, place)
             return ()
         asked_at: Any = (
             request_entry.time_ns,
@@ -203,7 +203,7 @@ class Timeline:
         if beat is None or beat.answer is None or beat.answer != entry.body[4:]:
             return None
         group = self._groups.at(beat.group_key)
-        if type(group) is not _GROUPS[beat.key] or (member := group.members.get(beat.member_id)) is None:
+        if type(group) is not _GROUPS[beat.key] or (member := group.members.get(beat.name.member_id)) is None:
             return None
         place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
         self._waiting.pop(asked_at, None)
@@ -214,7 +214,7 @@ class Timeline:
             group.stays(member, beat.epoch, place)
         else:
             group.goes_on(member, beat.answered_epoch, beat.interval_ms, place, _new(Seen, asked_at))
-            group = self._groups.current(group, beat.member_id, place)
+            group = self._groups.current(group, beat.name.member_id, place)
         return self._events(group.drain()) if group.pending else ()
 
     def _stored(self, entry: FrameEntry) -> list[GroupEvent] | None:
@@ -242,9 +242,9 @@ class Timeline:
             return None
         if key is None and self._ends is not None and entry.direction == "response":
             place = place_of(entry)
-            for group_key, member_id in self._ends.speakers_of(entry):
+            for group_key, name in self._ends.speakers_of(entry):
                 if (group := self._groups.at(group_key)) is not None:
-                    group.asks_unseen(member_id, place)
+                    group.asks_unseen(name.member_id, place)
         if entry.direction == "request":
             if self._ends is not None and key in (_FETCH, _SHARE_FETCH):
                 self._ends.fetches(entry)
@@ -378,8 +378,8 @@ class Timeline:
         if self._ends is not None:
             self._ends.opens(entry)
             if member_id:
-                group_key = group_id, kept_as(MODERN.get(key, "classic"))
-                self._ends.speaks(group_key, member_id, entry.flow, place)
+                kind = kept_as(MODERN.get(key, "classic"))
+                self._ends.speaks(MemberName(group_id, member_id), kind, entry.flow, place)
         remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
@@ -420,8 +420,9 @@ class Timeline:
         """A member may be given its id by an answer."""
         member_id = getattr(message, "member_id", None)
         if self._ends is not None and member_id and not request.member_id:
-            group_key = request.group_id, kept_as(MODERN.get(request_entry.api_key or 0, "classic"))
-            self._ends.speaks(group_key, member_id, request_entry.flow, place_of(request_entry))
+            name = MemberName(request.group_id, member_id)
+            kind = kept_as(MODERN.get(request_entry.api_key or 0, "classic"))
+            self._ends.speaks(name, kind, request_entry.flow, place_of(request_entry))
 
     def _hears(self, group: Group, request_entry: FrameEntry, code: int, place: Seen) -> bool:
         """Whether an answer about a group is its coordinator's."""
