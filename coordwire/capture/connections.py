@@ -283,20 +283,28 @@ class Connections:
         if len(head) < link.conversation.head:
             return False
         for conversation in reversed(link.backlog.conversations):
-            if len(head) >= conversation.head and conversation.opens(head):
+            opens = conversation.opens(head)
+            if opens is None:
+                return False
+            if opens:
                 link.conversation = conversation.resolve()
                 return True
         link.ignored = True
         return False
 
-    def _decide_by_port(self, link: _Link, flow: Flow) -> bool:
+    def _decide_by_port(self, link: _Link, flow: Flow, *, closed: bool = False) -> bool:
+        """Take a connection to a named port for the dialect that was asked for, or for another whose opening
+        it has. closed: whether no more bytes come that could show that."""
         for server, client in ((flow.destination, flow.source), (flow.source, flow.destination)):
             if server.port in self.ports:
-                link.client = client
                 if link.opened and (head := link.backlog.head(client)):
                     for conversation in link.backlog.conversations[1:]:
-                        if len(head) >= conversation.head and conversation.opens(head):
+                        opens = conversation.opens(head)
+                        if opens is None and not closed:
+                            return False
+                        if opens:
                             link.conversation = conversation.resolve()
+                link.client = client
                 return True
         link.ignored = True
         return False
@@ -455,6 +463,11 @@ class Connections:
         if link is None:
             return
         self._routes.pop(id(event.flow), None)
+        number = event.flow.connection
+        is_last = event.flow.source == link.client or link.open_flows == {event.flow.source}
+        if self.ports and is_last and number in self._undecided:
+            self._decide_by_port(link, event.flow, closed=True)
+            yield from self._release(link, number)
         cutter = link.cutters.get(event.flow.source)
         if cutter is not None:
             parts = cutter.finish(event.time_ns)
@@ -467,11 +480,11 @@ class Connections:
             while link.early:
                 client = event.flow.source == link.client
                 yield from self._early(link, event.flow.reverse if client else event.flow)
-            if event.flow.connection in self._undecided:
+            if number in self._undecided:
                 self._count_other(link)
-            self._let_go(link, event.flow.connection)
+            self._let_go(link, number)
             link.conversation.close()
-            del self._links[event.flow.connection]
+            del self._links[number]
 
 
 def _is_one_frame(cutter: FrameSplitter, data: bytes) -> bool:

@@ -23,6 +23,7 @@ from coordwire.capture.jsonlines import line
 from coordwire.capture.reader import Capture, read_head
 from coordwire.capture.rotation import rejoined
 from coordwire.capture.tcp import reassembly
+from coordwire.designs.dialects import AlternativeDialect
 from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange
@@ -115,6 +116,22 @@ UNDECIDED = [tls, claims_beyond_the_end, claims_of_half_the_stream, byte_by_byte
 @pytest.mark.parametrize("make", UNDECIDED)
 def test_undecided_connections(make: Callable[[int], bytes]) -> None:
     assert_linear(make, read, n=200 if make is byte_by_byte else 1_400)
+
+
+def requests_that_may_be_zookeepers(size: int) -> bytes:
+    """Heads of frames that either protocol may have, none of which is whole."""
+    return build.pcap(stream(struct.pack(">iii", size, 12 << 16 | 4, 1) * (size // 12), 50))
+
+
+def ended_frames_that_are_neither(size: int) -> bytes:
+    return build.pcap(stream(struct.pack(">iiii", 12, 12, 1, -1) * (size // 16), 50))
+
+
+@pytest.mark.parametrize("make", [*UNDECIDED, requests_that_may_be_zookeepers, ended_frames_that_are_neither])
+def test_connections_of_an_undecided_dialect(make: Callable[[int], bytes]) -> None:
+    """Each of which may be Kafka's or ZooKeeper's."""
+    n = 200 if make is byte_by_byte else 1_400
+    assert_linear(make, lambda data: read(data, alternative=AlternativeDialect()), n=n)
 
 
 @pytest.mark.parametrize("make", [tls, claims_of_half_the_stream])

@@ -77,7 +77,7 @@ class _Undecided:
         """The conversation, of which everything else is asked."""
         return self._conversation
 
-    def opens(self, head: bytes) -> bool:
+    def opens(self, head: bytes) -> bool | None:
         """As `Conversation.opens`."""
         return is_connect(head)
 

@@ -171,8 +171,8 @@ class DraftConversation:
         """Whether a frame from the server says something here and now."""
         return next(self.matching.readings(body, "server"), None) is not None
 
-    def opens(self, head: bytes) -> bool:
-        """Whether a stream that begins here is a client's."""
+    def opens(self, head: bytes) -> bool | None:
+        """As `Conversation.opens`."""
         call = self._call(head[PREFIX:])
         return 2 <= _SIZE(head)[0] <= current().frame and call is not None and call.asker == "client"
 

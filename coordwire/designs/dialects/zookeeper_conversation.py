@@ -47,8 +47,8 @@ class ZooKeeperConversation(DraftConversation):
                 return self._entry(body, "", side)
         return self._entry(body, "", "server" if len(self.matching.waiting["client"]) else "client")
 
-    def opens(self, head: bytes) -> bool:
-        """Whether a stream that begins here is a client's."""
+    def opens(self, head: bytes) -> bool | None:
+        """As `Conversation.opens`; None until the whole head of a connect request is there."""
         return is_connect(head)
 
     def sender(self, buffer: bytearray, at: int, end: int) -> Side | None:

@@ -39,9 +39,13 @@ def connect_version(body: bytes, size: int, *, answer: bool = False) -> int | No
     return version if version in (0, 1) and length <= MOST_PASSWORD else None
 
 
-def is_connect(head: bytes) -> bool:
-    """Whether a stream that begins so begins with a connect request, of which all but the end is here."""
+def is_connect(head: bytes) -> bool | None:
+    """Whether a stream begins with a connect request, by its first bytes; None if more of them decide it."""
+    if len(head) < PREFIX:
+        return None
     (size,) = _INT(head)
-    if not CONNECT_SIZE <= size <= CONNECT_SIZE + MOST_PASSWORD + 1:
+    if not CONNECT_SIZE <= size <= CONNECT_SIZE + MOST_PASSWORD + 1 or any(head[PREFIX : 2 * PREFIX]):
         return False
+    if len(head) < PREFIX + CONNECT_SIZE:
+        return None
     return connect_version(head[PREFIX:], size) is not None
