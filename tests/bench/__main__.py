@@ -19,7 +19,8 @@ from time import perf_counter, process_time
 from typing import TypeAlias
 
 from coordwire import implementation
-from tests.bench.peers import PEERS, Call, Missing, release
+from tests.bench.engine import NATIVE, check_engine
+from tests.bench.peers import PEERS, PYTHON, Call, Missing, release
 from tests.bench.rows import Row, rows
 
 Clock: TypeAlias = Callable[[], float]
@@ -122,11 +123,11 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m tests.bench", description="Compare coordwire with its peers."
     )
     parser.add_argument("--rounds", type=int, default=15, help="interleaved rounds a row (%(default)s)")
-    parser.add_argument(
-        "--peers", nargs="*", default=PEERS[1:], choices=PEERS[1:], help="compare with these only"
-    )
+    like = [peer for peer in PEERS[1:] if implementation == "c" or peer not in (PYTHON, *NATIVE)]
+    parser.add_argument("--peers", nargs="*", default=like, choices=PEERS[1:], help="compare with these only")
     parser.add_argument("--short", action="store_true", help="the five messages only")
     options = parser.parse_args(arguments)
+    check_engine(options.peers)
     peers, releases = [], []
     for peer in (PEERS[0], *options.peers):
         try:

@@ -16,6 +16,7 @@ from time import process_time
 
 import coordwire
 from tests.bench.__main__ import MEANS, cpu, measure
+from tests.bench.engine import check_engine
 from tests.bench.peers import PEERS, Missing, release
 from tests.bench.rows import rows
 from tests.proof import commit
@@ -62,6 +63,7 @@ def line(rounds: int = 15) -> dict[str, str]:
 
 
 def main() -> None:
+    check_engine(PEERS)
     figures = line()
     is_new = not FILE.exists()
     with FILE.open("a", newline="", encoding="utf-8") as file:

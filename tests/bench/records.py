@@ -25,6 +25,7 @@ from coordwire.records import Record, RecordBatchBuilder, backend, batches, enco
 from coordwire.records.compression.codecs import CODECS, Codec
 from fuzz.records_native import python
 from tests.bench.__main__ import cpu, figure, measure
+from tests.bench.engine import check_engine
 from tests.bench.peers import PEERS, Call
 from tests.bench.segments import segments
 
@@ -201,6 +202,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9, help="interleaved rounds a row (%(default)s)")
     parser.add_argument("--mebibytes", type=int, default=256, help="of a segment (%(default)s)")
     options = parser.parse_args()
+    check_engine(COLUMNS)
     head("batch, ns a record", COLUMNS)
     for label, work, count, timed in rows():
         show(label, work.partition(",")[0], timed, options.rounds, 1e9 / count, COLUMNS)

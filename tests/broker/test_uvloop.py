@@ -1,4 +1,7 @@
-"""The broker in a loop of uvloop, whose transports and servers are not asyncio's classes."""
+"""The broker in a loop of uvloop, whose transports and servers are not asyncio's classes.
+
+They need uvloop, of PyPI.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ from tests.broker.test_fairness import (
 )
 
 uvloop = pytest.importorskip("uvloop")
+pytestmark = pytest.mark.peers
 
 __all__ = ["witness"]
 
