@@ -1,0 +1,107 @@
+"""Connections to brokers with asyncio: the socket, TLS, and the beginning of the conversation.
+
+    stream = await open_stream(("broker-1", 9093), settings)
+    stream.session.versions[3]                  # the broker's versions of Metadata
+    stream.writer.write(…), await stream.reader.read(…)
+
+Strategy: `run_transfer` moves the bytes of a generator of `coordwire.client.opening`. Rules: a time limit
+covers all of it; what fails leaves no socket open; every failure is a `ClientError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from coordwire.client.authentication import FetchToken, TokenSource
+from coordwire.client.errors import located
+from coordwire.client.opening import Session, Transfer, opening
+from coordwire.client.settings import Address, ClientSettings, shown_address
+from coordwire.connection import Connection
+
+__all__ = ["Stream", "call_source", "close_writer", "open_stream", "run_transfer"]
+
+T = TypeVar("T")
+READ_SIZE = 1 << 16
+
+
+@dataclass(slots=True)
+class Stream:
+    """A connection that has begun: its streams, its protocol state, and what the beginning has found."""
+
+    address: Address
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    connection: Connection
+    session: Session
+
+    async def close(self) -> None:
+        """End the connection."""
+        await close_writer(self.writer)
+
+
+async def open_stream(address: Address, settings: ClientSettings) -> Stream:
+    """Connect to a broker, with TLS and SASL as the settings have it.
+
+    Raises `BrokerUnreachable`, `AuthenticationRefused`, `UnreadableAnswer`, `VersionUnavailable`; the reason
+    names the address.
+    """
+    host, port = address
+    connection = Connection("client", client_id=settings.client_id)
+    writer: asyncio.StreamWriter | None = None
+    try:
+        async with asyncio.timeout(settings.connection_timeout_ms / 1000):
+            reader, writer = await asyncio.open_connection(
+                host, port, ssl=settings.tls, server_hostname=host if settings.tls else None
+            )
+            session = await run_transfer(opening(connection, settings.sasl), reader, writer)
+        return Stream(address, reader, writer, connection, session)
+    except BaseException as error:
+        if writer is not None:
+            writer.transport.abort()
+            await close_writer(writer)
+        raise located(
+            error,
+            shown_address(address),
+            limit_ms=settings.connection_timeout_ms,
+            has_tls=settings.tls is not None,
+        ) from None
+
+
+async def run_transfer(
+    transfer: Transfer[T], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> T:
+    """Run a generator that sends and receives bytes."""
+    try:
+        step = next(transfer)
+        while True:
+            if isinstance(step, FetchToken):
+                step = transfer.send(await call_source(step.source))
+                continue
+            if step:
+                writer.write(step)
+                await writer.drain()
+            step = transfer.send(await reader.read(READ_SIZE))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+async def call_source(source: TokenSource) -> str:
+    """A token from a callback: a coroutine function is awaited, any other runs in a thread."""
+    if inspect.iscoroutinefunction(source):
+        token: str = await source()
+        return token
+    result = await asyncio.to_thread(source)
+    return await result if inspect.isawaitable(result) else result
+
+
+async def close_writer(writer: asyncio.StreamWriter) -> None:
+    """Close, and wait for the end of the transport, which never raises."""
+    writer.close()
+    with suppress(OSError, ssl.SSLError):
+        await writer.wait_closed()
