@@ -103,9 +103,15 @@ def show_body(
 
 
 def message_spans(
-    body: bytes, cls: type[Message], version: int, *, header: type[Message] | None = None, strict: bool = True
+    body: bytes,
+    cls: type[Message],
+    version: int,
+    *,
+    header: tuple[type[Message], int] | None = None,
+    strict: bool = True,
 ) -> list[Span]:
-    """The spans of one message without a header of Kafka's. header: the class of what precedes it instead."""
+    """The spans of one message without a header of Kafka's. header: the class and version of what precedes it
+    instead."""
     spans: list[Span] = []
     show_message(spans.append, body, cls, version, header=header, strict=strict)
     return spans
@@ -117,15 +123,15 @@ def show_message(
     cls: type[Message],
     version: int,
     *,
-    header: type[Message] | None = None,
+    header: tuple[type[Message], int] | None = None,
     strict: bool = True,
 ) -> None:
     """Give `show` what `message_spans` returns."""
     cover = _Cover(show, len(body))
     try:
-        reader = Reader(body, 0, 0, marks=cover.marks)
+        reader = Reader(body, 0, header[1] if header else 0, marks=cover.marks)
         if header is not None:
-            reader.message(header, to_end=False)
+            reader.message(header[0], to_end=False)
         Reader(body, reader.pos, version, strict=strict, marks=cover.marks).message(cls)
     except DecodeError as error:
         cover.finish(error)

@@ -183,6 +183,8 @@ CONVERSATIONS: dict[str, tuple[Dialect, list[Line]]] = {
     "draft-1 without auto_commit": (Dialect.DRAFT_1, _draft_1(False)),
     "draft-2 with auto_commit": (Dialect.DRAFT_2, _draft_2(True)),
     "draft-2 without auto_commit": (Dialect.DRAFT_2, _draft_2(False)),
+    "draft-2 in 0.8 with auto_commit": (Dialect.DRAFT_2_IN_08, _draft_2(True)),
+    "draft-2 in 0.8 without auto_commit": (Dialect.DRAFT_2_IN_08, _draft_2(False)),
     "draft-3": (Dialect.DRAFT_3, _draft_3()),
 }
 

@@ -24,6 +24,7 @@ from coordwire.cli.inputs import failure, is_piped, opened
 from coordwire.codec import Message
 from coordwire.connection.dialect import KAFKA, Direction
 from coordwire.designs.dialects import find_call
+from coordwire.designs.dialects.frames import HeadedCall
 from coordwire.errors import EncodeError, OutOfRange, WrongType
 from coordwire.frames import encode_request, encode_response
 from coordwire.jsonform import from_json
@@ -197,11 +198,8 @@ def _from_body(form: dict[str, Any]) -> bytes:
         raise WrongType(f"the header of version {version} has no tagged fields", "headerTags")
     if direction == "response":
         return encode_response(message, version=body_version, correlation_id=correlation_id, header_tags=tags)
-    client_id = form.get("clientId")
-    if client_id is not None and not isinstance(client_id, str):
-        raise WrongType("expected a string or null", "clientId")
     return encode_request(
-        message, version=version, correlation_id=correlation_id, client_id=client_id, header_tags=tags
+        message, version=version, correlation_id=correlation_id, client_id=_client_id(form), header_tags=tags
     )
 
 
@@ -212,7 +210,12 @@ def _from_call(form: dict[str, Any], direction: Direction, key: int, version: in
     if call is None or call.name != name or (direction == "response" and call.response is None):
         raise OutOfRange(f"{name!r} is not a {direction} of the dialect {dialect!r}", "api")
     message = _message(call.message(direction), form, version)
-    return call.encode(message, direction, version=version)
+    if not isinstance(call, HeadedCall):
+        return call.encode(message, direction, version=version)
+    return call.encode(
+        message, direction, version=version, correlation_id=_int(form, "correlationId", 32),
+        client_id=_client_id(form),
+    )  # fmt: skip
 
 
 def _message(cls: type[Message], form: dict[str, Any], version: int) -> Message:
@@ -233,6 +236,13 @@ def _int(form: dict[str, Any], name: str, bits: int) -> int:
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise OutOfRange(f"{value} is beyond int{bits}", name)
     return value
+
+
+def _client_id(form: dict[str, Any]) -> str | None:
+    client_id = form.get("clientId")
+    if client_id is not None and not isinstance(client_id, str):
+        raise WrongType("expected a string or null", "clientId")
+    return client_id
 
 
 def _tags(tags: object) -> dict[int, bytes] | None:

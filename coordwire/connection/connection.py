@@ -55,7 +55,7 @@ class Connection:
         self._client_id = client_id
         self._endpoint: Endpoint
         if dialect is not None:
-            self._endpoint = dialect.endpoint(self.role.value, strict=strict)
+            self._endpoint = dialect.endpoint(self.role.value, client_id=client_id, strict=strict)
         elif self.role is Role.CLIENT:
             self._endpoint = KafkaClient(client_id, strict=strict)
         else:

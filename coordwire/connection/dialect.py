@@ -25,8 +25,8 @@ Side = Literal["client", "server"]
 class AnyDialect(Protocol):
     """A protocol that a connection uses instead of Kafka's."""
 
-    def endpoint(self, side: Side, *, strict: bool) -> Endpoint:
-        """A new connection's endpoint."""
+    def endpoint(self, side: Side, *, client_id: str | None = None, strict: bool) -> Endpoint:
+        """A new connection's endpoint. client_id: what a client's requests carry, where they carry one."""
 
 
 class DialectCall(Protocol):
@@ -40,11 +40,20 @@ class DialectCall(Protocol):
     @property
     def response(self) -> str | None: ...
 
-    def header(self, direction: Direction) -> type[Message] | None:
-        """The class of what precedes the message, if anything does."""
+    def header(self, direction: Direction) -> tuple[type[Message], int] | None:
+        """The class of what precedes the message, and its version, if anything does."""
 
     def message(self, direction: Direction) -> type[Message]:
         """The class of the request or of the response. Raises `KeyError` without a response."""
 
-    def encode(self, message: Message, direction: Direction, *, version: int = 0) -> bytes:
-        """The frame of its request or response, size prefix included. Raises `EncodeError`."""
+    def encode(
+        self,
+        message: Message,
+        direction: Direction,
+        *,
+        version: int = 0,
+        correlation_id: int = 0,
+        client_id: str | None = None,
+    ) -> bytes:
+        """The frame of its request or response, size prefix included. correlation_id, client_id: those of a
+        header that has them. Raises `EncodeError`."""

@@ -122,6 +122,45 @@ def test_type_ids_are_the_callers_to_set() -> None:
     assert not Grammar("draft-2", {"Ping": 8}).by_id[8].reconstructed
 
 
+def test_headers_of_0_8_byte_by_byte() -> None:
+    dialect = ConnectionDialect("draft-2-in-0.8")
+    client, server = Connection(Role.CLIENT, client_id="till", dialect=dialect), pair("draft-2-in-0.8")[1]
+    registration = Draft2RegisterConsumerRequest(group_id="g", consumer_id="c", session_timeout_ms=6)
+    data = client.send(registration)
+    header = "07d2 0000 00000000 0004 74696c6c"
+    body = "0001 67 0001 63 0000 00 0000 00000006"
+    assert data == bytes.fromhex(f"0000001d {header} {body}")
+    event = asked(server, data)
+    assert (event.frame.correlation_id, event.frame.client_id, event.frame.api_version) == (0, "till", 0)
+    assert event.request == registration
+    # Either side numbers its requests, and an answer is that of its number, whatever the order.
+    pings = [server.send(Draft2PingRequest(consumer_id="c")) for _ in range(2)]
+    assert [ping[8:12].hex() for ping in pings] == ["00000000", "00000001"]
+    first, second = (asked(client, ping) for ping in pings)
+    for number, ping in ((1, second), (0, first)):
+        answer = client.send(Draft2PingResponse(consumer_id="c"), request=ping)
+        assert answer[4:8] == struct.pack(">i", number)
+        response = feed(server, answer)
+        assert isinstance(response, ResponseReceived)
+        assert response.frame.correlation_id == number
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        ("07d3", "a header needs 4 bytes, 2 given"),
+        ("07d2 0001 00000000 ffff", "RegisterConsumer has no version 1"),
+        ("07d3 0000 00000000 ffff", "type id 2003 is unknown, and no request waits for the answer 131268608"),
+        ("0000 0007 0000", "type id 0 is unknown, and no request waits for the answer 7"),
+    ],
+)
+def test_frames_of_0_8_that_nobody_sends(data: str, complaint: str) -> None:
+    body = bytes.fromhex(data)
+    event = feed(pair("draft-2-in-0.8")[1], struct.pack(">i", len(body)) + body)
+    assert isinstance(event, FrameRefused)
+    assert event.error.reason == complaint
+
+
 @pytest.mark.parametrize(
     ("dialect", "type_ids", "complaint"),
     [

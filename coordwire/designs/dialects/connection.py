@@ -27,7 +27,7 @@ from coordwire.designs.dialects.grammar import (
     opposite,
 )
 from coordwire.designs.dialects.matching import PendingRequest
-from coordwire.designs.dialects.zookeeper_matching import new_matching
+from coordwire.designs.dialects.matchings import MATCHINGS
 from coordwire.errors import EncodeError, Malformed, NotInVersion
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ class ConnectionDialect:
     def name(self) -> str:
         return self.grammar.dialect
 
-    def endpoint(self, side: Side, *, strict: bool) -> Endpoint:
+    def endpoint(self, side: Side, *, client_id: str | None = None, strict: bool) -> Endpoint:
         """A new connection's endpoint."""
-        return DraftConnection(self.grammar, side, self.auto_commit, strict=strict)
+        return DraftConnection(self.grammar, side, self.auto_commit, client_id=client_id, strict=strict)
 
     # Only recordings need these modules, and what they import.
 
@@ -104,14 +104,23 @@ class ConnectionDialect:
 
 
 class DraftConnection(Endpoint):
-    """One side of a connection in a dialect. side: which one is ours; the other arguments are
-    `Matching`'s."""
+    """One side of a connection in a dialect. side: which one is ours; client_id: what its
+    requests carry, where they carry one; the other arguments are `Matching`'s."""
 
-    def __init__(self, grammar: Grammar, side: Side, auto_commit: bool | None, *, strict: bool) -> None:
+    def __init__(
+        self,
+        grammar: Grammar,
+        side: Side,
+        auto_commit: bool | None,
+        *,
+        client_id: str | None = None,
+        strict: bool,
+    ) -> None:
         super().__init__(strict=strict)
         self.grammar = grammar
         self.side = side
-        self.matching = new_matching(grammar, auto_commit, strict)
+        self._client_id = client_id
+        self.matching = MATCHINGS[grammar.dialect](grammar, auto_commit, strict)
         self._next_id = 0
 
     def unanswered(self) -> list[SentRequest]:
@@ -152,7 +161,10 @@ class DraftConnection(Endpoint):
 
     def _ask(self, call: Call, message: Message, version: int) -> bytes:
         message = self._numbered(message)
-        data = self.grammar.encode(message, version=version)
+        data = self.grammar.encode(
+            message, version=version, correlation_id=self.matching.next_number(self.side),
+            client_id=self._client_id,
+        )  # fmt: skip
         pending = self.matching.ask(call, message)
         pending.context = SentRequest(message, call.type_id, version, pending.number)
         return data
@@ -190,7 +202,9 @@ class DraftConnection(Endpoint):
                 message = _with_number(message, field, pending.number)
             elif number != pending.number:
                 raise EncodeError(f"expected the request's, {pending.number}, got {number}", field)
-        data = self.grammar.encode(message, version=self._version(call, message, version))
+        data = self.grammar.encode(
+            message, version=self._version(call, message, version), correlation_id=pending.number
+        )
         self.matching.answer(pending)
         return data
 

@@ -19,6 +19,7 @@ from coordwire.codec import Message
 from coordwire.connection.dialect import Direction
 from coordwire.designs.dialects.grammar import Call, Grammar, Side
 from coordwire.designs.dialects.matching import Matching, PendingRequest, Reading
+from coordwire.designs.dialects.matchings import MATCHINGS
 from coordwire.errors import DecodeError
 from coordwire.frames import PREFIX
 from coordwire.limits import current
@@ -38,6 +39,7 @@ class DraftConversation:
 
     head = HEAD
     connection: TcpConnection | None = None
+    matching: Matching
 
     def __init__(
         self,
@@ -53,10 +55,7 @@ class DraftConversation:
         self.number = number
         self.dialect = grammar.dialect
         self.waiting = PendingRequests() if waiting is None else waiting
-        self.matching = self._matching(grammar, auto_commit, strict)
-
-    def _matching(self, grammar: Grammar, auto_commit: bool | None, strict: bool) -> Matching:
-        return Matching(grammar, auto_commit, strict, LATEST, self._remove)
+        self.matching = MATCHINGS[grammar.dialect](grammar, auto_commit, strict, LATEST, self._remove)
 
     def request(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the client, whatever it is."""
@@ -134,6 +133,8 @@ class DraftConversation:
         if entry.call is not None:
             entry.api_key = entry.call.type_id
         entry.correlation_id = self.matching.number_of(entry.message)
+        if frame is not None and entry.correlation_id is None:
+            entry.correlation_id = getattr(frame.header, "correlation_id", None)
         if match.pending is not None:
             if entry.direction == "request":
                 self._wait(match.pending, entry)

@@ -8,15 +8,29 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Generic, Literal
+from typing import Generic, Literal, TypeAlias
 
 from coordwire.codec import Message
 from coordwire.codec.message import M_co
 from coordwire.connection.dialect import Direction, Side
 from coordwire.errors import Deviation, OutOfRange
-from coordwire.messages import find_message
+from coordwire.messages import RequestHeader, ResponseHeader, find_message
 
-__all__ = ["Call", "Dialect", "Direction", "DraftFrame", "KnownBy", "Side", "ZooKeeperCall", "opposite"]
+__all__ = [
+    "Call",
+    "Dialect",
+    "Direction",
+    "DraftFrame",
+    "HeadedCall",
+    "Header",
+    "KnownBy",
+    "Side",
+    "ZooKeeperCall",
+    "opposite",
+]
+
+Header: TypeAlias = tuple[type[Message], int]
+"""The class of what precedes a message, and its version."""
 
 KnownBy = Literal["order", "type", "number"]
 
@@ -31,6 +45,7 @@ class Dialect(StrEnum):
     KAFKA_07 = "kafka-0.7"
     DRAFT_1 = "draft-1"
     DRAFT_2 = "draft-2"
+    DRAFT_2_IN_08 = "draft-2-in-0.8"
     DRAFT_3 = "draft-3"
     ZOOKEEPER = "zookeeper"
 
@@ -59,9 +74,10 @@ class Call:
         """Whether the answer begins with the request's type id."""
         return self.known_by == "type"
 
-    def header(self, direction: Direction) -> type[Message] | None:
-        """The class of what precedes the message, if anything does."""
-        return find_message("RequestTypeHeader") if direction == "request" or self.answer_typed else None
+    def header(self, direction: Direction) -> Header | None:
+        """What precedes the message, if anything does."""
+        has_type = direction == "request" or self.answer_typed
+        return (find_message("RequestTypeHeader"), 0) if has_type else None
 
     def message(self, direction: Direction) -> type[Message]:
         """The class of the request or of the response. Raises `KeyError` without a response."""
@@ -70,14 +86,26 @@ class Call:
             raise KeyError((self.name, direction))
         return find_message(name)
 
-    def encode(self, message: Message, direction: Direction, *, version: int = 0) -> bytes:
-        """The frame of its request or response, size prefix and type id included. Raises `EncodeError`."""
-        head = _TYPE.pack(self.type_id) if direction == "request" or self.answer_typed else b""
+    def encode(
+        self,
+        message: Message,
+        direction: Direction,
+        *,
+        version: int = 0,
+        correlation_id: int = 0,
+        client_id: str | None = None,
+    ) -> bytes:
+        """The frame of its request or response, size prefix and header included. correlation_id, client_id:
+        those of a header that has them. Raises `EncodeError`."""
+        head = self._head(direction, version, correlation_id, client_id)
         body = message.encode(version=version)
         size = len(head) + len(body)
         if size > 0x7FFF_FFFF:
             raise OutOfRange(f"a frame of {size} bytes is too long for its size prefix")
         return b"".join((_SIZE.pack(size), head, body))
+
+    def _head(self, direction: Direction, version: int, correlation_id: int, client_id: str | None) -> bytes:
+        return _TYPE.pack(self.type_id) if direction == "request" or self.answer_typed else b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +113,34 @@ class ZooKeeperCall(Call):
     """One request of ZooKeeper and its answer, whose messages begin with the header's fields; its type is not
     before them. The version of an answer is 1 where a record is after the header."""
 
-    def header(self, direction: Direction) -> type[Message] | None:
+    def header(self, direction: Direction) -> Header | None:
         return None
 
-    def encode(self, message: Message, direction: Direction, *, version: int = 0) -> bytes:
-        body = message.encode(version=version)
-        if len(body) > 0x7FFF_FFFF:
-            raise OutOfRange(f"a frame of {len(body)} bytes is too long for its size prefix")
-        return _SIZE.pack(len(body)) + body
+    def _head(self, direction: Direction, version: int, correlation_id: int, client_id: str | None) -> bytes:
+        return b""
 
     def versions(self, direction: Direction) -> range:
         """The versions that its request or response has."""
         return self.message(direction).versions
+
+
+@dataclass(frozen=True, slots=True)
+class HeadedCall(Call):
+    """One request and its answer with the headers of Kafka 0.8: the request's version, correlation id and
+    client id are on the wire, and the answer repeats the correlation id."""
+
+    def header(self, direction: Direction) -> Header | None:
+        if direction == "request":
+            return find_message("RequestHeader"), 1
+        return find_message("ResponseHeader"), 0
+
+    def _head(self, direction: Direction, version: int, correlation_id: int, client_id: str | None) -> bytes:
+        if direction == "response":
+            return ResponseHeader(correlation_id=correlation_id).encode(version=0)
+        return RequestHeader(
+            request_api_key=self.type_id, request_api_version=version, correlation_id=correlation_id,
+            client_id=client_id,
+        ).encode(version=1)  # fmt: skip
 
 
 def opposite(side: Side) -> Side:
@@ -109,8 +153,9 @@ class DraftFrame(Generic[M_co]):
     """A received request or response of a dialect other than Kafka's; `size` counts its bytes after the
     prefix.
 
-    version: of the message's layout; it is not on the wire. correlation_id: in draft-3 the message's own,
-    elsewhere the request's place among its side's requests on this connection, from 0.
+    version: of the message's layout; on the wire in the header of draft-2-in-0.8's requests alone.
+    correlation_id: the header's, in draft-3 the message's own, elsewhere the request's place among its side's
+    requests on this connection, from 0. header: what precedes the message, if anything does.
     """
 
     dialect: Dialect
@@ -121,6 +166,7 @@ class DraftFrame(Generic[M_co]):
     size: int
     correlation_id: int = -1
     deviations: list[Deviation] = field(default_factory=list)
+    header: Message | None = None
 
     @property
     def api_key(self) -> int:
@@ -137,4 +183,5 @@ class DraftFrame(Generic[M_co]):
 
     @property
     def client_id(self) -> str | None:
-        return getattr(self.message, "client_id", None)
+        in_header: str | None = getattr(self.header, "client_id", None)
+        return getattr(self.message, "client_id", None) if in_header is None else in_header

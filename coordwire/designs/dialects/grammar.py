@@ -5,6 +5,7 @@
     draft-1     the first coordinator draft: Consult, Register; the coordinator sends Ping, Stop and Start
     draft-2     the detailed design: ClusterMetadata, RegisterConsumer, CommitOffset; the coordinator sends
                 Ping, StopFetcher and StartFetcher
+    draft-2-in-0.8  the same messages after the headers of Kafka 0.8, as section 13 of that design plans it
     draft-3     the new consumer's draft: Ping, Metadata, JoinGroup, all of them sent by the consumer
     zookeeper   ZooKeeper's client protocol, in which the consumers of Kafka 0.7 and 0.8 coordinate
 
@@ -30,6 +31,7 @@ from coordwire.designs.dialects.frames import (
     Dialect,
     Direction,
     DraftFrame,
+    HeadedCall,
     KnownBy,
     Side,
     ZooKeeperCall,
@@ -58,6 +60,17 @@ def _operations(*rows: tuple[str, int]) -> tuple[Call, ...]:
             reconstructed=False,
         )
         for name, number in rows
+    )  # fmt: skip
+
+
+def _headed(calls: tuple[Call, ...]) -> tuple[Call, ...]:
+    """Calls with the headers of Kafka 0.8."""
+    return tuple(
+        HeadedCall(
+            call.name, call.type_id, call.asker, call.request, call.response, "number", call.auto_commit,
+            call.reconstructed,
+        )
+        for call in calls
     )  # fmt: skip
 
 
@@ -111,6 +124,7 @@ CALLS: dict[Dialect, tuple[Call, ...]] = {
         ),
     ),
 }  # fmt: skip
+CALLS[Dialect.DRAFT_2_IN_08] = _headed(CALLS[Dialect.DRAFT_2])
 """The calls of each dialect, with the type ids that apply unless the caller sets others."""
 
 
@@ -173,10 +187,14 @@ class Grammar:
             raise EncodeError(f"{name} is not a message of {self.dialect}")
         return call_and_direction
 
-    def encode(self, message: Message, *, version: int = 0) -> bytes:
-        """A message's frame, size prefix and type id included. Raises `EncodeError`."""
+    def encode(
+        self, message: Message, *, version: int = 0, correlation_id: int = 0, client_id: str | None = None
+    ) -> bytes:
+        """A message's frame, size prefix and header included. Raises `EncodeError`."""
         call, direction = self.find(message)
-        return call.encode(message, direction, version=version)
+        return call.encode(
+            message, direction, version=version, correlation_id=correlation_id, client_id=client_id
+        )
 
     def decode(
         self,
@@ -196,11 +214,11 @@ class Grammar:
         cls = call.message(direction)
         deviations: list[Deviation] = []
         at = 0
-        header = call.header(direction)
-        if header is not None:
-            reader = Reader(body, 0, 0, marks=marks)
+        header: Message | None = None
+        if (kind := call.header(direction)) is not None:
+            reader = Reader(body, 0, kind[1], marks=marks)
             try:
-                reader.message(header, to_end=False)
+                header = reader.message(kind[0], to_end=False)
             except DecodeError as error:
                 error.partial = None
                 raise
@@ -213,5 +231,5 @@ class Grammar:
             ).message(cls)  # fmt: skip
         return DraftFrame(
             dialect=self.dialect, call=call, direction=direction, message=message, version=version,
-            size=len(body), deviations=deviations,
+            size=len(body), deviations=deviations, header=header,
         )  # fmt: skip

@@ -144,10 +144,15 @@ class Matching:
 
     # --- requests and answers ---
 
-    def ask(self, call: Call, message: Message) -> PendingRequest:
-        """Note a request that was sent."""
+    def next_number(self, side: Side) -> int:
+        """The place of a side's next request among all of them, from 0."""
+        return self._counts[side]
+
+    def ask(self, call: Call, message: Message, number: int | None = None) -> PendingRequest:
+        """Note a request that was sent. number: the one in its header, if it has one."""
         side = call.asker
-        number = self.number_of(message)
+        if number is None:
+            number = self.number_of(message)
         pending = PendingRequest(call, self._counts[side] if number is None else number)
         self._counts[side] += 1
         known = getattr(message, "auto_commit", None)
@@ -206,7 +211,7 @@ class Matching:
     def _matched(self, frame: DraftFrame, reading: Reading) -> Match:
         pending = reading.pending
         if reading.direction == "request":
-            pending = self.ask(reading.call, frame.message)
+            pending = self.ask(reading.call, frame.message, getattr(frame.header, "correlation_id", None))
         elif pending is not None:
             self.answer(pending)
         if pending is not None:

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import struct
 
-from coordwire.capture.conversation import LATEST
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.framing import FrameBody, part_of
 from coordwire.connection.dialect import Side
 from coordwire.designs.dialects.conversation import DraftConversation
-from coordwire.designs.dialects.grammar import Grammar
-from coordwire.designs.dialects.matching import Matching, Reading
+from coordwire.designs.dialects.matching import Reading
 from coordwire.designs.dialects.zookeeper_matching import REPLY_HEADER, ZooKeeperMatching
 from coordwire.designs.dialects.zookeeper_opening import CONNECT_SIZE, LEAST_XID, is_connect
 from coordwire.frames import PREFIX
@@ -34,9 +32,6 @@ class ZooKeeperConversation(DraftConversation):
 
     head = PREFIX + 8
     matching: ZooKeeperMatching
-
-    def _matching(self, grammar: Grammar, auto_commit: bool | None, strict: bool) -> Matching:
-        return ZooKeeperMatching(grammar, auto_commit, strict, LATEST, self._remove)
 
     def either(self, body: FrameBody) -> FrameEntry:
         """The entry of a frame whose sender is unknown: an awaited answer, a request or an event."""

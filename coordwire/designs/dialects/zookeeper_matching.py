@@ -16,8 +16,6 @@ from coordwire.designs.dialects.grammar import (
     CREATE_SESSION,
     NOTIFICATION,
     Call,
-    Dialect,
-    Grammar,
     Side,
     opposite,
 )
@@ -25,7 +23,7 @@ from coordwire.designs.dialects.matching import Matching, PendingRequest, Readin
 from coordwire.designs.dialects.zookeeper_opening import connect_version
 from coordwire.errors import DecodeError, Malformed, Truncated, UnknownApi
 
-__all__ = ["REPLY_HEADER", "ZooKeeperMatching", "new_matching"]
+__all__ = ["REPLY_HEADER", "ZooKeeperMatching"]
 
 REQUEST_HEADER, REPLY_HEADER = 8, 16
 """Bytes of a request's xid and type, and of an answer's xid, zxid and error."""
@@ -34,22 +32,16 @@ _INT = struct.Struct(">i").unpack_from
 _HEADER = struct.Struct(">ii").unpack_from
 
 
-def new_matching(grammar: Grammar, auto_commit: bool | None, strict: bool) -> Matching:
-    """The matching of a new connection in a dialect."""
-    kind = ZooKeeperMatching if grammar.dialect is Dialect.ZOOKEEPER else Matching
-    return kind(grammar, auto_commit, strict)
-
-
 class ZooKeeperMatching(Matching):
     """One connection's conversation."""
 
     is_connected = False
     """Whether its first frame was seen."""
 
-    def ask(self, call: Call, message: Message) -> PendingRequest:
+    def ask(self, call: Call, message: Message, number: int | None = None) -> PendingRequest:
         if call.type_id == CREATE_SESSION:
             self.is_connected = True
-        return super().ask(call, message)
+        return super().ask(call, message, number)
 
     def readings(self, body: bytes, sender: Side) -> Iterator[Reading]:
         return self.readings_of(body, len(body), sender)

@@ -52,12 +52,14 @@ HostAction: TypeAlias = (
 
 
 class MachineHost:
-    """One machine and the state of its connections."""
+    """One machine and the state of its connections. client_id: what its requests carry, in a dialect whose
+    headers have it."""
 
-    def __init__(self, machine: Machine, dialect: Dialect | str) -> None:
+    def __init__(self, machine: Machine, dialect: Dialect | str, *, client_id: str | None = None) -> None:
         self.machine = machine
         self.dialect = Dialect(dialect)
         self.connections: dict[int, Connection] = {}
+        self._client_id = client_id
         self._accepted = 0
 
     def actions(self) -> Iterator[HostAction]:
@@ -90,7 +92,7 @@ class MachineHost:
             yield SendBytes(action.connection, data)
 
     def _new(self, role: Literal["client", "server"]) -> Connection:
-        return Connection(role, dialect=ConnectionDialect(self.dialect))
+        return Connection(role, client_id=self._client_id, dialect=ConnectionDialect(self.dialect))
 
     def accept(self) -> int:
         """A peer has connected; gives the connection's number, which is negative."""

@@ -94,6 +94,19 @@ def test_failover_waits_for_those_that_own_something() -> None:
     assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
 
 
+def test_failover_waits_for_one_that_does_not_come() -> None:
+    """What it owns may be read until its session timeout is over, so nobody else gets it before."""
+    world = overview(consumers="abc")
+    world.run(5_000)
+    world.crash("broker-1")
+    world.crash("c")
+    world.run(30_000)
+    assert world.owned() == "aabb"
+    elected = world.noted("Elected")[-1].time
+    answers = [one for one in world.sent(Draft2RegisterConsumerResponse) if one.name == "broker-2"]
+    assert min(one.time for one in answers) >= elected + 6_000
+
+
 def test_what_was_read_since_the_last_ping_is_read_again() -> None:
     """A broken connection has no Stop that would bring the offsets."""
     world = overview(consumers="a")

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from coordwire.capture import Capture, FrameEntry
-from coordwire.designs.dialects import ConnectionDialect
+from coordwire.designs.dialects import ConnectionDialect, Dialect
 from coordwire.designs.dialects.grammar import CALLS
 from coordwire.designs.drafts.actions import Connect
 from coordwire.designs.drafts.draft_3_consumer import NewConsumer, NewConsumerConfig
@@ -130,6 +130,35 @@ class Filtered:
     def __call__(self, record: TapRecord) -> None:
         if not record.server.endswith(f":{ZOOKEEPER_PORT}"):
             self.inner(record)
+
+
+def test_the_headers_of_0_8_change_nothing_but_the_frames() -> None:
+    """The detailed design's section 13: a run with them has the same messages, owners and notes."""
+    logs, messages, sizes = [], [], []
+    for name in (Dialect.DRAFT_2, Dialect.DRAFT_2_IN_08):
+        file = io.BytesIO()
+        world = World(seed=3, tap=Filtered(file))
+        run = add_design(world, "draft-2", members=3, dialect=name)
+        world.plan(parse_faults("8s crash consumer-2 for 3s; 16s crash coordinator-1"))
+        world.run(40_000)
+        assert owners(world) == [1] * 6
+        found = list(Capture(io.BytesIO(file.getvalue()), "run", dialect=ConnectionDialect(name)).entries())
+        frames = [entry for entry in found if isinstance(entry, FrameEntry)]
+        assert len(frames) == len(found) > 100
+        assert not [entry for entry in frames if entry.error is not None]
+        logs.append(run.log)
+        messages.append([(entry.time_ns, entry.message) for entry in frames])
+        sizes.append(sum(entry.size for entry in frames))
+        if name is Dialect.DRAFT_2_IN_08:
+            asked = [entry for entry in frames if entry.direction == "request"]
+            assert {entry.client_id for entry in asked} >= {"consumer-1", "coordinator-1"}
+            assert {entry.api_version for entry in asked} == {0}
+            for entry in frames:
+                if entry.request is not None:
+                    assert entry.request.correlation_id == entry.correlation_id
+    assert logs[0] == logs[1]
+    assert messages[0] == messages[1]
+    assert sizes[0] < sizes[1]
 
 
 @pytest.mark.parametrize("design", DRAFTS)

@@ -78,6 +78,7 @@ def add_design(
     broker: Mapping[str, Any] | None = None,
     groups: int = 1,
     processors: tuple[int, int] | None = None,
+    dialect: Dialect | None = None,
 ) -> DraftRun:
     """Add the nodes of a design to a world.
 
@@ -85,9 +86,10 @@ def add_design(
     the starts of two consumers. session_ms: of consumers, with their coordinator or with ZooKeeper.
     metadata_ms: between draft 3's consumers' refreshes. broker: settings of brokers (`BrokerSettings`); with
     several `coordinators` each subset of the groups has its own. processors: how many each broker has, and
-    the microseconds that one needs for a message. Raises `KeyError` for an unknown design.
+    the microseconds that one needs for a message. dialect: another one with the design's messages, such as
+    "draft-2-in-0.8". Raises `KeyError` for an unknown design.
     """
-    dialect = DRAFT_DESIGNS[design]
+    dialect = dialect or DRAFT_DESIGNS[design]
     run = DraftRun(world, design)
     topics = dict(partitions or {"orders": 6})
     known = {number: BrokerAddress(f"coordinator-{number}", _PORT) for number in range(1, coordinators + 1)}
@@ -106,7 +108,7 @@ def add_design(
         settings = BrokerSettings(broker_id=number, address=address, **(broker or {}))
         world.add(
             address.host,
-            partial(_broker_process, design, settings, processors, note),
+            partial(_broker_process, design, dialect, settings, processors, note),
             port=_PORT,
             at=number * 10,
         )
@@ -131,11 +133,11 @@ def _noter(run: DraftRun) -> Callable[[int, str, Noted], None]:
 
 
 def _broker_process(
-    design: str, settings: BrokerSettings, processors: tuple[int, int] | None,
+    design: str, dialect: Dialect, settings: BrokerSettings, processors: tuple[int, int] | None,
     note: Callable[[int, str, Noted], None],
 ) -> MachineProcess:  # fmt: skip
     return MachineProcess(
-        partial(_broker, design, settings), DRAFT_DESIGNS[design], session_ms=_SESSION_MS, on_note=note,
+        partial(_broker, design, settings), dialect, session_ms=_SESSION_MS, on_note=note,
         pool=None if processors is None else ProcessorPool(*processors),
     )  # fmt: skip
 

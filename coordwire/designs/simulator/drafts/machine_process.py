@@ -77,7 +77,7 @@ class MachineProcess(Process):
     def start(self, node: SimulatedNode) -> None:
         super().start(node)
         self.machine: Any = self._make(node)
-        self.host = MachineHost(self.machine, self._dialect)
+        self.host = MachineHost(self.machine, self._dialect, client_id=node.name)
         if self._session_ms is None:
             self.machine.start()
             self._carry_out()
