@@ -29,7 +29,11 @@ _CONTACTS = (
 class Sessions(Checker):
     """S27: a member that is silent longer than its session, or keeps partitions that it shall give up longer
     than its rebalance time-out, is fenced; and none is fenced before (which an old timer of an earlier term
-    would do: P7). A write that failed is tried again 500 ms later, which is allowed for.
+    would do: P7). A write that failed is tried again 500 ms later, which is allowed for. A heartbeat counts
+    when it is handled, although its answer may wait for the log.
+
+    A removal by a timer whose write takes longer than a write may last counts as failed in Kafka, although
+    its records stay: the timer is set again, in place of the session of a member that joined again meanwhile.
 
     Kafka gives a classic member of a consumer group its session once its JoinGroup is durable; one whose
     write took longer than the request may last is a member without any timer until it asks again. Nor does
@@ -37,7 +41,7 @@ class Sessions(Checker):
     until it is heard of again in another epoch."""
 
     name = "S27"
-    SLACK = 500
+    RETRY = SLACK = 500
 
     def __init__(self, shard: Any) -> None:
         super().__init__(shard)
@@ -47,6 +51,7 @@ class Sessions(Checker):
         self._members: dict[tuple[str, str], tuple[int, int]] = {}
         self._limits: dict[str, tuple[int, int]] = {}
         self._joining: set[tuple[str, str]] = set()
+        self._ended: dict[tuple[str, str], int] = {}
         self._unsure: dict[tuple[str, str], int] = {}
         self._moving = False
 
@@ -61,6 +66,7 @@ class Sessions(Checker):
         self._renewed.clear()
         self._revoking.clear()
         self._joining.clear()
+        self._ended.clear()
         self._unsure.clear()
 
     def reverted(self) -> None:
@@ -72,8 +78,11 @@ class Sessions(Checker):
 
     def before(self, call: Call) -> None:
         self._moving = False
-        if isinstance(call.request, JoinGroupRequest):
-            self._joining.add((call.request.group_id, call.request.member_id))
+        request = call.request
+        if isinstance(request, JoinGroupRequest):
+            self._joining.add((request.group_id, request.member_id))
+        elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch >= 0:
+            self._contact[request.group_id, request.member_id] = call.now
 
     def moving(self) -> None:
         self._moving = True
@@ -85,7 +94,8 @@ class Sessions(Checker):
         if not isinstance(request, _CONTACTS):
             return
         key = request.group_id, getattr(response, "member_id", None) or request.member_id
-        self._contact[key] = max(self.shard.now, self._contact.get(key, 0))
+        if not isinstance(request, ConsumerGroupHeartbeatRequest):
+            self._contact[key] = max(self.shard.now, self._contact.get(key, 0))
         if isinstance(request, OffsetCommitRequest) or response.error_code:
             return
         self._joining -= {key, (request.group_id, request.member_id)}
@@ -103,7 +113,11 @@ class Sessions(Checker):
         if self._moving:
             for key, (session, _) in known.items():
                 group = self.shard.consumer(key[0])
-                if key in self._members or key in unsure or group is None:
+                if key in self._members or group is None:
+                    continue
+                ended_again = self._ends_again(key)
+                self._ended[key] = now
+                if key in unsure or ended_again:
                     continue
                 silent = now - self._renewed.get(key, -1 << 60)
                 since, least, _ = revoking.get(key, (now, 1 << 60, 0))
@@ -126,6 +140,13 @@ class Sessions(Checker):
                 since, _, most = self._revoking[key]
                 if now - since > most + self.SLACK:
                     self.wrong(f"{key[1]} of {key[0]} keeps its partitions since {since}")
+
+    def _ends_again(self, key: tuple[str, str]) -> bool:
+        """Whether a timer that removed a member before the member's last heartbeat may be set again since."""
+        if key not in self._ended:
+            return False
+        given_up: int = self._ended[key] + self.shard.state.config.write_timeout_ms
+        return self._renewed.get(key, 0) <= given_up <= self.shard.now - self.RETRY
 
     def _retried(self, group: ConsumerGroupModel, member_id: str) -> bool:
         """Whether the end of a member can't be written, and is tried again and again: without it all others
