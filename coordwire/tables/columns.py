@@ -259,9 +259,22 @@ GROUPS = (
     Column("cause", "string", "Of a rebalance, as in the JSON of timelines: new_member, session_timeout, …"),
     Column("inferred", "boolean", "Whether it was not seen itself, but follows from other frames."),
     Column("detail", "string", "The evidence for the cause."),
-    Column("outcome", "string", "Of a rebalance: steady, superseded, not_needed, empty or unfinished."),
-    Column("began", "timestamp", "The time of its first sign."),
-    Column("ended", "timestamp", "The time when the last member seen had its assignment."),
+    Column(
+        "outcome",
+        "string",
+        "Of a rebalance: steady, superseded, not_needed, empty or unfinished; of a member that left without "
+        "a request, how its connections ended: closed, closed_by_broker, reset or open.",
+    ),
+    Column(
+        "began",
+        "timestamp",
+        "Of a rebalance, the time of its first sign; of a broker, since when it is away.",
+    ),
+    Column(
+        "ended",
+        "timestamp",
+        "The time when the last member seen had its assignment; until when a broker is away.",
+    ),
     Column("length_ms", "double", "Between the two."),
     Column("members", "array<string>", "All members of the new generation that were seen."),
     Column("leader", "string", "Its leader."),
@@ -270,7 +283,7 @@ GROUPS = (
     Column("last_to_join", "string", "The member that the others waited for."),
     Column("member_id", "string", "The member that the event is about, or that caused it."),
     Column("client_id", "string", "That member's client id."),
-    Column("host", "string", "Its address; of a coordinator its host."),
+    Column("host", "string", "Its address; of a coordinator its host; the address of a broker that is away."),
     Column("instance_id", "string", "A static member's group instance id."),
     Column("topics", "array<string>", "The topics that it subscribes to."),
     Column(

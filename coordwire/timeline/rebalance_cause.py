@@ -29,7 +29,7 @@ from coordwire.timeline.rebalance import Rebalance, Trigger
 
 __all__ = [
     "between_records", "of_death", "of_epoch", "of_first_heartbeat", "of_generation", "of_join",
-    "of_rejoin_demand",
+    "of_rejoin_demand", "of_unseen_epoch",
 ]  # fmt: skip
 
 FIRST_GENERATION = 1
@@ -113,10 +113,18 @@ def of_first_heartbeat(group: Group, member: Member, old: Member | None, static:
     return Trigger("new_member", name)
 
 
-def of_epoch(before: int, after: int) -> Trigger:
-    """The epoch of a group rose, and nothing that was seen explains it."""
+def of_epoch(before: int, after: int, change: str = "") -> Trigger:
+    """The epoch of a group rose, and nothing that a member did explains it. change: of a topic, shortly
+    before, in words."""
     detail = f"the group's epoch rose from {before} to {after}, and no member caused it"
+    detail = f"{change}; {detail}" if change else detail
     return Trigger("assignment_changed", inferred=True, detail=detail)
+
+
+def of_unseen_epoch(before: int, after: int) -> Trigger:
+    """As `of_epoch`, of a group that may have members which no frame shows."""
+    detail = f"the group's epoch rose from {before} to {after}, and no member that was seen caused it"
+    return Trigger("unknown", inferred=True, detail=f"{detail}; others may have been in before the capture")
 
 
 def of_death(member: Member, silence_ns: int, sign: str) -> Trigger:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import random
 import re
@@ -18,6 +19,7 @@ from coordwire.cli.__main__ import main
 from coordwire.logs import LogRecord, encode_log_record, find_record
 from coordwire.records import Record, batches, encode_batch
 from tests.tables.made_segments import START, partition, segment
+from tests.tables.test_story_rows import in_tables, same, told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -322,3 +324,14 @@ def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "no such table: recrods; there are files, batches" in capsys.readouterr().err
     assert main(["pipeline", str(tmp_path), "--out", str(tmp_path / "out"), "--conf", "spark"]) == 2
     assert "--conf spark: expected KEY=VALUE" in capsys.readouterr().err
+
+
+def test_groups_are_those_of_the_command(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the ends of connections, so that brokers that were away are among them."""
+    path = tmp_path / "restart.pcap"
+    path.write_bytes(lzma.decompress((CAPTURES.parent / "stories" / "consumer-restart.pcap.xz").read_bytes()))
+    expected = told(path, capsys)
+    assert any(("event", "brokerAway") in row for row in expected["groups"])
+    same(in_tables(path, tmp_path / "out", lambda: coordwire.spark.engine(spark)), expected)

@@ -12,6 +12,12 @@ from hypothesis import strategies as st
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
     MetadataRequest,
     MetadataResponse,
     ShareGroupHeartbeatRequest,
@@ -24,6 +30,9 @@ from coordwire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
+from coordwire.messages.create_partitions import CreatePartitionsTopicResult
+from coordwire.messages.create_topics import CreatableTopicResult
+from coordwire.messages.delete_topics import DeletableTopicResult
 from coordwire.messages.metadata import MetadataResponseTopic
 from coordwire.messages.share_group_heartbeat import Assignment as ShareAssignment
 from coordwire.messages.share_group_heartbeat import TopicPartitions
@@ -222,3 +231,92 @@ def test_any_order_and_any_loss_is_survived(data: st.DataObject) -> None:
     chosen = data.draw(st.lists(numbers, max_size=2 * len(script.entries)))
     events = list(timeline(script.entries[number] for number in chosen))
     assert len(only(events, RebalanceBegan)) == len(only(events, RebalanceEnded))
+
+
+def epochs_by_themselves(script: Script, *, in_before: bool) -> RebalanceEnded:
+    """One member, whose epoch rises from 3 to 4 though it did nothing."""
+    if in_before:
+        beat(script, "a", 3, 3, owns=[0, 1])
+    else:
+        beat(script, "a", 0, 3, owns=[], given=[0, 1], topics=["orders"])
+        script.now += 1
+        beat(script, "a", 3, 3, owns=[0, 1])
+    script.now += 12
+    beat(script, "a", 3, 4, given=[0, 1, 2])
+    script.now += 1
+    beat(script, "a", 4, 4, owns=[0, 1, 2])
+    rebalance: RebalanceEnded = rebalances(script)[-1]
+    return rebalance
+
+
+def test_a_group_that_began_before_the_capture_may_have_members_that_were_not_seen() -> None:
+    unseen = epochs_by_themselves(Script(), in_before=True)
+    assert (unseen.cause, unseen.inferred, unseen.member_id) == ("unknown", True, None)
+    assert unseen.detail.endswith("others may have been in before the capture")
+    seen = epochs_by_themselves(Script(), in_before=False)
+    assert (seen.cause, seen.inferred) == ("assignment_changed", True)
+
+
+def test_all_members_were_seen_once_a_session_has_passed() -> None:
+    script = Script()
+    for _ in range(10):
+        beat(script, "a", 3, 3, owns=[0, 1])
+        script.now += 5
+    assert epochs_by_themselves(script, in_before=True).cause == "assignment_changed"
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer", "change"),
+    [
+        (
+            CreateTopicsRequest(),
+            CreateTopicsResponse(topics=[CreatableTopicResult(name="new")]),
+            "was created",
+        ),
+        (
+            CreatePartitionsRequest(),
+            CreatePartitionsResponse(results=[CreatePartitionsTopicResult(name="new")]),
+            "has more partitions",
+        ),
+        (
+            DeleteTopicsRequest(),
+            DeleteTopicsResponse(responses=[DeletableTopicResult(name="new")]),
+            "was deleted",
+        ),
+        (
+            CreateTopicsRequest(validate_only=True),
+            CreateTopicsResponse(topics=[CreatableTopicResult(name="new")]),
+            "",
+        ),
+        (
+            CreateTopicsRequest(),
+            CreateTopicsResponse(topics=[CreatableTopicResult(name="new", error_code=36)]),
+            "",
+        ),
+    ],
+)
+def test_a_topic_that_changed_is_why_the_coordinator_assigns(request_: Any, answer: Any, change: str) -> None:
+    script = Script()
+    beat(script, "a", 3, 3, owns=[0, 1])
+    script.now += 4
+    script.answer(script.ask(request_, "admin"), answer)
+    script.now += 1
+    beat(script, "a", 3, 4, given=[0, 1, 2])
+    script.now += 1
+    beat(script, "a", 4, 4, owns=[0, 1, 2])
+    rebalance = rebalances(script)[-1]
+    assert rebalance.cause == ("assignment_changed" if change else "unknown")
+    assert rebalance.detail.startswith(f"topic new {change}" if change else "the group's epoch rose")
+
+
+def test_a_change_of_a_topic_that_nobody_subscribes_to_is_no_cause() -> None:
+    script = Script()
+    joined(script, "a", 3, [0])
+    script.now += 4
+    answer = CreateTopicsResponse(topics=[CreatableTopicResult(name="other")])
+    script.answer(script.ask(CreateTopicsRequest(), "admin"), answer)
+    script.now += 1
+    beat(script, "a", 3, 4, given=[0, 1])
+    script.now += 1
+    beat(script, "a", 4, 4, owns=[0, 1])
+    assert "other" not in rebalances(script)[-1].detail

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from coordwire.capture.body_text import is_refused
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
@@ -232,9 +232,11 @@ def _entries_to(
     filter_ = filters.Filter(options, search.names)
     lone_responses = 0
     counts, learn, write = capture.counts, search.topics.learn, output.write
-    for entry in _entries(name, capture):
+    for entry in _entries(name, capture, ends=observe is not None):
         if observe is not None:
             observe(entry)
+        if isinstance(entry, ConnectionEnd):
+            continue
         if isinstance(entry, FrameEntry) and entry.api_key in TELLING:
             learn(entry)
         digits = counts.digits
@@ -294,10 +296,11 @@ def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
         raise Failure(str(error)) from None
 
 
-def _entries(name: str, capture: Capture) -> Iterator[Entry]:
-    """The entries. Errors of reading become `Failure`, so that they differ from errors of writing."""
+def _entries(name: str, capture: Capture, *, ends: bool) -> Iterator[Entry | ConnectionEnd]:
+    """The entries, and where connections end, if ends. Errors of reading become `Failure`, so that they
+    differ from errors of writing."""
     try:
-        yield from capture.entries()
+        yield from capture.entries_and_ends() if ends else capture.entries()
     except DecodeError as error:
         raise Failure(f"{shown(name)}: {error.reason}") from None
     except OSError as error:

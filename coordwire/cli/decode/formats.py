@@ -19,7 +19,8 @@ from coordwire.cli.selection.topic_names import TopicNames
 
 
 class DecodeFormat(Protocol):
-    """Writes the entries of captures. One with a method `observe` is shown all of them, before filters."""
+    """Writes the entries of captures. One with a method `observe` is shown all of them, before filters, and
+    where connections end."""
 
     def write(self, entry: Entry, digits: int) -> None:
         """One entry; `digits`: decimals of a second that its time has."""

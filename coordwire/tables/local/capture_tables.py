@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from coordwire._quantities import counted
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
+from coordwire.errors import UnreadableRange
 from coordwire.tables.columns import TABLES
 from coordwire.tables.local.owned_files import OwnedFiles
 from coordwire.tables.readers.captures import bad_of
@@ -53,13 +54,13 @@ class TablesFormat:
         self._errors = ErrorRows(self._columns["errors"], show_secrets=show_secrets)
         self._show_secrets = show_secrets
         self._dialect = dialect
-        self._timeline = Timeline(dialect=dialect)
+        self._timeline = Timeline(ends=True, dialect=dialect)
         self._capture = ""
         self._rows = dict.fromkeys(TABLES_OF_CAPTURES, 0)
 
-    def observe(self, entry: Entry) -> None:
-        """Take an entry of the capture for the timelines, before filters."""
-        capture = entry.capture if isinstance(entry, FrameEntry) else entry.file
+    def observe(self, entry: Entry | ConnectionEnd) -> None:
+        """Take an entry of the capture for the timelines, before filters, or where a connection ends."""
+        capture = entry.file if isinstance(entry, UnreadableRange) else entry.capture
         if capture != self._capture:  # reading the one before it may have failed
             self.finish()
             self._capture = capture
@@ -79,7 +80,7 @@ class TablesFormat:
     def finish(self) -> None:
         """End the timeline of the current capture."""
         self._events(self._timeline.finish())
-        self._timeline = Timeline(dialect=self._dialect)
+        self._timeline = Timeline(ends=True, dialect=self._dialect)
 
     def close(self) -> None:
         """End the last timeline and complete all tables."""

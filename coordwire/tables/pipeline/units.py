@@ -52,7 +52,7 @@ from coordwire.versions import api_name
 if TYPE_CHECKING:
     import pyarrow
 
-    from coordwire.capture.entries import Entry, FrameEntry
+    from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 
 YOUNG = 50_000
 """So many objects are made, on balance, before the collector looks at them."""
@@ -258,7 +258,7 @@ class _Work:
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         dialect = self.options.dialect
-        timeline = Timeline(dialect=find_dialect(dialect) or find_alternative(dialect))
+        timeline = Timeline(ends=True, dialect=find_dialect(dialect) or find_alternative(dialect))
         stories = EventRows(self.tables, self.options.batch_size)
         tables: list[tuple[str, pyarrow.RecordBatch]] = []
         apis: dict[tuple[int | None, bool], int] = {}
@@ -287,7 +287,7 @@ class _Work:
                 batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
                 tables.extend(("errors", batch) for batch in batches)
 
-        def tell(entry: Entry) -> None:
+        def tell(entry: Entry | ConnectionEnd) -> None:
             if events := timeline.feed(entry):
                 tables.extend(stories.add(events))
 

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from coordwire.capture.body_text import is_refused
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles
 from coordwire.capture.share import Share
@@ -48,11 +48,14 @@ def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> 
     return cast(BinaryIO, io.BufferedReader(RotatedFiles(paths, opener, failed), 1 << 18))
 
 
-def entries(part: Part, options: Options, failed: Failed, share: Share | None = None) -> Iterator[Entry]:
+def entries(
+    part: Part, options: Options, failed: Failed, share: Share | None = None, *, ends: bool = False
+) -> Iterator[Entry | ConnectionEnd]:
     """Everything in the capture, or one share of it, in order; frames are lazy. Raises `OSError`, and
     what `Capture` raises for a file that is not a capture.
 
-    failed: called with each file of a rotated capture that can't be opened.
+    failed: called with each file of a rotated capture that can't be opened. ends: whether to give where
+    connections end, too.
     """
     with ExitStack() as stack:
         paths = (part.path, *part.further_paths)
@@ -61,7 +64,7 @@ def entries(part: Part, options: Options, failed: Failed, share: Share | None = 
             stream, part.path, strict=options.strict, share=share, lazy=True,
             dialect=find_dialect(options.dialect), alternative=find_alternative(options.dialect),
         )  # fmt: skip
-        yield from capture.entries()
+        yield from capture.entries_and_ends() if ends else capture.entries()
 
 
 def read_frames(
@@ -71,15 +74,15 @@ def read_frames(
     see: Callable[[Sequence[FrameEntry]], None] | None = None,
     *,
     stories: bool = False,
-    tell: Callable[[Entry], None] | None = None,
+    tell: Callable[[Entry | ConnectionEnd], None] | None = None,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
     table, and what couldn't be read.
 
     see: called with the frames of the share, some at a time. stories: whether the reader of the first share
     makes the stories of groups; tell: called by that reader, whose share is empty if there are others, with
-    every entry of the capture. Raises `OSError` where a file can't be read; in failfast mode `DecodeError`
-    for what couldn't be read or was refused.
+    every entry of the capture, and where connections end. Raises `OSError` where a file can't be read; in
+    failfast mode `DecodeError` for what couldn't be read or was refused.
     """
     schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
     rows = FrameRows(columns, show_secrets=options.show_secrets)
@@ -114,9 +117,12 @@ def read_frames(
     bounded = options.starting_timestamp is not None or options.ending_timestamp is not None
     has_other_shares = tell is not None and share is not None  # frames' rows are other shares'
     try:
-        for entry in entries(part, options, failed, share if tell is None else None):
+        told_share = share if tell is None else None
+        for entry in entries(part, options, failed, told_share, ends=tell is not None):
             if tell is not None:
                 tell(entry)
+            if isinstance(entry, ConnectionEnd):
+                continue
             if isinstance(entry, UnreadableRange):
                 yield from flush()
                 yield _bad_range(entry, part, options)

@@ -20,7 +20,14 @@ from coordwire.errors import UnreadableRange
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.readers.files import open_bytes
 from coordwire.tables.readers.rows import FEW, Builder, microseconds
-from coordwire.timeline.events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
+from coordwire.timeline.events import (
+    EVENTS,
+    BrokerAway,
+    GroupEvent,
+    LagMeasured,
+    MemberLeft,
+    OffsetCommitted,
+)
 from coordwire.timeline.from_log.coordinator_log import LogItem, read_records
 from coordwire.timeline.from_log.events import log_timeline
 
@@ -40,6 +47,16 @@ STORIES = ("groups", "offset_commits", "lag")
 _TABLES: dict[type[GroupEvent], str] = {OffsetCommitted: "offset_commits", LagMeasured: "lag"}
 _TIMES = {"time": "time_ns", "began": "began_ns", "ended": "ended_ns"}
 _LISTS = ("members", "topics")
+_OWN: dict[type[GroupEvent], dict[str, Callable[[Any], Any]]] = {
+    BrokerAway: {
+        "began": lambda event: microseconds(event.time_ns),
+        "ended": lambda event: microseconds(event.until_ns),
+        "length_ms": lambda event: None if event.until_ns is None else (event.until_ns - event.time_ns) / 1e6,
+        "host": lambda event: event.broker,
+    },
+    MemberLeft: {"outcome": lambda event: event.ending and event.ending.how},
+}
+"""Columns whose values have other names in the events of a class."""
 
 
 class EventRows:
@@ -125,12 +142,14 @@ def event_columns(cls: type[GroupEvent], columns: Iterable[str]) -> ColumnMaker:
 
 def _expressions(cls: type[GroupEvent], columns: Iterable[str]) -> list[str]:
     names = {field.name for field in fields(cls)}
-    return [_expression(column, names) for column in columns]
+    own = _OWN.get(cls, {})
+    return [f"own[{column!r}](e)" if column in own else _expression(column, names) for column in columns]
 
 
 def _scope(cls: type[GroupEvent]) -> dict[str, Any]:
     """The names that the expressions use."""
-    return {"microseconds": microseconds, "text": _Texts().__getitem__, "name": EVENTS[cls]}
+    own = _OWN.get(cls, {})
+    return {"microseconds": microseconds, "text": _Texts().__getitem__, "name": EVENTS[cls], "own": own}
 
 
 _SAME = frozenset(("name", "None", "[]"))
@@ -165,6 +184,8 @@ def _expression(column: str, names: set[str]) -> str:
 
 
 def _value(event: Any, column: str) -> Any:
+    if own := _OWN.get(type(event), {}).get(column):
+        return own(event)
     if column in _TIMES:
         return microseconds(getattr(event, _TIMES[column], None))
     match column:

@@ -39,7 +39,7 @@ SHORT = 8
 MICROSECONDS = 1e6
 _GROUPS = (
     "time event group_id source number member_id client_id how generation cause inferred outcome began ended "
-    "length_ms members moved last_to_join"
+    "length_ms members moved last_to_join host"
 )
 _LAG = "time group_id source number topic partition lag"
 LONG_MS = 10_000
@@ -50,6 +50,12 @@ _LOST = {
     "removed": "no longer known to the coordinator", "not_rejoined": "did not join again in time",
     "fenced": "another took its place",
 }  # fmt: skip
+_ENDS = {
+    "closed": "its connections were closed by it", "closed_by_broker": "the broker closed its connections",
+    "reset": "its connections were reset", "open": "its connection stayed open",
+}  # fmt: skip
+"""How the connections of a member ended that fell silent."""
+
 _OUTCOMES = {"steady": 1, "superseded": 3, "unfinished": 3}
 _OTHER = 7
 """Colours of rebalances by outcome."""
@@ -71,7 +77,7 @@ StoryKey = tuple[str, str]
 
 def sections(reading: TableRows) -> list[str]:
     """The groups, and how long all their rebalances took."""
-    events = {"event": ["memberJoined", "memberLeft", "rebalanceEnded"]}
+    events = {"event": ["memberJoined", "memberLeft", "rebalanceEnded", "brokerAway"]}
     rows = reading.rows("groups", _GROUPS, "time number", MOST_ROWS + 1, known=["time"], among=events)
     lag = reading.rows("lag", _LAG, "time number", MOST_ROWS + 1, known=["time", "lag"])
     stories: dict[StoryKey, list[Any]] = defaultdict(list)
@@ -174,6 +180,8 @@ def _members(rows: Sequence[Any], names: dict[str, str]) -> tuple[dict[str, list
         if row.event == "rebalanceEnded":
             rebalances.append(_rebalance_bar(row, time))
             continue
+        if row.event == "brokerAway":
+            continue
         member = row.member_id or ""
         if row.event == "memberJoined":
             bars.setdefault(member, [])
@@ -203,13 +211,18 @@ def _rebalance_bar(row: Any, time: float) -> TimeBar:
 
 
 def _incidents(rows: Iterable[Any], names: dict[str, str]) -> list[str]:
-    """Members that went without leaving, and rebalances that were long or not finished, by time."""
+    """Members that went without leaving, brokers that were away, and rebalances that were long or not
+    finished, by time."""
     incidents: list[tuple[float, str, str]] = []
     for row in rows:
         lost = _LOST.get(row.how or "") if row.event == "memberLeft" else None
         if lost is not None:
             name = names.get(row.member_id, row.member_id or "")
-            incidents.append((row.time / MICROSECONDS, name, lost))
+            ending = _ENDS.get(row.outcome or "")
+            incidents.append((row.time / MICROSECONDS, name, f"{lost}; {ending}" if ending else lost))
+        elif row.event == "brokerAway":
+            length = "" if row.length_ms is None else f" for {duration(row.length_ms / 1e3)}"
+            incidents.append((row.time / MICROSECONDS, "", f"broker {row.host} was away{length}"))
         elif row.event == "rebalanceEnded" and _is_incident(row):
             length = "" if row.length_ms is None else f" after {duration(row.length_ms / 1e3)}"
             text = f"the rebalance to {_number(row.generation)}: {_outcome(row)}{length}"

@@ -9,6 +9,7 @@ classic_group.py    a classic group; classic_requests.py: its members' requests,
 modern_group.py     a group whose coordinator assigns; reconciliation.py: how far the members are
 migrating_group.py  a consumer group that may have classic members too
 member_death.py     which members are out without a word; connection_ends.py: how their connections ended
+topic_changes.py    topics that are created, enlarged or deleted
 coordinators.py     which broker coordinates each group, and when it is away
 rebalance_cost.py   what waited while partitions had no consumer
 commits.py          commits and transactions

@@ -16,6 +16,7 @@ from coordwire.timeline.events import CoordinatorFound, ErrorMet, GroupEvent
 from coordwire.timeline.from_wire.commits import Commits
 from coordwire.timeline.from_wire.group_table import GroupTable, TopicsById
 from coordwire.timeline.from_wire.member_death import KnownTimeouts
+from coordwire.timeline.from_wire.topic_changes import CHANGES_TOPICS
 from coordwire.timeline.sightings import Seen, remember
 from coordwire.versions import ApiKey
 
@@ -24,7 +25,7 @@ __all__ = ["OTHER_APIS", "OtherAnswers"]
 MOST_COORDINATORS = 10_000
 
 OTHER_APIS = frozenset(map(int, (
-    ApiKey.FETCH, ApiKey.OFFSET_FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.CREATE_TOPICS,
+    *CHANGES_TOPICS, ApiKey.FETCH, ApiKey.OFFSET_FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA,
     ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR,
     ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
 )))  # fmt: skip
@@ -52,8 +53,12 @@ class OtherAnswers:
                 yield from self._commits.fetched(request, message, place)
             case ApiKey.LIST_OFFSETS:
                 yield from self._commits.offsets_listed(request, message, place)
-            case ApiKey.METADATA | ApiKey.CREATE_TOPICS:
+            case ApiKey.METADATA:
                 self._names.learn(message)
+            case ApiKey.CREATE_TOPICS | ApiKey.CREATE_PARTITIONS | ApiKey.DELETE_TOPICS:
+                if entry.api_key == ApiKey.CREATE_TOPICS:
+                    self._names.learn(message)
+                self._groups.topic_changes.learn(entry.api_key, request, message, place)
             case ApiKey.DESCRIBE_CONFIGS:
                 self._timeouts.described(message)
             case ApiKey.INCREMENTAL_ALTER_CONFIGS:

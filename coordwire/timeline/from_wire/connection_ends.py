@@ -225,9 +225,9 @@ class ConnectionEnds:
         fetched = None
         if alone and member is not None and member.had:
             fetched = any(connection.fetched_ns >= member.joined_ns for connection in all_of_it)
-        heard = last_request.time_ns, _cited(event, last_request.source, last_request.packet)
+        last_sent = last_request.time_ns, _cited(event, last_request.source, last_request.packet)
         if own.end is None or own.end.time_ns > until_ns:
-            return MemberEnding("open", None, (), *heard, fetched)
+            return MemberEnding("open", None, (), *last_sent, fetched)
         ends = [connection.end for connection in all_of_it if connection.end is not None]
         ends = sorted(
             (end for end in ends if (last_request.time_ns or 0) <= end.time_ns <= until_ns),
@@ -237,8 +237,9 @@ class ConnectionEnds:
         ending: HowEnded = "closed" if own.end.sender == "client" else "closed_by_broker"
         cited = (_cited(event, end.capture, end.packet) for end in ends)
         packets = tuple(packet for packet in cited if packet is not None)
-        how: HowEnded = "reset" if any(end.kind == "rst" for end in ends) else ending
-        return MemberEnding(how, ends[-1].time_ns, packets, *heard, fetched)
+        if any(end.kind == "rst" for end in ends):
+            ending = "reset"
+        return MemberEnding(ending, ends[-1].time_ns, packets, *last_sent, fetched)
 
 
 def _cited(event: MemberLeft, source: str, packet: int | None) -> int | None:

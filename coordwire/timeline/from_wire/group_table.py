@@ -24,6 +24,7 @@ from coordwire.timeline.from_wire.migrating_group import (
     to_consumer,
 )
 from coordwire.timeline.from_wire.modern_group import ModernGroup
+from coordwire.timeline.from_wire.topic_changes import TopicChanges
 from coordwire.timeline.group import UNAVAILABLE, Holes
 from coordwire.timeline.sightings import Seen, remember
 
@@ -73,6 +74,7 @@ class GroupTable:
         self._names, self._known = names, known
         self._ends = ends
         self.holes = Holes()
+        self.topic_changes = TopicChanges()
         self.every: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
         self.at: Callable[[tuple[str, Kind]], AnyGroup | None] = self.every.get
         """The group of an id that is kept as one of a kind (`kept_as`)."""
@@ -145,7 +147,7 @@ class GroupTable:
         modern = self.every.get((group_id, kind))
         if modern is None:
             modern = ModernGroup(group_id, kind, self._names.name_of, self._known)
-            modern.holes = self.holes
+            modern.holes, modern.topic_changes = self.holes, self.topic_changes
             remember(self.every, (group_id, kind), modern, MOST_GROUPS)
         assert isinstance(modern, ModernGroup)
         return modern
@@ -158,6 +160,8 @@ class GroupTable:
 
     def _keep(self, group: G) -> G:
         group.holes = self.holes
+        if isinstance(group, ModernGroup):
+            group.topic_changes = self.topic_changes
         if self._ends is not None:
             group.end_of = self._ends.end_of
         remember(self.every, (group.group, "classic"), group, MOST_GROUPS)

@@ -32,10 +32,11 @@ from coordwire.timeline.consumer_data import changed, has_pattern, id_text, owne
 from coordwire.timeline.events import Kind, Leaving, Outcome
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, SessionTimeout
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
+from coordwire.timeline.from_wire.topic_changes import TopicChanges
 from coordwire.timeline.group import MOST_LATE, MOVED, UNAVAILABLE, Group
 from coordwire.timeline.members import Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
-from coordwire.timeline.rebalance_cause import of_death, of_epoch, of_first_heartbeat
+from coordwire.timeline.rebalance_cause import of_death, of_epoch, of_first_heartbeat, of_unseen_epoch
 from coordwire.timeline.sightings import Seen
 
 __all__ = ["FAR_NS", "ModernGroup", "give_up_by_ns"]
@@ -106,6 +107,8 @@ class ModernGroup(Group):
         ] = []  # what raises the epoch by one each, and no rise is for
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
         self._leaving: dict[str, tuple[Seen, bool]] = {}  # whose leaving is not answered, and whether for now
+        self.topic_changes = TopicChanges()
+        self._in_before_ns = 0  # when a member was first seen that was in before the input began
 
     def drop_member(self, member_id: str) -> None:
         self.progress.drop(member_id)
@@ -573,7 +576,7 @@ class ModernGroup(Group):
         elif suspect is None or not silent:
             unshown = self._not_shown_yet(place)
             if unshown is None:
-                self.disturbed(of_epoch(before, epoch), request_place)
+                self.disturbed(self._of_epoch(before, epoch, request_place), request_place)
             else:
                 self._had_its_own(*unshown)
         elif self.timeout.is_known or not self.progress.is_exclusive(suspect.member_id):
@@ -585,6 +588,30 @@ class ModernGroup(Group):
         else:  # the next owner of its partitions will show
             self.disturbed(Trigger("unknown", inferred=True, detail=sign), request_place)
             self._risen = before, epoch
+
+    def _of_epoch(self, before: int, epoch: int, place: Seen) -> Trigger:
+        """Why the epoch rose, if no member that was seen did it: others may have been in when the input
+        began, and a session that ran then may be over only now."""
+        change = self._topic_change(place)
+        seen_ns = (place.time_ns or 0) - self._in_before_ns
+        if change or seen_ns > self.timeout.most_at_end_ns or self._has_some_pattern:
+            return of_epoch(before, epoch, change)
+        return of_unseen_epoch(before, epoch)
+
+    @property
+    def _has_some_pattern(self) -> bool:
+        few = len(self.members) <= MOST_LOOKED_AT
+        return few and any(has_pattern(member.topics) for member in self.members.values())
+
+    def _topic_change(self, place: Seen) -> str:
+        """In words, the change of a topic, shortly before, that some member may subscribe to."""
+        known: set[str] = set()
+        for member in self.members.values():
+            if not member.topics or has_pattern(member.topics) or len(self.members) > MOST_LOOKED_AT:
+                known.clear()
+                break
+            known.update(member.topics)
+        return self.topic_changes.since(self._early_ns(place), place, known)
 
     def _early_ns(self, place: Seen) -> int:
         """What raised the epoch before then was shown by now."""
@@ -672,6 +699,8 @@ class ModernGroup(Group):
         member.rebalance_timeout_ms = getattr(request, "rebalance_timeout_ms", None)
         if old is None and request.member_epoch != JOIN:
             member.generation = request.member_epoch  # it was in before the input began
+            if self.generation is None and not self.members:
+                self._in_before_ns = request_place.time_ns or 0
         else:
             since_ns = (request_place.time_ns or 0) - self._raised_ns
             starts_over = not self.members and message.member_epoch < (self.generation or 0)
@@ -791,6 +820,8 @@ class ModernGroup(Group):
         if self.rebalance is None and member.assigned is not None:
             revokes = not member.assigned <= partitions
             detail = "a member is given another assignment"
+            if change := self._topic_change(place):
+                detail = f"{change}; {detail}"
             trigger = Trigger("assignment_changed", inferred=True, detail=detail)
             unshown = self._not_shown_yet(place) if revokes else None
             if unshown is not None:
