@@ -25,7 +25,7 @@ from tests.designs.seeds import (
 SEEDS, ROWS = read()
 DONE = [one for one in ROWS if not one.open]
 CHECKED = [one for one in DONE if can_be_left_out(one.code[0])]
-MOST_OPEN = 4
+MOST_OPEN = 0
 """Demands that nothing does; the number may only fall."""
 
 

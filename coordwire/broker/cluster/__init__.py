@@ -11,6 +11,7 @@
     log_places.py               what a cluster needs of the place of its logs, and the place that is memory
     disk_logs.py                the place that is a data folder; metadata_records.py: its topics' records
     log_cleaning.py             retention and compaction of topics
+    log_flushing.py             flushes of logs on disk
 
 Rules: no I/O but that of the logs. The time and all that is random are inputs, so that a cluster runs without
 sockets in tests and simulations.

@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.features import FEATURES
+from coordwire.broker.cluster.log_flushing import UNBOUNDED, LogFlushes
 from coordwire.broker.cluster.log_places import LogDirectory
 from coordwire.broker.cluster.metadata_records import (
     KnownPartition,
@@ -67,6 +68,7 @@ class DiskLogs:
         self.folders: dict[int, DataFolder] = {}
         self._opened: dict[PartitionLog, None] = {}
         self._cluster: ClusterState | None = None
+        self._flushes: LogFlushes | None = None
         self.cluster_id = short_id(uuid4())
         try:
             for node in self._nodes:
@@ -98,6 +100,7 @@ class DiskLogs:
     def load(self, cluster: ClusterState) -> None:
         """Load all topics of the folder. Raises `OSError`, `DataFolderError`."""
         self._cluster = cluster
+        self._flushes = LogFlushes(cluster.timers, self._clock)
         cluster.next_producer_id = self._image.next_producer_id
         folders = {
             (name, index): folder
@@ -153,7 +156,12 @@ class DiskLogs:
             return self.create(topic, index, known.leader, known.leader_epoch)
         start = self.folders[known.leader].starts.get((topic.name, index), 0)
         log = load_log(folder, topic.disk_rules(), start, known.leader_epoch)
+        return self._watched(topic, index, log)
+
+    def _watched(self, topic: ClusterTopic, index: int, log: PartitionLog) -> PartitionLog:
         self._opened[log] = None
+        assert self._flushes is not None
+        self._flushes.watch(topic, index, log)
         return log
 
     # --- as the cluster goes on ---
@@ -161,8 +169,7 @@ class DiskLogs:
     def create(self, topic: ClusterTopic, index: int, leader: int, leader_epoch: int = 0) -> PartitionLog:
         folder = self.folders[leader].path / f"{topic.name}-{index}"
         log = create_log(folder, topic.id, topic.disk_rules(), leader_epoch)
-        self._opened[log] = None
-        return log
+        return self._watched(topic, index, log)
 
     def started(self, *partitions: ClusterPartition) -> None:
         assert self._cluster is not None
@@ -178,6 +185,10 @@ class DiskLogs:
 
     def topic_changed(self, topic: ClusterTopic) -> None:
         self._append(self._writer.topic(topic))
+        assert self._flushes is not None
+        self._flushes.settings_changed(topic)
+        if min(topic.flush_messages, topic.flush_ms) < UNBOUNDED:
+            self._metadata.sync()
 
     def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
         self._append(self._writer.partition(topic, partition))
@@ -185,6 +196,8 @@ class DiskLogs:
     def topic_removed(self, topic: ClusterTopic) -> None:
         for partition in topic.partitions:
             self._opened.pop(partition.log, None)
+        if self._flushes is not None:
+            self._flushes.removed(topic)
         self._append(self._writer.removed(topic))
 
     def leader_moved(self, partition: ClusterPartition, old: int) -> None:

@@ -88,6 +88,7 @@ class ClusterTopic:
         self.settings = settings
         self.partitions: list[ClusterPartition] = []
         self.rules = AppendRules()
+        self.flush_messages = self.flush_ms = 0
         self.apply_settings()
 
     @property
@@ -116,6 +117,7 @@ class ClusterTopic:
             compacted="compact" in settings.items("cleanup.policy"),
             codec=_CODECS.get(settings["compression.type"]),
         )
+        self.flush_messages, self.flush_ms = (settings.number(f"flush.{unit}") for unit in ("messages", "ms"))
 
     def disk_rules(self) -> DiskRules:
         """What the files of a log of this topic are like."""

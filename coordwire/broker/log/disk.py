@@ -2,9 +2,11 @@
 
 Strategy: an append is one `write` to the last segment; every few KB it gets an entry in the offset index and
 in the time index, by the rule of Kafka's `LogSegment.append`. A segment that is full is completed and the
-next one begun, with a snapshot of the producers beside it. Bytes are handed to the system, not synced: they
-outlive the process, not the machine. Rules: an append that the system refuses is taken back. A file is made
-only where its name is free, and removed only if this storage opened it as the partition's.
+next one begun, with a snapshot of the producers beside it. Bytes are handed to the system, and outlive the
+process; they outlive the machine once `sync` has forced them to the disk.
+
+Rules: an append that the system refuses is taken back. A file is made only where its name is free, and
+removed only if this storage opened it as the partition's.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class OpenSegment:
 
     size: its bytes. positions: where its batches begin. unindexed: bytes since the last entry of the index.
     latest, latest_offset: the largest timestamp, and the last offset of the batch that has it.
-    stamped: the last timestamp in the time index.
+    stamped: the last timestamp in the time index. synced: how many of its bytes are on the disk for certain.
     """
 
     base_offset: int
@@ -59,6 +61,7 @@ class OpenSegment:
     latest: int = -1
     latest_offset: int = -1
     stamped: int = -1
+    synced: int = 0
     positions: list[int] = field(default_factory=list)
 
 
@@ -78,6 +81,8 @@ class DiskStorage:
         self._count = number
         self._hidden = 0
         """Batches at the start of the first segment that the log no longer has."""
+        self._has_new_names = True
+        """Whether a folder may have a file that is not on the disk yet."""
         if not self._segments:
             self._begin(0)
 
@@ -160,7 +165,19 @@ class DiskStorage:
         segment = OpenSegment(base, descriptor, latest_offset=base)
         self._segments.append(segment)
         self._firsts.append(self._count)
+        self._has_new_names = True
         return segment
+
+    def sync(self) -> None:
+        for segment in reversed(self._segments):
+            if segment.synced == segment.size:
+                break
+            os.fsync(segment.descriptor)
+            segment.synced = segment.size
+        if self._has_new_names and self._segments:
+            for folder in (self.folder, self.folder.parent):
+                _sync_folder(folder)
+            self._has_new_names = False
 
     def _roll(self, base: int, producers: Iterable[ProducerEntry]) -> OpenSegment:
         self._stamp(self._segments[-1])
@@ -217,6 +234,7 @@ class DiskStorage:
         sizes = [*segment.positions, segment.size]
         segment_count = remaining - self._firsts[-1]
         os.ftruncate(segment.descriptor, sizes[segment_count])
+        segment.synced = 0
         self._count = remaining
         for path in list(self.folder.iterdir()):
             name = file_name(path.name)
@@ -244,6 +262,7 @@ class DiskStorage:
     def relocate(self, folder: Path) -> None:
         os.rename(self.folder, folder)
         self.folder = folder
+        self._has_new_names = True
 
     can_rewrite = False
 
@@ -268,3 +287,12 @@ class DiskStorage:
         self.let_go()
         with suppress(OSError):
             remove_partition(self.folder)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force the names of a folder's files to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -104,6 +104,8 @@ class PartitionLog:
         self._aborted = loaded.aborted
         self.start_offset = loaded.start_offset
         self.end_offset = loaded.end_offset
+        self.synced_offset = loaded.start_offset
+        """Before it, all records are on the disk for certain: Kafka's recovery point."""
         self.epoch = max(epoch, self.epochs.latest)
         self.epochs.assign(self.epoch, self.end_offset)
         self.listeners: dict[object, Callable[[int], None]] = {}
@@ -205,6 +207,15 @@ class PartitionLog:
             self._aborted.append(aborted)
             self._storage.aborted(aborted)
         self._changed(len(data))
+
+    def sync(self) -> None:
+        """Force what was appended to the disk, if the log is on one. Raises `RefusedRecords`."""
+        try:
+            self._storage.sync()
+        except OSError as error:
+            self.storage_failed()
+            raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+        self.synced_offset = self.end_offset
 
     def storage_failed(self) -> None:
         """What keeps its bytes has raised `OSError`."""
@@ -421,6 +432,7 @@ class PartitionLog:
         self._storage.drop_last(count, end)
         self._table.drop_last(count)
         self.end_offset = end
+        self.synced_offset = min(self.synced_offset, end)
         self.start_offset = min(self.start_offset, end)
         self.epochs.truncate_end(end)
         self._aborted = [transaction for transaction in self._aborted if transaction.last_offset < end]

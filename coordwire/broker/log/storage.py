@@ -31,6 +31,9 @@ class Storage(Protocol):
     def aborted(self, transaction: AbortedTransaction) -> None:
         """The last batch aborted a transaction."""
 
+    def sync(self) -> None:
+        """Force what was appended to the disk. Raises `OSError`."""
+
     def read(self, first: int, end: int) -> bytes:
         """The bytes of the batches from number `first` up to, without, `end`."""
 
@@ -75,6 +78,9 @@ class MemoryStorage:
         self._batches.append(data)
 
     def aborted(self, transaction: AbortedTransaction) -> None:
+        pass
+
+    def sync(self) -> None:
         pass
 
     def read(self, first: int, end: int) -> bytes:
