@@ -9,7 +9,7 @@ names its subject; the request names the group, where the response doesn't.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ __all__ = [
     "ROUTINE",
     "AnswerError",
     "ErrorPlace",
+    "ErrorTexts",
     "answer_errors",
     "carries_codes",
     "error_code",
@@ -85,6 +86,34 @@ def answer_errors(entry: FrameEntry) -> list[AnswerError]:
         else:
             errors[code] = AnswerError(code, _name_of(owner, path, code), path, 1)
     return list(errors.values())
+
+
+MOST_TEXTS, LONGEST_TEXT = 1_000, 300
+"""Answers whose errors are kept, and the longest text of their bodies."""
+
+
+class ErrorTexts:
+    """What an output writes of the errors of answers whose bodies' texts are known. Groups have the same
+    answers again and again, so that those of short ones are kept.
+
+    write: the text of an answer's errors.
+    """
+
+    def __init__(self, write: Callable[[FrameEntry, list[AnswerError]], str]) -> None:
+        self._write = write
+        self._texts: dict[tuple[int | None, int | None, str], str] = {}
+
+    def of(self, entry: FrameEntry, body: str) -> str:
+        """The text of the errors of an answer. body: its body's text."""
+        key = entry.api_key, entry.body_version, body
+        text = self._texts.get(key)
+        if text is None:
+            text = self._write(entry, answer_errors(entry))
+            if len(body) <= LONGEST_TEXT:
+                if len(self._texts) >= MOST_TEXTS:
+                    self._texts.clear()
+                self._texts[key] = text
+        return text
 
 
 def error_places(entry: FrameEntry) -> Iterator[ErrorPlace]:

@@ -126,7 +126,7 @@ def _parts(
     tail: dict[str, Any] = {} if text_of_body is not None else {"body": body}
     tail["error"] = trouble
     if not hidden.body and (errors := answer_errors(entry)):
-        tail["errors"] = [_error(answer_error) for answer_error in errors]
+        tail["errors"] = [error_form(answer_error) for answer_error in errors]
     redacted = list(hidden.paths)
     if hidden.body and entry.message is not None:
         redacted = ["body"]
@@ -173,7 +173,8 @@ def _connection(connection: TcpConnection) -> dict[str, Any]:
     }
 
 
-def _error(error: AnswerError) -> dict[str, Any]:
+def error_form(error: AnswerError) -> dict[str, Any]:
+    """An error code of an answer, as a line has it."""
     form = {"errorCode": error.code, "error": error.name, "path": error.path}
     return form if error.times == 1 else form | {"times": error.times}
 

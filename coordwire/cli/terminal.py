@@ -17,6 +17,7 @@ __all__ = [
     "TrimmedOutput",
     "chosen_format",
     "columns",
+    "is_plain",
     "line_writer",
     "packets",
     "prepare",
@@ -170,6 +171,11 @@ def line_writer() -> Callable[[Iterable[Pieces]], None]:
             console.print(block, soft_wrap=True)
 
     return write
+
+
+def is_plain(writer: Callable[[Iterable[Pieces]], None]) -> bool:
+    """Whether what `line_writer` gave writes the texts of its lines as they are."""
+    return writer is _write_plainly
 
 
 def _write_plainly(lines: Iterable[Pieces]) -> None:

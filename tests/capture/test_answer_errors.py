@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 import coordwire
-from coordwire.capture.answer_errors import ErrorPlace, answer_errors, error_code, error_places
+from coordwire.capture.answer_errors import (
+    MOST_TEXTS,
+    AnswerError,
+    ErrorPlace,
+    ErrorTexts,
+    answer_errors,
+    error_code,
+    error_places,
+)
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.codec import Message
@@ -121,3 +129,21 @@ def test_places_are_those_of_the_schema(path: Path) -> None:
                 ]
                 assert [(one.path, one.code) for one in places] == expected
                 assert bool(places) == bool((error_code(entry) or (0,))[0])
+
+
+def test_texts_of_errors_are_kept_within_bounds() -> None:
+    asked: list[FrameEntry] = []
+
+    def write(entry: FrameEntry, errors: list[AnswerError]) -> str:
+        asked.append(entry)
+        return " ".join(error.name for error in errors)
+
+    texts = ErrorTexts(write)
+    entry = answered(HeartbeatRequest(), HeartbeatResponse(error_code=27), 4)
+    for number in range(MOST_TEXTS):
+        assert texts.of(entry, f"body {number}") == "REBALANCE_IN_PROGRESS"
+    assert texts.of(entry, "body 7") == "REBALANCE_IN_PROGRESS"
+    assert len(asked) == MOST_TEXTS
+    texts.of(entry, "one more")
+    texts.of(entry, "long" * 1000)
+    assert len(texts._texts) == 1

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import random
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
+from coordwire._speedups import native
 from coordwire.capture.body_text import body_text
-from coordwire.capture.entries import FrameEntry
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
 from coordwire.cli.decode.line import LineFormat, plain_subject
@@ -27,9 +30,12 @@ from coordwire.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from coordwire.testing.pcap import as_pcap
 
 from ..capture import build
-from ..capture.test_share import CAPTURES
+from ..capture.test_lazy import broken, read
+from ..capture.test_share import CAPTURES, traffic, traffic_rows
+from ..capture.test_walks import damaged
 from .conftest import Run
 
 
@@ -261,3 +267,51 @@ def test_a_plain_subject_is_the_one_that_is_looked_for(path: Path) -> None:
                 subject = plain_subject(entry)
                 fields = EntryFields(entry, 6, show_secrets=False)
                 assert subject in (None, LineFormat(show_secrets=False, names=TopicNames())._subject(fields))
+
+
+def written(data: bytes, *, lazy: bool, show_secrets: bool, is_plain: bool) -> tuple[str, int]:
+    """All lines of a capture, and how many were put together from texts."""
+    output = LineFormat(show_secrets=show_secrets, names=TopicNames())
+    output._is_plain, plain_line, count = is_plain, output._plain_line, 0
+
+    def counted(entry: Entry, digits: int) -> str | None:
+        nonlocal count
+        line = plain_line(entry, digits)
+        count += line is not None
+        return line
+
+    output._plain_line = counted  # type: ignore[method-assign]
+    with redirect_stdout(io.StringIO()) as out:
+        for entry in read(data, lazy=lazy):
+            output.write(entry, 6)
+    return out.getvalue(), count
+
+
+def compare_plain(data: bytes, *, show_secrets: bool) -> int:
+    """Compare plain lines with those of the slow path; how many there are."""
+    wanted, _ = written(data, lazy=False, show_secrets=show_secrets, is_plain=False)
+    text, count = written(data, lazy=True, show_secrets=show_secrets, is_plain=True)
+    assert text == wanted
+    assert written(data, lazy=False, show_secrets=show_secrets, is_plain=True) == (text, count)
+    return count
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_plain_lines_are_those_of_the_slow_path(path: Path) -> None:
+    data = path.read_bytes()
+    compare_plain(data, show_secrets=False)
+    compare_plain(damaged(data, random.Random(path.name)), show_secrets=True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_plain_lines_of_frames_that_are_refused(seed: int) -> None:
+    chance = random.Random(seed)
+    frames = [(n, c, back, broken(chance, data)) for n, c, back, data in traffic_rows(20)]
+    compare_plain(as_pcap(frames), show_secrets=bool(seed % 2))
+
+
+@pytest.mark.skipif(native is None, reason="no native extension, which makes the texts")
+def test_most_frames_of_groups_have_plain_lines() -> None:
+    data = traffic(300)
+    frames = sum(isinstance(entry, FrameEntry) for entry in read(data, lazy=True))
+    assert compare_plain(data, show_secrets=False) > 0.9 * frames

@@ -6,16 +6,21 @@
 Strategy: time of day (with the date from the second day on), the packet of the frame's last byte (where the
 input has none, # and the frame's number), client and broker, API and version, group, transactional id or
 topics, latency, errors. The client is always on the left, and the arrow says who sends, so that an exchange
-stays together under `grep`. Rules: nothing is held back; a column is as wide as its widest text so far, up to
+stays together under `grep`. A plain frame's line (its body's text is known, nothing of it is withheld, its
+group is its own or its request's) is put together from texts that are kept, without decoding it. Rules:
+nothing is held back; a plain line is that of `_pieces`, which serves for all else and wherever there are
+styles; a column is as wide as its widest text so far, up to
 a bound, so that lines are aligned; colours on a terminal only, and only where rich is installed.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from functools import cache
 from itertools import islice
 
-from coordwire.capture.answer_errors import is_routine
+from coordwire.capture.answer_errors import AnswerError, ErrorTexts, is_routine
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
@@ -24,7 +29,7 @@ from coordwire.capture.redaction.entry_secrets import is_shown_whole
 from coordwire.cli.decode.tree import SLOW_NS
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.topic_names import TopicNames
-from coordwire.cli.terminal import Pieces, line_writer
+from coordwire.cli.terminal import Pieces, is_plain, line_writer
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.codec.walk import FieldSelection
 from coordwire.connection.dialect import KAFKA, Direction
@@ -39,8 +44,8 @@ LONGEST_NAME = 60
 WIDEST = {"number": 10, "client": 47, "broker": 47, "api": 40, "about": 40, "latency": 14}
 """Widths up to which columns grow."""
 
-MOST_ENDS = 10_000
-"""The ends of so many connections are kept as text."""
+MOST_KEPT = 50_000
+"""So many texts of each kind are kept: of the ends of connections, and of subjects."""
 
 _LEAST = {"number": 5, "client": 15, "broker": 15, "api": 22, "about": 16, "latency": 12}
 
@@ -50,14 +55,82 @@ class LineFormat:
 
     def __init__(self, *, show_secrets: bool, names: TopicNames) -> None:
         self._write = line_writer()
+        self._is_plain = is_plain(self._write)
         self._show_secrets = show_secrets
         self._names = names
         self._widths = dict(_LEAST)
         self._day: str | None = None
         self._ends: dict[tuple[int, str], tuple[TcpConnection, Pieces]] = {}
+        self._end_texts: dict[tuple[int, bool], tuple[TcpConnection, str, str]] = {}
+        self._apis: dict[tuple[int | None, int | None], str] = {}
+        self._subjects: dict[str, str] = {}
+        self._errors = ErrorTexts(_errors)
 
     def write(self, entry: Entry, digits: int) -> None:
-        pieces: Pieces = [(self._time(entry, digits), "plain"), ("  ", "plain")]
+        if self._is_plain and (line := self._plain_line(entry, digits)) is not None:
+            sys.stdout.write(line)
+        else:
+            self._write([self._pieces(entry, digits)])
+
+    def _plain_line(self, entry: Entry, digits: int) -> str | None:
+        """A plain frame's line; None for every other entry."""
+        if isinstance(entry, UnreadableRange):
+            return None
+        text, flags = entry.text or body_text(entry)
+        time_ns, packet, connection, request = entry.time_ns, entry.packet, entry.connection, entry.request
+        if text is None or time_ns is None or packet is None or connection is None:
+            return None
+        if not self._show_secrets and not is_shown_whole(entry, text):
+            return None
+        subject = plain_subject(entry)
+        if subject is None:
+            subject = named_subject(entry, self._names)
+            if subject is None:
+                return None
+        ends = self._end_texts.get((id(connection), request is None))
+        if ends is None or ends[1] != entry.flow:
+            ends = self._add_ends(entry, connection)
+        time = format_time(time_ns, digits)
+        if time[:10] != self._day or time[10:11] != "T" or time[-1] != "Z":
+            time = self._clock(entry, digits)
+        else:
+            time = time[11:-1]
+        number = str(packet)
+        if len(number) > self._widths["number"]:
+            self._padded("number", number)
+        api = self._apis.get((entry.api_key, entry.api_version)) or self._add_api(entry)
+        about = self._subjects.get(subject) or self._add_subject(subject)
+        line = f"{time}  {number.rjust(self._widths['number'])}{ends[2]}{api}{about}"
+        if request is not None and request.time_ns is not None:
+            latency = f"{(time_ns - request.time_ns) / 1e6:,.3f} ms"
+            if len(latency) > self._widths["latency"]:
+                self._padded("latency", latency)
+            line += latency.rjust(self._widths["latency"])
+        if flags & HAS_CODES and request is not None:
+            line += self._errors.of(entry, text)
+        return line.rstrip() + "\n"
+
+    def _add_ends(self, entry: FrameEntry, connection: TcpConnection) -> tuple[TcpConnection, str, str]:
+        ends = connection, entry.flow, "".join(text for text, _ in self._ends_of(entry))
+        if len(self._end_texts) >= MOST_KEPT:
+            self._end_texts.clear()
+        self._end_texts[id(connection), entry.request is None] = ends  # its own id for as long as it is kept
+        return ends
+
+    def _add_api(self, entry: FrameEntry) -> str:
+        text = self._padded("api", _api(entry))
+        self._apis[entry.api_key, entry.api_version] = text
+        return text
+
+    def _add_subject(self, subject: str) -> str:
+        text = f"  {self._padded('about', subject)}  "
+        if len(self._subjects) >= MOST_KEPT:
+            self._subjects.clear()
+        self._subjects[subject] = text
+        return text
+
+    def _pieces(self, entry: Entry, digits: int) -> Pieces:
+        pieces: Pieces = [(self._clock(entry, digits), "plain"), ("  ", "plain")]
         number = getattr(entry, "number", None)
         place = str(entry.packet) if entry.packet is not None else f"#{number}" if number else ""
         pieces.append((self._padded("number", place, right=True), "note"))
@@ -69,12 +142,12 @@ class LineFormat:
             pieces.pop()
         last, style = pieces[-1]
         pieces[-1] = last.rstrip(), style
-        self._write([pieces])
+        return pieces
 
     def finish(self) -> None:
         """Do nothing: every entry is written at once."""
 
-    def _time(self, entry: Entry, digits: int) -> str:
+    def _clock(self, entry: Entry, digits: int) -> str:
         if entry.time_ns is None:
             return ""
         day, _, clock = format_time(entry.time_ns, digits).removesuffix("Z").partition("T")
@@ -86,7 +159,8 @@ class LineFormat:
         width = self._widths[column]
         if len(text) > width and width < WIDEST[column]:
             width = self._widths[column] = min(len(text), WIDEST[column])
-            self._ends.clear()
+            for texts in (self._ends, self._end_texts, self._apis, self._subjects):
+                texts.clear()
         return text.rjust(width) if right else text.ljust(width)
 
     def _unreadable(self, entry: UnreadableRange) -> Pieces:
@@ -107,7 +181,7 @@ class LineFormat:
             client, broker = str(connection.client), str(connection.broker)
             arrow = " → " if entry.flow.startswith(f"{client} > ") else " ← "
             client, broker = self._padded("client", client), self._padded("broker", broker)
-            if len(self._ends) >= MOST_ENDS:
+            if len(self._ends) >= MOST_KEPT:
                 self._ends.clear()
             pieces = [(f"  {client}", "flow"), (arrow, entry.direction), (f"{broker}  ", "flow")]
             known = self._ends[key] = connection, pieces
@@ -138,45 +212,75 @@ class LineFormat:
         for name in ("group", "transactionalId"):
             for value in FIELDS[name].values(fields):
                 return _short(value)
-        topics = list(islice(FIELDS["topic"].values(fields), TOPICS + 1))
-        if len(topics) > TOPICS:
-            topics[TOPICS:] = ["…"]
-        return " ".join(_short(topic) for topic in topics)
+        return _joined(FIELDS["topic"].values(fields))
 
 
 def plain_subject(entry: FrameEntry) -> str | None:
     """The group or transactional id of a frame of which nothing is withheld, by its API's own field for it;
     None where `LineFormat` must look further."""
     if entry.request is not None:
-        if _is_about(entry.api_key, entry.direction):
+        if _has_own_subject(entry.api_key):
             return None
         entry = entry.request
-    name = _subject_field(entry.api_key, entry.direction)
-    subject = None if name is None else getattr(entry.message, name, None)
-    return _short(subject) if subject else None
+    name, beginning = _subject_field(entry.api_key, entry.direction)
+    text = (entry.text or body_text(entry))[0]
+    if beginning and text is not None and text.startswith(beginning):
+        subject = text[len(beginning) : text.index('"', len(beginning))]
+        if "\\" not in subject:  # which may be before a quotation mark
+            return _short(subject) if subject else None
+    value = None if name is None else getattr(entry.message, name, None)
+    return _short(value) if value else None
 
 
-@cache
-def _is_about(key: int | None, direction: Direction) -> bool:
-    """Whether any field of a message may name what a line is about."""
-    return key is None or bool(_ABOUT.fields(find_message(key, direction)))
-
-
-@cache
-def _subject_field(key: int | None, direction: Direction) -> str | None:
-    """The field of the message itself that comes first among those which may name what a line is about."""
-    if key is None or key == ApiKey.FIND_COORDINATOR:
+def named_subject(entry: FrameEntry, names: TopicNames) -> str | None:
+    """The same by any field, also of its request; its topics where no group and no transactional id is named.
+    Nothing of the request is withheld either. None for FindCoordinator, whose key may be a group."""
+    if entry.api_key == ApiKey.FIND_COORDINATOR:
         return None
+    messages = [entry.message] if entry.request is None else [entry.message, entry.request.message]
+    named = [message for message in messages if message is not None]
+    for selection in (_GROUPS, _TRANSACTIONS):
+        for message in named:
+            if selection.fields(type(message)):
+                for value in selection.values(message):
+                    if value:
+                        return _short(value)
+    return _joined(names.topics(named))
+
+
+def _joined(topics: Iterable[str]) -> str:
+    first = list(islice(topics, TOPICS + 1))
+    if len(first) > TOPICS:
+        first[TOPICS:] = ["…"]
+    return " ".join(_short(topic) for topic in first)
+
+
+@cache
+def _has_own_subject(key: int | None) -> bool:
+    """Whether an answer may name what its line is about before its request does."""
+    if key is None or key == ApiKey.FIND_COORDINATOR:
+        return True
+    request, answer = find_message(key, "request"), find_message(key, "response")
+    if _GROUPS.fields(answer):
+        return True
+    return not _GROUPS.fields(request) and bool(_TRANSACTIONS.fields(answer))
+
+
+@cache
+def _subject_field(key: int | None, direction: Direction) -> tuple[str | None, str]:
+    """The field of the message itself that comes first among those which may name what a line is about; and
+    how a body's text begins that has it first."""
+    if key is None or key == ApiKey.FIND_COORDINATOR:
+        return None, ""
     cls = find_message(key, direction)
     fields = _GROUPS.fields(cls) or _TRANSACTIONS.fields(cls)
-    return fields[0].name if fields and fields[0].struct is None and not fields[0].array else None
+    if not fields or fields[0].struct is not None or fields[0].array:
+        return None, ""
+    return fields[0].name, f'{{"{fields[0].json_name}":"'
 
 
 _GROUPS = FieldSelection(lambda field: field.entity == "group_id")
 _TRANSACTIONS = FieldSelection(lambda field: field.entity == "transactional_id")
-_ABOUT = FieldSelection(
-    lambda field: field.entity in ("group_id", "transactional_id", "topic_name") or field.name == "topic_id"
-)
 
 
 def _short(name: str) -> str:
@@ -192,12 +296,21 @@ def _api(entry: FrameEntry) -> str:
     return f"{name} v{entry.api_version}" if entry.dialect == KAFKA else name
 
 
-def _troubles(entry: FrameEntry, fields: EntryFields) -> Pieces:
+def _error_pieces(entry: FrameEntry, errors: list[AnswerError]) -> Pieces:
     pieces: Pieces = []
-    for error in fields.errors:
+    for error in errors:
         times = f" ×{error.times}" if error.times > 1 else ""
         style = "odd" if is_routine(entry, error.code) else "error"
         pieces += [("  " if not pieces else ", ", "plain"), (error.name + times, style)]
+    return pieces
+
+
+def _errors(entry: FrameEntry, errors: list[AnswerError]) -> str:
+    return "".join(text for text, _ in _error_pieces(entry, errors))
+
+
+def _troubles(entry: FrameEntry, fields: EntryFields) -> Pieces:
+    pieces = _error_pieces(entry, fields.errors)
     if entry.error is not None:
         place = f", {entry.error.path}" if entry.error.path else ""
         pieces.append((f"  ✗ refused at byte {entry.error.position}{place}: {entry.error.reason}", "error"))

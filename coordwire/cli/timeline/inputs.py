@@ -22,6 +22,7 @@ from typing import BinaryIO
 
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.input_format import HEAD, sniff
+from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined, rotated
@@ -206,14 +207,18 @@ class TimelineInputs:
             if isinstance(entry, ConnectionEnd):
                 yield entry
                 continue
-            self._unread += _missed(entry)
             if isinstance(entry, FrameEntry):
                 self._apis[entry.api_name or "unknown"] += 1
-            self._deviating += _deviates(entry)
             yield entry
+            if not isinstance(entry, LazyEntry):  # else the story has taken it for whole, without decoding it
+                self._unread += _missed(entry)
+                self._deviating += _deviates(entry)
 
     def _entries(self) -> Iterator[_Found]:
         """All captures' entries in the order of time, each opened when its first is due."""
+        if len(self._captures) == 1:
+            yield from self._of(self._captures[0][1])
+            return
         due = sorted(self._captures, reverse=True)
         heap: list[tuple[int, int, _Found, Iterator[_Found]]] = []
         number = 0
@@ -246,7 +251,7 @@ class TimelineInputs:
             with self._stream(names) as stream:
                 capture = Capture(
                     stream, name, input=options.input, strict=options.strict, ports=frozenset(options.port),
-                    dialect=self._dialect, alternative=self._alternative,
+                    dialect=self._dialect, alternative=self._alternative, lazy=True,
                 )  # fmt: skip
                 yield from capture.entries_and_ends()
             for text in capture_hints(capture):

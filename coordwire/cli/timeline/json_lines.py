@@ -38,9 +38,13 @@ class TimelineJsonFormat:
             value = getattr(event, name)
             if name == "source":
                 value = text(value)
-            form[json_name] = _plain(value, name)
+            if isinstance(value, tuple):
+                value = _nested(value)
+            elif value is not None and name in _TIMES:
+                value = _length_or_time(name, value)
+            form[json_name] = value
             if name == "error_code":
-                form["error"] = ErrorCode(value).name
+                form["error"] = _error_name(value)
         sys.stdout.write(encode(form) + "\n")
 
     def learn(self, event: GroupEvent) -> None:
@@ -122,7 +126,13 @@ def _ms(ns: int) -> float:
 
 @cache
 def _names(cls: Any) -> list[tuple[str, str]]:
-    return [(field.name, _camel(field.name)) for field in fields(cls)]
+    names = getattr(cls, "_fields", None) or [field.name for field in fields(cls)]
+    _TIMES.update(name for name in names if name.endswith("_ns"))
+    return [(name, _camel(name)) for name in names]
+
+
+_TIMES: set[str] = set()
+"""The names of times and lengths, in nanoseconds, of the classes met so far."""
 
 
 def _camel(name: str) -> str:
@@ -130,13 +140,26 @@ def _camel(name: str) -> str:
     return _UNDERSCORE.sub(lambda letter: letter[1].upper(), plain)
 
 
-def _plain(value: Any, name: str = "") -> Any:
-    """Tuples with names as objects, others as lists; times and lengths as text and milliseconds."""
-    if isinstance(value, tuple):
-        names = getattr(value, "_fields", None)
-        if names is None:
-            return [_plain(element) for element in value]
-        return {_camel(name): _plain(element, name) for name, element in zip(names, value, strict=True)}
-    if value is None or not name.endswith("_ns"):
-        return value
+@cache
+def _error_name(code: int) -> str:
+    return ErrorCode(code).name
+
+
+def _length_or_time(name: str, value: int) -> float | str | None:
+    """Lengths in milliseconds, times as text."""
     return _ms(value) if name == "length_ns" else _time(value)
+
+
+def _nested(value: tuple[Any, ...]) -> Any:
+    """Tuples with names as objects, others as lists; times and lengths as text and milliseconds."""
+    if not hasattr(value, "_fields"):
+        return [_nested(part) if isinstance(part, tuple) else part for part in value]
+    form: dict[str, Any] = {}
+    for (name, json_name), part in zip(_names(type(value)), value, strict=True):
+        if isinstance(part, tuple):
+            form[json_name] = _nested(part)
+        elif part is not None and name in _TIMES:
+            form[json_name] = _length_or_time(name, part)
+        else:
+            form[json_name] = part
+    return form
