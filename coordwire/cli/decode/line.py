@@ -99,8 +99,8 @@ class LineFormat:
         if len(number) > self._widths["number"]:
             self._padded("number", number)
         api = self._apis.get((entry.api_key, entry.api_version)) or self._add_api(entry)
-        about = self._subjects.get(subject) or self._add_subject(subject)
-        line = f"{time}  {number.rjust(self._widths['number'])}{ends[2]}{api}{about}"
+        subject_text = self._subjects.get(subject) or self._add_subject(subject)
+        line = f"{time}  {number.rjust(self._widths['number'])}{ends[2]}{api}{subject_text}"
         if request is not None and request.time_ns is not None:
             latency = f"{(time_ns - request.time_ns) / 1e6:,.3f} ms"
             if len(latency) > self._widths["latency"]:
