@@ -12,7 +12,7 @@ Connect reports nothing of a job that runs, so that progress comes at its end.
 
 from __future__ import annotations
 
-__all__ = ["ConnectEngine", "SparkEngine", "engine", "is_connect"]
+__all__ = ["ConnectEngine", "SparkEngine", "engine", "in_one_sentence", "is_connect"]
 
 import pickle
 import re
@@ -41,6 +41,15 @@ _LOST = re.compile(
 )
 _CAUSE = re.compile(r"[A-Za-z_][\w.]*: ")
 """The line of a worker's traceback that says what was raised."""
+_FRAME = re.compile(
+    r"at [\w.$/]+[(]|[.]{3} \d+ (more|common frames omitted)$|(An error occurred|Driver stack)"
+)
+"""A line of Java's trace, or one around it, which says nothing of the cause."""
+_PREFIX = re.compile(
+    r"^(Caused by)?:? ?(org[.]apache[.]spark[.]SparkException: )?"
+    r"(Job aborted due to stage failure: .*?most recent failure: Lost task [^)]*[)] [(][^)]*[)]: )?"
+)
+"""What Spark puts before the failure of a task."""
 
 CONNECT_WORKERS = 16
 """How many there may be: Connect does not say."""
@@ -91,7 +100,7 @@ class SparkEngine:
                     self._cancel()
                 raise
             if (error := job.exception()) is not None:
-                raise _in_one_sentence(error) from error
+                raise in_one_sentence(error) from error
         if progress is not None:
             progress(len(tasks), len(tasks))
 
@@ -177,18 +186,18 @@ class _SparkRows:
         return frame.selectExpr(*expressions).orderBy(*order.split()).limit(most).collect()
 
 
-def _in_one_sentence(error: BaseException) -> BaseException:
+def in_one_sentence(error: BaseException) -> BaseException:
     """An error of Spark's in one sentence, without its traces; any other error as it is."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     if not isinstance(error, Py4JError | PySparkException):
         return error
-    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [line for line in map(str.strip, str(error).splitlines()) if line and not _FRAME.match(line)]
     failed = [line.partition(_FAILED)[2] for line in lines if _FAILED in line]
     lost = [line for line in lines if _LOST.search(line)]
     causes = [line for line in lines if _CAUSE.match(line)]
-    sentence = (failed or lost[:1] or causes or lines or ["?"])[-1]
+    sentence = _PREFIX.sub("", (failed or lost[:1] or causes or lines or ["?"])[-1]).rstrip(".")
     return CoordwireError(
         f"the Spark job failed: {printable(sentence)[:MOST_SAID]}; a rerun goes on where it was"
     )

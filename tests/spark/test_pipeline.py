@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests" / "data" / "captures"
+CALL = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe."
+JOB = (
+    ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 0.0 failed 1 "
+    "times, most recent failure: Lost task 1.0 in stage 0.0 (TID 1) (192.0.2.2 executor driver)"
+)
+TRACE = (
+    "\tat org.apache.spark.api.python.PythonWorkerFactory.$anonfun$create$1(PythonWorkerFactory.scala:218)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -335,3 +343,39 @@ def test_groups_are_those_of_the_command(
     expected = told(path, capsys)
     assert any(("event", "brokerAway") in row for row in expected["groups"])
     same(in_tables(path, tmp_path / "out", lambda: coordwire.spark.engine(spark)), expected)
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (
+            [
+                f"{JOB}: java.lang.IllegalStateException: Python daemon failed to launch worker.", TRACE,
+                "Driver stacktrace:", TRACE,
+                "Caused by: java.lang.IllegalStateException: Python daemon failed to launch worker.", TRACE,
+                "\t... 1 more",
+            ],
+            "java.lang.IllegalStateException: Python daemon failed to launch worker",
+        ),
+        (
+            [f"{JOB}: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)", TRACE,
+             "Caused by: java.io.EOFException", TRACE],
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+        ),
+        (
+            [f"{JOB}: org.apache.spark.api.python.PythonException: Traceback (most recent call last):",
+             '  File "worker.py", line 1', "MemoryError: no room", TRACE],
+            "MemoryError: no room",
+        ),
+        ([f"{JOB}: java.net.SocketException: Broken pipe", TRACE, "\t... 12 common frames omitted"],
+         "java.net.SocketException: Broken pipe"),
+    ],
+)  # fmt: skip
+def test_a_failed_job_in_one_sentence(lines: list[str], sentence: str) -> None:
+    """As Spark 4.3 says it where a worker is killed at different moments, with its trace cut."""
+    from coordwire.spark import engines
+
+    errors = pytest.importorskip("pyspark.errors", reason="pyspark isn't installed")
+    error = errors.PySparkException("\n".join([CALL, *lines]))
+    actual = engines.in_one_sentence(error)
+    assert str(actual) == f"the Spark job failed: {sentence}; a rerun goes on where it was"
+    assert engines.in_one_sentence(other := ValueError("x")) is other
