@@ -207,6 +207,25 @@ def test_the_last_of_a_segment_and_its_headers(
     assert requests < 80
 
 
+@pytest.mark.parametrize(
+    ("name", "total", "share", "most"), [("end", 2_000_000, 0.03, 6), ("half", 6_000_000, 0.5, 12)]
+)
+def test_what_an_index_leads_to_takes_few_requests(
+    s3: LocalS3, name: str, total: int, share: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same bytes: the records asked for, and a few headers."""
+    monkeypatch.setattr(object_ranges, "MOST", 1 << 20)  # windows as many as of a file eight times as large
+    data = batches_of(total // 16_384, 16_384)
+    s3.put(f"few-{name}", {f"orders-0/{LOG}": data, f"orders-0/{INDEX}": index_of(data)})
+    last = total // 16_384 * 4
+    first = int(last - last * share)
+    with s3.counted() as actual:
+        rows = read_source("kafka-segment", f"s3://few-{name}", starting_offset=first)
+    assert [row["offset"] for row in rows] == list(range(first, last))
+    assert sum(item.method == "GET" for item in actual) <= most
+    assert cost(actual)[0] < share * len(data) + 4 * 16_384
+
+
 def test_headers_without_an_index(s3: LocalS3) -> None:
     large, small = batches_of(40, 100_000), batches_of(9000, 300, 1)
     s3.put("noindex", {f"large-0/{LOG}": large, f"small-0/{LOG}": small})
@@ -318,6 +337,7 @@ def test_an_object_that_is_replaced_meanwhile(
 
         try:
             monkeypatch.setattr(RemoteStream, "BLOCK", 1 << 20)
+            monkeypatch.setattr(object_ranges, "MOST", 1 << 20)
             s3.before = replacing
             quarantine = SOURCES["kafka-quarantine"]
             with pytest.raises(OSError, match="the object was replaced while it was read"):

@@ -2,15 +2,17 @@
 
 Strategy: the object's place in memory is a sparse temporary file, mapped; `need` and `touch` fetch what they
 are given into it. Bodies are read ahead, in windows that double from 256 KB to 8 MB while reading continues
-where it was. Headers are fetched one by one where batches are few, several at once where an index says where
-they are or scouts find them, and with all that is between them where batches are small: a request costs what
-some hundred kilobytes do, and a part makes no more than `IN_TURN` or `AT_ONCE` of them for headers. A scout
-(`headers_from`) looks for the first header in the bytes at its start, then goes from header to header by
-their lengths until the end of its stretch. `FetchingSearch` asks for whatever the search for batches looks
-at, so that verdicts are those about the whole file. Rules: nothing is given on before `confirm` has seen that
-the object is still the one that was listed and opened; bytes that weren't asked for are zeros and must not be
-looked at; what an index or a scout says is fetched and no more: a value that looks like a batch leads a scout
-astray, which costs requests and changes no row; where batches are, the walk from one to the next decides.
+where it was, or of 8 MB at once where all that follows is wanted (`read_all`); headers that are there already
+do not cut a window in two. Headers are fetched one by one where batches are few, several at once where an
+index says where they are or scouts find them, and with all that is between them where batches are small: a
+request costs what some hundred kilobytes do, and a part makes no more than `IN_TURN` or `AT_ONCE` of them for
+headers. A scout (`headers_from`) looks for the first header in the bytes at its start, then goes from header
+to header by their lengths until the end of its stretch. `FetchingSearch` asks for whatever the search for
+batches looks at, so that verdicts are those about the whole file. Rules: nothing is given on before `confirm`
+has seen that the object is still the one that was listed and opened; bytes that weren't asked for are zeros
+and must not be looked at; what an index or a scout says is fetched and no more: a value that looks like a
+batch leads a scout astray, which costs requests and changes no row; where batches are, the walk from one to
+the next decides.
 """
 
 from __future__ import annotations
@@ -92,14 +94,20 @@ LEAST, MOST = 256 << 10, 8 << 20
 HEAD = 256
 """Bytes that are fetched for a header."""
 
+ISLAND = 64 << 10
+"""Bytes that are there already and are fetched again, at most, with what is before and after them."""
+
 IN_TURN, AT_ONCE = 2048, 16_384
 """Requests for headers in one part at most: one after the other, and side by side."""
 
 SMALLEST = 4096
 """Bytes between headers below which they are fetched with what is between them, however few they are."""
 
-THREADS, TOGETHER = 8, 128
-"""Threads that fetch headers, and how many headers they are given."""
+ALONE = 4
+"""Headers that are fetched one by one, since a body was read, before several are fetched at once."""
+
+THREADS, TOGETHER = 8, (16, 128)
+"""Threads that fetch headers, and how many headers they are given, at first and at most."""
 
 SCOUTED, STRETCH = 1024, 256
 """Headers for which scouts are sent ahead, at least, and how many each of them looks for."""
@@ -123,6 +131,7 @@ class Ranges:
             raise Replaced(uri)
         self.limit = end
         self.reads_bodies = False
+        self._reads_all = False
         self._span = end - start
         self._copy = tempfile.TemporaryFile()  # noqa: SIM115 - `close` does
         os.truncate(self._copy.fileno(), size)
@@ -134,7 +143,8 @@ class Ranges:
         self._window, self._reached = LEAST, -1
         self._places: Sequence[int] = ()
         self._known_to = self._missed = self._hit = 0
-        self._last, self._mean = -1, 0.0
+        self._last, self._mean, self._alone = -1, 0.0, 0
+        self._together = TOGETHER[0]
 
     def batches(self, *, check_records: bool = False) -> Batches[Any]:
         """As `coordwire.records.batches` with reports, over what is fetched for it."""
@@ -143,6 +153,10 @@ class Ranges:
     def expect(self, places: Sequence[int]) -> None:
         """Announce the positions of headers, in rising order, as far as an index has them."""
         self._places = places
+
+    def read_all(self) -> None:
+        """Announce that all bytes from the first one needed up to `limit` are wanted."""
+        self.reads_bodies = self._reads_all = True
 
     def confirm(self) -> None:
         """Raises `Replaced` if what was fetched since the last time may be of another object."""
@@ -164,9 +178,12 @@ class Ranges:
         first = self._first_missing(start, end)
         if first is None:
             return
-        self._window = min(2 * self._window if first == self._reached else LEAST, most)
+        if self._reads_all and most:
+            self._window = most
+        else:
+            self._window = min(2 * self._window if first == self._reached else LEAST, most)
         stop = max(end, min(first + self._window, self.limit))
-        for low, high in list(self._gaps(first, stop)):
+        for low, high in self._ranges(first, stop):
             for at in range(low, high, MOST):
                 self._fetch(at, min(at + MOST, high))
         self._reached = stop
@@ -185,11 +202,13 @@ class Ranges:
             self._hit += start < self._known_to
             return
         self._missed += start < self._known_to
+        self._alone += 1
         if self.reads_bodies:
+            self._alone, self._together = 0, TOGETHER[0]
             self.need(start, end)
         elif self._mean and self._mean < self._sparse():
             self.need(start, end, 4 * LEAST)
-        elif not self._fetch_known(start) and not self._scout(start):
+        elif self._alone <= ALONE or not (self._fetch_known(start) or self._scout(start)):
             self._fetch(start, min(start + HEAD, len(self.view)))
 
     def _sparse(self) -> float:
@@ -201,7 +220,7 @@ class Ranges:
         """Fetch the next headers that the index knows of, side by side; whether that is worth it."""
         places = self._places
         first = bisect_left(places, start)
-        known = [at for at in places[first : first + TOGETHER] if at < self.limit]
+        known = [at for at in places[first : first + self._together] if at < self.limit]
         known = [at for at, before in zip(known, [start - SMALLEST, *known], strict=False)
                  if at - before >= SMALLEST]  # fmt: skip
         if start < self._known_to or len(known) < 4 or not self._store.puts:
@@ -214,6 +233,7 @@ class Ranges:
         for (at, _), data in zip(todo, pieces, strict=True):
             self._keep(at, data)
         self._known_to = positions[-1] + 1
+        self._together = min(2 * self._together, TOGETHER[1])
         return True
 
     def _scout(self, start: int) -> bool:
@@ -251,6 +271,15 @@ class Ranges:
             high = min(end, self._starts[after]) if after < len(self._starts) else end
             yield low, high
             start = high
+
+    def _ranges(self, start: int, end: int) -> list[tuple[int, int]]:
+        """What is missing in a range, with what is there where that is small."""
+        ranges: list[tuple[int, int]] = []
+        for low, high in self._gaps(start, end):
+            if ranges and low - ranges[-1][1] <= ISLAND:
+                low = ranges.pop()[0]
+            ranges.append((low, high))
+        return ranges
 
     def _fetch(self, start: int, end: int) -> None:
         self._keep(start, self._read(start, end))

@@ -64,6 +64,9 @@ class LocalSegment:
     def expect(self, places: Sequence[int]) -> None:
         """Do nothing: looking at memory is free."""
 
+    def read_all(self) -> None:
+        """Do nothing: the bytes are mapped."""
+
     def need(self, start: int, end: int) -> None:
         """Do nothing: the bytes are mapped."""
 
@@ -255,7 +258,7 @@ class SegmentReader:
 
     def _items_in_ranges(self) -> Iterator[RecordBatch | Bad]:
         """As `items`, but of batches outside of the ranges only headers are looked at."""
-        reader, start, end = self._begin(reads_bodies=False)
+        reader, start, end = self._begin(reads_bodies=False, reads_ranges=True)
         if reader is None or reader.position < start:
             return
         for item in reader.heads(end):
@@ -271,10 +274,13 @@ class SegmentReader:
         if reader.position < end:
             yield self._cut_short(reader)
 
-    def _begin(self, *, reads_bodies: bool) -> tuple[Batches[Any] | None, int, int]:
+    def _begin(
+        self, *, reads_bodies: bool, reads_ranges: bool = False
+    ) -> tuple[Batches[Any] | None, int, int]:
         """The batches from the part's first on; where its own begin, and end at the latest.
 
-        reads_bodies: whether the bodies of all of them are wanted.
+        reads_bodies: whether the bodies of all of them are wanted; reads_ranges: of those in the ranges asked
+        for.
         """
         part = self.part
         low, high = self._places.bounds()
@@ -282,13 +288,24 @@ class SegmentReader:
         if start >= end:
             return None, start, end
         self.file.limit = end
-        if not reads_bodies:
-            self.file.expect(self._places.known())
         self.file.reads_bodies = reads_bodies
+        if reads_bodies or (reads_ranges and self._is_narrowed(low, high)):
+            self.file.read_all()
+        else:
+            self.file.expect(self._places.known())
         reader = self.file.batches()
         reader.position = max(low, self._places.lead())
         reader.advance(start)
         return reader, start, end
+
+    def _is_narrowed(self, low: int, high: int) -> bool:
+        """Whether nearly all between these bounds is in the ranges asked for, by the index."""
+        options = self.options
+        return (
+            options.starting_timestamp is None
+            and (options.starting_offset is None or low > 0)
+            and (options.ending_offset is None or high < len(self.view))
+        )
 
     def _cut_short(self, reader: Batches[Any]) -> Bad:
         return self.quarantine(UnreadableRange(reader.position, len(reader.remainder), CUT_SHORT))
