@@ -344,6 +344,7 @@ def test_groups_are_those_of_the_command(
     assert any(("event", "brokerAway") in row for row in expected["groups"])
     same(in_tables(path, tmp_path / "out", lambda: coordwire.spark.engine(spark)), expected)
 
+
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
