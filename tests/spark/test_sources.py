@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import coordwire.spark
+from coordwire.capture import Capture, FrameEntry
 from coordwire.cli.__main__ import main
+from coordwire.designs.dialects import ConnectionDialect
 from coordwire.records import batches
+from coordwire.segments import Segment
+from coordwire.tables import pipeline
+from coordwire.tables.options import Options
+from tests.segments.test_kafka_07 import FIRST, LOG
 from tests.tables.made_segments import partition, segment
 
 if TYPE_CHECKING:
@@ -95,6 +102,35 @@ def test_records_whatever_the_split(spark: SparkSession, logs: Path) -> None:
     assert rows.columns == ["value", "offset", "codec"]
     values = sorted((row.offset, row.value or b"") for row in rows.collect())
     assert values == sorted((offset, value or b"") for _, offset, _, value in expected)
+
+
+def test_a_draft_of_the_coordinator_by_its_dialect(spark: SparkSession, tmp_path: Path) -> None:
+    """The source, and the pipeline in this session, have the frames of the command line."""
+    capture = ROOT / "tests" / "data" / "drafts" / "runs" / "draft-2.pcap"
+    dialect = ConnectionDialect("draft-2")
+    with capture.open("rb") as stream:
+        entries = list(Capture(stream, "x", dialect=dialect).entries())
+    expected = sorted((entry.number, entry.api_name) for entry in entries if isinstance(entry, FrameEntry))
+    reader = spark.read.format("kafka-capture").option("dialect", "draft-2")
+    rows = reader.load(str(capture)).select("frame", "api", "dialect").collect()
+    assert sorted((row.frame, row.api) for row in rows) == expected
+    assert {row.dialect for row in rows} == {"draft-2"}
+    out, options = str(tmp_path / "out"), Options(dialect="draft-2")
+    pipeline.run(coordwire.spark.engine(spark), [str(capture)], out, options=options, report=False)
+    table = spark.read.parquet(f"{out}/frames").select("frame", "api").collect()
+    assert sorted((row.frame, row.api) for row in table) == expected
+    assert spark.read.parquet(f"{out}/groups").select("group_id").distinct().collect()
+
+
+def test_a_log_of_kafka_07(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "orders-0" / f"{FIRST:011}.kafka"
+    path.parent.mkdir()
+    path.write_bytes(LOG)
+    with Segment(path) as segment:
+        expected = sorted((record.offset, record.value) for batch in segment.batches() for record in batch)
+    rows = spark.read.format("kafka-segment").option("splitSize", "64").load(str(tmp_path)).collect()
+    assert sorted((row.offset, bytes(row.value)) for row in rows) == expected
+    assert {(row.topic, row.partition, row.timestamp) for row in rows} == {("orders", 0, None)}
 
 
 def test_batches_and_quarantine_are_all_bytes(spark: SparkSession, logs: Path) -> None:

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
+from coordwire.cli.__main__ import main
+from coordwire.tables import pipeline
 from coordwire.tables.options import Options, parse_options
 from coordwire.tables.readers.captures import read_frames
 from coordwire.tables.readers.rows import Bad
@@ -50,13 +53,27 @@ def test_the_option_names_a_dialect() -> None:
 
 
 def test_decode_writes_tables_of_zookeepers_groups(tmp_path: Path) -> None:
-    import pyarrow.parquet
-
-    from coordwire.cli.__main__ import main
-
     capture = tmp_path / "x.pcap"
     capture.write_bytes(lzma.decompress((DATA / "zookeeper" / "consumers-7001.pcap.xz").read_bytes()))
     assert main(["decode", str(capture), "--out", str(tmp_path / "out")]) == 0
     groups = pyarrow.parquet.read_table(io.BytesIO((tmp_path / "out" / "groups.parquet").read_bytes()))
     assert set(groups["kind"].to_pylist()) <= {"zookeeper", None}
     assert {"g1", "g-2"} == set(groups["group_id"].to_pylist())
+
+
+def test_tables_of_another_dialect_are_not_reused(tmp_path: Path) -> None:
+    path, out = DATA / "drafts" / "runs" / "draft-2.pcap", tmp_path / "out"
+
+    def run(dialect: str) -> tuple[int, set[str]]:
+        options = Options(dialect=dialect)
+        engine = pipeline.LocalEngine(1)
+        summary = pipeline.run(
+            engine, [str(path)], str(out), options=options, tables=["frames"], report=False
+        )
+        found = [pyarrow.parquet.read_table(path)["dialect"] for path in out.rglob("*.parquet")]
+        return summary.reused, {str(value) for column in found for value in column}
+
+    assert run("draft-2") == (0, {"draft-2"})
+    assert run("draft-2") == (1, {"draft-2"})
+    assert run("draft-1") == (0, set())
+    assert run("draft-2") == (0, {"draft-2"})

@@ -28,7 +28,7 @@ from coordwire.capture.formats.compressed import MAGIC, decompressed, find_compr
 from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.rotation import is_capture_name
 from coordwire.errors import CodecUnavailable
-from coordwire.segments.names import file_name, topic_partition
+from coordwire.segments.names import file_name, kafka_07_offset, topic_partition
 from coordwire.segments.remote_storage import remote_name, remote_place
 from coordwire.tables.stores import RemoteStream, Store, is_uri, local_path, store_of
 
@@ -87,6 +87,8 @@ class File:
             return "segment" if parsed.kind in ("log", "checkpoint") else "index"
         if (remote := remote_name(self.name)) is not None:
             return "segment" if remote.kind == "log" else "index"
+        if kafka_07_offset(self.name) is not None:
+            return "segment"
         if is_capture_name(self.name):
             return "capture"
         if not self.named:

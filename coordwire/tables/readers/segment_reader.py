@@ -41,6 +41,7 @@ from coordwire.segments.names import file_name
 from coordwire.segments.remote_storage import remote_name
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import open_bytes
+from coordwire.tables.readers.kafka_07_rows import end_of_whole_messages, is_kafka_07
 from coordwire.tables.readers.object_ranges import Ranges, read_small
 from coordwire.tables.readers.rows import KEPT, Bad
 from coordwire.tables.readers.splits import Part
@@ -193,6 +194,8 @@ def has_offsets(options: Options) -> bool:
 
 def resume_position(part: Part, read: int) -> int:
     """Where the first batch begins that was incomplete when the file had `read` bytes. Raises `OSError`."""
+    if is_kafka_07(part.path):
+        return end_of_whole_messages(part.path, read)
     local = not is_uri(part.path)
     tail = replace(part, start=read, size=read if local else part.size)  # an object is read at its own size
     with closing(open_segment(tail)) as file:

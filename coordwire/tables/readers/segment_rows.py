@@ -17,6 +17,7 @@ from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange
 from coordwire.tables.columns import BATCHES, RECORDS, arrow_schema
 from coordwire.tables.options import Options
+from coordwire.tables.readers.kafka_07_rows import is_kafka_07, read_messages, read_values
 from coordwire.tables.readers.rows import MOST_ROWS, Bad, Builder, conform, part_columns
 from coordwire.tables.readers.segment_reader import SegmentReader, unwanted
 from coordwire.tables.readers.splits import Part
@@ -36,6 +37,15 @@ def read_batches(part: Part, options: Options, columns: Sequence[str]) -> Iterat
     doesn't show here.
     """
     header = BatchRows(part, columns)
+    if is_kafka_07(part.path):
+        for message in read_messages(part, options):
+            if isinstance(message, Bad):
+                yield message
+            elif (batch := header.add(message)) is not None:
+                yield batch
+        if (batch := header.builder.take()) is not None:
+            yield batch
+        return
     with closing(SegmentReader(part, options)) as reader:
         for item in reader.items() if options.checksums else reader.heads():
             if isinstance(item, Bad):
@@ -118,6 +128,9 @@ def read_records(
     see: called with every batch whose records could be read. Raises `OSError` where the file can't be read,
     in failfast mode `CorruptBatch` for the first bad range.
     """
+    if is_kafka_07(part.path):
+        yield from read_values(part, options, columns, see)
+        return
     schema = arrow_schema([column for name in columns for column in RECORDS if column.name == name])
     finish = _Finisher(part, options, schema)
     if finish.inner == NOTHING:

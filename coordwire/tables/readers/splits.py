@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from coordwire.capture.rotation import rotated
+from coordwire.segments.names import kafka_07_offset
 from coordwire.tables.options import MEBI, Options
 from coordwire.tables.readers.file_origins import Origins
 from coordwire.tables.readers.files import File, Kind
@@ -107,7 +108,8 @@ def segment_parts(files: Iterable[File], options: Options, origins: Origins | No
             continue
         # Without an index each part would walk a store's object from its start, at a request a header.
         alone = file.size > options.split_size and is_uri(file.path) and not _has_index(file, origins)
-        step = max(file.size, 1) if alone else options.split_size
+        is_one = alone or kafka_07_offset(file.name) is not None  # which has no index
+        step = max(file.size, 1) if is_one else options.split_size
         for start in range(0, max(file.size, 1), step):
             end = min(start + step, file.size)
             parts.append(
