@@ -21,7 +21,8 @@ Shared by commands:
     coordinator_logs.py   reads the logs of coordinators
     dialect_options.py    the options of the older dialects
     selection/            which entries the user asks for
-    message_lines.py      a message as lines; record_sets.py: the record sets in it
+    message_lines.py      a message as lines; plain_message_lines.py: the same as text, without styles;
+                          record_sets.py: the record sets in it
     embedded_json.py      messages inside bytes, as JSON
     annotated_hex.py      a frame as annotated hex
     capture_hints.py      why a capture shows no frames

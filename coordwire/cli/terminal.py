@@ -20,6 +20,7 @@ __all__ = [
     "is_plain",
     "line_writer",
     "packets",
+    "plain_text",
     "prepare",
     "rich_console",
     "table_output",
@@ -178,8 +179,13 @@ def is_plain(writer: Callable[[Iterable[Pieces]], None]) -> bool:
     return writer is _write_plainly
 
 
+def plain_text(line: Pieces) -> str:
+    """A line's text, with its end."""
+    return "".join([part for part, _ in line]) + "\n"
+
+
 def _write_plainly(lines: Iterable[Pieces]) -> None:
-    sys.stdout.writelines("".join(part for part, _ in line) + "\n" for line in lines)
+    sys.stdout.writelines(map(plain_text, lines))
 
 
 def packets(entry: Entry) -> str:

@@ -1,17 +1,20 @@
 """Entries for people: one exchange a block, request and response together, coloured.
 
 Strategy: a request waits until its response comes and is written with it; what stays unanswered is written
-when too much waits, or at the end. `body` lays a message out; here are the blocks around it, and rich, which
-knows the terminal. Rules: what waits is bounded, and lines are written as they are laid out; text from the
-wire reaches the terminal with its control characters escaped; secrets and refusals are in their fields'
-places.
+when too much waits, or at the end. `message_lines` lays a message out; here are the blocks around it, and
+rich, which knows the terminal. Where there are no styles, the text of a plain frame (its body's text is known
+and nothing of it is withheld) is put together from texts that are kept, since many frames have the same body.
+Rules: a plain frame's text is that of `_frame`, which serves for all else; what waits is bounded, and lines
+are written as they are laid out; text from the wire reaches the terminal with its control characters escaped;
+secrets and refusals are in their fields' places.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 
-from coordwire.capture.body_text import body_text
+from coordwire.capture.body_text import body_text, known_client
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
@@ -24,7 +27,8 @@ from coordwire.capture.redaction.entry_secrets import (
 )
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import sasl
-from coordwire.cli.terminal import Pieces, columns, line_writer, packets
+from coordwire.cli.plain_message_lines import PlainMessageLines
+from coordwire.cli.terminal import Pieces, columns, is_plain, line_writer, packets, plain_text
 from coordwire.connection.dialect import KAFKA
 from coordwire.embedded import open_embedded
 from coordwire.errors import UnreadableRange, counted
@@ -34,6 +38,9 @@ WAITING_BYTES = 32 << 20
 SAMPLE = 32
 MOST_DEVIATIONS = 100
 """Deviations of one frame that are shown."""
+MOST_BODIES, LONGEST_BODY = 4_000, 500
+"""Bodies whose lines are kept, and the longest of their texts."""
+
 PRODUCE = 0
 SLOW_NS = 1_000_000_000
 
@@ -43,12 +50,16 @@ class TreeFormat:
 
     def __init__(self, *, show_secrets: bool, deep: bool) -> None:
         self._write = line_writer()
+        self._is_plain = is_plain(self._write) and not deep
         self._width = max(columns(), 40)
         self._show_secrets = show_secrets
         self._deep = deep
         self._waiting: dict[int, tuple[FrameEntry, int]] = {}
         self._waiting_bytes = 0
         self._written: set[int] = set()
+        self._bodies: dict[tuple[str, int | None, int | None, str], str] = {}
+        self._clients: dict[str, str] = {}
+        self._plain_lines = PlainMessageLines(self._width)
 
     def write(self, entry: Entry, digits: int) -> None:
         if isinstance(entry, UnreadableRange):
@@ -93,8 +104,63 @@ class TreeFormat:
     def _block(self, request: FrameEntry | None, response: FrameEntry | None, digits: int) -> None:
         first = request or response
         assert first is not None
-        numbers = " ".join(f"#{entry.number}" for entry in (request, response) if entry is not None)
-        self._print(self._lines(request, response, self._rule(first, digits, numbers)))
+        numbers = " ".join([f"#{entry.number}" for entry in (request, response) if entry is not None])
+        rule = self._rule(first, digits, numbers)
+        if self._is_plain:
+            self._plain_block(request, response, rule)
+        else:
+            self._print(self._lines(request, response, rule))
+
+    def _plain_block(self, request: FrameEntry | None, response: FrameEntry | None, rule: Pieces) -> None:
+        """`_block` without styles."""
+        write = sys.stdout.write
+        write(plain_text(rule))
+        if request is not None:
+            self._plain_frame(request)
+            if response is None and not request.token:
+                write("  no response shown\n")
+        if response is not None:
+            self._plain_frame(response)
+            if request is None and (original := response.request) is not None:
+                write(f"  answers #{original.number}{packets(original)}, shown before\n")
+        write("\n")
+
+    def _plain_frame(self, entry: FrameEntry) -> None:
+        text = (entry.text or body_text(entry))[0]
+        if text is None or not (self._show_secrets or is_shown_whole(entry, text)):
+            self._write(self._frame(entry))
+            return
+        head = f"{'→' if entry.request is None else '←'} {entry.api_name} v{entry.api_version}"
+        if entry.body_version != entry.api_version:
+            head += f" (body v{entry.body_version})"
+        head += f"  id {entry.correlation_id}"
+        if entry.request is None and (client := known_client(entry)) is not None:
+            head += self._clients.get(client) or self._add_client(client)
+        latency = entry.latency_ns
+        latency_part = "" if latency is None else f"  {latency_text(latency)}"
+        sys.stdout.write(f"{head}  {len(entry.body):,} B{latency_part}{packets(entry)}\n")
+        key = entry.direction, entry.api_key, entry.body_version, text
+        body = self._bodies.get(key)
+        if body is not None:
+            sys.stdout.write(body)
+            return
+        assert entry.message is not None
+        assert entry.body_version is not None
+        lines = self._plain_lines.lines(entry.message, entry.body_version)
+        if len(text) > LONGEST_BODY:
+            sys.stdout.writelines(lines)
+            return
+        if len(self._bodies) >= MOST_BODIES:
+            self._bodies.clear()
+        body = self._bodies[key] = "".join(lines)
+        sys.stdout.write(body)
+
+    def _add_client(self, client: str) -> str:
+        text = f"  {message_lines.quoted(client, self._width)}"
+        if len(self._clients) >= MOST_BODIES:
+            self._clients.clear()
+        self._clients[client] = text
+        return text
 
     def _lines(
         self, request: FrameEntry | None, response: FrameEntry | None, rule: Pieces
