@@ -1,6 +1,6 @@
 """What the Arrow kernel has filled, read back as rows without pyarrow.
 
-Rules: Arrow's own layout, little-endian; a column's parts are where `coordwire.records.arrow.buffers` finds
+Rules: Arrow's own layout, little-endian; a column's parts are where `coordwire.records.arrow.native` finds
 them.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Literal
 
-from coordwire.records.arrow import buffers
+from coordwire.records.arrow import native
 
 OFFSET, TIMESTAMP, MILLISECONDS, BATCH, KEY, VALUE, HEADERS = (1 << bit for bit in range(7))
 EVERYTHING = 127
@@ -38,20 +38,20 @@ class Table:
         each row: those of them that are `wanted`."""
         columns: list[list[Any]] = []
         if wanted & OFFSET:
-            columns.append(self._numbers(buffers._OFFSETS, "q"))
+            columns.append(self._numbers(native._OFFSETS, "q"))
         if wanted & TIMESTAMP:
-            stamps = enumerate(self._numbers(buffers._TIMESTAMPS, "q"))
-            columns.append([s if self._is_valid(buffers._TIMESTAMP_BITS, at) else None for at, s in stamps])
+            stamps = enumerate(self._numbers(native._TIMESTAMPS, "q"))
+            columns.append([s if self._is_valid(native._TIMESTAMP_BITS, at) else None for at, s in stamps])
         if wanted & MILLISECONDS:
-            columns.append(self._numbers(buffers._MILLISECONDS, "q"))
+            columns.append(self._numbers(native._MILLISECONDS, "q"))
         if wanted & BATCH:
-            noted = self._memories[buffers._BATCHES]
-            positions = [] if noted is None else [batch.position for batch in buffers.noted_batches(noted)]
-            columns.append([positions[at] for at in self._numbers(buffers._BATCH_INDEX, "i")])
+            noted = self._memories[native._BATCHES]
+            positions = [] if noted is None else [batch.position for batch in native.noted_batches(noted)]
+            columns.append([positions[at] for at in self._numbers(native._BATCH_INDEX, "i")])
         if wanted & KEY:
-            columns.append(self._bytes(buffers._KEY_PLACES, buffers._KEY_DATA, buffers._KEY_BITS))
+            columns.append(self._bytes(native._KEY_PLACES, native._KEY_DATA, native._KEY_BITS))
         if wanted & VALUE:
-            columns.append(self._bytes(buffers._VALUE_PLACES, buffers._VALUE_DATA, buffers._VALUE_BITS))
+            columns.append(self._bytes(native._VALUE_PLACES, native._VALUE_DATA, native._VALUE_BITS))
         if wanted & HEADERS:
             columns.append(self._pairs())
         assert all(len(column) == self._count for column in columns)
@@ -90,10 +90,10 @@ class Table:
         return self._sources[buffer][at : at + size]
 
     def _pairs(self) -> list[list[tuple[str, bytes | None]]]:
-        names = self._copies(buffers._NAME_PLACES, buffers._NAME_DATA) if self._headers else []
-        values = self._copies(buffers._CONTENT_PLACES, buffers._CONTENT_DATA) if self._headers else []
+        names = self._copies(native._NAME_PLACES, native._NAME_DATA) if self._headers else []
+        values = self._copies(native._CONTENT_PLACES, native._CONTENT_DATA) if self._headers else []
         pairs = [
-            (str(name, "utf-8"), value if self._is_valid(buffers._CONTENT_BITS, at) else None)
+            (str(name, "utf-8"), value if self._is_valid(native._CONTENT_BITS, at) else None)
             for at, (name, value) in enumerate(zip(names, values, strict=True))
         ]
-        return [pairs[start:end] for start, end in pairwise(self._numbers(buffers._HEADER_PLACES, "i"))]
+        return [pairs[start:end] for start, end in pairwise(self._numbers(native._HEADER_PLACES, "i"))]

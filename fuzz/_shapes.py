@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from coordwire.records import Record, encode_batch
-from coordwire.records.compression.codecs import CODECS, Codec
+from coordwire.records.compression import CODECS, Codec
 from fuzz._columns import EVERYTHING
 
 LARGEST = 4 << 20

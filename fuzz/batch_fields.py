@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from coordwire import limits
 from coordwire.errors import CoordwireError
 from coordwire.records import backend, batches
-from coordwire.records.compression.codecs import CODECS, compress
+from coordwire.records.compression import CODECS, compress
 from fuzz._columns import EVERYTHING, Table
 from fuzz._guard import Guard
 from fuzz._run import main

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coordwire import limits
 from coordwire.errors import CorruptBatch, DecodeError
 from coordwire.records import Batches, Record, UnreadableRange, batches, encode_batch, kafka_07
-from coordwire.records.compression.codecs import CODECS, compress
+from coordwire.records.compression import CODECS, compress
 from fuzz._run import main
 from fuzz.records import mutated, read
 

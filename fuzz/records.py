@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from coordwire import limits
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
 from coordwire.records import Record, RecordBatch, UnreadableRange, batches, encode_batch
-from coordwire.records.compression.codecs import CODECS, compress
+from coordwire.records.compression import CODECS, compress
 from coordwire.records.record import read_records
 from coordwire.records.strict import Origin, StrictReader
 from fuzz._run import main

@@ -25,7 +25,7 @@ from coordwire.broker.connections.connection_memory import READ_SIZE, Connection
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.security.authentication import SaslMechanisms
-from coordwire.broker.security.scram_credentials import ScramCredentials
+from coordwire.broker.security.credentials import ScramCredentials
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.codec import Message
 from coordwire.connection.events import ConnectionClosed, ResponseReceived, TokenReceived

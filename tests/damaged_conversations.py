@@ -29,7 +29,7 @@ from coordwire.cli.decode.formats import DecodeJsonFormat
 from coordwire.cli.decode.line import LineFormat
 from coordwire.cli.decode.tree import TreeFormat
 from coordwire.cli.selection.fields import FIELDS
-from coordwire.cli.selection.topic_names import TopicNames
+from coordwire.cli.selection.names import TopicNames
 from coordwire.cli.timeline.json_lines import TimelineJsonFormat
 from coordwire.codec import Message
 from coordwire.errors import EncodeError, UnreadableRange

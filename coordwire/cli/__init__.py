@@ -16,7 +16,7 @@ Commands, a module or a package each (`__main__.py` picks one and imports it alo
 
 Shared by commands:
 
-    inputs.py             opens files, decompressed; capture_folders.py: the captures in a folder
+    inputs.py             opens files, decompressed, and finds the captures in a folder
     live_capture.py       captures an interface
     coordinator_logs.py   reads the logs of coordinators
     dialect_options.py    the options of the older dialects

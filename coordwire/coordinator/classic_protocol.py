@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from copy import copy
 
 from coordwire.codec import Message
-from coordwire.coordinator.classic.description import describe_group
+from coordwire.coordinator.classic.kind import describe_group
 from coordwire.coordinator.classic.requests import heartbeat, join, leave, leaving_members, sync
 from coordwire.coordinator.consumer.classic_members import (
     heartbeat_classic,

@@ -11,7 +11,6 @@
     resync.py         where the next one begins after bytes that are not a batch
     checksums.py      the checksum of any range, in linear time
     batch.py          RecordBatch, magic 2: header, checksum, records on iteration
-    formats.py        which class reads a batch, by its magic
     record.py         Record, and the fast reading of magic 2
     strict.py         its exact reading, which words every refusal
     readahead.py      batches decompressed ahead of their reader, on other threads
@@ -20,9 +19,9 @@
     builder.py        encode_batch and RecordBatchBuilder
     batch_writer.py   a batch's bytes; body_writer.py: those of its records
     backend.py        which half does it all: the native one, or Python
-    legacy/           message sets of magic 0 and 1
+    legacy.py         message sets of magic 0 and 1
     kafka_07.py       the messages of Kafka 0.7
-    compression/      the codecs, with bounded output
+    compression.py    the codecs, with bounded output
     arrow/            records as Arrow tables
 
 Rules: bytes are untrusted: whatever is malformed raises `CorruptBatch` with its position, and
@@ -33,7 +32,7 @@ from coordwire.records.batch import RecordBatch
 from coordwire.records.batch_reader import Batches, UnreadableRange, batches
 from coordwire.records.builder import RecordBatchBuilder, encode_batch
 from coordwire.records.control import ControlRecord, ControlType, control_record, read_control
-from coordwire.records.legacy.message_sets import LegacyBatch
+from coordwire.records.legacy import LegacyBatch
 from coordwire.records.record import Header, Record
 from coordwire.records.sets import RecordSet, record_sets
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from coordwire._speedups import native as speedups
 from coordwire.errors import CorruptBatch
 from coordwire.records import backend
-from coordwire.records.compression.codecs import CODECS, Buffer, Codec, decompress
+from coordwire.records.compression import CODECS, Buffer, Codec, decompress
 from coordwire.records.record import SANE, Record, read_records
 from coordwire.records.strict import Origin, StrictReader, wrap64
 

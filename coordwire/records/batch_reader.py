@@ -5,11 +5,13 @@ batch is iterated. With `on_error` "skip" or "report" each batch is read whole b
 after a bad one `coordwire.records.resync` finds the place to go on. Rules: a last batch that is cut short is
 not an error (brokers cut fetches so), unless whole batches are inside of its claimed length; every range that
 is passed over is noted.
+
+The format of a batch, by its magic: a record batch, or a message of the formats before it.
+
+Rule: the caller has checked that the magic is 0, 1 or 2.
 """
 
 from __future__ import annotations
-
-__all__ = ["Batches", "UnreadableRange", "batches"]
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,11 +23,19 @@ from coordwire._speedups import native as speedups
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded, UnreadableRange
 from coordwire.records import backend
 from coordwire.records.batch import RecordBatch
-from coordwire.records.formats import open_batch
+from coordwire.records.legacy import LegacyBatch
 from coordwire.records.resync import Search
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
+
+__all__ = ["Batches", "UnreadableRange", "batches", "open_batch"]
+
+
+def open_batch(view: memoryview, position: int) -> RecordBatch:
+    """The batch that these bytes are, by their magic."""
+    return RecordBatch(view, position) if view[16] == 2 else LegacyBatch(view, position)
+
 
 Buffer = bytes | bytearray | memoryview | mmap
 REMEMBERED = 16

@@ -18,7 +18,7 @@ from coordwire.errors import OutOfRange, WrongType
 from coordwire.records import backend
 from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
 from coordwire.records.body_writer import INT32, INT64, BodyWriter
-from coordwire.records.compression.codecs import Codec, compress
+from coordwire.records.compression import Codec, compress
 from coordwire.records.record import Header, Record
 
 LOG_OVERHEAD = 12

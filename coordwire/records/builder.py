@@ -18,8 +18,8 @@ from coordwire.records import backend
 from coordwire.records.batch import APPEND_TIME, CONTROL, CREATE_TIME, HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
 from coordwire.records.batch_writer import BatchWriter, integer
 from coordwire.records.body_writer import BodyWriter
-from coordwire.records.compression.codecs import CODECS, Codec
-from coordwire.records.legacy.message_set_writer import MessageSetWriter
+from coordwire.records.compression import CODECS, Codec
+from coordwire.records.legacy import MessageSetWriter
 from coordwire.records.record import Record
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class RecordBatchBuilder(_Builder):
 
     base_offset: what the records' offsets count from; by default the first record's, or 0.
     codec: "none", "gzip", "snappy", "lz4" or "zstd"; level: see
-    `coordwire.records.compression.codecs.LEVELS`. timestamp_type: "CreateTime", or "LogAppendTime" with the
+    `coordwire.records.compression.LEVELS`. timestamp_type: "CreateTime", or "LogAppendTime" with the
     time as `max_timestamp` (ms since 1970). max_timestamp: by default the largest of the records'.
     producer_id, producer_epoch, base_sequence: of an idempotent producer (KIP-98), -1 for none.
     transactional, control: the batch's flags; partition_leader_epoch: -1 before a broker has it.

@@ -25,7 +25,7 @@ from zlib import crc32
 from coordwire.errors import CorruptBatch, NotInVersion, OutOfRange, WrongType
 from coordwire.records.batch import CHUNK, CODEC_BITS, NO_TIMESTAMP_TYPE, RecordBatch, restored
 from coordwire.records.batch_reader import Batches, Buffer, OnError, UnreadableRange
-from coordwire.records.compression.codecs import CODECS, Codec, compress, decompress
+from coordwire.records.compression import CODECS, Codec, compress, decompress
 from coordwire.records.record import Record
 from coordwire.records.resync import Search
 from coordwire.records.strict import Origin

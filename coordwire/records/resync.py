@@ -28,7 +28,7 @@ from coordwire.errors import CorruptBatch, counted
 from coordwire.records.batch import CODEC_BITS, CRC_AT, CRC_FROM, HEADER
 from coordwire.records.batch_sizes import LARGEST, LEAST, TO_MAGIC, batch_size, content_end
 from coordwire.records.checksums import CRC32, CRC32C, Checksums
-from coordwire.records.compression.codecs import CODECS
+from coordwire.records.compression import CODECS
 from coordwire.records.strict import LEAST as LEAST_RECORD
 
 _OFFSET = Struct(">q").unpack_from

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from coordwire.errors import CorruptBatch
-from coordwire.records.compression.codecs import Buffer
+from coordwire.records.compression import Buffer
 from coordwire.records.record import Header, Record
 
 LEAST = 7

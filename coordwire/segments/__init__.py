@@ -7,10 +7,9 @@
 
     names.py        what file and folder names say
     remote_storage.py   the same of segments in remote storage, and the log of their metadata
-    mapping.py      files as memory
     indexes.py      .index, .timeindex, .txnindex
     state_files.py  .snapshot, leader-epoch-checkpoint, partition.metadata
-    segment.py      Segment; partition.py: a folder's segments in order
+    segment.py      Segment, files as memory; partition.py: a folder's segments in order
     verify.py       what is wrong with a segment; index_check.py: with its indexes
     producers.py    what a broker remembers of producers; index_rebuild.py: indexes from batches
     recovery.py     a clean copy, and the rest in quarantine; batch_selection.py: which batches make a log

@@ -13,10 +13,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from coordwire.errors import DecodeError
-from coordwire.segments.mapping import read_small
 from coordwire.segments.names import file_name, kafka_07_offset, log_name
 from coordwire.segments.producers import Producers
-from coordwire.segments.segment import Segment
+from coordwire.segments.segment import Segment, read_small
 from coordwire.segments.state_files import read_snapshot
 
 

@@ -4,12 +4,13 @@ Strategy: the file is mapped into memory, so that its size doesn't matter and no
 iterated; the files beside it are read when they are asked for. An index only ever saves a walk: if no batch
 is where it points, the walk begins at the file's start. Rules: nothing is written; a file beside the log that
 can't be read raises when it is asked for, and has no other effect.
+
+Files as memory: mapped, so that their size doesn't matter; small ones read whole, if they are small.
 """
 
 from __future__ import annotations
 
-__all__ = ["Segment"]
-
+import mmap
 import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from coordwire.errors import CoordwireError, CorruptBatch
+from coordwire.errors import CoordwireError, CorruptBatch, LimitExceeded
+from coordwire.limits import current
 from coordwire.messages.producer_snapshot import ProducerSnapshot
 from coordwire.records import Batches, Record, RecordBatch, UnreadableRange, batches, kafka_07
 from coordwire.records.batch_reader import OnError
@@ -26,7 +28,6 @@ from coordwire.records.batch_sizes import batch_size
 from coordwire.records.resync import Search
 from coordwire.segments.index_check import Fault
 from coordwire.segments.indexes import OffsetIndex, TimeIndex, TransactionIndex
-from coordwire.segments.mapping import mapped, read_small
 from coordwire.segments.names import FileKind, file_name, kafka_07_offset, topic_partition
 from coordwire.segments.state_files import (
     EPOCHS,
@@ -41,6 +42,30 @@ from coordwire.segments.verify import SegmentCounts, verify
 
 if TYPE_CHECKING:
     import pyarrow
+
+__all__ = ["Segment", "mapped", "read_small"]
+
+
+def mapped(path: Path) -> memoryview:
+    """A file's bytes, not copied; unmapped when nothing refers to them. It may not shrink. Raises
+    `OSError`."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
+
+
+def read_small(path: Path) -> bytes:
+    """A file's bytes. Raises `OSError`, `LimitExceeded` for one above `coordwire.limits(frame=…)`."""
+    most = current().frame
+    with open(path, "rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise LimitExceeded(f"{path.name} has more than {most} bytes", most)
+    return data
+
+
+# --- the segment ---
+
 
 I = TypeVar("I", OffsetIndex, TimeIndex, TransactionIndex)  # noqa: E741
 

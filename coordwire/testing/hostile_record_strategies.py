@@ -14,7 +14,7 @@ from typing import Any
 
 import crc32c
 
-from coordwire.records.compression.codecs import Codec
+from coordwire.records.compression import Codec
 from coordwire.testing.hypothesis_import import st
 from coordwire.testing.record_strategies import record_sets, sized_sets
 

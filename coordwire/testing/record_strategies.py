@@ -15,7 +15,7 @@ from typing import Any
 from coordwire.logs import TOPICS, Log, LogRecord, find_record
 from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import Record, encode_batch
-from coordwire.records.compression.codecs import CODECS, Codec
+from coordwire.records.compression import CODECS, Codec
 from coordwire.testing.hypothesis_import import st
 from coordwire.testing.message_strategies import SIZES, Size, messages
 

@@ -30,7 +30,7 @@ from coordwire.messages.heartbeat import HeartbeatRequest
 from coordwire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordwire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from coordwire.records import Record, RecordBatchBuilder, backend, batches, encode_batch
-from coordwire.records.compression.codecs import CODECS
+from coordwire.records.compression import CODECS
 
 Calls = list[Callable[[], Any]]
 

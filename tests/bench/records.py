@@ -22,7 +22,7 @@ from typing import Any
 import crc32c
 
 from coordwire.records import Record, RecordBatchBuilder, backend, batches, encode_batch
-from coordwire.records.compression.codecs import CODECS, Codec
+from coordwire.records.compression import CODECS, Codec
 from fuzz.records_native import python
 from tests.bench.__main__ import cpu, figure, measure
 from tests.bench.engine import check_engine

@@ -18,7 +18,7 @@ from typing import Any
 
 from coordwire.records import Record, encode_batch
 from coordwire.records.arrow import iter_batches
-from coordwire.records.compression.codecs import Codec
+from coordwire.records.compression import Codec
 from fuzz.records_native import spread_from
 
 BATCH = 16 << 10

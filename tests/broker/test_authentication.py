@@ -13,7 +13,7 @@ import pytest
 
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.security.authentication import SaslMechanisms, SaslSession
-from coordwire.broker.security.oauth_tokens import BadToken, read_token
+from coordwire.broker.security.credentials import BadToken, read_token
 from coordwire.connection.events import TokenReceived
 from coordwire.enums import ErrorCode
 from coordwire.frames import encode_request

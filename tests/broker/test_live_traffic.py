@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from coordwire import Connection
-from coordwire.broker.harness.live_traffic import LiveTraffic
+from coordwire.broker.harness.traffic import LiveTraffic
 from coordwire.capture import Capture, FrameEntry
 from coordwire.messages import HeartbeatRequest
 

@@ -14,8 +14,7 @@ import pytest
 from coordwire.cli.decode import tables
 from coordwire.tables.columns import TABLES, Column
 from coordwire.tables.local import owned_files
-from coordwire.tables.local.capture_tables import TABLES_OF_CAPTURES
-from coordwire.tables.local.table_writers import CsvTable
+from coordwire.tables.local.capture_tables import TABLES_OF_CAPTURES, CsvTable
 from coordwire.tables.storage.unit_attempt import Sink
 
 from .conftest import Run

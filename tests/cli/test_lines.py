@@ -18,7 +18,7 @@ from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
 from coordwire.cli.decode.line import LineFormat, plain_subject
 from coordwire.cli.selection.fields import EntryFields
 from coordwire.cli.selection.filters import PacketRanges
-from coordwire.cli.selection.topic_names import TopicNames
+from coordwire.cli.selection.names import TopicNames
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
     ApiVersionsRequest,

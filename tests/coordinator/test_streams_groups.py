@@ -19,7 +19,7 @@ from coordwire.coordinator import (
     TopicImage,
     TopicsImage,
 )
-from coordwire.coordinator.streams.java_queue import JavaQueue
+from coordwire.coordinator.streams.sticky_assignor import JavaQueue
 from coordwire.enums import ErrorCode, StreamsGroupStatus
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,

@@ -19,7 +19,7 @@ import pytest
 
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.records import ControlType, Record, batches, control_record, encode_batch
-from coordwire.records.compression.codecs import CODECS
+from coordwire.records.compression import CODECS
 from tests.interop.broker import Java
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable

@@ -113,7 +113,7 @@ def test_compressed_and_old_ones(codec: Any, at: int) -> None:
 
 
 def _gzip(data: bytes) -> bytes:
-    from coordwire.records.compression.codecs import compress
+    from coordwire.records.compression import compress
 
     return compress("gzip", data)
 

@@ -21,7 +21,7 @@ from coordwire.errors import CorruptBatch, DecodeError
 from coordwire.records import Record, RecordBatch, batches, encode_batch, kafka_07, readahead
 from coordwire.records.arrow import BATCH_COLUMNS, fallback, iter_batches, native
 from coordwire.records.batch_reader import Batches
-from coordwire.records.legacy.message_sets import LegacyBatch
+from coordwire.records.legacy import LegacyBatch
 from coordwire.records.resync import Search
 
 RECORDS = [Record(-1, 1_000 + n, b"k%d" % n, b"v" * (n % 9)) for n in range(30)]

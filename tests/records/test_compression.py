@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, OutOfRange
-from coordwire.records import Record, batches, encode_batch
-from coordwire.records.compression import codecs, frames
-from coordwire.records.compression.codecs import LEVELS, Codec, compress, decompress
+from coordwire.records import Record, batches, compression, encode_batch
+from coordwire.records.compression import LEVELS, Codec, compress, decompress
 
 from .data import with_body
 
@@ -109,7 +108,7 @@ def test_declared_sizes_are_not_believed() -> None:
     with pytest.raises(CorruptBatch, match="1099511627776 bytes declared"):
         decompress("zstd", lying)
     sized = lz4.frame.compress(b"abc" * 50, store_size=True)
-    broken = frames.mend_lz4_checksum(sized[:6] + (1 << 40).to_bytes(8, "little") + sized[14:])
+    broken = compression.mend_lz4_checksum(sized[:6] + (1 << 40).to_bytes(8, "little") + sized[14:])
     with pytest.raises(CorruptBatch):
         decompress("lz4", broken)
     with pytest.raises(CorruptBatch, match="can't decompress"):
@@ -119,7 +118,7 @@ def test_declared_sizes_are_not_believed() -> None:
 def bomb(codec: Codec, mebibytes: int = 1024) -> bytes:
     if codec == "snappy":
         block = bytes(cramjam.snappy.compress_raw(bytes(32 << 20)))
-        return frames.XERIAL_HEADER + (len(block).to_bytes(4) + block) * (mebibytes // 32)
+        return compression.XERIAL_HEADER + (len(block).to_bytes(4) + block) * (mebibytes // 32)
     if codec == "lz4":
         frame = lz4.frame.LZ4FrameCompressor(block_size=7)
         parts = [frame.begin(), *(frame.compress(bytes(1 << 20)) for _ in range(mebibytes)), frame.flush()]
@@ -178,14 +177,14 @@ def test_broken_lz4_header() -> None:
     framed = compress("lz4", TEXT)
     broken = compress("lz4", TEXT, magic=0)
     assert broken[6] != framed[6]
-    assert frames.mend_lz4_checksum(broken) == framed == frames.mend_lz4_checksum(framed)
+    assert compression.mend_lz4_checksum(broken) == framed == compression.mend_lz4_checksum(framed)
     for magic in (0, 1):
         assert decompress("lz4", broken, magic=magic) == TEXT
     with pytest.raises(CorruptBatch):
         decompress("lz4", broken)
     sized = lz4.frame.compress(TEXT, store_size=True)
-    assert frames.mend_lz4_checksum(frames.break_lz4_checksum(sized)) == sized
-    assert frames.mend_lz4_checksum(b"abc") == b"abc"
+    assert compression.mend_lz4_checksum(compression.break_lz4_checksum(sized)) == sized
+    assert compression.mend_lz4_checksum(b"abc") == b"abc"
 
 
 @pytest.mark.parametrize("cut", [0, 1, 4, 5, 8, 30])
@@ -207,7 +206,7 @@ def test_gzip_is_read_the_same_by_both_libraries(
             return str(error)
 
     by_both = found()
-    monkeypatch.setattr(codecs, "_libdeflate", lambda: None)
+    monkeypatch.setattr(compression, "_libdeflate", lambda: None)
     assert found() == by_both
 
 
@@ -226,7 +225,7 @@ def test_what_snappy_can_become(framed: bool) -> None:
     more is refused before it is allocated."""
 
     def stream(block: bytes) -> bytes:
-        return frames.XERIAL_HEADER + len(block).to_bytes(4) + block if framed else block
+        return compression.XERIAL_HEADER + len(block).to_bytes(4) + block if framed else block
 
     for copies in (1, 10, 1_000, 30_000):
         sound = snappy_block(1 + 64 * copies, b"\x00x" + b"\xfe\x01\x00" * copies)
@@ -254,6 +253,6 @@ def test_a_lack_of_memory_says_nothing_about_the_bytes(codec: Codec, monkeypatch
     def starved(library: object, data: bytes, limit: int) -> bytes:
         raise MemoryError
 
-    monkeypatch.setitem(codecs._READERS, codec, starved)
+    monkeypatch.setitem(compression._READERS, codec, starved)
     with pytest.raises(MemoryError):
         decompress(codec, data)

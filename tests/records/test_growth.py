@@ -12,7 +12,7 @@ import pytest
 
 from coordwire.errors import CoordwireError
 from coordwire.records import Record, batches, encode_batch, kafka_07
-from coordwire.records.compression.codecs import decompress
+from coordwire.records.compression import decompress
 from tests.growth import Charge, assert_linear
 
 
@@ -241,7 +241,7 @@ def test_lz4_in_steps_copies_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> N
             return out
 
     monkeypatch.setattr(library, "LZ4FrameDecompressor", Counted)
-    monkeypatch.setattr("coordwire.records.compression.codecs.STEP", 1 << 12)
+    monkeypatch.setattr("coordwire.records.compression.STEP", 1 << 12)
 
     def work(n: int) -> int:
         given.clear()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from coordwire import limits
 from coordwire.errors import CorruptBatch, EncodeError, LimitExceeded, NotInVersion, OutOfRange, WrongType
 from coordwire.records import Record, UnreadableRange
-from coordwire.records.compression.codecs import Codec, compress
+from coordwire.records.compression import Codec, compress
 from coordwire.records.kafka_07 import Kafka07Batch, batches, encode_messages
 from schemas.record_batch import Kafka07MessageSet
 

@@ -12,7 +12,7 @@ import pytest
 from coordwire import limits
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
 from coordwire.records import Record, batches, encode_batch
-from coordwire.records.compression.codecs import compress
+from coordwire.records.compression import compress
 
 from .data import resized, sealed, with_body
 

@@ -16,7 +16,7 @@ import pytest
 
 from coordwire.errors import CorruptBatch, EncodeError, OutOfRange
 from coordwire.records import Record, RecordBatch, RecordBatchBuilder, backend, batches, encode_batch
-from coordwire.records.compression.codecs import Buffer
+from coordwire.records.compression import Buffer
 from fuzz.records_native import python
 
 if backend.codec is None:

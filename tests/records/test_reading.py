@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from coordwire import limits
 from coordwire.errors import CorruptBatch
 from coordwire.records import Record, RecordBatch, UnreadableRange, batches, encode_batch
-from coordwire.records.compression.codecs import Codec
+from coordwire.records.compression import Codec
 
 from .data import sealed
 

@@ -6,7 +6,7 @@ import pytest
 from crc32c import crc32c
 
 from coordwire.records import Record, batches, encode_batch
-from coordwire.records.compression.codecs import Codec
+from coordwire.records.compression import Codec
 from coordwire.records.resync import Search, ThoroughSearch
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
 from coordwire.records import Record, RecordBatch, RecordBatchBuilder, batches, encode_batch
-from coordwire.records.compression.codecs import Codec
+from coordwire.records.compression import Codec
 
 from .data import CODECS, record_lists
 

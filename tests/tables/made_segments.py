@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from coordwire.records import Record, encode_batch
-from coordwire.records.compression.codecs import Codec
+from coordwire.records.compression import Codec
 
 CODECS: tuple[Codec, ...] = ("none", "gzip", "lz4", "snappy", "zstd")
 START = 1_700_000_000_000

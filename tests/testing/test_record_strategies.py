@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coordwire.logs import LogRecord, decode_log_record, encode_log_record, find_record
 from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import Record, batches, encode_batch
-from coordwire.records.compression.codecs import CODECS
+from coordwire.records.compression import CODECS
 from coordwire.testing import strategies
 
 from .test_strategies import drawn, least

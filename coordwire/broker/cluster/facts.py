@@ -20,7 +20,7 @@ from coordwire.broker.cluster.topics import (
     metric_name,
 )
 from coordwire.broker.log.data_folder import short_id
-from coordwire.broker.security.scram_credentials import ScramCredentials
+from coordwire.broker.security.credentials import ScramCredentials
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.settings.settings import GROUP_SETTINGS, TOPIC_SETTINGS, Settings
 from coordwire.coordinator import TopicImage, TopicsImage

@@ -15,7 +15,7 @@ from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.validation import AppendRules
 from coordwire.broker.settings.settings import Settings
 from coordwire.coordinator import partition_of
-from coordwire.records.compression.codecs import Codec
+from coordwire.records.compression import Codec
 
 __all__ = [
     "INTERNAL_TOPICS",

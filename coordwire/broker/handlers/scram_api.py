@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from coordwire.broker.handlers.api_call import ApiCall
-from coordwire.broker.security.scram_credentials import ScramCredential
+from coordwire.broker.security.credentials import ScramCredential
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AlterUserScramCredentialsRequest,

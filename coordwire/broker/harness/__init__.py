@@ -1,9 +1,9 @@
 """A broker as tests use it: the calls of a fixture, around a broker on a thread of its own.
 
     kafka_harness.py  Kafka: the object that the fixtures give
-    cluster_view.py   records and offsets, without a client; topics.py: topics
+    cluster_view.py   topics, records and offsets, without a client
     group_watch.py    a group's state, and waiting for it
-    traffic.py        the bytes of all connections; live_traffic.py: as a capture while they come;
+    traffic.py        the bytes of all connections, also as a capture while they come;
                       exchange_log.py: the messages in them, for assertions
 
 The fixtures themselves are those of the pytest plugin `pytest_coordwire`.

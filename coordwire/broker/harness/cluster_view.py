@@ -3,6 +3,8 @@
 Strategy: functions read the cluster's state directly, in the broker's own thread, and ask coordinators by the
 requests that clients send. Rules: results are copies. Control records are left out, as by clients; records of
 aborted transactions are read where uncommitted records are asked for.
+
+Topics that tests make, by the request that a client would send, so that Kafka's rules hold for them.
 """
 
 from __future__ import annotations
@@ -15,16 +17,78 @@ from uuid import uuid4
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.promise import immediate_result
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
-from coordwire.broker.harness.topics import make_topic
+from coordwire.broker.handlers import ApiCall
+from coordwire.broker.handlers.topics_api import create_topics
 from coordwire.broker.log.validation import RefusedRecords, one_batch
+from coordwire.broker.settings.settings import TOPIC_SETTINGS
 from coordwire.codec import Message
+from coordwire.codec.names import suggestion
 from coordwire.coordinator import RequestContext
 from coordwire.enums import ErrorCode
-from coordwire.messages import OffsetFetchRequest
+from coordwire.messages import CreateTopicsRequest, OffsetFetchRequest
+from coordwire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
 from coordwire.records import ControlType, Header, Record, batches, encode_batch
 
-__all__ = ["StoredRecord", "Value", "ask_coordinator", "committed_offsets", "produce_records", "read_records"]
+__all__ = [
+    "StoredRecord",
+    "Value",
+    "ask_coordinator",
+    "committed_offsets",
+    "make_topic",
+    "produce_records",
+    "read_records",
+]
+
+_DEFAULT = -1
+_VERSION = 7
+
+
+def make_topic(
+    cluster: ClusterState,
+    name: str,
+    partitions: int = _DEFAULT,
+    replication_factor: int = _DEFAULT,
+    settings: Mapping[str, object] | None = None,
+) -> None:
+    """Make a topic; -1 for the broker's defaults. settings: Kafka's, with underscores for dots.
+
+    Raises `ValueError` for what a Kafka broker refuses.
+    """
+    own = [
+        CreatableTopicConfig(name=_setting_name(label), value=_setting_value(value))
+        for label, value in (settings or {}).items()
+    ]
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        assignments=[],
+        configs=own,
+    )
+    request = CreateTopicsRequest(topics=[topic])
+    call = ApiCall(cluster, cluster.controller_id, request, _VERSION, "test", "/127.0.0.1")
+    (result,) = create_topics(call).topics
+    if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
+        raise ValueError(f"expected a new topic, got {name!r}, which is there")
+    if result.error_code:
+        raise ValueError(f"{ErrorCode(result.error_code).name}: {result.error_message}")
+
+
+def _setting_name(label: str) -> str:
+    name = label.replace("_", ".")
+    if name not in TOPIC_SETTINGS:
+        known = [element.replace(".", "_") for element in TOPIC_SETTINGS]
+        raise ValueError(f"expected a setting of a topic, got {label!r}{suggestion(label, known)}")
+    return name
+
+
+def _setting_value(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# --- the view ---
+
 
 Value = bytes | str | None
 """Of a record; text is written as UTF-8."""

@@ -25,12 +25,12 @@ from coordwire.broker.harness.cluster_view import (
     StoredRecord,
     Value,
     committed_offsets,
+    make_topic,
     produce_records,
     read_records,
 )
 from coordwire.broker.harness.exchange_log import Exchange
 from coordwire.broker.harness.group_watch import GroupUnderTest
-from coordwire.broker.harness.topics import make_topic
 from coordwire.broker.harness.traffic import Traffic
 from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults

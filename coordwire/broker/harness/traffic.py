@@ -3,6 +3,13 @@
 Strategy: each piece of bytes is kept as it came or went, with its time and its connection; everything else
 (frames, groups' timelines, a pcap) is made of them when it is asked for, by `coordwire.capture`. Rules: so
 many bytes are kept, and no more: `dropped` says how many came later. TLS is taken off: a pcap has plain text.
+
+`LiveTraffic`: what goes over a broker's connections, written as a pcap while it happens.
+
+Strategy: the broker puts pieces into a queue, and a thread of its own writes them as packets, so that a slow
+reader does not hold the broker up. Rules: so many bytes wait at most; a connection that has lost a piece to
+that bound is not written any more, as its stream would be read wrongly, and `lost` counts such connections.
+A reader that has gone ends the writing, not the broker.
 """
 
 from __future__ import annotations
@@ -10,15 +17,18 @@ from __future__ import annotations
 import io
 import threading
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 from coordwire.testing.pcap import Ends, pcap_parts
 
 if TYPE_CHECKING:
     from coordwire.capture import FrameEntry
 
-__all__ = ["Traffic"]
+__all__ = ["LiveTraffic", "Traffic"]
 
 MOST = 64 << 20
 """So many bytes are kept."""
@@ -89,3 +99,75 @@ class Traffic:
         for entry in Capture(io.BytesIO(self.pcap()), "broker", ports=self._ports).entries():
             if isinstance(entry, FrameEntry):
                 yield entry
+
+
+# --- traffic while it happens ---
+
+
+_MOST = 64 << 20
+_LivePiece: TypeAlias = tuple[int, int, bool, bytes]
+
+
+class LiveTraffic:
+    """Writes to `out` until `close`. then: called after that."""
+
+    def __init__(self, out: BinaryIO, *, most: int = _MOST, then: Callable[[], object] | None = None) -> None:
+        self._out = out
+        self._then = then
+        self._most = most
+        self._waiting = 0
+        self._ends: list[Ends] = []
+        self._lost: set[int] = set()
+        self._queue: SimpleQueue[_LivePiece | None] = SimpleQueue()
+        self._lock = Lock()
+        self._thread = Thread(target=self._write, name="coordwire-pcap", daemon=True)
+        self._thread.start()
+
+    @property
+    def lost(self) -> int:
+        """Connections that are not whole in the capture."""
+        return len(self._lost)
+
+    def opened(self, client: tuple[str, int], broker: tuple[str, int]) -> int:
+        self._ends.append(Ends(*client, *broker))
+        return len(self._ends) - 1
+
+    def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
+        with self._lock:
+            if connection < 0 or connection in self._lost:
+                return
+            if self._waiting + len(data) > self._most:
+                self._lost.add(connection)
+                return
+            self._waiting += len(data)
+        self._queue.put((time.time_ns(), connection, to_client, bytes(data)))
+
+    def close(self) -> None:
+        """Write what waits, and end."""
+        self._queue.put(None)
+        self._thread.join()
+        with suppress(OSError):
+            self._out.close()
+        if self._then is not None:
+            self._then()
+
+    def _pieces(self) -> Iterator[_LivePiece]:
+        while True:
+            if self._queue.empty():
+                self._out.flush()
+            piece = self._queue.get()
+            if piece is None:
+                return
+            with self._lock:
+                self._waiting -= len(piece[3])
+            yield piece
+
+    def _write(self) -> None:
+        parts = pcap_parts(self._pieces(), self._ends.__getitem__)
+        try:
+            for part in parts:
+                self._out.write(part)
+            self._out.flush()
+        except OSError:  # the reader has gone; what comes is dropped
+            while self._queue.get() is not None:
+                pass

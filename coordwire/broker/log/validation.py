@@ -18,7 +18,7 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, counted
 from coordwire.records import Record, RecordBatch, backend, batches, encode_batch
 from coordwire.records.batch import APPEND_TIME, CRC_AT, CRC_FROM, LOG_APPEND_TIME
-from coordwire.records.compression.codecs import Codec
+from coordwire.records.compression import Codec
 
 __all__ = ["AppendRules", "RefusedRecords", "ValidBatch", "one_batch", "stamped", "validated"]
 

@@ -14,8 +14,13 @@ import secrets
 from collections.abc import Callable, Mapping
 from hashlib import new
 
-from coordwire.broker.security.oauth_tokens import BadToken, read_token
-from coordwire.broker.security.scram_credentials import HASHES, ScramCredential, ScramCredentials
+from coordwire.broker.security.credentials import (
+    HASHES,
+    BadToken,
+    ScramCredential,
+    ScramCredentials,
+    read_token,
+)
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 from coordwire.messages import (

@@ -21,13 +21,12 @@ from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.cli import Failure, dialect_options, live_capture
-from coordwire.cli.capture_folders import captures_below
 from coordwire.cli.capture_hints import capture_hints, is_lone_response
 from coordwire.cli.decode import formats, tables
 from coordwire.cli.decode.formats import DecodeFormat
-from coordwire.cli.inputs import failure, note, opened
+from coordwire.cli.inputs import captures_below, failure, note, opened
 from coordwire.cli.selection import filters, times
-from coordwire.cli.selection.topic_names import TELLING, TopicNames
+from coordwire.cli.selection.names import TELLING, TopicNames
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
 
 SEGMENT = "segment"

@@ -20,7 +20,7 @@ from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.selection.expressions import FIELD, FilterError, Name
 from coordwire.cli.selection.fields import EntryFields, FieldPath, Sort, resolve
-from coordwire.cli.selection.topic_names import TopicNames
+from coordwire.cli.selection.names import TopicNames
 
 DEFAULT = "time,packet,client,broker,direction,api,apiVersion,group,topic,latency,error,refused"
 

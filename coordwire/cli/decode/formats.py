@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.cli import Failure
 from coordwire.cli.decode import tables
-from coordwire.cli.selection.topic_names import TopicNames
+from coordwire.cli.selection.names import TopicNames
 
 
 class DecodeFormat(Protocol):

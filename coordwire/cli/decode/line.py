@@ -28,7 +28,7 @@ from coordwire.capture.printable import shown
 from coordwire.capture.redaction.entry_secrets import is_shown_whole
 from coordwire.cli.decode.tree import SLOW_NS
 from coordwire.cli.selection.fields import FIELDS, EntryFields
-from coordwire.cli.selection.topic_names import TopicNames
+from coordwire.cli.selection.names import TopicNames
 from coordwire.cli.terminal import Pieces, is_plain, line_writer
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.codec.walk import FieldSelection

@@ -46,8 +46,8 @@ from coordwire.segments import (
     read_snapshot,
     topic_partition,
 )
-from coordwire.segments.mapping import mapped, read_small
 from coordwire.segments.names import file_name
+from coordwire.segments.segment import mapped, read_small
 from coordwire.segments.state_files import EPOCHS, METADATA
 
 MILLI = 1_000_000

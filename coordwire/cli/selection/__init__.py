@@ -2,11 +2,10 @@
 
     filters.py       --api, --group, --member, --client-id, --errors, --packets, --filter
     times.py         --since and --until
-    names.py         groups, members and clients by name, beginning or glob
+    names.py         groups, members and clients by name, beginning or glob; topics by their ids
     expressions.py   the text of a filter expression to its syntax tree
     conditions.py    a syntax tree to a condition that an entry meets or not
     fields.py        the fields of an entry that expressions and columns name, and their values
-    topic_names.py   the names of topics, which newer requests name by id
     survey.py        the values that a filter looked at, for where nothing matched
 
 Rules: an error in an expression is reported before the first frame is read, and points at the character

@@ -23,8 +23,7 @@ from coordwire.capture.answer_errors import AnswerError, answer_errors
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, withheld
 from coordwire.cli.selection.expressions import FilterError, Name
-from coordwire.cli.selection.names import groups, members
-from coordwire.cli.selection.topic_names import TopicNames
+from coordwire.cli.selection.names import TopicNames, groups, members
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion

@@ -18,9 +18,9 @@ from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
 from coordwire.cli import Failure
 from coordwire.cli.selection import names, times
+from coordwire.cli.selection.names import TopicNames
 from coordwire.cli.selection.survey import Survey
 from coordwire.cli.selection.times import TimeRange
-from coordwire.cli.selection.topic_names import TopicNames
 from coordwire.errors import UnreadableRange
 
 FILTERS = ("api", "group", "member", "client_id", "errors", "since", "until", "filter", "packets")

@@ -9,9 +9,32 @@ value that equals it; where the input has none, all values that begin with it. A
 Strategy: a value may be met long before the one that equals the text. So the first value that only begins
 with a text makes its owner look through the whole input for one that equals it (`find`), once; where the
 input can be read only once, beginnings match until an equal value comes.
+
+The names of topics by their ids: newer versions of Fetch and of similar requests carry ids only.
+
+Strategy: responses with both, such as Metadata's, are remembered as they are read. Rules: a topic whose name
+is unknown is shown by its id as Kafka writes it; beyond a number of topics the oldest is dropped.
 """
 
 from __future__ import annotations
+
+import argparse
+import base64
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from fnmatch import translate
+from typing import Any
+from uuid import UUID
+
+from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.redaction.entry_secrets import is_accounted_for
+from coordwire.codec import Struct
+from coordwire.codec.entities import entity_values
+from coordwire.codec.names import suggestion
+from coordwire.codec.walk import FieldSelection
+from coordwire.messages.keys import FACTS
+from coordwire.versions import ApiKey
 
 __all__ = [
     "HELP",
@@ -25,18 +48,6 @@ __all__ = [
     "groups",
     "members",
 ]
-
-import argparse
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from fnmatch import translate
-from typing import Any
-
-from coordwire.capture.entries import FrameEntry
-from coordwire.codec import Struct
-from coordwire.codec.entities import entity_values
-from coordwire.codec.names import suggestion
-from coordwire.messages.keys import FACTS
 
 HELP = "an exact value, the beginning of one where none equals it, or a glob as 'pay*'"
 """For the help of options."""
@@ -160,3 +171,50 @@ def groups(message: Struct | None) -> Iterator[Any]:
 def members(message: Struct | None) -> Iterator[Any]:
     """The members that a message names, by member id or as static members."""
     return entity_values(message, "member_id", "instance_id")
+
+
+# --- topics ---
+
+
+MOST_TOPICS = 100_000
+_TOPIC_IDS = FieldSelection(lambda field: field.type == "uuid" and field.name == "topic_id")
+TELLING = frozenset((ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS))
+"""APIs whose responses have names beside ids."""
+
+
+class TopicNames:
+    """The names of topics by their ids, from the entries read so far."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[UUID, str] = OrderedDict()
+
+    def learn(self, entry: Entry) -> None:
+        """Read an entry, which may have names and ids."""
+        if (
+            not isinstance(entry, FrameEntry)
+            or entry.api_key not in TELLING
+            or entry.direction != "response"
+            or not is_accounted_for(entry)
+        ):
+            return
+        for topic in getattr(entry.message, "topics", None) or ():
+            if (number := getattr(topic, "topic_id", None)) and topic.name and number.int:
+                self._names[number] = topic.name
+                if len(self._names) > MOST_TOPICS:
+                    self._names.popitem(last=False)
+
+    def topics(self, messages: Iterable[Struct]) -> Iterator[str]:
+        """The topics that messages are about, by name, or by id where that isn't known; each once."""
+        topics: dict[str, None] = {}
+        for message in messages:
+            for topic in _topics(message, self._names):
+                if topic and topic not in topics:
+                    topics[topic] = None
+                    yield topic
+
+
+def _topics(message: Struct, names: OrderedDict[UUID, str]) -> Iterator[str]:
+    yield from entity_values(message, "topic_name")
+    for number in _TOPIC_IDS.values(message):
+        if number.int:
+            yield names.get(number) or base64.urlsafe_b64encode(number.bytes).decode().rstrip("=")

@@ -25,7 +25,7 @@ from coordwire.cli.serve import log
 from coordwire.cli.serve.credentials import KEY_PASSWORD, USERS, read_users, tls_context
 
 if TYPE_CHECKING:
-    from coordwire.broker.harness.live_traffic import LiveTraffic
+    from coordwire.broker.harness.traffic import LiveTraffic
     from coordwire.broker.injection import FaultRule
 
 __all__ = ["configure", "run"]
@@ -227,7 +227,7 @@ class _Several:
 
 def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
     """The receivers of the traffic while the broker runs."""
-    from coordwire.broker.harness.live_traffic import LiveTraffic
+    from coordwire.broker.harness.traffic import LiveTraffic
 
     traffic = []
     if options.pcap is not None:

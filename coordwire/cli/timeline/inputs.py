@@ -28,10 +28,9 @@ from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined, rotated
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.cli import Failure, dialect_options
-from coordwire.cli.capture_folders import content_kind, files_below
 from coordwire.cli.capture_hints import capture_hints
 from coordwire.cli.coordinator_logs import read_log
-from coordwire.cli.inputs import failure, note, open_file, opened
+from coordwire.cli.inputs import content_kind, failure, files_below, note, open_file, opened
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.connection.dialect import KAFKA

@@ -1,24 +1,107 @@
-"""The requests of consumer groups: checks that need no group, and the forms of answers."""
+"""The requests of consumer groups: checks that need no group, and the forms of answers.
+
+ConsumerGroupDescribe: a consumer group as of the last durable write.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.coordinator.consumer.description import describe_consumer_group
 from coordwire.coordinator.consumer.heartbeat import consumer_group_heartbeat, validate_heartbeat
+from coordwire.coordinator.hash_order import (
+    MIN_CAPACITY,
+    capacity_for,
+    in_timeline_order,
+    ordered_names,
+    topics_in_order,
+)
 from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
+from coordwire.coordinator.model.assignment import NO_TARGET
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.refusal import fits
-from coordwire.enums import ErrorCode
+from coordwire.coordinator.state import State
+from coordwire.coordinator.topics import TopicsImage
+from coordwire.enums import ErrorCode, GroupMemberType
 from coordwire.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from coordwire.messages.consumer_group_describe import DescribedGroup
+from coordwire.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
 __all__ = ["HANDLERS", "IMMEDIATE"]
+
+
+def describe_consumer_group(state: State, group_id: str) -> DescribedGroup:
+    """Describe a group as of the last durable write."""
+    group = state.groups.committed(group_id)
+    if not isinstance(group, ConsumerGroupModel):
+        missing = f"Group {group_id} not found."
+        if group is not None:
+            missing = f"Group {group_id} is not a consumer group."
+        error = int(ErrorCode.GROUP_ID_NOT_FOUND)
+        return DescribedGroup(group_id=group_id, error_code=error, error_message=missing)
+    status, epoch, assignment_epoch, preferred = group.committed_facts()
+    members = dict(group.members.committed_items())
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=status.value,
+        group_epoch=epoch,
+        assignment_epoch=assignment_epoch,
+        assignor_name=preferred or state.config.consumer_assignors[0],
+        members=[
+            _consumer_member(state.topics, group, members[member_id])
+            for member_id in in_timeline_order(members, group.members.peak)
+        ],
+    )
+
+
+def _consumer_member(image: TopicsImage, group: ConsumerGroupModel, member: ConsumerMember) -> Member:
+    owned: dict[UUID, list[int]] = {}
+    capacity = MIN_CAPACITY
+    for part in (member.owned, member.revoking):
+        for topic, partitions in part.items():
+            if image.find_id(topic) is None:
+                continue
+            # Java's computeIfAbsent makes room first, and adds before the other keys of a bucket.
+            capacity = capacity_for(len(owned), capacity)
+            if topic in owned:
+                owned[topic] += partitions
+            else:
+                owned[topic] = list(partitions)
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=ordered_names(member.topics),
+        subscribed_topic_regex=member.regex,
+        assignment=_assignment(image, topics_in_order(dict(reversed(owned.items())), capacity)),
+        target_assignment=_assignment(image, group.targets.committed(member.member_id) or NO_TARGET),
+        member_type=int(GroupMemberType.CONSUMER if member.classic is None else GroupMemberType.CLASSIC),
+    )
+
+
+def _assignment(image: TopicsImage, topics: Mapping[UUID, Iterable[int]]) -> Assignment:
+    """The topics that still exist."""
+    assigned = []
+    for topic_id, partitions in topics.items():
+        topic = image.find_id(topic_id)
+        if topic is not None:
+            assigned.append(
+                TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=list(partitions))
+            )
+    return Assignment(topic_partitions=assigned)
+
+
+# --- handlers ---
+
 
 _INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
 _UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -13,9 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from coordwire.coordinator.hash_order import in_timeline_order
-from coordwire.coordinator.model.streams_member import StreamsGroupState, StreamsMember
+from coordwire.coordinator.model.streams_member import (
+    NO_TARGET_TASKS,
+    StreamsGroupState,
+    StreamsMember,
+    TargetTasks,
+    Tasks,
+)
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
-from coordwire.coordinator.model.tasks import NO_TARGET_TASKS, TargetTasks, Tasks
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
 from coordwire.coordinator.topics import TopicsImage, group_hash
 from coordwire.messages.streams_group_heartbeat import EndpointToPartitions

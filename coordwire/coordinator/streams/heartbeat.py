@@ -20,14 +20,19 @@ from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_order import capacity_for, in_hash_order
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import StreamsMember, UserEndpoint
+from coordwire.coordinator.model.streams_member import (
+    ReportedTasks,
+    StreamsMember,
+    TargetTasks,
+    UserEndpoint,
+    listed_tasks,
+)
 from coordwire.coordinator.model.streams_topology import (
     ConfiguredTopology,
     StreamsTopology,
     hash_ordered,
     topology_value,
 )
-from coordwire.coordinator.model.tasks import ReportedTasks, TargetTasks, listed_tasks
 from coordwire.coordinator.records import classic_tombstone
 from coordwire.coordinator.refusal import OperationRefused, fits
 from coordwire.coordinator.snapshots import Snapshots

@@ -19,15 +19,15 @@ from coordwire.coordinator.hash_order import (
     partitions_in_order,
 )
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import StreamsMember
-from coordwire.coordinator.model.streams_topology import hash_ordered
-from coordwire.coordinator.model.tasks import (
+from coordwire.coordinator.model.streams_member import (
     NO_OWNED_TASKS,
     OwnedTasks,
     ReportedTasks,
+    StreamsMember,
     TargetTasks,
     Tasks,
 )
+from coordwire.coordinator.model.streams_topology import hash_ordered
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode, StreamsMemberState
 

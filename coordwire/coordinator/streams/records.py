@@ -15,8 +15,7 @@ from collections.abc import Mapping
 
 from coordwire.codec import Message
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import StreamsMember
-from coordwire.coordinator.model.tasks import ActiveTasks, TargetTasks, Tasks
+from coordwire.coordinator.model.streams_member import ActiveTasks, StreamsMember, TargetTasks, Tasks
 from coordwire.logs import LogRecord
 from coordwire.messages import (
     StreamsGroupCurrentMemberAssignmentKey,

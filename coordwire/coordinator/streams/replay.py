@@ -10,11 +10,14 @@ from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import (
     LEFT_STREAMS,
+    NO_OWNED_TASKS,
+    OwnedTasks,
     StreamsMember,
+    TargetTasks,
     UserEndpoint,
+    listed_tasks,
 )
 from coordwire.coordinator.model.streams_topology import StreamsTopology, hash_ordered
-from coordwire.coordinator.model.tasks import NO_OWNED_TASKS, OwnedTasks, TargetTasks, listed_tasks
 from coordwire.coordinator.refusal import contradiction
 from coordwire.coordinator.state import State
 from coordwire.enums import StreamsMemberState

@@ -6,13 +6,18 @@ fewest tasks. Standby tasks follow in the same way, each replica in another proc
 
 Rules: the order of members, processes and queues is Java's, since ties are broken by it; loads are divided
 as Java's doubles are. One task costs the logarithm of the number of processes and members.
+
+Java's PriorityQueue: which of several least elements comes first depends on how it sifts.
+
+Strategy: a binary heap as Java has it. `heapq` sifts in another way, so that its order of equals differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
+from typing import Generic, TypeVar
 
 from coordwire.coordinator.hash_order import (
     capacity_for,
@@ -21,11 +26,68 @@ from coordwire.coordinator.hash_order import (
     initial_capacity,
     java_hash,
 )
+from coordwire.coordinator.model.streams_member import TargetTasks
 from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
-from coordwire.coordinator.model.tasks import TargetTasks
-from coordwire.coordinator.streams.java_queue import JavaQueue
 
-__all__ = ["StreamsMemberSpec", "assign_tasks"]
+__all__ = ["JavaQueue", "StreamsMemberSpec", "assign_tasks"]
+
+T = TypeVar("T")
+
+
+class JavaQueue(Generic[T]):
+    """Elements by a number. Rules: an element's number changes only while it is out of the queue."""
+
+    def __init__(self, number_of: Callable[[T], float], elements: Iterable[T] = ()) -> None:
+        self._number_of = number_of
+        self._heap: list[tuple[float, T]] = []
+        for element in elements:
+            self.add(element)
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def add(self, element: T) -> None:
+        heap = self._heap
+        number = self._number_of(element)
+        entry = number, element
+        place = len(heap)
+        heap.append(entry)
+        while place:
+            parent = (place - 1) >> 1
+            above = heap[parent]
+            if number >= above[0]:
+                break
+            heap[place] = above
+            place = parent
+        heap[place] = entry
+
+    def poll(self) -> T:
+        """Remove the first element, and return it. Raises `IndexError` if there is none."""
+        heap = self._heap
+        last = heap.pop()
+        if not heap:
+            return last[1]
+        first = heap[0]
+        number = last[0]
+        size = len(heap)
+        half = size >> 1
+        place = 0
+        while place < half:
+            child = 2 * place + 1
+            below = heap[child]
+            right = child + 1
+            if right < size and below[0] > heap[right][0]:
+                child, below = right, heap[right]
+            if number <= below[0]:
+                break
+            heap[place] = below
+            place = child
+        heap[place] = last
+        return first[1]
+
+
+# --- the assignor ---
+
 
 Task = tuple[str, int]
 """Subtopology and partition."""

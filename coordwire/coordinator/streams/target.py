@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from coordwire.coordinator.hash_order import capacity_for, in_hash_order
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
-from coordwire.coordinator.model.streams_member import StreamsMember
+from coordwire.coordinator.model.streams_member import NO_TARGET_TASKS, StreamsMember, TargetTasks
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology
-from coordwire.coordinator.model.tasks import NO_TARGET_TASKS, TargetTasks
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.coordinator.streams.records import assignment_epoch_record, target_record
 from coordwire.coordinator.streams.sessions import find_streams_group, initial_delay_key

@@ -6,8 +6,7 @@ in, actions out.
 
 ZooKeeper
     zookeeper_operations.py   operations of ZooKeeper and their outcomes
-    zookeeper_tree.py         ZooKeeper as a value: nodes, sessions, transactions
-    zookeeper_watches.py      the watches of sessions
+    zookeeper_tree.py         ZooKeeper as a value: nodes, sessions, transactions, watches
     zookeeper_steps.py        a node's parents, and nodes that are written wherever they are
     ownership_nodes.py        a group's nodes, as a coordinator reads and writes them
 Shared by all
@@ -16,7 +15,6 @@ Shared by all
     machine_host.py           a machine with the connections of its dialect: bytes in, bytes out
     topic_interest.py         topic_count, and the plan of ownership
     draft_settings.py         settings, error codes
-    recent_values.py          results that many machines share
 The ZooKeeper consumer
     zookeeper_consumer.py     registration, rebalances, ownership, offsets
     zookeeper_assignment.py   who owns what by the nodes of a group: Kafka's assignors
@@ -31,10 +29,8 @@ Drafts 1 and 2
     discovering_consumer.py   a consumer up to its registration
     draft_1_consumer.py       the first draft's consumer
     draft_2_consumer.py       the detailed design's consumer
-    overview_broker.py        the detailed design's coordinator by its section 2
-    overview_consumer.py      and its consumer
+    overview.py               the detailed design's coordinator and consumer by its section 2
 Draft 3
-    group_metadata_node.py    a group's node, from which a new coordinator learns its members
-    draft_3_broker.py         the new consumer's coordinator
+    draft_3_broker.py         the new consumer's coordinator, and a group's node, from which a new one learns
     draft_3_consumer.py       the new consumer
 """

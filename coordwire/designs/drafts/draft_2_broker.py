@@ -1,7 +1,7 @@
 """A broker of the detailed design, with its coordinator.
 
 Source: "Kafka Detailed Consumer Coordinator Design". Its section 2 describes another protocol (a rebalance
-closes connections, and the registration's answer lists partitions: overview_broker.py) than sections 5 to 12;
+closes connections, and the registration's answer lists partitions: overview.py) than sections 5 to 12;
 this is the latter, whose messages have layouts. Rules: Stop to all, wait for all, commit, Start to all, wait
 for all, then write the ownership; an answer is due within 2/3 of the session timeout; a new coordinator waits
 for the consumers that ZooKeeper's owners name. What the text leaves open, and what was decided, is listed in

@@ -2,8 +2,7 @@
 `kafka-lag`, `kafka-offsets` and `kafka-quarantine`.
 
     data_sources.py  the sources for PySpark's Python data source API
-    source_reader.py the reader that they share
-    pushdown.py      filters pushed down by Spark
+    source_reader.py the reader that they share, and filters pushed down by Spark
     streaming.py     a growing folder as a stream
     compatibility.py what differs between the versions of PySpark
 """

@@ -44,7 +44,7 @@ class _KafkaSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         options = parse_options(self.options)
         if filters_are_pushed():
-            from coordwire.spark.sources.pushdown import PushdownReader
+            from coordwire.spark.sources.source_reader import PushdownReader
 
             return PushdownReader(self.source.name, options, schema)
         return BatchReader(self.source.name, options, schema)

@@ -6,11 +6,11 @@ commits the files, through the format's own library for Python: `deltalake` or `
 is imported only for its format; one transaction a run for a table; a file that a table no longer has stays
 in its place for those who read an older version, until the format's own cleaning removes it.
 
-delta_table.py      a table in Delta; delta_stores.py: how delta-rs uses a store
+delta_table.py      a table in Delta, and how delta-rs uses a store
 iceberg_table.py    a table in Iceberg, and path_catalog.py, where it is found
 file_statistics.py  what the footer of a Parquet file says, for the formats' logs
-compacted_files.py  files that a compaction made, without the rows that a commit replaces
-table_commits.py    the tables of a folder, each brought up to the last commit that the manifest has
+table_commits.py    the tables of a folder, each brought up to the last commit that the manifest has, also
+                    after a compaction
 """
 
 from __future__ import annotations

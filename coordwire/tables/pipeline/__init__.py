@@ -1,12 +1,11 @@
 """The pipeline: captures and segments into tables, with everything accounted for.
 
 job.py            inputs -> units of work -> a job -> manifest and report
-inputs.py         the files of a run, and the units of work that they make
+inputs.py         the files of a run, the units of work that they make, and the table of files
 units.py          one unit of work to rows
 engine.py         what runs units and reads tables back; coordwire.spark has Spark's engines
 local_engine.py   processes of this machine, and tables read back by pyarrow
 manifest.py       which units are complete, and which files are the pipeline's
-files_table.py    the table of input files
 pruning.py        rows of files that are gone, removed
 """
 

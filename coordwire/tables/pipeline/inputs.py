@@ -2,25 +2,39 @@
 
 Rules: no file of the output folder is read, also where an input contains that folder; segments that none of
 the chosen tables needs are left out.
+
+The table of files: what each input file is, and how much of it is in rows, in quarantine, or neither.
+
+Strategy: the driver writes it after the units are complete, from their notes. Rules: it is written whole, as
+files of one attempt; the manifest names its files, and those of the table before it until they are removed.
 """
 
 from __future__ import annotations
 
-__all__ = ["check_inputs", "inputs_of", "plan"]
-
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from functools import cache
+from hashlib import sha256
+from typing import Any
 
+from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
+from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.options import Options
+from coordwire.tables.pipeline.manifest import commit
 from coordwire.tables.pipeline.units import Unit, as_units, printable, story_units
 from coordwire.tables.readers.disk_lag import OFFSETS_TOPIC, lag_parts
-from coordwire.tables.readers.file_origins import Origins
+from coordwire.tables.readers.file_origins import FileOrigin, Origins
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.readers.splits import Part, capture_parts, segment_parts
+from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, load
 from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.parquet_files import UnitFiles
+from coordwire.tables.storage.unit_attempt import remove_ours
 from coordwire.tables.stores import canonical, is_uri, local_path
+
+__all__ = ["check_inputs", "inputs_of", "plan", "remove_rows", "write_files"]
 
 OF_SEGMENTS = ("files", "batches", "records", "quarantine")
 """The tables that segments of all topics have rows in."""
@@ -79,3 +93,92 @@ def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> lis
     if "lag" in tables:
         units += as_units(lag_parts(segments, origins), files, options, tables)
     return units
+
+
+# --- the table of files ---
+
+
+FILES_UNIT = sha256(b"the table of files").hexdigest()[:24]
+"""What the table of files has in the place of a unit's name."""
+
+
+def write_files(
+    output: Output, files: dict[str, File], notes: Notes, run: str
+) -> tuple[dict[str, Proof], dict[str, Proof]]:
+    """Write the table of files. Returns its new Parquet files, and those to remove."""
+    import pyarrow as pa
+
+    numbers_of: dict[str, Counter[str]] = {}
+    joined: dict[str, str] = {}
+    for note in notes.values():
+        first, *further = note["paths"]
+        if note["kind"] in ("story", "lag"):
+            continue
+        numbers = numbers_of.setdefault(first, Counter())
+        numbers.update({key: note[key] for key in ("units_rows", "read_bytes", "quarantined_bytes")})
+        joined.update((path, first) for path in further)
+    origins = Origins(files.values())
+    rows = [_file_row(file, origins.of(file), numbers_of, joined, files) for file in files.values()]
+    writing = UnitFiles(output, FILES_UNIT, run)
+    try:
+        for batch in pa.Table.from_pylist(rows, schema=arrow_schema(TABLES["files"])).to_batches():
+            writing.add("files", batch)
+        writing.close()
+        return writing.attempt.place_files(), (load(output) or Manifest()).files
+    except BaseException:
+        writing.discard()
+        raise
+
+
+def _file_row(
+    file: File,
+    origin: FileOrigin,
+    numbers_of: dict[str, Counter[str]],
+    joined: dict[str, str],
+    files: dict[str, File],
+) -> dict[str, Any]:
+    kind = file.kind()
+    if kind not in ("segment", "index"):
+        origin = origin._replace(broker=None, cluster_id=None)
+    row: dict[str, Any] = {
+        "path": text(file.path), "kind": kind,
+        "topic": origin.topic, "partition": origin.partition, "broker": origin.broker,
+        "cluster_id": origin.cluster_id, "file_state": origin.state, "size": file.size,
+        "modified": file.modified // 1000 if file.modified else None, "other_bytes": file.size,
+    }  # fmt: skip
+    if file.path in joined:
+        return row | {"joined_to": joined[file.path], "other_bytes": 0}
+    numbers = numbers_of.get(file.path)
+    if numbers is None:
+        return row
+    size = file.size + sum(files[path].size for path, first in joined.items() if first == file.path)
+    read, quarantined = numbers["read_bytes"], numbers["quarantined_bytes"]
+    return row | {
+        "rows": numbers["units_rows"], "read_bytes": read, "quarantined_bytes": quarantined,
+        "other_bytes": max(size - read - quarantined, 0),
+    }  # fmt: skip
+
+
+def remove_rows(output: Output, paths: Collection[str], run: str) -> None:
+    """Remove the rows of these inputs from the table of files."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet
+
+    before = load(output) or Manifest()
+    writing = UnitFiles(output, FILES_UNIT, run)
+    try:
+        for name in before.files:
+            with output.folder.open(name) as stream:
+                rows = pyarrow.parquet.read_table(stream)
+            remaining = rows.filter(pc.invert(pc.is_in(rows.column("path"), pa.array(paths, pa.string()))))
+            for batch in remaining.to_batches():
+                writing.add("files", batch)
+        writing.close()
+        files = writing.attempt.place_files()
+    except BaseException:
+        writing.discard()
+        raise
+    commit(output, before.units, files=files, removing=before.files | before.removing)
+    for name, proof in before.files.items():
+        remove_ours(output, name, proof)

@@ -25,8 +25,7 @@ from coordwire.tables.formats import PARQUET
 from coordwire.tables.formats.table_commits import bring_up, next_log, unless_same
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Engine, Progress
-from coordwire.tables.pipeline.files_table import write_files
-from coordwire.tables.pipeline.inputs import check_inputs, inputs_of, plan
+from coordwire.tables.pipeline.inputs import check_inputs, inputs_of, plan, write_files
 from coordwire.tables.pipeline.manifest import (
     check_folder,
     check_report,

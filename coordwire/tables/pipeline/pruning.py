@@ -27,8 +27,7 @@ from coordwire.errors import CoordwireError
 from coordwire.segments.names import live_path
 from coordwire.tables.formats import PARQUET
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.files_table import remove_rows
-from coordwire.tables.pipeline.inputs import inputs_of
+from coordwire.tables.pipeline.inputs import inputs_of, remove_rows
 from coordwire.tables.pipeline.manifest import check_folder, clear_attempts, complete_units, remove_orphans
 from coordwire.tables.readers.file_origins import Origins, segment_identity
 from coordwire.tables.readers.files import File

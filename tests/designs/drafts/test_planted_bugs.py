@@ -12,8 +12,7 @@ from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
 from coordwire.designs.drafts.draft_2_consumer import DetailedDesignConsumer
 from coordwire.designs.drafts.draft_3_broker import NewConsumerBroker
 from coordwire.designs.drafts.draft_3_consumer import NewConsumer
-from coordwire.designs.drafts.overview_broker import OverviewBroker
-from coordwire.designs.drafts.overview_consumer import OverviewConsumer
+from coordwire.designs.drafts.overview import OverviewBroker, OverviewConsumer
 from coordwire.designs.drafts.pinging_coordinator import PingingCoordinator
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer
 from tests.designs.drafts.simulated_runs import END_MS, simulated_run

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from coordwire.designs.drafts.actions import Noted
+from coordwire.designs.drafts.draft_3_broker import GroupMetadata
 from coordwire.designs.drafts.draft_settings import DraftError
-from coordwire.designs.drafts.group_metadata_node import GroupMetadata
 from coordwire.messages.draft_3 import (
     Draft3JoinGroupResponse,
     Draft3MetadataResponse,

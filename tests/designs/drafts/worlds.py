@@ -15,8 +15,7 @@ from coordwire.designs.drafts.draft_3_broker import NewConsumerBroker
 from coordwire.designs.drafts.draft_3_consumer import NewConsumer, NewConsumerConfig
 from coordwire.designs.drafts.draft_broker import DraftBroker
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
-from coordwire.designs.drafts.overview_broker import OverviewBroker
-from coordwire.designs.drafts.overview_consumer import OverviewConsumer
+from coordwire.designs.drafts.overview import OverviewBroker, OverviewConsumer
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
 from tests.designs.drafts.cluster import Cluster
 

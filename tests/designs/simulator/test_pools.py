@@ -7,7 +7,7 @@ from typing import Any
 
 from coordwire.designs.simulator import World
 from coordwire.designs.simulator.drafts import add_design
-from coordwire.designs.simulator.drafts.processor_pool import ProcessorPool
+from coordwire.designs.simulator.drafts.machine_process import ProcessorPool
 from coordwire.messages.draft_1 import Draft1StartRequest, Draft1StopRequest
 from tests.designs.drafts.worlds import World as DraftWorld
 

@@ -8,8 +8,8 @@ nodes.
 zookeeper_wire.py     the messages between processes and ZooKeeper
 zookeeper_node.py     ZooKeeper as a process
 zookeeper_capture.py  what ZooKeeper's links have, in ZooKeeper's own protocol
-machine_process.py    a machine of `coordwire.designs.drafts` as a process, and its ZooKeeper session
-processor_pool.py     the processors of a broker's socket server, which need time for a message
+machine_process.py    a machine of `coordwire.designs.drafts` as a process, and its ZooKeeper session; the
+                      processors of a broker's socket server, which need time for a message
 designs.py            each design with its nodes: zookeeper, coordinator-N, consumer-N
 """
 

@@ -18,11 +18,9 @@ from coordwire.designs.drafts.draft_3_consumer import NewConsumer, NewConsumerCo
 from coordwire.designs.drafts.draft_broker import DraftBroker
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
 from coordwire.designs.drafts.machine import Machine
-from coordwire.designs.drafts.overview_broker import OverviewBroker
-from coordwire.designs.drafts.overview_consumer import OverviewConsumer
+from coordwire.designs.drafts.overview import OverviewBroker, OverviewConsumer
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
-from coordwire.designs.simulator.drafts.machine_process import MachineProcess
-from coordwire.designs.simulator.drafts.processor_pool import ProcessorPool
+from coordwire.designs.simulator.drafts.machine_process import MachineProcess, ProcessorPool
 from coordwire.designs.simulator.drafts.zookeeper_node import ZOOKEEPER_PORT, ZooKeeperProcess
 from coordwire.designs.simulator.network import SimulatedNode
 from coordwire.designs.simulator.world import World

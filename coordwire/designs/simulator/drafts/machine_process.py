@@ -4,6 +4,14 @@ Strategy: every input is followed by the machine's actions; its next deadline is
 session is kept by a message each third of its time; a link that is lost is opened again, and what was asked
 is sent again. Rules: a new session number means that the old session is over. What a consumer owns is entered
 in `World.ownership` as (group, topic, number).
+
+The socket server's processors of a broker: each reads and writes its connections' messages one by one.
+
+Source: the first draft's fields ("an acceptor and a list of processors, and for each processor it contain a
+request queue") and its second open problem: pools have a size that is given before, and more consumers are
+more work for each thread. Strategy: a connection has one processor, in turn; a message is done when its
+processor has had the time for all that came before. Rules: time is counted in microseconds, as a message
+takes less than the simulation's millisecond.
 """
 
 from __future__ import annotations
@@ -24,7 +32,6 @@ from coordwire.designs.drafts.actions import (
 )
 from coordwire.designs.drafts.machine import Machine
 from coordwire.designs.drafts.machine_host import MachineHost, SendBytes
-from coordwire.designs.simulator.drafts.processor_pool import ProcessorPool
 from coordwire.designs.simulator.drafts.zookeeper_wire import (
     ask_bytes,
     event_from,
@@ -36,7 +43,31 @@ from coordwire.designs.simulator.message_flow import FlowPartition
 from coordwire.designs.simulator.network import Link, SimulatedNode
 from coordwire.designs.simulator.process import Process
 
-__all__ = ["MachineProcess"]
+__all__ = ["MachineProcess", "ProcessorPool"]
+
+
+class ProcessorPool:
+    """size: how many processors. message_us: of each message. busy_us: the time that all have worked.
+    longest_wait_ms: of a message for its processor."""
+
+    def __init__(self, size: int, message_us: int) -> None:
+        self.busy_us = 0
+        self.longest_wait_ms = 0
+        self._message_us = message_us
+        self._free_us = [0] * max(size, 1)
+
+    def finish(self, connection: int, now: int) -> int:
+        """When a message of a connection that comes, or is to be sent, now is done; in milliseconds."""
+        number = abs(connection) % len(self._free_us)
+        begin = max(now * 1000, self._free_us[number])
+        end = self._free_us[number] = begin + self._message_us
+        self.busy_us += self._message_us
+        self.longest_wait_ms = max(self.longest_wait_ms, begin // 1000 - now)
+        return -(-end // 1000)
+
+
+# --- the process ---
+
 
 _DEADLINE, _KEEP_ALIVE, _RECONNECT = "deadline", "keep-alive", "reconnect"
 _RECONNECT_MS = 200

@@ -15,7 +15,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from coordwire.designs.drafts.recent_values import RecentValues
+from coordwire.designs.drafts.zookeeper_assignment import RecentValues
 from coordwire.designs.drafts.zookeeper_operations import (
     CheckVersion,
     CreateNode,

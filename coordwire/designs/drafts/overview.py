@@ -7,6 +7,12 @@ their answer; these register again, and once all that are known have done so, or
 timeout are over (a consumer stops after one, and had its last request a third before at most), the ownership
 is written and every registration is answered. Rules: no message stops a consumer; the response's list has no
 layout in the document (version 1 of RegisterConsumerResponse).
+
+A consumer of the detailed design's overview (section 2): its registration's answer lists what it owns.
+
+Source: "Kafka Detailed Consumer Coordinator Design", section 2, "Consumer" and "Co-ordinator". Rules: a
+connection that breaks stops its fetchers and leads to a discovery at once; pings are answered while the
+registration waits for its answer.
 """
 
 from __future__ import annotations
@@ -14,14 +20,20 @@ from __future__ import annotations
 from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.coordinated_groups import ConsumerRegistry, GroupRegistry
+from coordwire.designs.drafts.discovering_consumer import ConsumerState
 from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
+from coordwire.designs.drafts.draft_2_consumer import DetailedDesignConsumer
 from coordwire.designs.drafts.draft_settings import BrokerSettings
 from coordwire.designs.drafts.machine import Steps
 from coordwire.designs.drafts.ownership_nodes import read_offsets, rebalance_reason, write_owners
 from coordwire.designs.drafts.pinging_coordinator import split_plan
-from coordwire.messages.draft_2 import Draft2PartitionOffset, Draft2RegisterConsumerResponse
+from coordwire.messages.draft_2 import (
+    Draft2PartitionOffset,
+    Draft2PingRequest,
+    Draft2RegisterConsumerResponse,
+)
 
-__all__ = ["OverviewBroker"]
+__all__ = ["OverviewBroker", "OverviewConsumer"]
 
 
 class OverviewBroker(DetailedDesignBroker):
@@ -105,3 +117,34 @@ class OverviewBroker(DetailedDesignBroker):
                 for parts in owned.get(name, {}).values() for partition in parts
             ])  # fmt: skip
             self.send(consumer.connection, response, event, version=1)
+
+
+# --- the consumer ---
+
+
+class OverviewConsumer(DetailedDesignConsumer):
+    """One consumer."""
+
+    def _on_Draft2RegisterConsumerResponse(self, response: Draft2RegisterConsumerResponse) -> None:
+        super()._on_Draft2RegisterConsumerResponse(response)
+        if not response.error_code:
+            self.start_fetchers({
+                DraftPartition(part.topic or "", part.partition or ""): part.offset
+                for part in response.assigned_parts
+            })  # fmt: skip
+
+    def on_request(self, connection: int, event: RequestReceived) -> None:
+        request = event.request
+        waits = connection == self._connection and self.state is ConsumerState.REGISTERING
+        if waits and isinstance(request, Draft2PingRequest):
+            self._expect_sound()
+            self._on_Draft2PingRequest(event, request)
+        else:
+            super().on_request(connection, event)
+
+    def _lost(self) -> None:
+        """Consumers notice the broken connection and discover the coordinator: the first time at once."""
+        was_registered = self.state is ConsumerState.REGISTERED
+        super()._lost()
+        if was_registered and self.state is ConsumerState.WAITING:
+            self.discover()
