@@ -9,7 +9,7 @@ Commands, a module or a package each (`__main__.py` picks one and imports it alo
     segment/        log segments: dump, verify, recover, index
     offsets/        the logs of coordinators
     pipeline.py     tables, with Spark or without
-    serve/          a broker for tests
+    serve.py        a broker for tests
     simulate/       designs in virtual time
     api/            the reference of the protocol, as text, JSON and pages
     completion.py   scripts for shells

@@ -27,7 +27,7 @@ from coordwire.tables.options import Options
 from coordwire.tables.pipeline import REPORT, Engine, LocalEngine, PipelineSummary, check
 from coordwire.tables.pipeline import run as run_pipeline
 from coordwire.tables.pipeline.units import cause
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 
 SUMMARIES = ("text", "json")
 MASTER = "local[*]"

@@ -22,8 +22,8 @@ from coordwire.spark.stored_tables import hadoop_reads
 from coordwire.tables.columns import TABLES, table_schema
 from coordwire.tables.formats import PARQUET
 from coordwire.tables.pipeline.manifest import check_folder
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import load
-from coordwire.tables.storage.output import Output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,8 +23,8 @@ from coordwire.spark.sources.compatibility import arrow_schema_of
 from coordwire.tables.columns import ddl, select_tables, table_schema
 from coordwire.tables.formats import PARQUET
 from coordwire.tables.pipeline.manifest import named_files, table_format
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import load
-from coordwire.tables.storage.output import Output
 from coordwire.tables.stores import is_uri
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 from coordwire._speedups import native
 from coordwire.capture.flows import CaptureCounts, Chunk, Event
 from coordwire.capture.formats.pcap import read_packets
-from coordwire.capture.formats.walks import Walks
+from coordwire.capture.formats.source import Walks
 from coordwire.capture.tcp import streams
 from coordwire.capture.tcp.half_stream import HalfStream
 from coordwire.capture.tcp.link import read_segments

@@ -20,8 +20,7 @@ from coordwire import Connection, ErrorCode
 from coordwire.capture import Capture, FrameEntry
 from coordwire.cli import Failure
 from coordwire.cli.__main__ import main
-from coordwire.cli.serve.credentials import read_users
-from coordwire.cli.serve.log import PERIOD, SHOWN, Repeats
+from coordwire.cli.serve import PERIOD, SHOWN, Repeats, read_users
 from coordwire.codec import Message
 from coordwire.connection.events import ResponseReceived
 from coordwire.messages import (

@@ -37,7 +37,7 @@ from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Engine
 from coordwire.tables.pipeline.local_engine import LocalEngine
 from coordwire.tables.pipeline.manifest import named_files
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 from tests.tables import pipeline_steps
 from tests.tables.made_segments import partition, segment
 from tests.tables.worker_processes import local_workers, spark_workers

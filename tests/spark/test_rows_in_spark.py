@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
 from coordwire.tables.columns import ddl, table_schema
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 from tests.broker_sample import SAMPLE, unpack
 from tests.tables.test_broker_disk import written
 from tests.tables.test_topic_folders import DAY, TOPICS, write

@@ -29,7 +29,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables import pipeline
 from coordwire.tables.formats import Conflict, VersionedTable, check_format, open_table
 from coordwire.tables.report.summary import PipelineSummary
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 from tests.tables.in_process import InProcess
 from tests.tables.made_segments import partition, segment
 from tests.tables.moto_s3 import LocalS3, local_s3

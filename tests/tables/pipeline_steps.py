@@ -17,7 +17,7 @@ from coordwire.tables.pipeline.engine import Progress
 from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.pipeline.units import Unit, run_unit
 from coordwire.tables.storage import folders
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 from tests.tables.made_segments import START
 
 TABLES = ("files", "records")

@@ -16,14 +16,14 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
 from coordwire.tables.storage import run_lock
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.run_lock import InUse, Lock, this_process, why_dead
 from tests.tables import pipeline_steps
 
 HOLD = """
 import sys, time
 from coordwire.tables.storage.run_lock import Lock
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 lock = Lock(Output(sys.argv[1]))
 lock.acquire()
 print(lock.run, flush=True)

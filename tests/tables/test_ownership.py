@@ -20,9 +20,8 @@ from coordwire.tables.pipeline import plan
 from coordwire.tables.pipeline.manifest import check_report, complete_units, remove_orphans, write_report
 from coordwire.tables.pipeline.units import UnitFailed, run_unit
 from coordwire.tables.readers.files import find_files
-from coordwire.tables.storage.folders import LinkError, LocalFolder
+from coordwire.tables.storage.folders import LinkError, LocalFolder, Output
 from coordwire.tables.storage.names import is_data_name
-from coordwire.tables.storage.output import Output
 from tests.tables import pipeline_steps
 from tests.tables.pipeline_steps import TABLES
 

@@ -24,7 +24,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.manifest import complete_units, named_files
 from coordwire.tables.pipeline.units import run_unit
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.run_lock import InUse
 from tests.tables import pipeline_steps
 from tests.tables.pipeline_steps import Crash

@@ -15,8 +15,8 @@ from coordwire.errors import CoordwireError
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.manifest import named_files
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import load
-from coordwire.tables.storage.output import Output
 from tests.tables import pipeline_steps
 from tests.tables.pipeline_steps import Crash
 from tests.tables.test_disk_lag import commits, put

@@ -25,7 +25,7 @@ from coordwire.tables.pipeline.job import check
 from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.pipeline.units import run_unit
 from coordwire.tables.readers.files import find_files, open_bytes, open_stream
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.unit_attempt import Attempt
 from coordwire.tables.stores import Store, canonical, is_uri, local_path, store_of
 from tests.tables import pipeline_steps

@@ -26,7 +26,7 @@ from coordwire.tables import columns, pipeline
 from coordwire.tables.formats import Conflict, check_format, open_table, table_commits
 from coordwire.tables.pipeline import job, manifest
 from coordwire.tables.report.summary import PipelineSummary
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 from tests.tables.in_process import InProcess, KilledError
 from tests.tables.made_segments import partition, segment
 

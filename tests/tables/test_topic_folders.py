@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.tables.columns import LAG, arrow_schema
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.names import data_name, folder_of, is_data_name
-from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.parquet_files import UnitFiles
 
 TOPICS = [

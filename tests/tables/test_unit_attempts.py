@@ -21,8 +21,8 @@ from coordwire.tables.pipeline.manifest import commit, complete_units, named_fil
 from coordwire.tables.pipeline.units import Unit, UnitFailed, run_unit
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.storage import unit_attempt
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.names import NOTES
-from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.run_lock import Lock
 from coordwire.tables.storage.unit_attempt import Attempt, RunOver
 from tests.tables import pipeline_steps

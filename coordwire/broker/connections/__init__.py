@@ -3,7 +3,6 @@
     client_link.py        one connection: bytes to requests, answers to bytes; link_state.py: its states
     turns.py              which connection works next
     connection_memory.py  the bytes that all connections hold
-    tls_refusals.py       failed TLS handshakes
     version_fit.py        answers in older versions
 
 Rules: nothing that a client sends raises; what no Kafka broker would answer closes the connection.

@@ -29,9 +29,8 @@ from coordwire.broker.harness.cluster_view import (
     produce_records,
     read_records,
 )
-from coordwire.broker.harness.exchange_log import Exchange
 from coordwire.broker.harness.group_watch import GroupUnderTest
-from coordwire.broker.harness.traffic import Traffic
+from coordwire.broker.harness.traffic import Exchange, Traffic
 from coordwire.broker.injection.cluster_moves import ClusterMoves
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.settings.broker_config import BrokerConfig

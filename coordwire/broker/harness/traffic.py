@@ -10,6 +10,13 @@ Strategy: the broker puts pieces into a queue, and a thread of its own writes th
 reader does not hold the broker up. Rules: so many bytes wait at most; a connection that has lost a piece to
 that bound is not written any more, as its stream would be read wrongly, and `lost` counts such connections.
 A reader that has gone ends the writing, not the broker.
+
+`Exchange`: the messages between clients and broker, typed, for assertions.
+
+    join = kafka.exchange.one(JoinGroupRequest, client_id="a")
+    assert [protocol.name for protocol in join.protocols] == ["range"]
+
+Rules: `one` fails with a list of the other messages. A response belongs to the client that sent the request.
 """
 
 from __future__ import annotations
@@ -17,18 +24,20 @@ from __future__ import annotations
 import io
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
 
+from coordwire.codec import Message
 from coordwire.testing.pcap import Ends, pcap_parts
 
 if TYPE_CHECKING:
     from coordwire.capture import FrameEntry
 
-__all__ = ["LiveTraffic", "Traffic"]
+__all__ = ["Exchange", "LiveTraffic", "Traffic"]
 
 MOST = 64 << 20
 """So many bytes are kept."""
@@ -171,3 +180,73 @@ class LiveTraffic:
         except OSError:  # the reader has gone; what comes is dropped
             while self._queue.get() is not None:
                 pass
+
+
+# --- messages ---
+
+
+M = TypeVar("M", bound=Message)
+
+
+class Exchange:
+    """The messages of a broker's connections so far."""
+
+    def __init__(self, traffic: Traffic) -> None:
+        self._traffic = traffic
+
+    def all(
+        self,
+        message: type[M],
+        *,
+        client_id: str | None = None,
+        when: Callable[[M], Any] | None = None,
+        **fields: Any,
+    ) -> list[M]:
+        """The requests or responses of a class, in their order. fields: values that they have; when: a
+        predicate."""
+        return [
+            match
+            for _, match in self._matches(message, client_id)
+            if all(getattr(match, name) == value for name, value in fields.items())
+            and (when is None or when(match))
+        ]
+
+    def one(
+        self,
+        message: type[M],
+        *,
+        client_id: str | None = None,
+        when: Callable[[M], Any] | None = None,
+        **fields: Any,
+    ) -> M:
+        """The only one of them; `AssertionError` if there are none or more."""
+        messages = self.all(message, client_id=client_id, when=when, **fields)
+        if len(messages) != 1:
+            raise AssertionError(
+                f"expected 1 {message.__name__}, got {len(messages)}; {self._summary(client_id)}"
+            )
+        return messages[0]
+
+    def entries(self) -> Iterator[FrameEntry]:
+        """The frames, as `coordwire.capture` gives them, with times, versions and addresses."""
+        return self._traffic.entries()
+
+    def _matches(self, message: type[M], client_id: str | None) -> Iterator[tuple[FrameEntry, M]]:
+        for entry in self._traffic.entries():
+            if isinstance(entry.message, message) and client_id in (None, _client(entry)):
+                yield entry, entry.message
+
+    def _summary(self, client_id: str | None) -> str:
+        counts: Counter[str] = Counter()
+        for entry in self._traffic.entries():
+            if entry.message is not None and entry.direction == "request":
+                client = _client(entry)
+                counts[f"{type(entry.message).__name__} of {client or 'a client without id'}"] += 1
+        summary = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing"
+        full = f"; {self._traffic.dropped} bytes were not kept" if self._traffic.dropped else ""
+        return f"there were: {summary}{full}"
+
+
+def _client(entry: FrameEntry) -> str | None:
+    request_entry = entry.request if entry.direction == "response" else entry
+    return None if request_entry is None else request_entry.client_id

@@ -4,8 +4,8 @@
     validation.py      what a producer's record set must be, what is changed in it, and why it is refused
     producer_states.py sequences and duplicates of idempotent producers
     leader_epochs.py   which leader wrote from which offset on
-    batch_table.py     positions of batches, by offset and by time
-    storage.py         the interface of the place that keeps a log's bytes; the place that is memory
+    storage.py         the interface of the place that keeps a log's bytes, the place that is memory, and the
+                       positions of batches, by offset and by time
     disk.py            on disk: segments, indexes, snapshots; disk_loading.py: loading at the start
     log_compaction.py  what compaction leaves of a log
     data_folder.py     a broker's data folder: its lock, identity and checkpoints

@@ -20,8 +20,8 @@ from itertools import pairwise
 from pathlib import Path
 from struct import Struct
 
-from coordwire.broker.log.batch_table import BatchPlace
 from coordwire.broker.log.data_folder import remove_partition, write_file
+from coordwire.broker.log.storage import BatchPlace
 from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import RecordBatch
 from coordwire.segments import AbortedTransaction, TransactionIndex, write_snapshot

@@ -14,12 +14,12 @@ import os
 from pathlib import Path
 from uuid import UUID
 
-from coordwire.broker.log.batch_table import BatchPlace, BatchTable
 from coordwire.broker.log.data_folder import DataFolderError, check_partition, short_id, write_file
 from coordwire.broker.log.disk import FURTHEST, DiskRules, DiskStorage, OpenSegment
 from coordwire.broker.log.leader_epochs import LeaderEpochs
 from coordwire.broker.log.partition_log import LoadedLog, PartitionLog
 from coordwire.broker.log.producer_states import ProducerStates
+from coordwire.broker.log.storage import BatchPlace, BatchTable
 from coordwire.errors import DecodeError
 from coordwire.records import RecordBatch, batches
 from coordwire.segments import AbortedTransaction, Segment

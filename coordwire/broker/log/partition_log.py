@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from coordwire.broker.log.batch_table import BatchPlace, BatchTable
 from coordwire.broker.log.leader_epochs import LeaderEpochs
 from coordwire.broker.log.log_compaction import compacted
 from coordwire.broker.log.producer_states import ProducerStates
-from coordwire.broker.log.storage import MemoryStorage, Storage
+from coordwire.broker.log.storage import BatchPlace, BatchTable, MemoryStorage, Storage
 from coordwire.broker.log.validation import AppendRules, RefusedRecords, stamped, validated
 from coordwire.enums import ErrorCode
 from coordwire.errors import CodecUnavailable, CoordwireError

@@ -1,7 +1,6 @@
 """File formats of recorded traffic.
 
-walks.py    the native walk over ordinary packets, as both start it
-source.py   the input as a window of bytes that moves forwards
+source.py   the input as a window of bytes that moves forwards, and the native walk over ordinary packets
 pcap.py     packets of a pcap file, and the entrance for pcapng.py
 compressed.py  what is inside of gzip, xz and zstd files
 hexdump.py  frames from hex text and from the dumps of common tools; hex_lines.py: a line of it

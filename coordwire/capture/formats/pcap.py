@@ -21,8 +21,7 @@ from typing import overload
 
 from coordwire.capture.flows import CaptureCounts, Chunk
 from coordwire.capture.formats.pcapng import SECTION, read_pcapng
-from coordwire.capture.formats.source import InputWindow, Packet, Readable
-from coordwire.capture.formats.walks import Walks
+from coordwire.capture.formats.source import InputWindow, Packet, Readable, Walks
 from coordwire.errors import Malformed, UnreadableRange
 
 #: magic -> byte order, nanoseconds to a unit of the fraction, size of a record header

@@ -20,8 +20,7 @@ from math import ceil, log10
 from typing import NamedTuple
 
 from coordwire.capture.flows import CaptureCounts, Chunk
-from coordwire.capture.formats.source import InputWindow, Packet
-from coordwire.capture.formats.walks import Walks
+from coordwire.capture.formats.source import InputWindow, Packet, Walks
 from coordwire.errors import Malformed, UnreadableRange
 
 SECTION = b"\x0a\x0d\x0d\x0a"

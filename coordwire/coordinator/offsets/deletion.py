@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from coordwire.coordinator.model.group import GroupModel
-from coordwire.coordinator.offsets.response_topics import ResponseTopics
+from coordwire.coordinator.offsets.commit import ResponseTopics
 from coordwire.coordinator.records import offset_tombstone
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import Result, State

@@ -11,8 +11,7 @@ from uuid import UUID
 
 from coordwire.coordinator.listener import AppendCause
 from coordwire.coordinator.model.offsets import CommittedOffset
-from coordwire.coordinator.offsets.commit import too_large, validate
-from coordwire.coordinator.offsets.response_topics import ResponseTopics
+from coordwire.coordinator.offsets.commit import ResponseTopics, too_large, validate
 from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import GroupCommit, PartitionCheck, Result, State

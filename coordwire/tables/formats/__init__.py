@@ -25,7 +25,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.stores import canonical, is_uri
 
 if TYPE_CHECKING:
-    from coordwire.tables.storage.output import Output
+    from coordwire.tables.storage.folders import Output
 
 PARQUET = "parquet"
 FORMATS = (PARQUET, "delta", "iceberg")

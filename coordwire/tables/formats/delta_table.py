@@ -44,7 +44,7 @@ from coordwire.tables.storage.names import partition_date
 from coordwire.tables.stores import canonical, endpoint, store_of
 
 if TYPE_CHECKING:
-    from coordwire.tables.storage.output import Output
+    from coordwire.tables.storage.folders import Output
 
 __all__ = ["DeltaTableFiles"]
 

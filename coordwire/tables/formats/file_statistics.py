@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData
 
-    from coordwire.tables.storage.output import Output
+    from coordwire.tables.storage.folders import Output
 
 READERS = 8
 LONGEST = 64

@@ -53,7 +53,7 @@ from coordwire.tables.formats.path_catalog import METADATA, PathCatalog
 from coordwire.tables.storage.names import partition_date
 
 if TYPE_CHECKING:
-    from coordwire.tables.storage.output import Output
+    from coordwire.tables.storage.folders import Output
 
 OWNER, NUMBER = "coordwire.table-id", "coordwire.commit"
 _PARTITION_ID = 1000

@@ -30,7 +30,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.stores import canonical, is_uri
 
 if TYPE_CHECKING:
-    from coordwire.tables.storage.output import Output
+    from coordwire.tables.storage.folders import Output
 
 METADATA = "metadata"
 _VERSION = re.compile(r"v(\d+)\.(gz\.)?metadata\.json")

@@ -25,8 +25,8 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.formats import Conflict, VersionedTable, open_table
 from coordwire.tables.readers.files import is_uri
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog, load
-from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.parquet_files import UnitFiles
 from coordwire.tables.storage.unit_attempt import remove_ours
 

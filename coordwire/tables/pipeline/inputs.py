@@ -28,8 +28,8 @@ from coordwire.tables.readers.disk_lag import OFFSETS_TOPIC, lag_parts
 from coordwire.tables.readers.file_origins import FileOrigin, Origins
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.readers.splits import Part, capture_parts, segment_parts
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, load
-from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.parquet_files import UnitFiles
 from coordwire.tables.storage.unit_attempt import remove_ours
 from coordwire.tables.stores import canonical, is_uri, local_path

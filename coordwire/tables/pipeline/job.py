@@ -44,8 +44,8 @@ from coordwire.tables.pipeline.units import printable
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, summary_of
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog, load
-from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.run_lock import Lock
 from coordwire.tables.storage.unit_attempt import remove_ours
 from coordwire.tables.stores import is_uri

@@ -33,7 +33,7 @@ from coordwire.tables.pipeline.engine import Progress, as_tasks, work_through
 from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.pipeline.units import Unit, cause, printable
 from coordwire.tables.report.summary import TableRows
-from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.folders import Output
 
 if TYPE_CHECKING:
     import pyarrow

@@ -36,6 +36,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.columns import TABLES
 from coordwire.tables.formats import PARQUET, check_format
 from coordwire.tables.formats.table_commits import table_files
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import (
     FORMAT,
     MADE_BY,
@@ -47,7 +48,6 @@ from coordwire.tables.storage.manifest_file import (
     load,
 )
 from coordwire.tables.storage.names import MANIFEST, NOTES, REPORT, REPORTS, is_own_name
-from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.unit_attempt import clear, is_ours, remove_ours
 
 

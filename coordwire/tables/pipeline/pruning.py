@@ -31,8 +31,8 @@ from coordwire.tables.pipeline.inputs import inputs_of, remove_rows
 from coordwire.tables.pipeline.manifest import check_folder, clear_attempts, complete_units, remove_orphans
 from coordwire.tables.readers.file_origins import Origins, segment_identity
 from coordwire.tables.readers.files import File
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, load
-from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.run_lock import Lock
 from coordwire.tables.stores import canonical, is_uri, local_path, store_of
 

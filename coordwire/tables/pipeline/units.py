@@ -42,9 +42,9 @@ from coordwire.tables.readers.rows import Bad, Builder, quarantine_batch
 from coordwire.tables.readers.segment_rows import BatchRows, read_records
 from coordwire.tables.readers.sources import guarded_call, reason_of
 from coordwire.tables.readers.splits import Part
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import FORMAT
 from coordwire.tables.storage.names import NOTES
-from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.parquet_files import UnitFiles
 from coordwire.timeline.from_wire.timeline import Timeline
 from coordwire.versions import api_name

@@ -1,21 +1,148 @@
 """The report: one HTML file with everything in it, with pictures and tables.
 
 Strategy: the numbers are the run's summary; the plots and lists read a bounded part of the tables through
-`TableRows`: groups (`group_section`), errors, refusals and quarantine (`error_section`). Rules: nothing is
+`TableRows`: groups (`group_section`), errors, refusals and quarantine. Rules: nothing is
 fetched from anywhere; untrusted texts are escaped; notes say what was left out.
+
+The report's errors: error codes by API, refused frames by reason, quarantine by reason.
+
+Strategy: frames and error codes are counted by the workers and come with the summary; refusals and quarantine
+are read from their tables and put together by their reasons, with the first place of each. Rules: an error
+code has Kafka's name and meaning beside it; the lists are bounded, and say what they leave out.
 """
 
 from __future__ import annotations
 
-__all__ = ["page"]
-
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from coordwire import __version__
-from coordwire._quantities import counted, duration, size
-from coordwire.tables.report import error_section, group_section
+from coordwire._quantities import clock, counted, day, duration, size
+from coordwire.enums import ErrorCode
+from coordwire.tables.report import group_section, plots
 from coordwire.tables.report.html import escaped, style_sheet
 from coordwire.tables.report.summary import PipelineSummary, TableRows
+
+if TYPE_CHECKING:
+    from coordwire.tables.report.summary import TableRows
+
+__all__ = ["page"]
+
+MOST_ROWS = 20_000
+MOST_LISTED = 50
+_FRAMES = "capture frame time direction api error_reason error_path"
+_QUARANTINE = "path flow start end reason"
+_INDEX = re.compile(r"\[\d+\]")
+
+K = TypeVar("K", bound=Hashable)
+
+
+def _error_sections(reading: TableRows, summary: PipelineSummary) -> list[str]:
+    """Frames by API, errors by API, refusals, quarantine."""
+    return [
+        "<h2>Frames by API</h2>", _frames(summary),
+        "<h2>Errors by API</h2>", _errors(summary),
+        "<h2>Refused frames</h2>", _refused(reading, summary),
+        "<h2>Quarantine</h2>", _quarantine(reading, summary),
+    ]  # fmt: skip
+
+
+def _frames(summary: PipelineSummary) -> str:
+    counted_by = {api: (frames - refused, refused) for api, (frames, refused) in summary.apis.items()}
+    ordered = dict(sorted(counted_by.items(), key=lambda item: (-item[1][1], -item[1][0])))
+    return plots.bars("Frames by API", ordered, ["read", "refused"])
+
+
+def _errors(summary: PipelineSummary) -> str:
+    """The error codes that responses carry."""
+    errors = sorted(
+        ((api, code, count) for api, codes in summary.error_codes.items() for code, count in codes.items()),
+        key=lambda item: (-item[2], item[0], item[1]),
+    )
+    rows = []
+    for api, code, count in errors[:MOST_LISTED]:
+        error = ErrorCode(code)
+        rows.append([api, str(code), error.name, f"{count:,}", error.description])
+    table = plots.table(["API", "code", "error", "responses", "meaning"], rows, numbers=(1, 3), long=(4,))
+    return (table or plots.empty_plot("Error codes in responses")) + _remainder_note(
+        len(errors) - len(rows), "error"
+    )
+
+
+def _refused(reading: TableRows, summary: PipelineSummary) -> str:
+    frames = reading.rows("frames", _FRAMES, "capture frame", MOST_ROWS, known=["error_reason"])
+    if not frames:
+        if summary.refused:
+            count = counted(summary.refused, "frame")
+            return f'<p class="note">{count}; the reasons are in the table frames, which isn\'t written.</p>'
+        return plots.empty_plot("Refused frames")
+    reasons = _by_key(frames, lambda row: (row.api or "unknown", row.direction or "", *_reason(row)))
+    rows = [
+        [*key, f"{count:,}", f"{first.capture} frame {first.frame}", _time(first)]
+        for key, (count, first) in reasons[:MOST_LISTED]
+    ]
+    head = ["API", "direction", "field", "reason", "frames", "first", "time"]
+    table = plots.table(head, rows, numbers=(4,), long=(2, 3, 5))
+    return (
+        table
+        + _remainder_note(len(reasons) - len(rows), "reason")
+        + _unread(summary.refused - len(frames), "frame")
+    )
+
+
+def _quarantine(reading: TableRows, summary: PipelineSummary) -> str:
+    ranges = reading.rows("quarantine", _QUARANTINE, "path start", MOST_ROWS)
+    if not ranges:
+        return plots.empty_plot("Unreadable bytes")
+    total: Counter[tuple[str, str, str]] = Counter()
+    for row in ranges:
+        total[row.path, row.flow or "", row.reason] += row.end - row.start
+    reasons = _by_key(ranges, lambda row: (row.path, row.flow or "", row.reason))
+    rows = [
+        [path, flow, reason, f"{count:,}", size(total[path, flow, reason]), f"{first.start:,}"]
+        for (path, flow, reason), (count, first) in reasons[:MOST_LISTED]
+    ]
+    table = plots.table(
+        ["file", "flow", "reason", "ranges", "bytes", "first at"], rows, numbers=(3, 4, 5), long=(0, 2)
+    )
+    return (
+        table
+        + _remainder_note(len(reasons) - len(rows), "row")
+        + _unread(summary.bad_ranges - len(ranges), "range")
+    )
+
+
+def _by_key(rows: Iterable[Any], key: Callable[[Any], K]) -> list[tuple[K, tuple[int, Any]]]:
+    """How many rows have each key, and the first of them; the most frequent first."""
+    groups: dict[K, tuple[int, Any]] = {}
+    for row in rows:
+        name = key(row)
+        count, first = groups.get(name, (0, row))
+        groups[name] = (count + 1, first)
+    return sorted(groups.items(), key=lambda item: -item[1][0])
+
+
+def _reason(row: Any) -> tuple[str, str]:
+    """The field, without its indexes, so that the same trouble is one row; and the reason."""
+    return _INDEX.sub("[]", row.error_path or ""), row.error_reason
+
+
+def _time(row: Any) -> str:
+    return "" if row.time is None else f"{day(row.time / 1e6)} {clock(row.time / 1e6)}"
+
+
+def _remainder_note(count: int, noun: str) -> str:
+    return f'<p class="note">{counted(count, f"more {noun}")}, less frequent.</p>' if count > 0 else ""
+
+
+def _unread(count: int, noun: str) -> str:
+    return f'<p class="note">{counted(count, f"more {noun}")} in the table.</p>' if count > 0 else ""
+
+
+# --- the page ---
 
 
 def page(reading: TableRows, summary: PipelineSummary) -> str:
@@ -23,7 +150,7 @@ def page(reading: TableRows, summary: PipelineSummary) -> str:
     body = "".join([
         _numbers(summary),
         *group_section.sections(reading),
-        *error_section.sections(reading, summary),
+        *_error_sections(reading, summary),
     ])  # fmt: skip
     now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return (

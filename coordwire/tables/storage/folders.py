@@ -5,15 +5,16 @@ another process puts there meanwhile, no operation leaves the root; `StoreFolder
 in a store (`coordwire.tables.stores`), which has no links. Both take names below the root only.
 Rules: a root that is a symbolic link itself is the user's choice; one below it is refused (`LinkError`); a
 small file appears under its name when it is complete; `create` and `move` overwrite nothing.
+
+The folder that the tables are in, on a disk or in a store.
 """
 
 from __future__ import annotations
 
-__all__ = ["Folder", "LinkError", "LocalFolder", "Stat", "StoreFolder"]
-
 import errno
 import os
 import posixpath
+import re
 import stat as modes
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,7 +23,9 @@ from typing import BinaryIO, NamedTuple, Protocol, cast
 
 from coordwire.errors import CoordwireError
 from coordwire.tables.storage.names import MANIFEST, WRITING
-from coordwire.tables.stores import Store
+from coordwire.tables.stores import Store, is_uri, local_path, store_of
+
+__all__ = ["Folder", "LinkError", "LocalFolder", "Output", "Stat", "StoreFolder"]
 
 PART = ".part"
 """How the names of files end that are being written."""
@@ -362,3 +365,55 @@ class StoreFolder:
         if self.store.puts and not any(self.store.below(path, recursive=False, missing=True)):
             with suppress(FileNotFoundError):
                 self.store.delete_folder(path)
+
+
+# --- the output ---
+
+
+_GLOB = re.compile(r"([\\*?\[\]{}])")
+
+
+class Output:
+    """The folder that the tables are in: local, or a URI. uri: as Spark reads it, which takes it for a glob;
+    place: as the user named it."""
+
+    def __init__(self, root: str) -> None:
+        self.place = root
+        self.folder: Folder
+        store = None
+        if is_uri(root):
+            store, path = store_of(root)
+            if store.is_local:
+                root, store = path, None
+        self.local = store is None
+        if store is None:
+            self.root = os.path.abspath(local_path(root))
+            self.folder = LocalFolder(self.root)
+            self.uri = "file://" + _GLOB.sub(r"\\\1", self.root)
+        else:
+            self.root = path
+            self.folder = StoreFolder(store, path)
+            self.uri = _GLOB.sub(r"\\\1", root.rstrip("/"))
+
+    def path(self, name: str) -> str:
+        return posixpath.join(self.root, name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """A small file, whole or not at all, in the place of any that is there."""
+        self.folder.write(name, data)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """A small file, whole or not at all, if there is none of this name; whether there was none."""
+        return self.folder.create(name, data)
+
+    def read(self, name: str) -> bytes | None:
+        """A small file; None if it isn't there."""
+        return self.folder.read(name)
+
+    def names(self, folder: str) -> list[str]:
+        """The files below a folder, by their paths from the root."""
+        return sorted(name for name, _ in self.folder.files(folder))
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        self.folder.delete(name)

@@ -23,7 +23,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.storage.names import MANIFEST, NOTES, is_data_name, note_unit
 
 if TYPE_CHECKING:
-    from coordwire.tables.storage.output import Output
+    from coordwire.tables.storage.folders import Output
 
 FORMAT = 4
 """The version of the manifest and of the tables' layout."""

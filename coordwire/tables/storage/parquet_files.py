@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from coordwire.tables.columns import PARTITIONS
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.names import folder_of
-from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.unit_attempt import Attempt, Sink
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from coordwire.tables.storage.folders import LocalFolder
 from coordwire.tables.storage.names import COMMIT, LOCK, RUNS, is_own_name
 
 if TYPE_CHECKING:
-    from coordwire.tables.storage.output import Output
+    from coordwire.tables.storage.folders import Output
 
 WORKING, ENDING = "working", "ending"
 

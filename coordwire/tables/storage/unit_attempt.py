@@ -38,7 +38,7 @@ from coordwire.tables.storage.names import (
 from coordwire.tables.storage.run_lock import published
 
 if TYPE_CHECKING:
-    from coordwire.tables.storage.output import Output
+    from coordwire.tables.storage.folders import Output
 
 NO_RUN = "0" * 32
 """The run of an attempt that belongs to none; only who made it removes its files."""

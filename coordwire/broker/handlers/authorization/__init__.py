@@ -1,7 +1,7 @@
 """The rights that a client needs for each API, and the errors without them, as in Kafka.
 
     guards.py           what a guard is, and how one is made
-    records.py metadata.py topics.py groups.py transactions.py administration.py
+    metadata.py topics.py groups.py transactions.py administration.py
                         the guards of families of APIs
 
 Strategy: a guard for each API goes around its handler; the table is here. Rules: handlers do not look at who
@@ -53,10 +53,12 @@ from coordwire.broker.handlers.authorization.metadata import (
     describe_topic_partitions_guard,
     metadata_guard,
 )
-from coordwire.broker.handlers.authorization.records import epoch_guard, fetch_guard, produce_guard
 from coordwire.broker.handlers.authorization.topics import (
     create_topics_guard,
     delete_topics_guard,
+    epoch_guard,
+    fetch_guard,
+    produce_guard,
     setting_refusal,
     settings_guard,
 )

@@ -5,8 +5,7 @@
 
 every_design.py     the designs, added to a world under the same names
 run_observer.py     the changes of ownership: rebalances, deaths, partitions with two owners or none
-traffic_count.py    messages and watches, by the time
-run_measures.py     the figures of a run
+run_measures.py     the figures of a run, also of its messages and watches by the time
 simulated_run.py    a run from its start to its figures, with its capture
 """
 

@@ -20,9 +20,8 @@ from coordwire.designs.simulator.runs.every_design import (
     add_design,
     group_names,
 )
-from coordwire.designs.simulator.runs.run_measures import RunMeasures, measure
+from coordwire.designs.simulator.runs.run_measures import RunMeasures, TrafficCount, measure
 from coordwire.designs.simulator.runs.run_observer import RunObserver
-from coordwire.designs.simulator.runs.traffic_count import TrafficCount
 from coordwire.designs.simulator.tap import PcapWriter, TapRecord
 from coordwire.designs.simulator.world import World
 

@@ -3,6 +3,10 @@
 Rules: it listens on loopback unless another address is given, with a warning where it needs no
 authentication. The addresses that clients take are the first line of the output; connections that were
 refused go to standard error. Secrets come from files and the environment. SIGINT and SIGTERM end it in order.
+
+The log on standard error: refused connections and their reasons, a line a message, and no traceback unless it is a fault of the broker; of messages of one kind a few
+are shown at once, and how many were left out with the next one of that kind. A kind is a message with the
+beginning of its reason.
 """
 
 from __future__ import annotations
@@ -10,25 +14,155 @@ from __future__ import annotations
 import argparse
 import asyncio
 import ipaddress
+import logging
+import os
 import signal
 import ssl
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from coordwire.cli import Failure
-from coordwire.cli.serve import log
-from coordwire.cli.serve.credentials import KEY_PASSWORD, USERS, read_users, tls_context
 
 if TYPE_CHECKING:
     from coordwire.broker.harness.traffic import LiveTraffic
     from coordwire.broker.injection import FaultRule
 
-__all__ = ["configure", "run"]
+__all__ = ["PERIOD", "SHOWN", "Repeats", "configure", "read_users", "run"]
+
+SHOWN, PERIOD = 3, 10.0
+"""As many messages of one kind are shown in so many seconds."""
+
+_KINDS, _REASON = 1_000, 24
+
+_LEVELS = {-1: logging.ERROR, 0: logging.INFO}
+
+
+class Repeats(logging.Filter):
+    """A filter that passes some messages of each kind. clock: in seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._kinds: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.INFO:  # at DEBUG every connection is printed
+            return True
+        now = self._clock()
+        reason = str(record.args[-1])[:_REASON] if isinstance(record.args, tuple) and record.args else ""
+        kind = str(record.msg), reason
+        if len(self._kinds) > _KINDS:
+            self._kinds.clear()
+        began, count = self._kinds.get(kind, (now, 0))
+        if now - began >= PERIOD:
+            record.left_out = max(0, count - SHOWN)
+            began, count = now, 0
+        self._kinds[kind] = began, count + 1
+        return count < SHOWN
+
+
+class _Lines(logging.Formatter):
+    """`coordwire: ` and the message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = f"coordwire: {super().format(record)}"
+        left_out = getattr(record, "left_out", 0)
+        return f"coordwire: {left_out} more like the next line\n{text}" if left_out else text
+
+
+def configure_log(verbosity: int) -> logging.Handler:
+    """Show the broker's messages and asyncio's. verbosity: -1 for errors alone, 0 for refused connections
+    too, 1 for all connections."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    handler.addFilter(Repeats())
+    level = _LEVELS.get(verbosity, logging.DEBUG)
+    for name, least in (("coordwire.broker", level), ("asyncio", max(level, logging.WARNING))):
+        logger = logging.getLogger(name)
+        logger.setLevel(least)
+        logger.addHandler(handler)
+        logger.propagate = False
+    return handler
+
+
+def remove_log(handler: logging.Handler) -> None:
+    """Remove the handler of `configure_log`."""
+    for name in ("coordwire.broker", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+        logger.propagate = True
+
+
+# --- the command ---
+
+
+USERS = "COORDWIRE_USERS"
+KEY_PASSWORD = "COORDWIRE_TLS_KEY_PASSWORD"
+
+
+def read_users(path: Path | None, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Passwords by user, from lines `NAME:PASSWORD` of a file and of the variable `USERS`."""
+    users: dict[str, str] = {}
+    if path is not None:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise Failure(f"serve: --users: {error}") from None
+        users.update(_users(text, f"--users {path}"))
+        if not users:
+            raise Failure(f"serve: --users {path}: expected lines NAME:PASSWORD, there are none")
+    users.update(_users(environment.get(USERS, ""), USERS))
+    return users
+
+
+def _users(text: str, source: str) -> dict[str, str]:
+    users = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, separator, password = line.partition(":")
+        if not (name.strip() and separator and password):
+            raise Failure(
+                f"serve: {source}, line {number}: expected NAME:PASSWORD"
+            )  # without the line's text
+        users[name.strip()] = password
+    return users
+
+
+def tls_context(chain: Path | None, key: Path | None, client_ca: Path | None) -> ssl.SSLContext | None:
+    """A server's context; None without a certificate. client_ca: whose certificates clients must have."""
+    if chain is None:
+        if key is not None or client_ca is not None:
+            raise Failure("serve: --tls-key and --tls-client-ca need --tls-cert")
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    password = os.environ.get(KEY_PASSWORD, "")
+    try:
+        context.load_cert_chain(chain, key, password=lambda: password)
+    except (OSError, ValueError) as error:
+        reason = f"{error}" if isinstance(error, FileNotFoundError) else _reason(error)
+        raise Failure(f"serve: --tls-cert {chain}, --tls-key {key or chain}: {reason}") from None
+    if client_ca is not None:
+        try:
+            context.load_verify_locations(client_ca)
+        except OSError as error:
+            raise Failure(f"serve: --tls-client-ca {client_ca}: {_reason(error)}") from None
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"not a certificate with its key in PEM, or {KEY_PASSWORD} does not fit"
+    return f"{error}"
+
 
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _MOST_PARTITIONS = 10_000
@@ -127,11 +261,11 @@ def run(options: argparse.Namespace) -> int:
     tls = tls_context(options.tls_cert, options.tls_key, options.tls_client_ca)
     if not options.quiet:
         _warn(options, bool(settings["users"]) or options.tls_client_ca is not None)
-    handler = log.configure(1 if options.verbose else -1 if options.quiet else 0)
+    handler = configure_log(1 if options.verbose else -1 if options.quiet else 0)
     try:
         asyncio.run(_serve(options, topics, faults, settings, tls, advertised))
     finally:
-        log.remove(handler)
+        remove_log(handler)
     return 0
 
 
