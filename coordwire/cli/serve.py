@@ -4,9 +4,9 @@ Rules: it listens on loopback unless another address is given, with a warning wh
 authentication. The addresses that clients take are the first line of the output; connections that were
 refused go to standard error. Secrets come from files and the environment. SIGINT and SIGTERM end it in order.
 
-The log on standard error: refused connections and their reasons, a line a message, and no traceback unless it is a fault of the broker; of messages of one kind a few
-are shown at once, and how many were left out with the next one of that kind. A kind is a message with the
-beginning of its reason.
+The log on standard error has a line for each message, and no traceback unless it is a fault of the broker; of
+messages of one kind a few are shown at once, and how many were left out with the next one of that kind. A
+kind is a message with the beginning of its reason.
 """
 
 from __future__ import annotations
