@@ -19,7 +19,6 @@ Shared by commands:
     inputs.py             opens files, decompressed, and finds the captures in a folder
     live_capture.py       captures an interface
     coordinator_logs.py   reads the logs of coordinators
-    dialect_options.py    the options of the older dialects
     selection/            which entries the user asks for
     message_lines.py      a message as lines; plain_message_lines.py: the same as text, without styles;
                           record_sets.py: the record sets in it

@@ -17,12 +17,13 @@ from functools import partial
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
-from coordwire.cli import Failure, dialect_options
+from coordwire.cli import Failure
 from coordwire.cli.annotated_hex import HexFormat
 from coordwire.cli.capture_hints import is_lone_response
 from coordwire.cli.inputs import failure, is_piped, note, opened
 from coordwire.cli.selection.names import api
 from coordwire.connection.dialect import KAFKA
+from coordwire.designs.dialects import dialect_options
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
 

@@ -139,7 +139,7 @@ FRAMES = (
     Column("client_id", "string", "The client id of the request, also for its response."),
     Column("size", "int", "Its bytes, without the size prefix."),
     Column("latency_ms", "double", "From the request's last byte to the response's."),
-    Column("dialect", "string", "The dialect: kafka, one older than 0.8, a draft's, or zookeeper."),
+    Column("dialect", "string", "The dialect: kafka, or the name of another."),
     Column("token", "boolean", "Whether it is a bare SASL token, without a header."),
     Column(
         "error_code",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.cli.simulate import _DESIGNS
+from coordwire.designs import DESIGN_NAMES
 from coordwire.designs.simulator.runs import DESIGNS
 
 from .conftest import Run
@@ -15,10 +15,10 @@ PLAN = "12s crash consumer-2 for 9s; 30s cut consumer-1 * for 10s; 31s crash bro
 
 
 def test_the_designs_are_those_of_the_simulator() -> None:
-    assert list(DESIGNS) == list(_DESIGNS)
+    assert list(DESIGNS) == list(DESIGN_NAMES)
 
 
-@pytest.mark.parametrize("design", _DESIGNS)
+@pytest.mark.parametrize("design", DESIGN_NAMES)
 def test_the_story_and_the_figures(run: Run, design: str) -> None:
     result = run("simulate", design, "--faults", PLAN, "--duration", "50s", "--seed", "4")
     assert (result.status, result.err) == (0, "")

@@ -2,7 +2,7 @@
 
 Strategy: facts and field tables become plain dicts first, which `--format json` writes as they are; the text
 is laid out from the same dicts. Rules: names are found in any case, and by key; messages, headers, data
-types, records and drafts by their own names too; a version shows the wire layout.
+types, records and requests of other dialects by their own names too; a version shows the wire layout.
 """
 
 from __future__ import annotations
@@ -39,14 +39,19 @@ LONGEST_KEY = 6
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "A default that is neither shown nor null is 0, false or empty; JSON has all of them."
     parser.add_argument(
-        "name", nargs="?", metavar="NAME|KEY", help="an API, message, header, data type, log record or draft"
+        "name",
+        nargs="?",
+        metavar="NAME|KEY",
+        help="an API, message, header, data type, log record or dialect's request",
     )
     parser.add_argument(
         "layout", nargs="?", type=_version, metavar="VERSION", help="show the wire layout of this version"
     )
     parser.add_argument("--version", type=_version, metavar="N", help="the same as VERSION")
     parser.add_argument(
-        "--all", action="store_true", help="also list records, data types and drafts, which are not APIs"
+        "--all",
+        action="store_true",
+        help="also list records, data types and other dialects, which are not APIs",
     )
     parser.add_argument(
         "--diff", nargs=2, type=int, metavar=("V1", "V2"), help="show what changed between two versions"
@@ -113,7 +118,7 @@ def _html(options: argparse.Namespace) -> int:
 
 
 def _find(name: str) -> PageEntry:
-    """What has this name: an API or a draft with both its messages, or one message."""
+    """What has this name: an API or a dialect's request with both its messages, or one message."""
     if name.isdecimal() and name.isascii() and len(name) <= LONGEST_KEY:
         matches = [entry for entry in entries() if entry.api_key == int(name)]
         if matches:

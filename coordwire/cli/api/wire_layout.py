@@ -63,7 +63,7 @@ WORDS: dict[str, str] = {
     **dict(_sized("BYTES", "INT32", "bytes", "the bytes")),
     **dict(_sized("RECORDS", "INT32", "bytes", "record batches")),
     **dict(_sized("ARRAY", "INT32", "elements", "the elements")),
-    "SHORT_ARRAY": "INT16 of the elements, then the elements (before Kafka 0.8 and in its drafts)",
+    "SHORT_ARRAY": "INT16 of the elements, then the elements (before Kafka 0.8)",
     "STRUCT": "its fields, with nothing before them",
     "NULLABLE_STRUCT": "INT8: 1, then its fields; or -1: null",
     "TAGGED_NULLABLE_STRUCT": "UVARINT: 1, then its fields; or 0: null",

@@ -20,13 +20,14 @@ from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, dialect_options, live_capture
+from coordwire.cli import Failure, live_capture
 from coordwire.cli.capture_hints import capture_hints, is_lone_response
 from coordwire.cli.decode import formats, tables
 from coordwire.cli.decode.formats import DecodeFormat
 from coordwire.cli.inputs import captures_below, failure, note, opened
 from coordwire.cli.selection import filters, times
 from coordwire.cli.selection.names import TELLING, TopicNames
+from coordwire.designs.dialects import dialect_options
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
 
 SEGMENT = "segment"

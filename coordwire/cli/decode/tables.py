@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.capture.printable import shown
 from coordwire.capture.rotation import rotated
-from coordwire.cli import Failure, dialect_options, progress, terminable
+from coordwire.cli import Failure, progress, terminable
 from coordwire.cli.inputs import opened
+from coordwire.designs.dialects import dialect_options
 from coordwire.errors import CoordwireError, DecodeError
 
 if TYPE_CHECKING:

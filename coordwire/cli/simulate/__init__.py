@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.cli import Failure, terminable
+from coordwire.designs import DESIGN_NAMES
 from coordwire.files.staged import Staged
 
 if TYPE_CHECKING:
@@ -27,15 +28,11 @@ MOST_MEMBERS, MOST_PARTITIONS, MOST_MS = 10_000, 100_000, 86_400_000
 FAULTS = ("crash", "freeze", "cut", "drop", "slow", "leave", "expire", "topic")
 """What a plan can have; the last three are carried out by the processes themselves."""
 
-_DESIGNS = (
-    "zookeeper", "draft-1", "draft-2-overview", "draft-2", "draft-3", "draft-3-loaded", "classic", "consumer",
-)  # fmt: skip
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "design", metavar="DESIGN", choices=_DESIGNS,
-        help=f"{', '.join(_DESIGNS[:-1])} or {_DESIGNS[-1]} (KIP-848)",
+        "design", metavar="DESIGN", choices=DESIGN_NAMES,
+        help=f"{', '.join(DESIGN_NAMES[:-1])} or {DESIGN_NAMES[-1]} (KIP-848)",
     )  # fmt: skip
     parser.add_argument("--members", type=int, default=3, metavar="N", help="how many consumers (3)")
     parser.add_argument("--partitions", type=int, default=6, metavar="N", help="of the topic orders (6)")

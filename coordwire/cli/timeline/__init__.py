@@ -12,12 +12,13 @@ from collections.abc import Collection
 from typing import Protocol
 
 from coordwire.capture.reader import FORMATS
-from coordwire.cli import dialect_options, live_capture, progress
+from coordwire.cli import live_capture, progress
 from coordwire.cli.selection import names, times
 from coordwire.cli.selection.names import Find, Names
 from coordwire.cli.selection.survey import Survey
 from coordwire.cli.terminal import chosen_format
 from coordwire.cli.timeline.inputs import TimelineInputs
+from coordwire.designs.dialects import dialect_options
 from coordwire.timeline.events import (
     ErrorMet,
     GroupEvent,

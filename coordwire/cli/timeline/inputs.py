@@ -27,14 +27,14 @@ from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined, rotated
 from coordwire.capture.tcp.streams import read_streams
-from coordwire.cli import Failure, dialect_options
+from coordwire.cli import Failure
 from coordwire.cli.capture_hints import capture_hints
 from coordwire.cli.coordinator_logs import read_log
 from coordwire.cli.inputs import content_kind, failure, files_below, note, open_file, opened
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.connection.dialect import KAFKA
-from coordwire.designs.dialects import find_dialect
+from coordwire.designs.dialects import dialect_options, find_dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem

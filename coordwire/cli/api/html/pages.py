@@ -1,4 +1,4 @@
-"""One page: an API, a draft's request, a record or a type, with all that there is to say of it.
+"""One page: an API, a dialect's request, a record or a type, with all that there is to say of it.
 
 Rules: the order is that of a reader's questions: what it is, what changed, what it holds, how its bytes lie,
 and a frame to compare one's own with.

@@ -1,4 +1,4 @@
-"""The options of the older dialects, for every command that reads frames."""
+"""The options of dialects, for every command that reads frames."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--auto-commit",
         choices=("on", "off"),
-        help="how consumers of the drafts registered, if that was not captured",
+        help="how consumers registered with the drafts, if that was not captured",
     )
 
 
