@@ -41,6 +41,7 @@ from coordwire.designs.drafts.zookeeper_operations import (
     WatchEvent,
 )
 from coordwire.designs.drafts.zookeeper_steps import ensure_parents
+from coordwire.designs.drafts.zookeeper_streams import ConsumerFetcherManager, ConsumerStreams
 from coordwire.designs.zookeeper import Owner, Registration, StaticTopics, Topic, escaped_twice
 from coordwire.errors import CoordwireError, DecodeError
 
@@ -121,6 +122,10 @@ class ZooKeeperConsumer(Machine):
         self._own_id = f"{self._ids}/{config.consumer_id}"
         self.owned: dict[DraftPartition, int] = {}
         """What the consumer counts as its own (the topic registry), each with how far it has consumed."""
+        self.streams = ConsumerStreams(self.interest.count, config.consumer_id)
+        """What createMessageStreams returns: they stay the same through all rebalances."""
+        self.fetchers = ConsumerFetcherManager()
+        self._threads: Mapping[DraftPartition, str] = {}
         self.fetching = False
         self.rebalances = 0
         self.offsets = GroupOffsets(self, config.group_id, config.offset_settings)
@@ -173,6 +178,22 @@ class ZooKeeperConsumer(Machine):
         """The application has consumed a partition up to here."""
         if partition in self.owned:
             self.owned[partition] = offset
+            self.fetchers.consumed(partition, offset)
+
+    def fetched(self, partition: DraftPartition, end: int) -> bool:
+        """A fetcher has a partition's messages up to before `end`: they go into the queue of the thread that
+        owns it. False if they don't, for lack of room or of an owner: the fetcher asks again."""
+        stream = self.streams.stream(partition.topic, self._threads.get(partition, ""))
+        return stream is not None and self.fetchers.fetched(partition, end, stream)
+
+    def take(self, topic: str, thread: str) -> tuple[DraftPartition, int] | None:
+        """ConsumerIterator.next: the next message of a thread's stream, as its partition and offset; None if
+        none waits. It counts as consumed."""
+        stream = self.streams.stream(topic, thread)
+        message = None if stream is None else stream.take()
+        if message is not None:
+            self.consumed(message[0], message[1] + 1)
+        return message
 
     def shut_down(self) -> None:
         """Stop, commit, and end the session, which removes what was registered."""
@@ -299,6 +320,8 @@ class ZooKeeperConsumer(Machine):
         if not (yield from self._claim(threads)):
             return False
         self.owned = offsets
+        self._threads = threads
+        self.fetchers.start({partition: max(offset, 0) for partition, offset in offsets.items()})
         self.offsets.begin(offsets)
         if self.config.kafka_version != "0.8.2.2":
             self._listener.before_starting_fetchers(self.config.consumer_id, plan)
@@ -339,9 +362,11 @@ class ZooKeeperConsumer(Machine):
         return round_robin_plan(partitions, registrations, topics, config.release)
 
     def _stop(self) -> None:
-        """closeFetchers."""
+        """closeFetchers. What waits in the queues was not consumed: its next owner fetches it again."""
         if self.fetching:
             self.fetching = False
+            self.fetchers.stop()
+            self.streams.clear()
             self.do(FetchersStopped(dict(self.owned)))
 
     def _release(self) -> Steps:

@@ -69,7 +69,7 @@ class MessageStream:
         return self._current.partition, self._next - 1
 
     def clear(self) -> None:
-        """Forget what waits: the queue, and the chunk that is iterated over."""
+        """Drop what waits: the queue, and the chunk that is iterated over."""
         self._chunks.clear()
         self._current = None
 

@@ -288,6 +288,47 @@ def test_offsets_are_committed_before_ownership_is_released() -> None:
     assert any(isinstance(one, FetchersStarted) and set(one.partitions.values()) == {7} for one in started)
 
 
+def fetch(consumer: ZooKeeperConsumer, broker: str = "b", **ends: int) -> None:
+    """The fetcher of a broker that leads all partitions has messages of topic t up to these offsets."""
+    for partition in list(consumer.fetchers.without_leader):
+        consumer.fetchers.leader_found(partition, broker)
+    for name, end in ends.items():
+        consumer.fetched(DraftPartition("t", name[1:]), end)
+
+
+def test_each_thread_has_the_messages_of_what_it_owns() -> None:
+    cluster = world("a", topic_count='{"t":2}')
+    cluster.run(100)
+    consumer: ZooKeeperConsumer = cluster.nodes["a"].machine
+    fetch(consumer, p0=2, p3=1)
+    assert [consumer.take("t", "a-0") for _ in range(3)] == [
+        (DraftPartition("t", "0"), 0), (DraftPartition("t", "0"), 1), None
+    ]  # fmt: skip
+    assert consumer.take("t", "a-1") == (DraftPartition("t", "3"), 0)
+    assert consumer.take("t", "a-7") is None
+    assert consumer.owned[DraftPartition("t", "0")] == 2
+    assert not consumer.fetched(DraftPartition("t", "9"), 3)  # nobody's
+
+
+def test_queues_are_cleared_before_offsets_are_committed() -> None:
+    """What waited in a queue is fetched again by its next owner; the streams stay the same."""
+    cluster = world("a")
+    cluster.run(100)
+    consumer: ZooKeeperConsumer = cluster.nodes["a"].machine
+    streams = consumer.streams.all()
+    fetch(consumer, p3=5)
+    assert [consumer.take("t", "a-0") for _ in range(2)] == [(DraftPartition("t", "3"), at) for at in (0, 1)]
+    join(cluster, "b")
+    cluster.run(10_000)
+    assert consumer.take("t", "a-0") is None
+    assert consumer.streams.all() == streams
+    assert cluster.read("/consumers/g/offsets/t/3") == b"2"
+    other: ZooKeeperConsumer = cluster.nodes["b"].machine
+    fetch(other, p3=5)
+    assert other.take("t", "b-0") == (DraftPartition("t", "3"), 2)
+    assert set(consumer.fetchers.partitions) == {DraftPartition("t", name) for name in "01"}
+
+
 def test_a_claim_that_fails_is_retried_and_at_last_given_up() -> None:
     """Another's node stays: rebalance.max.retries attempts, then ConsumerRebalanceFailedException."""
     cluster = world()
