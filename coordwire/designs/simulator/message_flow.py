@@ -1,38 +1,30 @@
-"""Messages in the simulation: producers, leaders, fetches, and how often each message was delivered.
+"""Messages in the simulation: fetches, and how often each message was delivered.
 
     flow = MessageFlow(world, groups=["group"], topics={"orders": 6}, brokers=2)
     world.run(60_000)
     flow.deliveries(until=50_000).twice
 
-Strategy: each partition gets a message in an interval, which its leader keeps; a consumer that is up fetches
-what it owns at each poll, from the leaders that it reaches, into the queue of its stream, and consumes at the
-next poll what waits there. The queue is cleared, unread, when it owns something else. Rules: partition p is
-led by the broker `coordinator-(p mod brokers + 1)`, by none while that is down or frozen: its producer waits.
-A consumer that does not reach the leader of a partition counts as no reader of it in `World.ownership`. The
-flow draws nothing from the world's randomness.
+Strategy: leaders store messages (`partition_logs`); a consumer that is up fetches what it owns at each poll,
+from the leaders that it reaches, into the queue of its stream, and consumes at the next poll what waits
+there. The queue is cleared, unread, when it owns something else. Rules: a consumer that does not reach the
+leader of a partition counts as no reader of it in `World.ownership`. One whose offset is beyond the end of a
+log goes on at its end ("largest", Kafka 0.8's default). The flow draws nothing from the world's randomness.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.zookeeper_streams import ConsumerFetcherManager, MessageStream
+from coordwire.designs.simulator.partition_logs import FlowPartition, LeaderLog, PartitionLogs
 from coordwire.designs.simulator.world import World
 
-__all__ = ["Deliveries", "FlowPartition", "MessageFlow"]
+__all__ = ["Deliveries", "MessageFlow"]
 
-INTERVAL_MS, POLL_MS, COMMIT_MS = 100, 100, 5_000
-
-
-class FlowPartition(NamedTuple):
-    """A partition as ownership has it: of a group."""
-
-    group: str
-    topic: str
-    number: int
+POLL_MS, COMMIT_MS = 100, 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +32,16 @@ class Deliveries:
     """stored: messages that the leaders have, for each group. twice: deliveries of a message beyond its
     first. never: messages that were not delivered. skipped: those of them after which a later one of their
     partition was delivered, so that no consumer will ask for them. disordered: deliveries by one consumer,
-    without a new start, that were not the next message of their partition."""
+    without a new start, that were not the next message of their partition. lost: messages that crashes of
+    leaders took, which stored and the others leave out; lost_unread: those that were not delivered before."""
 
     stored: int
     twice: int
     never: int
     skipped: int
     disordered: int
-
-
-@dataclass(slots=True)
-class _Log:
-    """A partition at its leader, and what a group has got of it. end: the next offset; times: when each
-    message was stored; counts: how often it was delivered."""
-
-    end: int
-    times: list[int]
-    counts: list[int]
+    lost: int = 0
+    lost_unread: int = 0
 
 
 @dataclass(slots=True)
@@ -68,14 +53,15 @@ class _Consumer:
     stream: MessageStream
     last: dict[FlowPartition, int]
     """The last offset that was delivered since the partition was begun."""
+    crashes: dict[FlowPartition, int]
+    """How many crashes of its leader there had been when a partition was fetched last."""
 
 
 class MessageFlow:
     """Messages in a world, from its creation on. Each group reads all of them.
 
-    brokers: how many lead partitions. interval_ms: between two messages of a partition. poll_ms: between two
-    fetches of a consumer. commit_ms: between the commits of consumers whose design has no place for offsets,
-    which this keeps for them.
+    poll_ms: between two fetches of a consumer. commit_ms: between the commits of consumers whose design has
+    no place for offsets, which this keeps for them. The other arguments are those of `PartitionLogs`.
     """
 
     def __init__(
@@ -85,33 +71,37 @@ class MessageFlow:
         groups: Iterable[str],
         topics: Mapping[str, int],
         brokers: int,
-        interval_ms: int = INTERVAL_MS,
         poll_ms: int = POLL_MS,
         commit_ms: int = COMMIT_MS,
+        **settings: Any,
     ) -> None:
         self.world = world
-        self.logs: dict[FlowPartition, _Log] = {
-            FlowPartition(group, topic, number): _Log(0, [], [])
-            for group in groups
-            for topic, count in topics.items()
-            for number in range(count)
-        }
+        self._partitions = PartitionLogs(
+            world,
+            groups=groups,
+            topics=topics,
+            brokers=brokers,
+            on_move=world.ownership.check_reach,
+            **settings,
+        )
         self.offsets: dict[FlowPartition, int] = {}
         """Offsets that are kept for designs without a place for them."""
-        self._brokers = brokers
-        self._interval_ms, self._poll_ms, self._commit_ms = interval_ms, poll_ms, commit_ms
+        self._poll_ms, self._commit_ms = poll_ms, commit_ms
         self._consumers: dict[str, _Consumer] = {}
         self._disordered = 0
         world.messages = self
         world.ownership.reaches = self.reaches
         world.on_reach = world.ownership.check_reach
-        world.clock.at(world.now + interval_ms, self._produce)
         world.clock.at(world.now + poll_ms, self._poll)
         world.clock.at(world.now + commit_ms, self._commit)
 
+    @property
+    def logs(self) -> Mapping[FlowPartition, LeaderLog]:
+        return self._partitions.logs
+
     def leader(self, partition: FlowPartition) -> str:
         """The name of the node that leads a partition when it is up."""
-        return f"coordinator-{partition.number % self._brokers + 1}"
+        return self._partitions.leader(partition)
 
     def reaches(self, owner: str, partition: Hashable) -> bool:
         """Whether the network lets a consumer fetch a partition; yes for one that has no leader now."""
@@ -122,7 +112,7 @@ class MessageFlow:
     def deliveries(self, until: int | None = None) -> Deliveries:
         """What was delivered, of the messages that were stored until a time (now)."""
         limit = self.world.now if until is None else until
-        stored = twice = never = skipped = 0
+        stored = twice = never = skipped = lost = lost_unread = 0
         for log in self.logs.values():
             counts = [count for time, count in zip(log.times, log.counts, strict=True) if time <= limit]
             last = max((offset for offset, count in enumerate(log.counts) if count), default=-1)
@@ -130,23 +120,10 @@ class MessageFlow:
             twice += sum(max(count - 1, 0) for count in counts)
             never += counts.count(0)
             skipped += sum(not count for count in log.counts[: last + 1])
-        return Deliveries(stored, twice, never, skipped, self._disordered)
+            lost, lost_unread = lost + log.lost, lost_unread + log.lost_unread
+        return Deliveries(stored, twice, never, skipped, self._disordered, lost, lost_unread)
 
     # --- inside ---
-
-    def _is_up(self, name: str) -> bool:
-        node = self.world.nodes.get(name)
-        return node is not None and node.is_up and not node.is_frozen
-
-    def _produce(self) -> None:
-        now = self.world.now
-        due = now // self._interval_ms
-        for partition, log in self.logs.items():
-            if log.end < due and self._is_up(self.leader(partition)):
-                log.times += [now] * (due - log.end)
-                log.counts += [0] * (due - log.end)
-                log.end = due
-        self.world.clock.at(now + self._interval_ms, self._produce)
 
     def _poll(self) -> None:
         for name, node in self.world.nodes.items():
@@ -158,7 +135,7 @@ class MessageFlow:
     def _poll_consumer(self, name: str, process: Any) -> None:
         consumer = self._consumers.get(name)
         if consumer is None or consumer.process is not process:
-            consumer = _Consumer(process, ConsumerFetcherManager(), MessageStream(1 << 30), {})
+            consumer = _Consumer(process, ConsumerFetcherManager(), MessageStream(1 << 30), {}, {})
             self._consumers[name] = consumer
         positions = {
             DraftPartition("/".join(partition[:2]), str(partition[2])): (FlowPartition(*partition), offset)
@@ -173,14 +150,20 @@ class MessageFlow:
         self._consume(consumer, positions)
         for key in list(fetchers.without_leader):
             leader = self.leader(positions[key][0])
-            if self._is_up(leader) and not self.world.is_cut(name, leader):
+            if self._partitions.is_up(leader) and not self.world.is_cut(name, leader):
                 fetchers.leader_found(key, leader)
         for leader, keys in list(fetchers.fetchers.items()):
-            if not self._is_up(leader) or self.world.is_cut(name, leader):
+            if not self._partitions.is_up(leader) or self.world.is_cut(name, leader):
                 fetchers.failed(leader)
                 continue
-            for key in sorted(keys):
-                fetchers.fetched(key, self.logs[positions[key][0]].end, consumer.stream)
+            fetchers.failed(leader, {key for key in keys if self.leader(positions[key][0]) != leader})
+            for key in sorted(fetchers.fetchers.get(leader, ())):
+                place = positions[key][0]
+                log = self.logs[place]
+                if fetchers.partitions[key].fetched > log.end:
+                    process.consumed(place, log.end)
+                elif fetchers.fetched(key, log.end, consumer.stream):
+                    consumer.crashes[place] = log.crashes
 
     def _begin(
         self, consumer: _Consumer, positions: Mapping[DraftPartition, tuple[FlowPartition, int]]
@@ -203,7 +186,7 @@ class MessageFlow:
         while (message := consumer.stream.take()) is not None:
             key, offset = message
             partition = positions[key][0]
-            self.logs[partition].counts[offset] += 1
+            self.logs[partition].deliver(offset, consumer.crashes[partition])
             if consumer.last.get(partition, offset - 1) != offset - 1:
                 self._disordered += 1
             consumer.last[partition] = offset

@@ -48,7 +48,7 @@ def read_messages(part: Part, options: Options) -> Iterator[Kafka07Batch | Bad]:
     """
     view = open_bytes(part.path)[: part.end]
 
-    def bad(item: UnreadableRange) -> Bad:
+    def quarantined(item: UnreadableRange) -> Bad:
         start, end = item.position, item.position + item.length
         bad_range = Bad(part.path, start, end, item.reason, bytes(view[start : min(end, start + KEPT)]))
         if options.failfast:
@@ -59,11 +59,11 @@ def read_messages(part: Part, options: Options) -> Iterator[Kafka07Batch | Bad]:
     reader.position = part.start
     for item in reader:
         if isinstance(item, UnreadableRange):
-            yield bad(item)
+            yield quarantined(item)
         elif _is_wanted(item, options):
             yield item
     if len(reader.remainder):
-        yield bad(UnreadableRange(reader.position, len(reader.remainder), CUT_SHORT))
+        yield quarantined(UnreadableRange(reader.position, len(reader.remainder), CUT_SHORT))
 
 
 def read_values(

@@ -34,6 +34,7 @@ from coordwire.designs.simulator.runs import (
     simulate,
 )
 from tests.designs.simulator.comparison_plots import bars, curves
+from tests.designs.simulator.leaders import leaders_table
 from tests.designs.simulator.pools import batches_table, pools_table
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -419,7 +420,8 @@ def compare(
     parts = [table(f"{plans} fault plans, each with each design", rows), *size_tables(by_size)]
     if groups:
         progress("many groups")
-        parts[1:1] = [groups_table(kept.of_groups), ends_table(), pools_table(), batches_table()]
+        tables = groups_table(kept.of_groups), ends_table(), pools_table(), batches_table(), leaders_table()
+        parts[1:1] = tables
     return Comparison("\n".join(parts), plots(found, by_size))
 
 

@@ -73,6 +73,65 @@ def test_offsets_that_are_committed_before_they_are_consumed_lose_messages() -> 
     assert flow.deliveries().skipped > 0
 
 
+PLAN = "30s crash coordinator-1 for 8s"
+
+
+def flowing(plan: str, seed: int = 1, **flow: int) -> Deliveries:
+    run = simulate(
+        "consumer", members=3, partitions=6, seed=seed, plan=parse_faults(plan), duration_ms=80_000,
+        messages=True, flow=flow,
+    )  # fmt: skip
+    assert run.measures.deliveries is not None
+    return run.measures.deliveries
+
+
+@pytest.mark.parametrize("most", [1, 7, 40])
+def test_a_crash_takes_fewer_messages_than_are_flushed_together(most: int) -> None:
+    """Three of six partitions are led by the broker whose machine crashes."""
+    found = flowing(PLAN, flush_messages=most)
+    assert found.lost <= 3 * (most - 1)
+    assert (found.lost > 0) is (most > 1)
+    assert found.lost_unread <= found.lost
+
+
+@pytest.mark.parametrize("flush_ms", [300, 2_000])
+def test_a_crash_takes_no_message_that_is_older_than_the_time_of_a_flush(flush_ms: int) -> None:
+    found = flowing(PLAN, flush_ms=flush_ms)
+    assert 0 < found.lost <= 3 * flush_ms // 100
+
+
+def test_messages_that_took_the_offsets_of_lost_ones_are_passed_over() -> None:
+    """A consumer that had read further than the disk had: it goes on where it was."""
+    found = flowing(PLAN, flush_messages=40)
+    assert found.skipped > 0
+    assert flowing(PLAN).skipped == flowing(PLAN).lost == 0
+    assert flowing("30s freeze coordinator-1 for 8s", flush_messages=40).lost == 0
+
+
+def test_replicas_lead_while_a_leader_is_down() -> None:
+    """Without them the messages of its partitions wait for it, for good if it does not come back."""
+    alone, moved = (flowing("30s crash coordinator-1", **flow) for flow in ({}, {"failover_ms": 6_000}))
+    assert moved.stored > alone.stored + 3 * 300
+    assert (moved.never, moved.skipped, moved.lost, moved.disordered) == (0, 0, 0, 0)
+    back = flowing(PLAN, failover_ms=2_000, flush_messages=40)
+    assert (back.never, back.skipped, back.lost) == (0, 0, 0)
+
+
+def test_consumers_find_a_leader_that_has_moved() -> None:
+    world = World(seed=1)
+    add_any(world, "draft-2", members=2, partitions=4)
+    flow = MessageFlow(world, groups=["group"], topics={"orders": 4}, brokers=2, failover_ms=3_000)
+    world.plan(parse_faults("20s crash coordinator-1 for 10s"))
+    before = {flow.leader(partition) for partition in flow.logs}
+    world.run(40_000)
+    assert (before, {flow.leader(partition) for partition in flow.logs}) == (
+        {"coordinator-1", "coordinator-2"}, {"coordinator-2"}
+    )  # fmt: skip
+    ends = {partition: log.end for partition, log in flow.logs.items()}
+    delivered = {partition: sum(map(bool, log.counts)) for partition, log in flow.logs.items()}
+    assert all(ends[partition] - delivered[partition] < 10 for partition in ends)
+
+
 def new_consumer(config: ZooKeeperConsumerConfig, node: SimulatedNode) -> ZooKeeperConsumer:
     return ZooKeeperConsumer(config, now=node.now)
 

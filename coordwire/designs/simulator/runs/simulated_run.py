@@ -6,9 +6,9 @@ it. A capture leaves out ZooKeeper's messages, which are of no dialect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from coordwire.designs.simulator.drafts.zookeeper_capture import ZooKeeperTap
 from coordwire.designs.simulator.faults import PlannedFault, random_faults
@@ -59,6 +59,7 @@ def simulate(
     groups: int = 1,
     subsets: int = 1,
     messages: bool = False,
+    flow: Mapping[str, Any] | None = None,
     pcap: BinaryIO | None = None,
     prepare: Callable[[DesignRun], None] | None = None,
 ) -> SimulatedRun:
@@ -66,7 +67,8 @@ def simulate(
     once in a design in which each of them makes all that came before it rebalance at once; in the others
     these learn of it in their next ping or heartbeat, so that several that start share a rebalance.
 
-    groups, subsets: as for `add_design`. messages: let them flow, and count how often each is delivered.
+    groups, subsets: as for `add_design`. messages: let them flow, and count how often each is delivered;
+    flow: settings of `MessageFlow` for that.
     pcap: where the capture is written. prepare: called before time begins. Raises `KeyError` for an unknown
     design.
     """
@@ -86,7 +88,10 @@ def simulate(
         apart_ms=0 if at_once else min(_APART_MS, _STARTS_MS // members),
     )  # fmt: skip
     if messages:
-        MessageFlow(world, groups=group_names(groups), topics={"orders": partitions}, brokers=coordinators)
+        MessageFlow(
+            world, groups=group_names(groups), topics={"orders": partitions}, brokers=coordinators,
+            **(flow or {}),
+        )  # fmt: skip
     observer = RunObserver(world, run.identify)
     world.plan(plan)
     if prepare is not None:
