@@ -10,6 +10,7 @@ from coordwire.coordinator.config import (
     ConsumerGroupConfig,
     CoordinatorConfig,
     MigrationPolicy,
+    ShareGroupConfig,
     StreamsGroupConfig,
 )
 from coordwire.coordinator.effects import (
@@ -23,6 +24,7 @@ from coordwire.coordinator.effects import (
 from coordwire.coordinator.group_coordinator import GroupCoordinator, partition_of
 from coordwire.coordinator.listener import GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker, log_entries
+from coordwire.coordinator.persister import StateRequest
 from coordwire.coordinator.requests import REQUESTS
 from coordwire.coordinator.shard import Shard, ShardStatus
 from coordwire.coordinator.topics import TopicImage, TopicsImage
@@ -45,6 +47,8 @@ __all__ = [
     "RequestContext",
     "Shard",
     "ShardStatus",
+    "ShareGroupConfig",
+    "StateRequest",
     "StreamsGroupConfig",
     "TopicImage",
     "TopicsImage",

@@ -7,8 +7,10 @@ whether a group is empty.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from coordwire.codec import Message
+from coordwire.coordinator.hash_order import capacity_for, in_hash_order
 from coordwire.coordinator.incoming import Handler, IncomingRequest
 from coordwire.coordinator.records import offset_tombstone
 from coordwire.coordinator.refusal import translated
@@ -22,6 +24,7 @@ from coordwire.messages import (
     ListGroupsResponse,
 )
 from coordwire.messages.delete_groups import DeletableGroupResult
+from coordwire.messages.delete_share_group_state import DeleteStateResult
 
 __all__ = ["HANDLERS"]
 
@@ -48,22 +51,72 @@ def _delete_groups(call: IncomingRequest) -> None:
         call.reply.send(on_error(call.error))
         return
 
-    def refuse() -> Result:
+    def refuse(name: str, error: int) -> None:
+        names.remove(name)
+        refused.append(DeletableGroupResult(group_id=name, error_code=error))
+
+    requests: dict[str, Message] = {}
+
+    def prepare() -> Result:
+        records: list[LogRecord] = []
+        state = call.state
         for name in list(names):
-            group = call.state.groups.get(name)
-            error = 0 if group is None else call.state.kind_of(group).deletion_error(group)
+            group = state.groups.get(name)
+            if group is None:
+                continue
+            kind = state.kind_of(group)
+            error = kind.deletion_error(group)
+            request = None if error else kind.deletion_request(state, group, records)
             if error:
-                names.remove(name)
-                refused.append(DeletableGroupResult(group_id=name, error_code=error))
-        return Result()
+                refuse(name, error)
+            elif request is not None:
+                requests[name] = request
+        return Result(records)
+
+    def delete() -> None:
+        if names:
+            state = call.state
+            state.submit(lambda current: _delete(current, names, refused), call.completed(worded))
+        else:
+            call.reply.send(on_error(0))
+
+    def worded(error: int, message: str | None) -> DeleteGroupsResponse:
+        return on_error(error)
 
     def settled(error: int, _: Result) -> None:
-        if error or not names:
+        if error:
+            names[:] = dict.fromkeys(call.request.groups_names)
+            refused.clear()
             call.reply.send(on_error(translated(error)))
-        else:
-            call.write(lambda: _delete(call.state, names, refused), on_error)
+            return
+        waiting = dict(requests)
 
-    call.writes.run(refuse, settled)
+        def persisted(name: str, answer: Any, error: int) -> None:
+            del waiting[name]
+            failures = [error] if answer is None else list(map(_first_error, answer.results))
+            failures = list(filter(None, failures))
+            if failures:
+                refuse(name, failures[-1])
+            if not waiting:
+                delete()
+
+        mapped = [*requests, *(result.group_id for result in refused)]
+        for name in in_hash_order(mapped, capacity_for(len(mapped))):
+            if name not in requests:
+                continue
+            call.state.persister.call(
+                requests[name],
+                lambda answer, error, _, name=name: persisted(name, answer, error),  # type: ignore[misc]
+            )
+        if not requests:
+            delete()
+
+    call.writes.run(prepare, settled)
+
+
+def _first_error(topic: DeleteStateResult) -> int:
+    """The first error of a topic's partitions; 0 without one."""
+    return next((partition.error_code for partition in topic.partitions if partition.error_code), 0)
 
 
 def _list_groups(state: State, request: ListGroupsRequest) -> ListGroupsResponse:

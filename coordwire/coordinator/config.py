@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeAlias
 
 __all__ = [
     "ConsumerGroupConfig",
     "CoordinatorConfig",
+    "GroupConfig",
     "MigrationPolicy",
+    "ShareGroupConfig",
     "StreamsGroupConfig",
     "TransactionConfig",
 ]
@@ -53,6 +56,16 @@ class ConsumerGroupConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShareGroupConfig:
+    """The settings of share groups, or of one of them (a GROUP resource), in milliseconds; as with consumer
+    groups."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupConfig:
     """The settings of streams groups, or of one of them (a GROUP resource); times are in milliseconds.
 
@@ -69,6 +82,10 @@ class StreamsGroupConfig:
     num_standby_replicas: int = 0
 
 
+GroupConfig: TypeAlias = ConsumerGroupConfig | ShareGroupConfig | StreamsGroupConfig
+"""The settings of one group, for when it is of this kind."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
     """The settings of a group coordinator. Times are in milliseconds, sizes in characters or members.
@@ -80,9 +97,11 @@ class CoordinatorConfig:
     with a committed offset. offsets_retention_ms, offsets_retention_check_interval_ms: KIP-211's expiry.
     write_timeout_ms: an operation whose records are not durable by then is answered with an error.
     consumer, consumer_groups: of all consumer groups, and of single ones by id. consumer_group_max_size: of
-    a consumer group. streams, streams_groups, streams_group_max_size: the same of streams groups.
-    consumer_assignors: names, the default first. regex_refresh_interval_ms: how long a
-    pattern's topics stay when no topic is created. migration_policy: of groups with members.
+    a consumer group. streams, streams_groups, streams_group_max_size: the same of streams groups; share,
+    share_groups, share_group_max_size: of share groups. share_initialize_retry_ms: the time after which the
+    state of a share group's partition is initialized again if the share coordinator has not answered.
+    consumer_assignors: names, the default first. regex_refresh_interval_ms: how long a pattern's topics stay
+    when no topic is created. migration_policy: of groups with members.
     """
 
     min_session_timeout_ms: int = 6_000
@@ -100,9 +119,16 @@ class CoordinatorConfig:
     streams: StreamsGroupConfig = field(default_factory=StreamsGroupConfig)
     streams_groups: Mapping[str, StreamsGroupConfig] = field(default_factory=dict)
     streams_group_max_size: int = _INT32_MAX
+    share: ShareGroupConfig = field(default_factory=ShareGroupConfig)
+    share_groups: Mapping[str, ShareGroupConfig] = field(default_factory=dict)
+    share_group_max_size: int = 200
+    share_initialize_retry_ms: int = 30_000
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     regex_refresh_interval_ms: int = 600_000
     migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+
+    def of_share_group(self, group_id: str) -> ShareGroupConfig:
+        return self.share_groups.get(group_id, self.share)
 
     def of_consumer_group(self, group_id: str) -> ConsumerGroupConfig:
         return self.consumer_groups.get(group_id, self.consumer)

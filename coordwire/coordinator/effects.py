@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from coordwire.codec import Message
 from coordwire.coordinator.log_entries import TransactionMarker
+from coordwire.coordinator.persister import StateRequest
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord, encode_log_record
@@ -133,7 +134,7 @@ class TransactionCompleted:
     error_code: int
 
 
-Effect: TypeAlias = Append | Answer | TransactionCompleted
+Effect: TypeAlias = Append | Answer | TransactionCompleted | StateRequest
 
 
 class Outbox:

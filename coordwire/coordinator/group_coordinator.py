@@ -4,6 +4,7 @@
     coordinator.load(7, records, now=now); coordinator.unload(7)
     ticket = coordinator.handle(request, version=9, now=now, context=context)
     for effect in coordinator.effects(): ...   Append: for its `partition`; then `appended` or `failed`
+                                               StateRequest: to share coordinators; then `persisted`
     coordinator.next_deadline(); coordinator.advance(now)
 
 Strategy: a request goes to the shard of its group. One about several groups is divided among their shards,
@@ -23,12 +24,13 @@ from typing import Any, TypeAlias
 from coordwire.codec import Message
 from coordwire.codec.message import refused_version
 from coordwire.coordinator.assignors import Assignor
-from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig, StreamsGroupConfig
+from coordwire.coordinator.config import CoordinatorConfig, GroupConfig
 from coordwire.coordinator.effects import Answer, Effect, Outbox, RequestContext
 from coordwire.coordinator.hash_order import java_hash
 from coordwire.coordinator.listener import NO_LISTENER, GroupListener
 from coordwire.coordinator.log_entries import LogEntry
 from coordwire.coordinator.model.group import GroupModel
+from coordwire.coordinator.persister import LatestOffsets
 from coordwire.coordinator.shard import Shard, ShardStatus
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.logs import LogRecord
@@ -39,10 +41,14 @@ from coordwire.messages import (
     DeleteGroupsResponse,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
     ListGroupsRequest,
     ListGroupsResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
 )
@@ -52,8 +58,10 @@ __all__ = ["GroupCoordinator", "partition_of"]
 _SPLIT: Mapping[type[Message], tuple[str, str, type[Any], str]] = {
     DescribeGroupsRequest: ("groups", "", DescribeGroupsResponse, "groups"),
     ConsumerGroupDescribeRequest: ("group_ids", "", ConsumerGroupDescribeResponse, "groups"),
+    ShareGroupDescribeRequest: ("group_ids", "", ShareGroupDescribeResponse, "groups"),
     StreamsGroupDescribeRequest: ("group_ids", "", StreamsGroupDescribeResponse, "groups"),
     DeleteGroupsRequest: ("groups_names", "", DeleteGroupsResponse, "results"),
+    DescribeShareGroupOffsetsRequest: ("groups", "group_id", DescribeShareGroupOffsetsResponse, "groups"),
     OffsetFetchRequest: ("groups", "group_id", OffsetFetchResponse, "groups"),
 }
 """Requests about several groups: the field that lists them, the field of an element that names its group,
@@ -69,8 +77,6 @@ def partition_of(group_id: str, partitions: int) -> int:
     code = java_hash(group_id)
     return (0 if code == _LEAST_INT32 else abs(code)) % partitions
 
-
-_GroupConfig: TypeAlias = ConsumerGroupConfig | StreamsGroupConfig
 
 _Merged: TypeAlias = Callable[[list[Any]], Message]
 """Makes one answer of the answers of shards."""
@@ -113,7 +119,7 @@ class GroupCoordinator:
         self._listener = listener
         self._resolves_in_turns = resolves_in_turns
         self._topics = TopicsImage()
-        self._group_configs: dict[str, list[_GroupConfig]] = {}
+        self._group_configs: dict[str, list[GroupConfig]] = {}
         self._shards: dict[int, Shard] = {}
         self._absent = self._new_shard(0)
         self._lagging: dict[Shard, None] = {}
@@ -207,6 +213,20 @@ class GroupCoordinator:
         """The append with this number failed, with a broker's error code, as `Shard.failed` has it."""
         shard = self._shard(partition)
         shard.failed(number, error)
+        self._look_at(shard)
+
+    def persisted(
+        self,
+        partition: int,
+        number: int,
+        response: Message | None,
+        error_code: int = 0,
+        *,
+        latest_offsets: LatestOffsets | None = None,
+    ) -> None:
+        """Give the answer to the `StateRequest` with this number, as `Shard.persisted` does."""
+        shard = self._shard(partition)
+        shard.persisted(number, response, error_code, latest_offsets=latest_offsets)
         self._look_at(shard)
 
     # --- requests ---
@@ -366,7 +386,7 @@ class GroupCoordinator:
             shard.set_topics(topics)
             self._look_at(shard)
 
-    def set_group_config(self, group_id: str, config: _GroupConfig | None) -> None:
+    def set_group_config(self, group_id: str, config: GroupConfig | None) -> None:
         """Set the configuration of one group for when it is of this kind; None for those of all groups."""
         configs = self._group_configs.pop(group_id, [])
         if config is not None:

@@ -10,12 +10,12 @@ from typing import Any
 
 from coordwire.coordinator.classic.kind import ClassicKind
 from coordwire.coordinator.consumer.kind import ConsumerKind
-from coordwire.coordinator.foreign import SHARE_GROUPS
+from coordwire.coordinator.share.kind import ShareKind
 from coordwire.coordinator.state import GroupKind
 from coordwire.coordinator.streams.kind import StreamsKind
 
 __all__ = ["KINDS"]
 
 KINDS: Mapping[str, GroupKind[Any]] = {
-    kind.name: kind for kind in (ClassicKind(), ConsumerKind(), SHARE_GROUPS, StreamsKind())
+    kind.name: kind for kind in (ClassicKind(), ConsumerKind(), ShareKind(), StreamsKind())
 }

@@ -45,6 +45,7 @@ from coordwire.messages import (
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
+    ShareGroupMemberMetadataValue,
     StreamsGroupMemberMetadataValue,
 )
 from coordwire.messages.classic_group_records import MemberMetadata
@@ -302,12 +303,19 @@ def offset_tombstone(group_id: str, topic: str, partition: int) -> LogRecord:
 # --- limits ---
 
 
+_MEMBER_VALUES = (
+    ConsumerGroupMemberMetadataValue,
+    ShareGroupMemberMetadataValue,
+    StreamsGroupMemberMetadataValue,
+)
+
+
 def is_unwritable(record: LogRecord) -> bool:
     """Whether a record can't be written: it lacks a client's id, or a member's id is too long."""
     value = record.value
     if not fits(getattr(record.key, "member_id", None)):
         return True
-    if isinstance(value, (ConsumerGroupMemberMetadataValue, StreamsGroupMemberMetadataValue)):
+    if isinstance(value, _MEMBER_VALUES):
         return value.client_id is NO_CLIENT_ID
     if isinstance(value, GroupMetadataValue):
         return any(member.client_id is NO_CLIENT_ID or not fits(member.member_id) for member in value.members)

@@ -14,6 +14,7 @@ from coordwire.coordinator import admin, classic_protocol
 from coordwire.coordinator.consumer import handlers as consumer
 from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
 from coordwire.coordinator.offsets import handlers as offsets
+from coordwire.coordinator.share import handlers as share
 from coordwire.coordinator.streams import handlers as streams
 
 __all__ = ["IMMEDIATE", "REQUESTS", "route"]
@@ -22,6 +23,7 @@ IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     **classic_protocol.IMMEDIATE,
     **consumer.IMMEDIATE,
     **streams.IMMEDIATE,
+    **share.IMMEDIATE,
 }
 
 _HANDLERS: Mapping[type[Message], Handler] = {
@@ -29,6 +31,7 @@ _HANDLERS: Mapping[type[Message], Handler] = {
     **classic_protocol.HANDLERS,
     **consumer.HANDLERS,
     **streams.HANDLERS,
+    **share.HANDLERS,
     **offsets.HANDLERS,
     **admin.HANDLERS,
 }

@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
+from uuid import UUID
 
 from coordwire.codec import Message
 from coordwire.codec.message import refused_version
 from coordwire.coordinator.assignors import Assignor
-from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig, StreamsGroupConfig
+from coordwire.coordinator.config import CoordinatorConfig, GroupConfig, ShareGroupConfig, StreamsGroupConfig
 from coordwire.coordinator.consumer.patterns import end_resolution
 from coordwire.coordinator.effects import Answer, Effect, Outbox, Reply, RequestContext, TransactionCompleted
 from coordwire.coordinator.group_kinds import KINDS
@@ -31,10 +32,11 @@ from coordwire.coordinator.listener import NO_LISTENER, GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.group import GroupModel
 from coordwire.coordinator.offsets.deletion import remove_topics, schedule_expiry
+from coordwire.coordinator.persister import PERSISTER_TIMER, LatestOffsets, Persister
 from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.replay import replay_entry
 from coordwire.coordinator.requests import IMMEDIATE, REQUESTS, route
-from coordwire.coordinator.state import Result, State
+from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
 from coordwire.enums import ErrorCode
@@ -88,6 +90,8 @@ class Shard:
             config or CoordinatorConfig(), now, KINDS, assignors=assignors or {}, listener=listener,
             resolves_in_turns=resolves_in_turns,
         )  # fmt: skip
+        self._state.persister = Persister(self._effects.append, partition)
+        self._state.submit = self._submit
         self._writes = Writes(self._state, self._effects, 0, partition=partition)
         self._until = now
         self.is_behind = False
@@ -193,6 +197,31 @@ class Shard:
             self._writes.run(lambda: Result(producer=(producer_id, producer_epoch), marker=marker), completed)
         return ticket
 
+    def persisted(
+        self,
+        number: int,
+        response: Message | None,
+        error_code: int = 0,
+        *,
+        latest_offsets: LatestOffsets | None = None,
+    ) -> None:
+        """The answer of the share coordinators to the `StateRequest` with this number.
+
+        response: None where there is none, with the error's code. latest_offsets: of the partitions of a
+        summary, an error code and the offset after the last record of each.
+        """
+        self._finish()
+        self._state.persister.answer(number, response, error_code, latest_offsets or {})
+
+    def _submit(
+        self, operation: Callable[[State], Outcome], completed: Callable[[int, Result], None]
+    ) -> None:
+        """Run an operation in the state that there is now."""
+        if self._error:
+            completed(self._error, Result())
+        else:
+            self._writes.run(lambda: operation(self._state), completed)
+
     @property
     def has_work(self) -> bool:
         """Whether `work` has something to do."""
@@ -294,7 +323,7 @@ class Shard:
         self._finish()
         if self.status is ShardStatus.ABSENT:
             return
-        error = int(ErrorCode.NOT_COORDINATOR)
+        error = self._error = int(ErrorCode.NOT_COORDINATOR)
         self._writes.fail_all(error)
         for group in self._state.groups.values():
             self._state.kind_of(group).give_up(self._state, group)
@@ -310,7 +339,8 @@ class Shard:
         return State(
             old.config, old.now, old.kinds, old.topics, topics_version=old.topics_version,
             new_topics_version=old.new_topics_version, assignors=old.assignors,
-            listener=old.listener, resolves_in_turns=old.resolves_in_turns,
+            listener=old.listener, resolves_in_turns=old.resolves_in_turns, persister=old.persister,
+            submit=old.submit,
         )  # fmt: skip
 
     # --- inputs ---
@@ -329,7 +359,7 @@ class Shard:
         for key, due in self._state.timers.deadlines().items():
             if isinstance(key, tuple):
                 deadlines["-".join(key)] = due
-            elif not key.startswith(WRITE_TIMER):
+            elif not key.startswith((WRITE_TIMER, PERSISTER_TIMER)):
                 deadlines[key] = due
         return deadlines
 
@@ -371,22 +401,26 @@ class Shard:
         while self.is_behind:
             self.step()
 
-    def set_group_config(
-        self, group_id: str, config: ConsumerGroupConfig | StreamsGroupConfig | None
-    ) -> None:
+    def set_group_config(self, group_id: str, config: GroupConfig | None) -> None:
         """Set the configuration of one group for when it is of this kind; None for those of all groups."""
         config_now = self._state.config
         consumer_groups = dict(config_now.consumer_groups)
         streams_groups = dict(config_now.streams_groups)
-        if isinstance(config, ConsumerGroupConfig):
-            consumer_groups[group_id] = config
-        elif config is not None:
+        share_groups = dict(config_now.share_groups)
+        if config is None:
+            for known in (consumer_groups, streams_groups, share_groups):
+                known.pop(group_id, None)
+        elif isinstance(config, StreamsGroupConfig):
             streams_groups[group_id] = config
+        elif isinstance(config, ShareGroupConfig):
+            share_groups[group_id] = config
         else:
-            consumer_groups.pop(group_id, None)
-            streams_groups.pop(group_id, None)
+            consumer_groups[group_id] = config
         self._state.config = replace(
-            config_now, consumer_groups=consumer_groups, streams_groups=streams_groups
+            config_now,
+            consumer_groups=consumer_groups,
+            streams_groups=streams_groups,
+            share_groups=share_groups,
         )
 
     def set_topics(self, topics: TopicsImage) -> None:
@@ -404,6 +438,15 @@ class Shard:
             state.kind_of(group).topics_changed(group, changed)
         if deleted and self.status is ShardStatus.ACTIVE:
             self._writes.run(lambda: remove_topics(self._state, deleted), _nobody_waits)
+            self._writes.run(lambda: self._without_topics({topic.id for topic in deleted}), _nobody_waits)
+
+    def _without_topics(self, topics: set[UUID]) -> Result:
+        """Let groups forget topics that were deleted."""
+        state = self._state
+        records = [
+            state.kind_of(group).without_topics(state, group, topics) for group in state.groups.values()
+        ]
+        return Result([record for record in records if record is not None])
 
 
 def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:

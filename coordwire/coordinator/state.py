@@ -21,6 +21,7 @@ from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.coordinator.model.group import GroupModel
 from coordwire.coordinator.model.offsets import CommittedOffset, OffsetStore, PendingOffsets
 from coordwire.coordinator.model.patterns import Resolution
+from coordwire.coordinator.persister import Persister
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
 from coordwire.coordinator.timers import TimerKey, Timers
@@ -75,6 +76,8 @@ NOTHING = Result()
 Outcome: TypeAlias = Result | Message
 """The outcome of an operation: a response alone if the operation writes nothing."""
 
+Submit: TypeAlias = "Callable[[Callable[[State], Outcome], Callable[[int, Result], None]], None]"
+
 _RETRY_MS = 500
 _LEFT_TO_OTHERS = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 """Errors after which another shard has the partition, or this one loads it again."""
@@ -88,7 +91,8 @@ class State:
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
     later: operations to run after the current one. assignors: a test's own, by name.
     resolutions: by group, those that have not ended; resolves_in_turns: whether `Shard.work` runs them, and
-    not `later`. listener: takes reports about groups.
+    not `later`. listener: takes reports about groups. persister: asks share coordinators. submit: runs an
+    operation in the state that there is then, and calls with its error and result when it is durable.
     """
 
     config: CoordinatorConfig
@@ -102,6 +106,8 @@ class State:
     resolves_in_turns: bool = False
     assignors: Mapping[str, Assignor] = field(default_factory=dict)
     listener: GroupListener = NO_LISTENER
+    persister: Persister = field(default_factory=lambda: Persister(lambda request: None))
+    submit: Submit = field(default=lambda operation, completed: None)
     snapshots: Snapshots = field(default_factory=Snapshots)
     timers: Timers[Result] = field(default_factory=Timers)
     groups: SnapshotDict[str, GroupModel] = field(init=False)
@@ -206,6 +212,10 @@ class GroupKind(ABC, Generic[G]):
         """The error of a deletion that writes nothing for the group, whatever becomes of others; else 0."""
         return 0
 
+    def deletion_request(self, state: State, group: G, records: list[LogRecord]) -> Message | None:
+        """Add records, and return the request to the share coordinators, that precede a deletion."""
+        return None
+
     @abstractmethod
     def tombstones(self, state: State, group: G) -> list[LogRecord]:
         """The records by which an empty group ends; its own timers end too."""
@@ -227,3 +237,7 @@ class GroupKind(ABC, Generic[G]):
 
     def topics_changed(self, group: G, names: Iterable[str]) -> None:
         """Topics came, went or grew."""
+
+    def without_topics(self, state: State, group: G, topics: set[UUID]) -> LogRecord | None:
+        """The record by which the group forgets topics that were deleted; None if it knows none of them."""
+        return None

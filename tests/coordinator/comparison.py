@@ -10,7 +10,7 @@ import argparse
 import gc
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count, islice
@@ -89,8 +89,11 @@ def compared(
     return None, (seed, checksums)
 
 
-def first_difference(seed: int, steps: int = 200) -> Difference | None:
-    grown = history(seed, steps)
+def first_difference(
+    seed: int, steps: int = 200, make: Callable[[int, int], Generator] = history
+) -> Difference | None:
+    """A history's difference. make: makes it."""
+    grown = make(seed, steps)
     return compared(oracle().run(commands(grown, seed)), grown, seed)[0]
 
 
@@ -124,6 +127,7 @@ def main() -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--shares", action="store_true", help="histories of share groups beside others")
     parser.add_argument(
         "--way", choices=[choice.name.lower() for choice in Way], help="histories of this way only"
     )
@@ -131,6 +135,11 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=1, help="every which history counts for the coverage")
     options = parser.parse_args()
     coverage = Coverage()
+    make = history
+    if options.shares:
+        from tests.shares.group_histories import share_history
+
+        make = share_history
     differences = 0
     gc.freeze()
     gc.set_threshold(100_000)  # histories are many small objects, most of which live as long as theirs
@@ -147,7 +156,7 @@ def main() -> int:
             for seed in [*seeds, None]:
                 if seed is not None:
                     counts = None if seed % options.sample else coverage
-                    grown = history(seed, options.steps, counts)
+                    grown = make(seed, options.steps, counts)
                     future = kafka.submit(oracle().run, commands(grown, seed))
                     pending.append((seed, grown, future))
                 if seed is None or len(pending) > 1:

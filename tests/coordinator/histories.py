@@ -21,6 +21,7 @@ from coordwire.coordinator import (
     LogEntry,
     RequestContext,
     Shard,
+    StateRequest,
     TopicImage,
     TopicsImage,
     TransactionCompleted,
@@ -38,6 +39,7 @@ from coordwire.messages import (
     JoinGroupResponse,
     ListGroupsResponse,
     OffsetFetchResponse,
+    ShareGroupDescribeResponse,
     StreamsGroupDescribeResponse,
     StreamsGroupHeartbeatResponse,
     find_message,
@@ -72,6 +74,9 @@ class Record(NamedTuple):
 
 
 _COMMIT, _ABORT = (TransactionMarker(committed).encoded()[0] for committed in (True, False))
+
+_STATE_VERSIONS = {83: 0, 86: 0, 87: 1}
+"""The versions of requests to share coordinators, by API."""
 
 _CONFIGS = {
     "session.timeout.ms": "session_timeout_ms",
@@ -163,7 +168,9 @@ class Replayer:
         self._tickets: dict[int, int] = {}
         self._is_held = False
         self._pending: list[int] = []
-        self._failure: str | None = None
+        self.failure: str | None = None
+        self.state_requests: dict[int, Any] = {}
+        """Those to share coordinators that were not answered."""
 
     def run(self, step: str) -> Outcome:
         """The step's outcome, with answers as bytes of the request's version."""
@@ -184,6 +191,12 @@ class Replayer:
         for effect in self.shard.effects():
             if isinstance(effect, Append):
                 self._write(effect, outcome)
+            elif isinstance(effect, StateRequest):
+                self.state_requests[effect.number] = effect.request
+                api = effect.request.api_key
+                assert api is not None
+                body = effect.request.encode(version=_STATE_VERSIONS[api])
+                outcome.other.append(f"persist {effect.number} {api} {body.hex()}")
             elif isinstance(effect, TransactionCompleted):
                 outcome.ended[self._tickets[effect.ticket]] = ErrorCode(effect.error_code).name
             else:
@@ -197,10 +210,10 @@ class Replayer:
                     outcome.other.append(f"unwritable {ticket}: {error}")
 
     def _write(self, append: Append, outcome: Outcome) -> None:
-        if self._failure is not None:
-            outcome.failed.append(self._failure)
-            self.shard.failed(append.number, int(ErrorCode[self._failure]))
-            self._failure = None
+        if self.failure is not None:
+            outcome.failed.append(self.failure)
+            self.shard.failed(append.number, int(ErrorCode[self.failure]))
+            self.failure = None
             return
         assert append.base_offset == self.end_offset
         producer, marker = (append.producer_id, append.producer_epoch), append.marker is not None
@@ -221,6 +234,14 @@ class Replayer:
     def whole_log(self) -> tuple[int, list[tuple[int, Record]]]:
         """The end offset, and the records with their offsets."""
         return self.end_offset, list(self.log)
+
+    def is_due(self) -> bool:
+        """Whether a timer is due that was set for now."""
+        due = self.shard.next_deadline()
+        return due is not None and due <= self.now
+
+    def topics_by_id(self) -> dict[UUID, TopicImage]:
+        return {topic.id: topic for topic in self.topics.values()}
 
     # --- steps ---
 
@@ -249,7 +270,7 @@ class Replayer:
         self._tickets[number] = int(ticket)
 
     def _fail(self, error: str) -> None:
-        self._failure = error
+        self.failure = error
 
     def _hold(self) -> None:
         self._is_held = True
@@ -272,7 +293,7 @@ class Replayer:
 
     def _config(self, group_id: str, *pairs: str) -> None:
         """A group's own configuration, by Kafka's names; none takes it back."""
-        settings: dict[str, dict[str, int]] = {"consumer": {}, "streams": {}}
+        settings: dict[str, dict[str, int]] = {"consumer": {}, "streams": {}, "share": {}}
         for name, value in (pair.split("=") for pair in pairs):
             kind, _, setting = name.partition(".")
             settings[kind][_CONFIGS[setting]] = int(value)
@@ -281,6 +302,23 @@ class Replayer:
             self.shard.set_group_config(group_id, replace(self.config.consumer, **settings["consumer"]))
         if settings["streams"]:
             self.shard.set_group_config(group_id, replace(self.config.streams, **settings["streams"]))
+        if settings["share"]:
+            self.shard.set_group_config(group_id, replace(self.config.share, **settings["share"]))
+
+    def _persisted(self, number: str, answer: str, *ends: str) -> None:
+        """The share coordinators answer: a response, or an error's name, and the ends of logs."""
+        request = self.state_requests.pop(int(number))
+        offsets = {}
+        for end in ends:
+            topic, partition, error, offset = end.split(":")
+            offsets[topic, int(partition)] = int(ErrorCode[error]), int(offset)
+        if answer in ErrorCode.__members__:
+            self.shard.persisted(int(number), None, int(ErrorCode[answer]))
+            return
+        response = find_message(request.api_key, "response").decode(
+            bytes.fromhex(answer), version=_STATE_VERSIONS[request.api_key]
+        )
+        self.shard.persisted(int(number), response, latest_offsets=offsets)
 
     def _unload(self) -> None:
         self._pending.clear()
@@ -394,6 +432,7 @@ def _sort_fetched(response: Any) -> None:
 
 
 _SORT = {
+    ShareGroupDescribeResponse: _sort_described,
     JoinGroupResponse: _sort_join,
     DescribeGroupsResponse: _sort_described,
     ConsumerGroupDescribeResponse: _sort_described,

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum, auto
 
-from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig, MigrationPolicy, StreamsGroupConfig
+from coordwire.coordinator import (
+    ConsumerGroupConfig,
+    CoordinatorConfig,
+    MigrationPolicy,
+    ShareGroupConfig,
+    StreamsGroupConfig,
+)
 
 __all__ = ["Way", "has_streams", "kafka_settings", "settings", "way"]
 
@@ -58,6 +64,9 @@ def settings(seed: int) -> CoordinatorConfig:
             initial_rebalance_delay_ms=_DELAYS[seed % len(_DELAYS)],
             num_standby_replicas=_STANDBYS[seed % len(_STANDBYS)],
         ),
+        share=ShareGroupConfig(assignment_interval_ms=_INTERVALS[seed % len(_INTERVALS)]),
+        share_group_max_size=8 if way(seed) is Way.WIDE else 4,
+        share_initialize_retry_ms=5_000,
         consumer_assignors=("range", "uniform") if seed % 5 == 4 else ("uniform", "range"),
     )
 
@@ -76,6 +85,9 @@ def kafka_settings(seed: int) -> str:
         "group.streams.assignment.interval.ms": chosen_settings.streams.assignment_interval_ms,
         "group.streams.initial.rebalance.delay.ms": chosen_settings.streams.initial_rebalance_delay_ms,
         "group.streams.num.standby.replicas": chosen_settings.streams.num_standby_replicas,
+        "group.share.max.size": chosen_settings.share_group_max_size,
+        "group.share.assignment.interval.ms": chosen_settings.share.assignment_interval_ms,
+        "group.share.initialize.retry.interval.ms": chosen_settings.share_initialize_retry_ms,
         "group.consumer.assignors": ",".join(chosen_settings.consumer_assignors),
     }
     return " ".join(["new", *(f"{name}={value}" for name, value in pairs.items())])

@@ -9,7 +9,16 @@ from uuid import UUID
 import pytest
 
 from coordwire.codec import Message
-from coordwire.coordinator import Answer, Append, Effect, RequestContext, Shard, TopicImage, TopicsImage
+from coordwire.coordinator import (
+    Answer,
+    Append,
+    Effect,
+    RequestContext,
+    Shard,
+    TopicImage,
+    TopicsImage,
+    TransactionCompleted,
+)
 from coordwire.coordinator.hash_order import capacity_for, in_hash_order
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -20,7 +29,7 @@ from coordwire.messages import (
     LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
-    ShareGroupHeartbeatRequest,
+    ShareFetchRequest,
     SyncGroupRequest,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
@@ -62,7 +71,7 @@ class Bench:
             self.answers[effect.ticket] = effect.response
         elif isinstance(effect, Append):
             self.appends.append(effect)
-        else:
+        elif isinstance(effect, TransactionCompleted):
             self.ended[effect.ticket] = effect.error_code
 
     def confirm(self) -> None:
@@ -280,7 +289,7 @@ def test_loading_is_told_to_all_but_heartbeats() -> None:
 def test_a_request_that_is_not_a_coordinators_is_the_callers_mistake() -> None:
     bench = Bench()
     with pytest.raises(TypeError, match="expected a request to a group coordinator, got"):
-        bench.send(ShareGroupHeartbeatRequest(), 1)
+        bench.send(ShareFetchRequest(), 1)
 
 
 def test_leaders_are_elected_in_javas_order_of_strings() -> None:

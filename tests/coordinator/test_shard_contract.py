@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from coordwire.coordinator import (
+    Answer,
     Append,
     ConsumerGroupConfig,
     CoordinatorConfig,
@@ -61,8 +62,8 @@ def _answer(shard: Shard, request: Any, version: int, now: int = 0, **context: A
     for effect in shard.effects():
         if isinstance(effect, Append):
             shard.appended(effect.number)
-        elif effect.ticket == ticket:
-            answer = effect.response  # type: ignore[union-attr]
+        elif isinstance(effect, Answer) and effect.ticket == ticket:
+            answer = effect.response
     return answer
 
 
@@ -205,9 +206,9 @@ def test_after_the_effects_nothing_is_due() -> None:
         if isinstance(effect, Append):
             shard.appended(effect.number)
             kinds.append("append")
-        elif effect.ticket == ticket:
+        elif isinstance(effect, Answer) and effect.ticket == ticket:
             kinds.append("answer")
-            assert effect.response.groups[0].group_state == "Empty"  # type: ignore[union-attr]
+            assert effect.response.groups[0].group_state == "Empty"  # type: ignore[attr-defined]
     assert kinds == ["append", "append", "answer"]
     deadline = shard.next_deadline()
     assert deadline is not None
@@ -239,7 +240,7 @@ def test_calls_without_the_effects_between_run_everything_in_order() -> None:
     second = shard.handle(ListGroupsRequest(), version=5, now=500_000, context=_context())
     effects = list(shard.effects())
     appends = [effect for effect in effects if isinstance(effect, Append)]
-    answers = [effect for effect in effects if not isinstance(effect, Append)]
+    answers = [effect for effect in effects if isinstance(effect, Answer)]
     assert len(appends) == 2
     assert [answer.ticket for answer in answers] == [first, second]
 

@@ -31,6 +31,7 @@ def _bug(sort: str, name: str, module: str, before: str, after: str) -> ShareBug
 
 
 _PARTITION = "share_partition.partition"
+_HEARTBEAT = "share.heartbeat"
 _STATE = "share_state.requests"
 BUGS = [
     _bug(
@@ -127,6 +128,41 @@ BUGS = [
         "share_state.state_batches",
         "if second[2:] < first[2:]:",
         "if second[2:] > first[2:]:",
+    ),
+    _bug(
+        "groups",
+        "a member is fenced by its previous epoch",
+        _HEARTBEAT,
+        "if epoch and epoch < member.epoch and epoch != member.previous_epoch:",
+        "if epoch and epoch < member.epoch:",
+    ),
+    _bug(
+        "groups",
+        "a member joins a full group",
+        _HEARTBEAT,
+        "if member is None and len(group.members) >= limit:",
+        "if member is None and len(group.members) > limit:",
+    ),
+    _bug(
+        "groups",
+        "a subscription changes without an epoch",
+        _HEARTBEAT,
+        "bumps = new.topics != old.topics",
+        "bumps = False",
+    ),
+    _bug(
+        "groups",
+        "an assignment is sent only when it changes",
+        _HEARTBEAT,
+        "is_full = epoch == 0 or request.subscribed_topic_names is not None",
+        "is_full = False",
+    ),
+    _bug(
+        "groups",
+        "targets are computed for the old epoch",
+        _HEARTBEAT,
+        "records.append(assignment_epoch_record(group.group_id, epoch, state.now))",
+        "records.append(assignment_epoch_record(group.group_id, group.epoch, state.now))",
     ),
 ]
 

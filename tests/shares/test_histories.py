@@ -1,12 +1,16 @@
-"""Share partitions and share coordinators agree with Kafka's own, step by step, on random histories."""
+"""Share partitions, share coordinator and share groups agree with Kafka's own, step by step, on random
+histories."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.coordinator import comparison
+from tests.coordinator.oracle import oracle
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
 from tests.shares.comparison import KINDS, first_difference
+from tests.shares.group_histories import share_history
 from tests.shares.kept_histories import SORTS, differences
 from tests.shares.oracle import share_oracle
 from tests.shares.planted_bugs import BUGS, ShareBug, find_planted
@@ -37,3 +41,14 @@ def test_kafka_agrees(kind: str, seed: int) -> None:
         give_up(error)
     difference = first_difference(chosen, grown, outputs)
     assert difference is None, difference
+
+
+@pytest.mark.maven
+@pytest.mark.parametrize("seed", range(1_000_000, 1_000_000 + FRESH))
+def test_kafka_agrees_about_share_groups(seed: int) -> None:
+    try:
+        oracle()
+    except Unavailable as error:
+        give_up(error)
+    difference = comparison.first_difference(seed, make=share_history)
+    assert difference is None, str(difference)

@@ -18,8 +18,16 @@ from coordwire.broker.cluster.replication import Replication
 from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
-from coordwire.coordinator import Answer, Append, GroupCoordinator, InternalTopic, RequestContext
+from coordwire.coordinator import (
+    Answer,
+    Append,
+    GroupCoordinator,
+    InternalTopic,
+    RequestContext,
+    StateRequest,
+)
 from coordwire.coordinator.log_entries import log_entries
+from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.messages import ListGroupsRequest, ListGroupsResponse
 
@@ -194,6 +202,9 @@ class GroupCoordinators:
                 if answer is not None:
                     answer.topics_to_create = effect.topics_to_create
                     answer.fulfil(effect.response)
+            elif isinstance(effect, StateRequest):  # there are no share coordinators here
+                error_code = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                coordinator.persisted(effect.partition, effect.number, None, error_code)
             else:
                 error = known.ending.pop(effect.ticket, None)
                 if error is not None:

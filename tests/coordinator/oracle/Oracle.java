@@ -70,10 +70,11 @@ import java.util.concurrent.TimeUnit;
  * repeat COUNT API VERSION UUID CLIENT BODY...  requests in turn, each so many times: "took NANOSECONDS ANSWERS" of the processor
  * timers                                   the deadlines of the coordinator's timers
  * config GROUP [CONFIG=VALUE...]           an operator sets a group's own configuration, or takes it back
+ * persisted NUMBER HEX|ERROR [TOPIC:PARTITION:ERROR:OFFSET...]   the share coordinators answer a call of `persist`
  * assign ...                               an assignor by itself: OracleAssignors
  * table STEP...                            a table with snapshots by itself: OracleTables
  *
- * answer TICKET HEX; create TICKET TOPIC:PARTITIONS:REPLICAS:NAME=VALUE,...; ended TICKET ERROR; batch OFFSET PRODUCER EPOCH, then record KEY VALUE or marker KEY VALUE; failed ERROR; timer TIME KEY
+ * answer TICKET HEX; create TICKET TOPIC:PARTITIONS:REPLICAS:NAME=VALUE,...; ended TICKET ERROR; batch OFFSET PRODUCER EPOCH, then record KEY VALUE or marker KEY VALUE; failed ERROR; timer TIME KEY; persist NUMBER API HEX
  */
 public final class Oracle {
     private static final TopicPartition PARTITION = new TopicPartition("__consumer_offsets", 0);
@@ -83,8 +84,10 @@ public final class Oracle {
     private final OracleClock clock = new OracleClock(1000);
     private final OracleLog log = new OracleLog(output);
     private final OracleTopics topics = new OracleTopics();
+    private final OraclePersister persister = new OraclePersister(output);
     private final CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime;
     private final OracleRequests requests;
+    private final GroupCoordinatorService service;
     private final GroupConfigManager groups;
     private int epoch = 0;
 
@@ -116,12 +119,13 @@ public final class Oracle {
             .withExecutorService(new SameThread())
             .withCachedBufferMaxBytesSupplier(() -> 1 << 20)
             .build();
-        GroupCoordinatorService service =
-            new GroupCoordinatorService(new LogContext(), config, runtime, metrics, groups, null, clock, null);
+        service =
+            new GroupCoordinatorService(new LogContext(), config, runtime, metrics, groups, persister, clock, persister);
         service.startup(() -> 1);
         requests = new OracleRequests(service, topics, output);
         runtime.onMetadataUpdate(
             new KRaftCoordinatorMetadataImage(topics.image).emptyDelta(), new KRaftCoordinatorMetadataImage(topics.image));
+        showTopics();
         runtime.scheduleLoadOperation(PARTITION, epoch++);
     }
 
@@ -158,6 +162,7 @@ public final class Oracle {
                 }
                 groups.updateGroupConfig(words[1], properties);
             }
+            case "persisted" -> persister.persisted(words);
             case "repeat" -> repeat(Integer.parseInt(words[1]), words);
             case "assign" -> OracleAssignors.assign(words, topics, output);
             case "table" -> OracleTables.run(words, output);
@@ -240,8 +245,23 @@ public final class Oracle {
         topics.end();
         runtime.onMetadataUpdate(
             new KRaftCoordinatorMetadataDelta(topics.delta), new KRaftCoordinatorMetadataImage(topics.image));
+        showTopics();
         if (!deleted.isEmpty()) {
             runtime.scheduleWriteAllOperation("on-topics-deleted", shard -> shard.onTopicsDeleted(deleted));
+            java.util.Set<Uuid> ids = new java.util.HashSet<>();
+            deleted.forEach(topic -> ids.add(topic.id()));
+            runtime.scheduleWriteAllOperation("maybe-cleanup-share-group-state", shard -> shard.maybeCleanupShareGroupState(ids));
+        }
+    }
+
+    /** Let the service see the topics too; its own way to the runtime deletes what has no name any more. */
+    private void showTopics() {
+        try {
+            java.lang.reflect.Field field = GroupCoordinatorService.class.getDeclaredField("metadataImage");
+            field.setAccessible(true);
+            field.set(service, new KRaftCoordinatorMetadataImage(topics.image));
+        } catch (ReflectiveOperationException none) {
+            throw new IllegalStateException(none);
         }
     }
 

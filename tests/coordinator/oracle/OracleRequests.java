@@ -11,6 +11,8 @@ import org.apache.kafka.common.message.OffsetFetchResponseData;
 import org.apache.kafka.common.message.StreamsGroupDescribeResponseData;
 import org.apache.kafka.common.message.TxnOffsetCommitRequestData;
 import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData;
+import org.apache.kafka.common.message.ShareGroupDescribeResponseData;
+import org.apache.kafka.common.message.DescribeShareGroupOffsetsResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.*;
 import org.apache.kafka.common.utils.BufferSupplier;
@@ -87,6 +89,19 @@ final class OracleRequests {
         } else if (request instanceof TxnOffsetCommitRequest) {
             return commit(context, (TxnOffsetCommitRequest) request);
         }
+        if (request instanceof ShareGroupHeartbeatRequest heartbeat) {
+            return service.shareGroupHeartbeat(context, heartbeat.data()).thenApply(ShareGroupHeartbeatResponse::new);
+        } else if (request instanceof ShareGroupDescribeRequest describe) {
+            return service.shareGroupDescribe(context, describe.data().groupIds())
+                .thenApply(groups -> new ShareGroupDescribeResponse(new ShareGroupDescribeResponseData().setGroups(groups)));
+        } else if (request instanceof AlterShareGroupOffsetsRequest alter) {
+            return service.alterShareGroupOffsets(context, alter.data().groupId(), alter.data())
+                .thenApply(AlterShareGroupOffsetsResponse::new);
+        } else if (request instanceof DeleteShareGroupOffsetsRequest delete) {
+            return service.deleteShareGroupOffsets(context, delete.data()).thenApply(DeleteShareGroupOffsetsResponse::new);
+        } else if (request instanceof DescribeShareGroupOffsetsRequest describe) {
+            return offsets(context, describe);
+        }
         throw new IllegalArgumentException("no coordinator's request: " + request.apiKey());
     }
 
@@ -103,6 +118,24 @@ final class OracleRequests {
 
     private static String name(String text) {
         return Oracle.hex(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private CompletableFuture<? extends AbstractResponse> offsets(
+        RequestContext context, DescribeShareGroupOffsetsRequest request
+    ) {
+        List<CompletableFuture<DescribeShareGroupOffsetsResponseData.DescribeShareGroupOffsetsResponseGroup>> groups = new ArrayList<>();
+        request.groups().forEach(group -> groups.add((group.topics() == null
+            ? service.describeShareGroupAllOffsets(context, group)
+            : group.topics().isEmpty() ? CompletableFuture.completedFuture(
+                new DescribeShareGroupOffsetsResponseData.DescribeShareGroupOffsetsResponseGroup().setGroupId(group.groupId()))
+            : service.describeShareGroupOffsets(context, group)).handle((found, error) -> {
+                Errors code = error == null ? Errors.NONE : Errors.forException(error);
+                return error == null ? found : new DescribeShareGroupOffsetsResponseData.DescribeShareGroupOffsetsResponseGroup()
+                    .setGroupId(group.groupId()).setErrorCode(code.code()).setErrorMessage(code.message());
+            })));
+        return CompletableFuture.allOf(groups.toArray(new CompletableFuture<?>[0])).thenApply(none ->
+            new DescribeShareGroupOffsetsResponse(new DescribeShareGroupOffsetsResponseData()
+                .setGroups(groups.stream().map(CompletableFuture::join).collect(Collectors.toList()))));
     }
 
     private CompletableFuture<? extends AbstractResponse> commit(RequestContext context, OffsetCommitRequest request) {

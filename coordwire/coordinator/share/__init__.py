@@ -1,0 +1,8 @@
+"""Share groups (KIP-932): membership, the states of their partitions, and their offsets.
+
+heartbeat.py        members, targets (simple_assignor.py)
+partition_states.py which partitions' states the share coordinator initializes, has and deletes
+offsets.py          describing, altering and deleting where a group reads from
+description.py records.py replay.py kind.py handlers.py error_texts.py
+                    how groups are shown, kept and asked
+"""

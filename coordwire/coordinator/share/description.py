@@ -1,0 +1,57 @@
+"""ShareGroupDescribe: a share group as of the last durable write."""
+
+from __future__ import annotations
+
+from coordwire.coordinator.hash_order import in_timeline_order, ordered_names
+from coordwire.coordinator.model.share_group import ShareGroupModel, ShareMember
+from coordwire.coordinator.state import State
+from coordwire.coordinator.topics import TopicsImage
+from coordwire.enums import ErrorCode
+from coordwire.messages.share_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
+
+__all__ = ["describe_share_group"]
+
+_ASSIGNOR = "simple"
+
+
+def describe_share_group(state: State, group_id: str) -> DescribedGroup:
+    group = state.groups.committed(group_id)
+    if not isinstance(group, ShareGroupModel):
+        problem = "not found" if group is None else "is not a share group"
+        return DescribedGroup(
+            group_id=group_id,
+            error_code=int(ErrorCode.GROUP_ID_NOT_FOUND),
+            error_message=f"Group {group_id} {problem}.",
+        )
+    epoch, assignment_epoch = group.committed_epochs
+    members = dict(group.members.committed_items())
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.committed_state.value,
+        group_epoch=epoch,
+        assignment_epoch=assignment_epoch,
+        assignor_name=_ASSIGNOR,
+        members=[
+            _member(state.topics, members[member_id])
+            for member_id in in_timeline_order(members, group.members.peak)
+        ],
+    )
+
+
+def _member(image: TopicsImage, member: ShareMember) -> Member:
+    assigned = []
+    for topic_id, partitions in member.assigned.items():
+        topic = image.find_id(topic_id)
+        if topic is not None:
+            assigned.append(
+                TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=list(partitions))
+            )
+    return Member(
+        member_id=member.member_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=ordered_names(member.topics),
+        assignment=Assignment(topic_partitions=assigned),
+    )

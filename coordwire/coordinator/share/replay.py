@@ -1,0 +1,142 @@
+"""The replay of the records of share groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coordwire.codec import Message
+from coordwire.coordinator.hash_tables import HashMap, HashSet
+from coordwire.coordinator.model.assignment import NO_TARGET, target_from_lists
+from coordwire.coordinator.model.share_group import (
+    LEFT,
+    InitializedTopic,
+    InitializedTopics,
+    PartitionStates,
+    ShareGroupModel,
+    ShareMember,
+)
+from coordwire.coordinator.refusal import contradiction
+from coordwire.coordinator.state import State
+from coordwire.messages import (
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
+)
+from coordwire.messages.share_group_records import TopicPartitionsInfo
+
+__all__ = ["SHARE_KEYS", "replay_share_group"]
+
+SHARE_KEYS: tuple[type[Message], ...] = (
+    ShareGroupMemberMetadataKey,
+    ShareGroupMetadataKey,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupStatePartitionMetadataKey,
+)
+
+
+def replay_share_group(state: State, key: object, value: object) -> None:
+    """Replay a record with one of `SHARE_KEYS`."""
+    group_id: str = getattr(key, "group_id", "")
+    group = state.groups.get(group_id)
+    if group is None:
+        if value is None:
+            return
+        group = ShareGroupModel(group_id, state.snapshots)
+        state.groups[group_id] = group
+    if not isinstance(group, ShareGroupModel):
+        raise contradiction()
+    match key, value:
+        case ShareGroupMetadataKey(), ShareGroupMetadataValue() as found:
+            group.set_epoch(found.epoch, found.metadata_hash)
+        case ShareGroupMetadataKey(), None:
+            if group.members or group.targets or group.assignment_epoch != -1:
+                raise contradiction()
+            state.groups.pop(group_id)
+        case ShareGroupMemberMetadataKey(member_id=member_id), (
+            ShareGroupMemberMetadataValue() | None
+        ) as found:
+            _replay_member(group, member_id, found)
+        case ShareGroupTargetAssignmentMetadataKey(), ShareGroupTargetAssignmentMetadataValue() as found:
+            group.set_assignment(found.assignment_epoch, found.assignment_timestamp)
+        case ShareGroupTargetAssignmentMetadataKey(), None:
+            if group.targets:
+                raise contradiction()
+            group.clear_assignment()
+        case ShareGroupTargetAssignmentMemberKey(member_id=member_id), (
+            ShareGroupTargetAssignmentMemberValue() | None
+        ) as found:
+            if found is None:
+                group.targets.pop(member_id)
+            else:
+                group.targets[member_id] = target_from_lists(found.topic_partitions)
+        case ShareGroupCurrentMemberAssignmentKey(member_id=member_id), (
+            ShareGroupCurrentMemberAssignmentValue() | None
+        ) as found:
+            _replay_assignment(group, member_id, found)
+        case ShareGroupStatePartitionMetadataKey(), (ShareGroupStatePartitionMetadataValue() | None) as found:
+            group.set_states(None if found is None else _states(found, state.now))
+
+
+def _replay_member(
+    group: ShareGroupModel, member_id: str, value: ShareGroupMemberMetadataValue | None
+) -> None:
+    member = group.members.get(member_id)
+    if value is not None:
+        group.put_member(
+            replace(
+                member or ShareMember(member_id),
+                rack_id=value.rack_id,
+                client_id=value.client_id,
+                client_host=value.client_host,
+                topics=tuple(sorted(set(value.subscribed_topic_names))),
+                named=(),
+            )
+        )
+    elif member is not None:
+        if member.epoch != LEFT or member_id in group.targets:
+            raise contradiction()
+        group.remove_member(member_id)
+
+
+def _replay_assignment(
+    group: ShareGroupModel, member_id: str, value: ShareGroupCurrentMemberAssignmentValue | None
+) -> None:
+    member = group.members.get(member_id)
+    if value is not None:
+        group.put_member(
+            replace(
+                member or ShareMember(member_id),
+                epoch=value.member_epoch,
+                previous_epoch=value.previous_member_epoch,
+                state=value.state if value.state in (0, 1, 2) else 127,
+                assigned=target_from_lists(value.assigned_partitions),
+            )
+        )
+    elif member is not None:
+        group.put_member(replace(member, epoch=LEFT, previous_epoch=LEFT, assigned=NO_TARGET))
+
+
+def _states(value: ShareGroupStatePartitionMetadataValue, now: int) -> PartitionStates:
+    return PartitionStates(
+        _topics(value.initializing_topics, now),
+        _topics(value.initialized_topics, now),
+        HashSet.of(topic.topic_id for topic in value.deleting_topics),
+    )
+
+
+def _topics(topics: list[TopicPartitionsInfo], now: int) -> InitializedTopics:
+    return HashMap.of(
+        (topic.topic_id, InitializedTopic(topic.topic_name, HashSet.copy_of(topic.partitions), now))
+        for topic in topics
+    )
