@@ -12,6 +12,7 @@ from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AlterConfigsRequest,
+    AlterShareGroupOffsetsRequest,
     ApiVersionsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -19,15 +20,19 @@ from coordwire.messages import (
     CreateTopicsRequest,
     DeleteGroupsRequest,
     DeleteRecordsRequest,
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupStateRequest,
     DeleteTopicsRequest,
     DescribeClusterRequest,
     DescribeConfigsRequest,
     DescribeGroupsRequest,
+    DescribeShareGroupOffsetsRequest,
     DescribeTopicPartitionsRequest,
     FetchRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
     IncrementalAlterConfigsRequest,
+    InitializeShareGroupStateRequest,
     InitProducerIdRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -40,11 +45,18 @@ from coordwire.messages import (
     OffsetFetchRequest,
     OffsetForLeaderEpochRequest,
     ProduceRequest,
+    ReadShareGroupStateRequest,
+    ReadShareGroupStateSummaryRequest,
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
+    ShareAcknowledgeRequest,
+    ShareFetchRequest,
+    ShareGroupDescribeRequest,
+    ShareGroupHeartbeatRequest,
     StreamsGroupDescribeRequest,
     StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
+    WriteShareGroupStateRequest,
     alter_configs,
     create_partitions,
     create_topics,
@@ -268,12 +280,32 @@ def requests(topic_id: UUID, version: int) -> dict[int, list[Message]]:
         *operators_requests(TOPIC),
         SaslHandshakeRequest(mechanism="PLAIN"),
         SaslAuthenticateRequest(auth_bytes=b"x"),
+        *share_requests(),
     ]
     by_key: dict[int, list[Message]] = {}
     for request in found:
         assert request.api_key is not None
         by_key.setdefault(request.api_key, []).append(request)
     return by_key
+
+
+def share_requests() -> list[Message]:
+    """One of each API of share groups."""
+    member = {"group_id": "g", "member_id": "m"}
+    return [
+        ShareGroupHeartbeatRequest(**member, subscribed_topic_names=[TOPIC]),  # type: ignore[arg-type]
+        ShareGroupDescribeRequest(group_ids=["g"]),
+        ShareFetchRequest(**member, max_bytes=1),  # type: ignore[arg-type]
+        ShareAcknowledgeRequest(**member, share_session_epoch=1),  # type: ignore[arg-type]
+        InitializeShareGroupStateRequest(group_id="g"),
+        ReadShareGroupStateRequest(group_id="g"),
+        WriteShareGroupStateRequest(group_id="g"),
+        DeleteShareGroupStateRequest(group_id="g"),
+        ReadShareGroupStateSummaryRequest(group_id="g"),
+        DescribeShareGroupOffsetsRequest(),
+        AlterShareGroupOffsetsRequest(group_id="g"),
+        DeleteShareGroupOffsetsRequest(group_id="g"),
+    ]
 
 
 CELLS = [(key, version) for key, api in sorted(APIS.items()) for version in range(api.first, api.last + 1)]

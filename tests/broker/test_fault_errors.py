@@ -183,10 +183,24 @@ def places(api_key: int, version: int) -> list[str]:
             return ["topics[*].error_code"]
         case ApiKey.DELETE_TOPICS | ApiKey.ALTER_CONFIGS | ApiKey.INCREMENTAL_ALTER_CONFIGS:
             return ["responses[*].error_code"]
-        case ApiKey.DESCRIBE_GROUPS | ApiKey.CONSUMER_GROUP_DESCRIBE | ApiKey.STREAMS_GROUP_DESCRIBE:
+        case (
+            ApiKey.DESCRIBE_GROUPS
+            | ApiKey.CONSUMER_GROUP_DESCRIBE
+            | ApiKey.SHARE_GROUP_DESCRIBE
+            | ApiKey.STREAMS_GROUP_DESCRIBE
+            | ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
+        ):
             return ["groups[*].error_code"]
         case ApiKey.DELETE_GROUPS | ApiKey.DESCRIBE_CONFIGS | ApiKey.CREATE_PARTITIONS:
             return ["results[*].error_code"]
+        case (
+            ApiKey.INITIALIZE_SHARE_GROUP_STATE
+            | ApiKey.READ_SHARE_GROUP_STATE
+            | ApiKey.WRITE_SHARE_GROUP_STATE
+            | ApiKey.DELETE_SHARE_GROUP_STATE
+            | ApiKey.READ_SHARE_GROUP_STATE_SUMMARY
+        ):
+            return ["results[*].partitions[*].error_code"]
         case ApiKey.ELECT_LEADERS:
             return ["replica_election_results[*].partition_result[*].error_code"]
         case ApiKey.ALTER_PARTITION_REASSIGNMENTS:

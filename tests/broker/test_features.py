@@ -21,7 +21,13 @@ from coordwire.messages.update_features import FeatureUpdateKey
 from tests.broker.core import Core
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
-NEWEST = {"group.version": 1, "metadata.version": 30, "streams.version": 1, "transaction.version": 2}
+NEWEST = {
+    "group.version": 1,
+    "metadata.version": 30,
+    "share.version": 1,
+    "streams.version": 1,
+    "transaction.version": 2,
+}
 
 
 def updated(core: Core, *updates: tuple[str, int, int], **more: Any) -> tuple[int, str | None]:
@@ -56,7 +62,12 @@ def test_a_feature_of_level_0_is_not_announced_as_finalized() -> None:
     core = Core()
     assert updated(core, ("transaction.version", 0, SAFE)) == (0, None)
     _, levels = announced(core)
-    assert levels == {"group.version": 1, "metadata.version": 30, "streams.version": 1}
+    assert levels == {
+        "group.version": 1,
+        "metadata.version": 30,
+        "share.version": 1,
+        "streams.version": 1,
+    }
 
 
 @pytest.mark.parametrize(

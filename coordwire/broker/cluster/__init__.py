@@ -6,6 +6,8 @@
     replication.py              replicas in sync, leaders, log directories that fail
     group_coordinators.py       group coordinators over `__consumer_offsets`
     transaction_coordinators.py transaction coordinators over `__transaction_state`
+    share_state_coordinators.py share coordinators over `__share_group_state`
+    share_partitions.py         records in flight in share groups; share_sessions.py: their members' sessions
     promise.py                  Promise: an answer that comes later; HandlerRun: a handler that awaits it
     fetch_sessions.py           fetch sessions of clients
     log_places.py               what a cluster needs of the place of its logs, and the place that is memory

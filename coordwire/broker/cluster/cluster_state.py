@@ -18,8 +18,11 @@ from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.group_coordinators import GroupCoordinators
 from coordwire.broker.cluster.log_places import LogPlace
 from coordwire.broker.cluster.replication import Replication
+from coordwire.broker.cluster.share_partitions import SharePartitions
+from coordwire.broker.cluster.share_state_coordinators import ShareStateCoordinators
 from coordwire.broker.cluster.topics import (
     OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
     TRANSACTIONS_TOPIC,
     ClusterPartition,
     ClusterTopic,
@@ -51,7 +54,9 @@ class ClusterState(ClusterFacts):
             clock=clock, config=config, nodes=nodes, new_uuid=new_uuid, logs=logs, cluster_id=cluster_id
         )
         self.replication = Replication(self, self._reload)
-        self.groups = GroupCoordinators(self, self.replication, self.offsets_topic)
+        self.share_states = ShareStateCoordinators(self, self.replication, self.share_state_topic)
+        self.share_partitions = SharePartitions(self, self.share_states)
+        self.groups = GroupCoordinators(self, self.replication, self.offsets_topic, self.share_states.ask)
         self.transactions = TransactionCoordinators(
             self, self.replication, self.groups, self.transactions_topic
         )
@@ -149,6 +154,7 @@ class ClusterState(ClusterFacts):
             del self.names_by_metric[metric_name(topic.name)]
         for partition in topic.partitions:
             partition.log.delete()
+            self.share_partitions.forget(partition)
         self.logs.topic_removed(topic)
         self._topic_changed(topic)
 
@@ -170,6 +176,7 @@ class ClusterState(ClusterFacts):
         """Give groups the topics as they are now."""
         if self.changed_topics and not self._batches:
             self.groups.set_topics()
+            self.share_states.set_topics()
 
     def offsets_topic(self) -> ClusterTopic:
         """The topic that groups are kept in; made when it is first needed, as Kafka does."""
@@ -204,12 +211,32 @@ class ClusterState(ClusterFacts):
             )
         return topic
 
+    def share_state_topic(self) -> ClusterTopic:
+        """The topic that share groups' positions are kept in; made when it is first needed, as Kafka does."""
+        topic = self.topics.get(SHARE_STATE_TOPIC)
+        if topic is None:
+            topic = self.create_topic(
+                SHARE_STATE_TOPIC,
+                self.config.share_state_partitions,
+                replication_factor=min(3, len(self.nodes)),
+                settings={
+                    "cleanup.policy": "delete",
+                    "compression.type": "producer",
+                    "retention.ms": "-1",
+                    "segment.bytes": "104857600",
+                },
+            )
+        return topic
+
     def _reload(self, partition: ClusterPartition) -> None:
         """Load the coordinators of a partition again."""
+        self.share_partitions.forget(partition)
         if partition.topic == OFFSETS_TOPIC:
             self.groups.unload(partition.index)
         elif partition.topic == TRANSACTIONS_TOPIC:
             self.transactions.reload(partition.index)
+        elif partition.topic == SHARE_STATE_TOPIC:
+            self.share_states.unload(partition.index)
 
     # --- the end ---
 
@@ -218,6 +245,8 @@ class ClusterState(ClusterFacts):
         self.timers = Timers()
         self.groups.close()
         self.transactions.close()
+        self.share_partitions.close()
+        self.share_states.close()
         for topic in self.topics.values():
             for partition in topic.partitions:
                 partition.log.close()

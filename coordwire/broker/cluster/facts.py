@@ -124,7 +124,9 @@ class ClusterFacts:
         """A group's settings, to read."""
         known = self.group_settings.get(group_id)
         if known is None:
-            consumer, streams = self.config.coordinator.consumer, self.config.coordinator.streams
+            groups = self.config.coordinator
+            consumer, share, streams = groups.consumer, groups.share, groups.streams
+            records = self.config.share_partitions
             known = Settings(
                 GROUP_SETTINGS,
                 {
@@ -136,6 +138,12 @@ class ClusterFacts:
                     "streams.initial.rebalance.delay.ms": str(streams.initial_rebalance_delay_ms),
                     "streams.num.standby.replicas": str(streams.num_standby_replicas),
                     "streams.session.timeout.ms": str(streams.session_timeout_ms),
+                    "share.assignment.interval.ms": str(share.assignment_interval_ms),
+                    "share.delivery.count.limit": str(records.delivery_count_limit),
+                    "share.heartbeat.interval.ms": str(share.heartbeat_interval_ms),
+                    "share.partition.max.record.locks": str(records.max_record_locks),
+                    "share.record.lock.duration.ms": str(records.lock_duration_ms),
+                    "share.session.timeout.ms": str(share.session_timeout_ms),
                 },
             )
         return known

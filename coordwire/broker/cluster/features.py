@@ -21,10 +21,11 @@ class Feature(NamedTuple):
 FEATURES = {
     "group.version": Feature(0, 1),
     METADATA_VERSION: Feature(7, 30),
+    "share.version": Feature(0, 1),
     "streams.version": Feature(0, 1),
     "transaction.version": Feature(0, 2),
 }
-"""As of Kafka 4.3: KIP-848, 4.3-IV0, KIP-1071, and KIP-890 with an epoch a transaction."""
+"""As of Kafka 4.3: KIP-848, 4.3-IV0, KIP-932, KIP-1071, and KIP-890 with an epoch a transaction."""
 
 
 class FeatureLevels:

@@ -27,9 +27,8 @@ from coordwire.coordinator import (
     StateRequest,
 )
 from coordwire.coordinator.log_entries import log_entries
-from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
-from coordwire.messages import ListGroupsRequest, ListGroupsResponse
+from coordwire.messages import ListGroupsRequest, ListGroupsResponse, ReadShareGroupStateSummaryRequest
 
 __all__ = ["GroupCoordinators", "PendingAnswer"]
 
@@ -64,17 +63,20 @@ class _NodeCoordinator:
 
 
 class GroupCoordinators:
-    """The coordinators that have been needed so far. offsets_topic: makes or finds their topic."""
+    """The coordinators that have been needed so far. offsets_topic: makes or finds their topic; ask_states:
+    gives the share coordinators' answer to a request."""
 
     def __init__(
         self,
         facts: ClusterFacts,
         replication: Replication,
         offsets_topic: Callable[[], ClusterTopic],
+        ask_states: Callable[[Message], Message],
     ) -> None:
         self._facts = facts
         self._replication = replication
         self._topic = offsets_topic
+        self._ask_states = ask_states
         self._nodes: dict[int, _NodeCoordinator] = {}
         self._holders: dict[int, int] = {}
         """The node that has a partition, or failed to load it."""
@@ -185,7 +187,7 @@ class GroupCoordinators:
         return promise
 
     def _pump(self, known: _NodeCoordinator) -> None:
-        """Carry out the effects of a coordinator: append, answer."""
+        """Carry out the effects of a coordinator: append, answer, ask the share coordinators."""
         coordinator = known.coordinator
         for effect in coordinator.effects():
             if isinstance(effect, Append):
@@ -202,13 +204,28 @@ class GroupCoordinators:
                 if answer is not None:
                     answer.topics_to_create = effect.topics_to_create
                     answer.fulfil(effect.response)
-            elif isinstance(effect, StateRequest):  # there are no share coordinators here
-                error_code = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-                coordinator.persisted(effect.partition, effect.number, None, error_code)
+            elif isinstance(effect, StateRequest):
+                self._ask(coordinator, effect)
             else:
                 error = known.ending.pop(effect.ticket, None)
                 if error is not None:
                     error.fulfil(effect.error_code)
+
+    def _ask(self, coordinator: GroupCoordinator, effect: StateRequest) -> None:
+        """Let the share coordinators answer, with the ends of the logs whose lag is wanted."""
+        request: Any = effect.request
+        ends: dict[tuple[str, int], tuple[int, int]] = {}
+        if isinstance(request, ReadShareGroupStateSummaryRequest):
+            for topic in request.topics:
+                known = self._facts.topics_by_id.get(topic.topic_id)
+                if known is None:
+                    continue
+                for asked in topic.partitions:
+                    partition = known.partition(asked.partition)
+                    if partition is not None:
+                        ends[known.name, asked.partition] = 0, partition.log.high_watermark
+        answer = self._ask_states(request)
+        coordinator.persisted(effect.partition, effect.number, answer, latest_offsets=ends)
 
     def unload(self, index: int) -> None:
         """Another node leads this partition: what waits gets NOT_COORDINATOR, and the log is read again."""
@@ -280,8 +297,14 @@ class GroupCoordinators:
             initial_rebalance_delay_ms=settings.number("streams.initial.rebalance.delay.ms"),
             num_standby_replicas=settings.number("streams.num.standby.replicas"),
         )
-        coordinator.set_group_config(group_id, consumer)
-        coordinator.set_group_config(group_id, streams)
+        share = replace(
+            config.share,
+            session_timeout_ms=settings.number("share.session.timeout.ms"),
+            heartbeat_interval_ms=settings.number("share.heartbeat.interval.ms"),
+            assignment_interval_ms=settings.number("share.assignment.interval.ms"),
+        )
+        for group_config in (consumer, streams, share):
+            coordinator.set_group_config(group_id, group_config)
 
     def close(self) -> None:
         """Drop all coordinators; what waits gets no answer."""

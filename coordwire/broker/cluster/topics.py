@@ -20,6 +20,7 @@ from coordwire.records.compression import Codec
 __all__ = [
     "INTERNAL_TOPICS",
     "OFFSETS_TOPIC",
+    "SHARE_STATE_TOPIC",
     "TRANSACTIONS_TOPIC",
     "ClusterPartition",
     "ClusterTopic",
@@ -28,7 +29,8 @@ __all__ = [
 ]
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"})
+SHARE_STATE_TOPIC = "__share_group_state"
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _LONGEST = 249
 _CODECS: dict[str, Codec] = {

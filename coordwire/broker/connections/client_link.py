@@ -202,6 +202,7 @@ class ClientLink(asyncio.BufferedProtocol):
         self._transport = None
         self._state = _CLOSED
         self._hub.leave(self)
+        self._hub.cluster.share_partitions.disconnected(self._node, self)
         self._hub.memory.forget(self)
         run, self._run, self._pending = self._run, None, None
         if run is not None:
@@ -403,6 +404,7 @@ class ClientLink(asyncio.BufferedProtocol):
             client,
             self._host,
             memory=hub.memory,
+            connection=self,
         )
         if hub.cluster.authorizer is not None:
             handler = partial(authorized, api_key=key, handler=handler)

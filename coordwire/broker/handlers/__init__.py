@@ -41,6 +41,8 @@ from coordwire.broker.handlers.settings_api import (
     incrementally_alter_settings,
     list_resources,
 )
+from coordwire.broker.handlers.share_api import share_acknowledge, share_fetch, share_state
+from coordwire.broker.handlers.share_groups_api import alter_share_offsets, share_heartbeat
 from coordwire.broker.handlers.streams_api import describe_streams, heartbeat_of_streams
 from coordwire.broker.handlers.topics_api import create_partitions, create_topics, delete_topics
 from coordwire.broker.handlers.transaction_views_api import (
@@ -218,4 +220,16 @@ APIS: Mapping[int, Api] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(0, 0, describe_topic_partitions),
     ApiKey.STREAMS_GROUP_HEARTBEAT: Api(0, 0, heartbeat_of_streams),
     ApiKey.STREAMS_GROUP_DESCRIBE: Api(0, 0, describe_streams),
+    ApiKey.SHARE_GROUP_HEARTBEAT: Api(1, 1, share_heartbeat),
+    ApiKey.SHARE_GROUP_DESCRIBE: Api(1, 1, groups),
+    ApiKey.SHARE_FETCH: Api(1, 2, share_fetch),
+    ApiKey.SHARE_ACKNOWLEDGE: Api(1, 2, share_acknowledge),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: Api(0, 0, share_state),
+    ApiKey.READ_SHARE_GROUP_STATE: Api(0, 0, share_state),
+    ApiKey.WRITE_SHARE_GROUP_STATE: Api(0, 1, share_state),
+    ApiKey.DELETE_SHARE_GROUP_STATE: Api(0, 0, share_state),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: Api(0, 1, share_state),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Api(0, 1, groups),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Api(0, 0, alter_share_offsets),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Api(0, 0, groups),
 }

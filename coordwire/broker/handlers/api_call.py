@@ -36,7 +36,7 @@ class ApiCall:
 
     refused: partitions that a fault refuses, by topic and index. memory: what bounds the answer. user: the
     name by which the client authenticated; "ANONYMOUS" without. forbids: topics whose partitions the client
-    may not use.
+    may not use. connection: what the client's share sessions end with.
     """
 
     cluster: ClusterState
@@ -49,6 +49,7 @@ class ApiCall:
     memory: AnswerMemory | None = None
     user: str = "ANONYMOUS"
     forbids: Callable[[str], bool] | None = None
+    connection: object = None
 
     @property
     def room(self) -> int:

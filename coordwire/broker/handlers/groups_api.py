@@ -64,12 +64,19 @@ def find_coordinator(call: ApiCall) -> FindCoordinatorResponse:
 
 def _coordinator(call: ApiCall, key_type: int, key: str) -> Coordinator:
     refused = Coordinator(key=key, node_id=-1, host="", port=-1, error_code=int(ErrorCode.INVALID_REQUEST))
-    if key_type not in (CoordinatorType.GROUP, CoordinatorType.TRANSACTION):
-        kind = "share groups" if key_type == CoordinatorType.SHARE else f"key type {key_type}"
-        refused.error_message = f"this broker has no coordinator for {kind}"
+    cluster = call.cluster
+    kinds = {
+        CoordinatorType.GROUP: cluster.groups,
+        CoordinatorType.TRANSACTION: cluster.transactions,
+        CoordinatorType.SHARE: cluster.share_states,
+    }
+    coordinators = kinds.get(key_type)  # type: ignore[call-overload]
+    if coordinators is None or (key_type == CoordinatorType.SHARE and not _is_share_key(key)):
+        refused.error_message = (
+            None if coordinators else f"this broker has no coordinator for key type {key_type}"
+        )
         return refused
     try:
-        coordinators = call.cluster.groups if key_type == CoordinatorType.GROUP else call.cluster.transactions
         node = call.cluster.nodes[coordinators.coordinator_of(key)]
     except KeyError:
         refused.error_code = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -80,3 +87,16 @@ def _coordinator(call: ApiCall, key_type: int, key: str) -> Coordinator:
         refused.error_message = str(error)
         return refused
     return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port)
+
+
+def _is_share_key(key: str) -> bool:
+    """Whether a key has a group, a topic's id and a partition: "group:topic id:partition"."""
+    parts = key.rsplit(":", 2)
+    if len(parts) != 3:
+        return False
+    group_id, topic_id, index = parts
+    return bool(group_id) and len(topic_id) == _SHORT_ID and index.isascii() and index.isdigit()
+
+
+_SHORT_ID = 22
+"""The length of a UUID's short text."""

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from coordwire.broker.cluster.topics import (
     OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
     TRANSACTIONS_TOPIC,
     ClusterPartition,
     ClusterTopic,
@@ -139,6 +140,8 @@ def _created(call: ApiCall, name: str) -> ClusterTopic:
         return cluster.offsets_topic()
     if name == TRANSACTIONS_TOPIC:
         return cluster.transactions_topic()
+    if name == SHARE_STATE_TOPIC:
+        return cluster.share_state_topic()
     factor = min(cluster.config.default_replication_factor, len(cluster.nodes))
     return cluster.create_topic(name, cluster.config.num_partitions, replication_factor=factor)
 

@@ -409,5 +409,6 @@ def _store(cluster: ClusterState, kind: int, name: str, settings: dict[str, str]
         else:
             cluster.group_settings.pop(name, None)
         cluster.groups.configure(name)
+        cluster.share_partitions.configure(name)
     else:
         cluster.broker_settings[name] = settings

@@ -55,6 +55,12 @@ _OF_PARTITIONS = frozenset(
         ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
     }
 )
+_OF_SHARED_PARTITIONS = _OF_PARTITIONS | {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.INVALID_RECORD_STATE,
+}
 _OF_MEMBERS = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID})
 _OF_REQUESTS = frozenset({ErrorCode.REBOOTSTRAP_REQUIRED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
@@ -67,6 +73,11 @@ _OUTER: Mapping[int, tuple[frozenset[ErrorCode], tuple[Level, ...]]] = {
         frozenset({ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.DUPLICATE_RESOURCE}),
         ("request",),
     ),
+    ApiKey.SHARE_FETCH: (_OF_SHARED_PARTITIONS, ("request",)),
+    ApiKey.SHARE_ACKNOWLEDGE: (_OF_SHARED_PARTITIONS, ("request",)),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (_OF_PARTITIONS, ("group",)),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (_OF_PARTITIONS, ("request",)),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: (_OF_PARTITIONS, ("request",)),
     ApiKey.DESCRIBE_QUORUM: (frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}), ("request",)),
     ApiKey.UPDATE_FEATURES: (frozenset(), ("request",)),
     ApiKey.METADATA: (frozenset(), ("topic",)),

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field, replace
 from coordwire.broker.security.authorizer import Authorizer
 from coordwire.broker.settings.released_versions import newest_versions
 from coordwire.broker.settings.settings import TOPIC_SETTINGS, checked
-from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig, StreamsGroupConfig
+from coordwire.coordinator import (
+    ConsumerGroupConfig,
+    CoordinatorConfig,
+    ShareGroupConfig,
+    StreamsGroupConfig,
+)
+from coordwire.coordinator.share_partition import SharePartitionConfig
 from coordwire.coordinator.transactions import TransactionConfig
 
 __all__ = ["BrokerConfig"]
@@ -22,6 +28,7 @@ def _quick_coordinator() -> CoordinatorConfig:
         streams=StreamsGroupConfig(
             heartbeat_interval_ms=200, assignment_interval_ms=0, initial_rebalance_delay_ms=0
         ),
+        share=ShareGroupConfig(heartbeat_interval_ms=200, assignment_interval_ms=0),
     )
 
 
@@ -42,10 +49,11 @@ _SELECTORS = "org.apache.kafka.common.replica."
 class BrokerConfig:
     """Settings that fit tests; `BrokerConfig.kafka()` has Kafka's own.
 
-    The defaults differ from Kafka's in this: a group does not wait for more members, the members of consumer
-    and streams groups send heartbeats every 200 ms and their targets are computed at once, and a classic
-    member may ask for any session timeout; a transaction that is over its time is aborted at once, the
-    markers of one that ends are written before EndTxn is answered, and no record goes unless a test asks.
+    The defaults differ from Kafka's in this: a group does not wait for more members, the members of
+    consumer, share and streams groups send heartbeats every 200 ms and their targets are computed at once,
+    and a classic member may ask for any session timeout; a transaction that is over its time is aborted at
+    once, the markers of one that ends are written before EndTxn is answered, and no record goes unless a
+    test asks.
 
     auto_create_topics: make a topic that a client asks for, with num_partitions. shows_created_topics: the
     Metadata that makes a topic has it; else, as with a Kafka broker, it answers UNKNOWN_TOPIC_OR_PARTITION,
@@ -63,6 +71,8 @@ class BrokerConfig:
     resource without ACLs is open to all.
     topic_defaults: settings of topics that do not set them, by their names as a topic's. max_fetch_bytes:
     of one Fetch response, beyond which only its first batch goes. fetch_sessions: as many are kept.
+    share_partitions: what is in flight in a share group's partition. share_sessions: as many share sessions
+    are kept by a node. share_state_partitions: of `__share_group_state`.
     max_frame: the bytes of a client's request; a connection that announces more is closed. memory: the bytes
     that all connections hold together (see `ConnectionMemory`); what exceeds it waits, or the client that
     does not read is closed. max_connections: of one node, None for any number; others are closed.
@@ -92,6 +102,9 @@ class BrokerConfig:
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
     max_fetch_bytes: int = 55 << 20
     fetch_sessions: int = 1_000
+    share_partitions: SharePartitionConfig = field(default_factory=SharePartitionConfig)
+    share_sessions: int = 2_000
+    share_state_partitions: int = 50
     max_frame: int = 100 << 20
     memory: int = 256 << 20
     max_connections: int | None = None

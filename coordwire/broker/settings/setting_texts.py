@@ -61,6 +61,19 @@ GROUP_DOCUMENTATION: Mapping[str, str] = {
     "consumer.heartbeat.interval.ms": "The time between two heartbeats of a consumer group's member, in ms.",
     "consumer.session.timeout.ms":
         "The time without a heartbeat after which a consumer group's member is removed, in ms.",
+    "share.assignment.interval.ms": "The shortest time between a share group's assignments, in ms.",
+    "share.auto.offset.reset":
+        "Where a share group begins that has no position: latest, earliest, or by_duration.",
+    "share.delivery.count.limit": "How often a record is delivered to a share group before it is archived.",
+    "share.heartbeat.interval.ms": "The time between two heartbeats of a share group's member, in ms.",
+    "share.isolation.level": "Whether a share group gets records of transactions that are not committed.",
+    "share.partition.max.record.locks":
+        "The largest number of a share group's records in flight in a partition.",
+    "share.record.lock.duration.ms":
+        "How long a member of a share group has a record that it acquired, in ms.",
+    "share.renew.acknowledge.enable": "Whether members of a share group may renew their hold of a record.",
+    "share.session.timeout.ms":
+        "The time without a heartbeat after which a share group's member is removed, in ms.",
     "streams.assignment.interval.ms": "The shortest time between a streams group's assignments, in ms.",
     "streams.heartbeat.interval.ms": "The time between two heartbeats of a streams group's member, in ms.",
     "streams.initial.rebalance.delay.ms":
@@ -101,6 +114,14 @@ BROKER_DOCUMENTATION: Mapping[str, str] = {
     "group.max.session.timeout.ms": "The longest session timeout of a classic group's member, in ms.",
     "group.max.size": "The largest number of members of a classic group.",
     "group.min.session.timeout.ms": "The shortest session timeout of a classic group's member, in ms.",
+    "group.share.assignment.interval.ms": GROUP_DOCUMENTATION["share.assignment.interval.ms"],
+    "group.share.delivery.count.limit": GROUP_DOCUMENTATION["share.delivery.count.limit"],
+    "group.share.heartbeat.interval.ms": GROUP_DOCUMENTATION["share.heartbeat.interval.ms"],
+    "group.share.max.share.sessions": "The largest number of share sessions.",
+    "group.share.max.size": "The largest number of members of a share group.",
+    "group.share.partition.max.record.locks": GROUP_DOCUMENTATION["share.partition.max.record.locks"],
+    "group.share.record.lock.duration.ms": GROUP_DOCUMENTATION["share.record.lock.duration.ms"],
+    "group.share.session.timeout.ms": GROUP_DOCUMENTATION["share.session.timeout.ms"],
     "listeners": "The addresses that the broker listens on.",
     "max.incremental.fetch.session.cache.slots": "The largest number of fetch sessions.",
     "node.id": "The node's number.",
@@ -109,6 +130,7 @@ BROKER_DOCUMENTATION: Mapping[str, str] = {
     "offsets.retention.minutes": "How long offsets of a group without members are kept, in minutes.",
     "offsets.topic.num.partitions": "The number of partitions of __consumer_offsets.",
     "replica.selector.class": "The class that chooses the replica that a consumer reads from.",
+    "share.coordinator.state.topic.num.partitions": "The number of partitions of __share_group_state.",
     "socket.request.max.bytes": "The largest size of a request, in bytes.",
     **{
         setting.synonym: TOPIC_DOCUMENTATION[name]

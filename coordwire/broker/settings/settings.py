@@ -113,6 +113,19 @@ GROUP_SETTINGS = _table(
     ),
     Setting("consumer.heartbeat.interval.ms", _I, "5000", "group.consumer.heartbeat.interval.ms", 1, _INT32),
     Setting("consumer.session.timeout.ms", _I, "45000", "group.consumer.session.timeout.ms", 1, _INT32),
+    Setting("share.assignment.interval.ms", _I, "1000", "group.share.assignment.interval.ms", 0, 15_000),
+    Setting("share.auto.offset.reset", _T, "latest"),
+    Setting("share.delivery.count.limit", _I, "5", "group.share.delivery.count.limit", 2, 10),
+    Setting("share.heartbeat.interval.ms", _I, "5000", "group.share.heartbeat.interval.ms", 1, 15_000),
+    Setting("share.isolation.level", _T, "read_uncommitted", choices=("read_committed", "read_uncommitted")),
+    Setting(
+        "share.partition.max.record.locks", _I, "2000", "group.share.partition.max.record.locks", 100, 10_000
+    ),
+    Setting(
+        "share.record.lock.duration.ms", _I, "30000", "group.share.record.lock.duration.ms", 1_000, 3_600_000
+    ),
+    Setting("share.renew.acknowledge.enable", _B, "true"),
+    Setting("share.session.timeout.ms", _I, "45000", "group.share.session.timeout.ms", 1, _INT32),
     Setting("streams.assignment.interval.ms", _I, "1000", "group.streams.assignment.interval.ms", 0, 15_000),
     Setting("streams.heartbeat.interval.ms", _I, "5000", "group.streams.heartbeat.interval.ms", 1, _INT32),
     Setting(

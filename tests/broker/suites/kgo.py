@@ -1,10 +1,10 @@
 """franz-go's own tests of its client kgo: groups with every balancer, KIP-848, exactly-once transactions.
 
 Strategy: the Go proxy's module has the tests; they are compiled once into the cache, and find the broker by
-KGO_SEEDS. Rules: tests of share groups are left out, as the broker has none. Each check has a broker of its
-own, of three nodes; Test848RegexBrokerResolves has one node, as its authors run it on Kafka. It reads until
-it has records of as many topics as it looks for, two, and counts `__consumer_offsets`, which it reads too:
-with several nodes that topic's answer may come before one of the two, and it ends too early.
+KGO_SEEDS. Rules: each check has a broker of its own, of three nodes; Test848RegexBrokerResolves has one node,
+as its authors run it on Kafka. It reads until it has records of as many topics as it looks for, two, and
+counts `__consumer_offsets`, which it reads too: with several nodes that topic's answer may come before one of
+the two, and it ends too early.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ VERSION = "v1.22.2"
 _MODULE = f"github.com/twmb/franz-go@{VERSION}"
 GROUPS = "^(TestGroupETL|TestTxnEtl|TestGroupSimple|TestUnknownGroupOffsetFetchPinned)$"
 REGEX = "^Test848RegexBrokerResolves$"
+SHARES = "^TestShare.*$"
 CLIENT = (
     "^(TestAddRemovePartitions|TestClient_Produce.*|TestConsume.*|TestDirectPartitionPurge|TestHookPollStart.*"
     "|TestIssue.*|TestLookbackMilli|TestMaxVersions|TestPause.*|TestPing|TestPooling|TestProcessHooks.*)$"
@@ -62,9 +63,9 @@ def _compiled() -> Path:
 
 
 def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
-    """One round; `only`: "groups", "regex", "client", or tests' names. KGO_TEST_RECORDS: how many records."""
+    """One round; `only`: "groups", "regex", "client", "shares", or tests' names."""
     program = _compiled()
-    patterns = {"groups": GROUPS, "regex": REGEX, "client": CLIENT}
+    patterns = {"groups": GROUPS, "regex": REGEX, "client": CLIENT, "shares": SHARES}
     for name in only or patterns:
         pattern = patterns.get(name, f"^{name}$")
         checks.run(name, lambda pattern=pattern: _round(program, pattern))  # type: ignore[misc]

@@ -32,6 +32,9 @@ from coordwire.broker.handlers.authorization.groups import (
     join_refusal,
     list_groups_guard,
     offset_fetch_guard,
+    refused_share_deletion,
+    share_offsets_guard,
+    state_refusal,
     streams_heartbeat_guard,
     transactional_commit_refusal,
     transactional_commit_topic_refusal,
@@ -75,11 +78,13 @@ from coordwire.messages import (
     incremental_alter_configs,
 )
 from coordwire.messages import consumer_group_describe as consumer_groups
+from coordwire.messages import share_group_describe as share_groups
 from coordwire.messages import streams_group_describe as streams_groups
 from coordwire.messages.create_partitions import CreatePartitionsTopicResult
 from coordwire.messages.delete_groups import DeletableGroupResult
 from coordwire.messages.describe_configs import DescribeConfigsResult
 from coordwire.messages.describe_groups import DescribedGroup
+from coordwire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsResponseGroup
 from coordwire.messages.describe_transactions import TransactionState
 from coordwire.versions import ApiKey
 
@@ -228,4 +233,55 @@ _GUARDS: Mapping[int, Guard] = {
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: require(cluster_need(Operation.ALTER), refused=user_refusal),
     ApiKey.DESCRIBE_QUORUM: require(cluster_need(Operation.DESCRIBE)),
     ApiKey.UPDATE_FEATURES: require(cluster_need(Operation.ALTER)),
+    ApiKey.SHARE_GROUP_HEARTBEAT: both_guards(require(group_need(Operation.READ)), heartbeat_guard),
+    ApiKey.SHARE_GROUP_DESCRIBE: both_guards(
+        element_guard(
+            "group_ids",
+            Operation.DESCRIBE,
+            Resource.GROUP,
+            "groups",
+            lambda name, code: share_groups.DescribedGroup(group_id=name, error_code=code),
+        ),
+        describe_groups_guard,
+    ),
+    ApiKey.SHARE_FETCH: both_guards(require(group_need(Operation.READ)), partition_guard(Operation.READ)),
+    ApiKey.SHARE_ACKNOWLEDGE: both_guards(
+        require(group_need(Operation.READ)), partition_guard(Operation.READ)
+    ),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: both_guards(
+        element_guard(
+            "groups",
+            Operation.DESCRIBE,
+            Resource.GROUP,
+            "groups",
+            lambda group, code: DescribeShareGroupOffsetsResponseGroup(
+                group_id=group.group_id, error_code=code
+            ),
+            lambda call, group: group.group_id,
+        ),
+        share_offsets_guard,
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: both_guards(
+        require(group_need(Operation.READ)), partition_guard(Operation.READ)
+    ),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: both_guards(
+        require(group_need(Operation.DELETE)),
+        element_guard(
+            "topics",
+            Operation.READ,
+            Resource.TOPIC,
+            "responses",
+            refused_share_deletion,
+            lambda call, topic: topic.topic_name,
+        ),
+    ),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: require(
+        cluster_need(Operation.CLUSTER_ACTION), refused=state_refusal
+    ),
+    ApiKey.READ_SHARE_GROUP_STATE: require(cluster_need(Operation.CLUSTER_ACTION), refused=state_refusal),
+    ApiKey.WRITE_SHARE_GROUP_STATE: require(cluster_need(Operation.CLUSTER_ACTION), refused=state_refusal),
+    ApiKey.DELETE_SHARE_GROUP_STATE: require(cluster_need(Operation.CLUSTER_ACTION), refused=state_refusal),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: require(
+        cluster_need(Operation.CLUSTER_ACTION), refused=state_refusal
+    ),
 }

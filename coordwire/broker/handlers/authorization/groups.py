@@ -22,6 +22,7 @@ from coordwire.broker.handlers.authorization.guards import (
 )
 from coordwire.broker.handlers.streams_api import names_refusal, topology_topics
 from coordwire.codec import Message
+from coordwire.coordinator.share_state.requests import OPERATIONS
 from coordwire.enums import CoordinatorType, ErrorCode
 from coordwire.messages import (
     FindCoordinatorResponse,
@@ -33,7 +34,10 @@ from coordwire.messages import (
     offset_fetch,
 )
 from coordwire.messages import consumer_group_describe as consumer_groups
+from coordwire.messages import describe_share_group_offsets as share_offsets
+from coordwire.messages import share_group_describe as share_groups
 from coordwire.messages import streams_group_describe as streams_groups
+from coordwire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsResponseTopic
 from coordwire.messages.find_coordinator import Coordinator
 from coordwire.messages.offset_commit import OffsetCommitResponsePartition, OffsetCommitResponseTopic
 from coordwire.messages.txn_offset_commit import (
@@ -51,6 +55,9 @@ __all__ = [
     "join_refusal",
     "list_groups_guard",
     "offset_fetch_guard",
+    "refused_share_deletion",
+    "share_offsets_guard",
+    "state_refusal",
     "streams_heartbeat_guard",
     "transactional_commit_refusal",
     "transactional_commit_topic_refusal",
@@ -142,17 +149,20 @@ def _hide_topics(call: ApiCall, group: Any) -> None:
     if isinstance(group, streams_groups.DescribedGroup):
         _hide_topology(call, group)
         return
-    if not isinstance(group, consumer_groups.DescribedGroup):
+    if isinstance(group, consumer_groups.DescribedGroup):
+        names = {
+            name
+            for member in group.members
+            for name in (
+                *member.subscribed_topic_names,
+                *(topic.topic_name for topic in member.assignment.topic_partitions),
+                *(topic.topic_name for topic in member.target_assignment.topic_partitions),
+            )
+        }
+    elif isinstance(group, share_groups.DescribedGroup):
+        names = {topic.topic_name for member in group.members for topic in member.assignment.topic_partitions}
+    else:
         return
-    names = {
-        name
-        for member in group.members
-        for name in (
-            *member.subscribed_topic_names,
-            *(topic.topic_name for topic in member.assignment.topic_partitions),
-            *(topic.topic_name for topic in member.target_assignment.topic_partitions),
-        )
-    }
     if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in names):
         group.error_code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         group.error_message = (
@@ -292,12 +302,78 @@ def _limit_offsets(request: Any, answer: Any, refused: list[Any], describes: Cal
         answer.topics = [*answer.topics, *refused]
 
 
+def share_offsets_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+    """Offsets of topics that the client may not describe are hidden, or refused where they are asked for."""
+    code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
+    refused: dict[str, list[Any]] = {}
+    groups = []
+    for group in call.request.groups:
+        if group.topics is not None:
+            forbidden = [topic for topic in group.topics if not describes(topic.topic_name)]
+            if forbidden:
+                allowed = [topic for topic in group.topics if describes(topic.topic_name)]
+                group = replaced(group, {"topics": allowed})
+                refused[group.group_id] = [
+                    share_offsets.DescribeShareGroupOffsetsResponseTopic(
+                        topic_name=topic.topic_name,
+                        partitions=[
+                            share_offsets.DescribeShareGroupOffsetsResponsePartition(
+                                partition_index=index, start_offset=-1, lag=-1, error_code=code,
+                                error_message=TEXTS[ErrorCode(code)],
+                            )
+                            for index in topic.partitions
+                        ],
+                    )
+                    for topic in forbidden
+                ]  # fmt: skip
+        groups.append(group)
+    asks_for_all = {group.group_id for group in groups if group.topics is None}
+    call.request = replaced(call.request, {"groups": groups})
+
+    def limit(response: Any) -> None:
+        for group in response.groups:
+            if group.group_id in asks_for_all:
+                group.topics = [topic for topic in group.topics if describes(topic.topic_name)]
+            elif group.group_id in refused and not group.error_code:
+                group.topics = [*group.topics, *refused[group.group_id]]
+
+    return change_answer(call, handler, limit)
+
+
+def refused_share_deletion(topic: Any, code: int) -> DeleteShareGroupOffsetsResponseTopic:
+    return DeleteShareGroupOffsetsResponseTopic(
+        topic_name=topic.topic_name, error_code=code, error_message=TEXTS[ErrorCode(code)]
+    )
+
+
+def state_refusal(call: ApiCall, error: ErrorCode) -> Message:
+    """A request to a share coordinator is refused for each of its partitions."""
+    operation = OPERATIONS[type(call.request)]
+    return operation.response(
+        results=[
+            operation.result(
+                topic_id=topic.topic_id,
+                partitions=[
+                    operation.partition_result(
+                        partition=partition.partition, error_code=int(error), error_message=TEXTS[error]
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in call.request.topics
+        ]
+    )
+
+
 def find_coordinator_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     request = call.request
     kinds = {
         CoordinatorType.GROUP.value: Resource.GROUP,
         CoordinatorType.TRANSACTION.value: Resource.TRANSACTIONAL_ID,
     }
+    if request.key_type == CoordinatorType.SHARE:
+        return _find_share_coordinator(call, handler)
     kind = kinds.get(request.key_type)
     if kind is None:
         return handler(call)
@@ -316,6 +392,20 @@ def find_coordinator_guard(call: ApiCall, handler: Handler) -> HandlerResult:
         lambda key: Coordinator(
             key=key, node_id=-1, host="", port=-1, error_code=code, error_message=TEXTS[ErrorCode(code)]
         ),
+    )
+
+
+def _find_share_coordinator(call: ApiCall, handler: Handler) -> HandlerResult:
+    if call.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER):
+        return handler(call)
+    error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return FindCoordinatorResponse(
+        coordinators=[
+            Coordinator(
+                key=key, node_id=-1, host="", port=-1, error_code=int(error), error_message=TEXTS[error]
+            )
+            for key in call.request.coordinator_keys
+        ]
     )
 
 
