@@ -1,7 +1,7 @@
 """The calls of a group coordinator to the share coordinators, and the way of their answers to operations.
 
-Strategy: a call is an effect, `StateRequest`; whoever runs the shard sends it to the share coordinators of
-the partitions that it names, and gives the answer to `Shard.persisted`. Rules: a call outlives the term of
+Strategy: a call is an effect, `StateRequest`; the server around the shard sends it to the share coordinators
+of the partitions that it names, and gives the answer to `Shard.persisted`. Rules: a call outlives the term of
 the shard that made it; an operation that follows its answer runs in the term that there is then.
 """
 

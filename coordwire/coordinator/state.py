@@ -239,5 +239,5 @@ class GroupKind(ABC, Generic[G]):
         """Topics came, went or grew."""
 
     def without_topics(self, state: State, group: G, topics: set[UUID]) -> LogRecord | None:
-        """The record by which the group forgets topics that were deleted; None if it knows none of them."""
+        """The record by which a group drops topics that were deleted; None if it knows none of them."""
         return None

@@ -220,10 +220,10 @@ class GroupCoordinators:
                 known = self._facts.topics_by_id.get(topic.topic_id)
                 if known is None:
                     continue
-                for asked in topic.partitions:
-                    partition = known.partition(asked.partition)
+                for state in topic.partitions:
+                    partition = known.partition(state.partition)
                     if partition is not None:
-                        ends[known.name, asked.partition] = 0, partition.log.high_watermark
+                        ends[known.name, state.partition] = 0, partition.log.high_watermark
         answer = self._ask_states(request)
         coordinator.persisted(effect.partition, effect.number, answer, latest_offsets=ends)
 

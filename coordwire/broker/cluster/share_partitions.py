@@ -168,12 +168,12 @@ class SharePartitions:
         if strategy.startswith("by_duration:"):
             since = self._facts.clock() - duration_ms(strategy.removeprefix("by_duration:"))
             try:
-                found = log.find_time(since, log.high_watermark)
+                place = log.find_time(since, log.high_watermark)
             except RefusedRecords as refusal:
                 raise SharePartitionFailed(refusal.code) from None
-            if found is None:
+            if place is None:
                 raise SharePartitionFailed(int(ErrorCode.OFFSET_NOT_AVAILABLE))
-            return found.offset
+            return place.offset
         return log.high_watermark
 
     def configure(self, group_id: str) -> None:
@@ -267,8 +267,8 @@ class SharePartitions:
 
     def notify_others(self, entry: SharePartitionEntry, listener: object) -> None:
         """Let the other fetches that wait for a share partition look again."""
-        for other, call in list(entry.listeners.items()):
-            if other is not listener:
+        for owner, call in list(entry.listeners.items()):
+            if owner is not listener:
                 call()
 
     # --- sessions ---

@@ -101,7 +101,7 @@ class ShareStateCoordinators:
         results: dict[UUID, list[Any]] = {}
         for index, topics in parts.items():
             assert data is not None
-            wanted = [data(topic_id=topic_id, partitions=part) for topic_id, part in topics.items()]
+            states = [data(topic_id=topic_id, partitions=part) for topic_id, part in topics.items()]
             if node is not None and self._topic().partitions[index].leader != node:
                 code = int(ErrorCode.NOT_COORDINATOR)
                 for topic_id, part in topics.items():
@@ -114,7 +114,7 @@ class ShareStateCoordinators:
                         for partition in part
                     )
                 continue
-            answer: Any = self._submit(index, dataclasses.replace(request, topics=wanted))
+            answer: Any = self._submit(index, dataclasses.replace(request, topics=states))
             for result in answer.results:
                 results.setdefault(result.topic_id, []).extend(result.partitions)
         return operation.response(

@@ -398,8 +398,8 @@ class _Attempt:
             return data, 0
         if not read.data:
             return data, 0
-        found = list(batches(read.data, check_records=False))
-        ranges = [(batch.base_offset, batch.last_offset) for batch in found]
+        read_batches = list(batches(read.data, check_records=False))
+        ranges = [(batch.base_offset, batch.last_offset) for batch in read_batches]
         aborted = [(transaction.first_offset, transaction.producer_id) for transaction in read.aborted or ()]
         request = self.request
         try:
@@ -410,7 +410,7 @@ class _Attempt:
                 max_records=max_records,
                 batch_size=request.batch_size,
                 record_limit=request.share_acquire_mode == _RECORD_LIMIT,
-                aborted=aborted_ranges(map(_facts, found), aborted) if aborted else (),
+                aborted=aborted_ranges(map(_facts, read_batches), aborted) if aborted else (),
             )
         except AcquisitionFailed:
             data.error_code = int(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -418,7 +418,7 @@ class _Attempt:
         finally:
             shares.settle(entry)
         if acquired:
-            data.records = _slice(read.data, found, acquired[0].first_offset, acquired[-1].last_offset)
+            data.records = _slice(read.data, read_batches, acquired[0].first_offset, acquired[-1].last_offset)
             data.acquired_records = [
                 AcquiredRecords(first_offset=run[0], last_offset=run[1], delivery_count=run[2])
                 for run in acquired
@@ -472,13 +472,13 @@ def _facts(batch: RecordBatch) -> FetchedBatch:
     return batch.base_offset, batch.last_offset, batch.producer_id, batch.transactional, ends
 
 
-def _slice(data: bytes, found: Sequence[RecordBatch], first: int, last: int) -> bytes:
+def _slice(data: bytes, read_batches: Sequence[RecordBatch], first: int, last: int) -> bytes:
     """The batches that have acquired records, out of those that were read."""
-    if len(found) == 1:
+    if len(read_batches) == 1:
         return data
     start, position = 0, 0
     end = len(data)
-    for number, batch in enumerate(found):
+    for number, batch in enumerate(read_batches):
         if number and batch.base_offset <= first:
             start = position
         elif number and batch.base_offset > last:

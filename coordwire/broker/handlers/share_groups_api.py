@@ -32,7 +32,7 @@ def share_heartbeat(call: ApiCall) -> HandlerResult:
 async def alter_share_offsets(call: ApiCall) -> Message:
     """Topics that the client may not read, or that there are not, are refused here."""
     refused: list[AlterShareGroupOffsetsResponseTopic] = []
-    asked = []
+    accepted = []
     for topic in call.request.topics:
         name = topic.topic_name
         known = call.cluster.topics.get(name)
@@ -41,7 +41,7 @@ async def alter_share_offsets(call: ApiCall) -> Message:
         elif known is None:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         else:
-            asked.append(topic)
+            accepted.append(topic)
             continue
         refused.append(
             AlterShareGroupOffsetsResponseTopic(
@@ -59,7 +59,7 @@ async def alter_share_offsets(call: ApiCall) -> Message:
         if known is not None:
             refused[-1].topic_id = known.id
     if refused:
-        call.request.topics = asked
+        call.request.topics = accepted
     response: Any = await result_of(groups(call))
     if refused and isinstance(response, AlterShareGroupOffsetsResponse) and not response.error_code:
         response.responses = [*refused, *response.responses]
