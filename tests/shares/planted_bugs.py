@@ -89,17 +89,17 @@ BUGS = [
         "share_state.requests",
         "        data.state_epoch != _NO_EPOCH\n        and known.state_epoch is not None\n"
         "        and known.state_epoch > data.state_epoch\n    ):\n"
-        "        raise Refused(ErrorCode.FENCED_STATE_EPOCH)\n    _check_topic(shard, key)\n    batches",
+        "        raise StateRefused(ErrorCode.FENCED_STATE_EPOCH)\n    _check_topic(shard, key)\n    batches",
         "        False\n    ):\n"
-        "        raise Refused(ErrorCode.FENCED_STATE_EPOCH)\n    _check_topic(shard, key)\n    batches",
+        "        raise StateRefused(ErrorCode.FENCED_STATE_EPOCH)\n    _check_topic(shard, key)\n    batches",
     ),
     _bug(
         "state",
         "a smaller leader epoch can write",
         _STATE,
         "if data.leader_epoch != _NO_EPOCH and known.leader_epoch > data.leader_epoch:\n"
-        "        raise Refused(ErrorCode.FENCED_LEADER_EPOCH)\n    if (",
-        "if False:\n        raise Refused(ErrorCode.FENCED_LEADER_EPOCH)\n    if (",
+        "        raise StateRefused(ErrorCode.FENCED_LEADER_EPOCH)\n    if (",
+        "if False:\n        raise StateRefused(ErrorCode.FENCED_LEADER_EPOCH)\n    if (",
     ),
     _bug(
         "state",
