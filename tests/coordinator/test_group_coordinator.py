@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -17,6 +18,9 @@ from coordwire.coordinator import (
     RequestContext,
     Shard,
     ShardStatus,
+    StateRequest,
+    TopicImage,
+    TopicsImage,
     TransactionCompleted,
     partition_of,
 )
@@ -28,11 +32,15 @@ from coordwire.messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     HeartbeatRequest,
+    InitializeShareGroupStateResponse,
     ListGroupsRequest,
     MetadataRequest,
     OffsetFetchRequest,
+    ShareGroupHeartbeatRequest,
+    ShareGroupStatePartitionMetadataKey,
     find_message,
 )
+from coordwire.messages.initialize_share_group_state import InitializeStateResult, PartitionResult
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
 from tests.coordinator.generator import history
 from tests.coordinator.histories import Outcome, Replayer
@@ -40,6 +48,7 @@ from tests.coordinator.recorded_histories import FURTHER, checksum, read_histori
 from tests.coordinator.settings import settings
 from tests.coordinator.test_shard import commit, join
 from tests.growth import work
+from tests.shares.kept_histories import GROUPS
 
 PARTITIONS = 7
 CONTEXT = RequestContext(client_id="till", client_host="/127.0.0.1", new_id=lambda: "id")
@@ -51,6 +60,7 @@ class OneOfMany:
     def __init__(self, *, now: int, config: CoordinatorConfig, partitions: int = 1) -> None:
         self.many = GroupCoordinator(partitions=partitions, now=now, config=config)
         self._numbers: dict[int, tuple[int, int]] = {}
+        self._asking: dict[int, int] = {}
         self._appends = self._end = 0
         self.set_topics = self.many.set_topics
         self.set_group_config = self.many.set_group_config
@@ -72,6 +82,8 @@ class OneOfMany:
 
     def effects(self) -> Iterator[Effect]:
         for effect in self.many.effects():
+            if isinstance(effect, StateRequest):
+                self._asking[effect.number] = effect.partition
             if not isinstance(effect, Append):
                 yield effect
                 continue
@@ -89,6 +101,9 @@ class OneOfMany:
 
     def failed(self, number: int, error: int) -> None:
         self.many.failed(*self._numbers[number], error)
+
+    def persisted(self, number: int, *answer: Any, **more: Any) -> None:
+        self.many.persisted(self._asking.pop(number), number, *answer, **more)
 
     def complete_transaction(self, producer_id: int, producer_epoch: int, **arguments: Any) -> int:
         return self.many.complete_transaction(0, producer_id, producer_epoch, **arguments)
@@ -115,6 +130,17 @@ def test_one_partition_answers_as_kafka_does() -> None:
         for number, (expected, step) in enumerate(steps):
             outcome = replayer.run(step)
             assert checksum(outcome.sorted(replayer.requests)) == expected, f"history {seed}, step {number}"
+
+
+def test_one_partition_asks_share_coordinators_as_kafka_does() -> None:
+    asked = 0
+    for seed, steps in list(read_histories(GROUPS))[:12]:
+        replayer = Replayer(settings(seed), _many(1))
+        for number, (expected, step) in enumerate(steps):
+            outcome = replayer.run(step)
+            assert checksum(outcome.sorted(replayer.requests)) == expected, f"history {seed}, step {number}"
+            asked += step.startswith("persisted ")
+    assert asked > 20
 
 
 _OF_ONE_LOG = ("fail", "hold", "commit", "load", "begin-load", "unload", "end")
@@ -175,6 +201,7 @@ class Bench:
         self.appends: list[Append] = []
         self.answers: dict[int, Any] = {}
         self.ended: dict[int, int] = {}
+        self.state_requests: list[StateRequest] = []
 
     def ask(self, request: Any, version: int, *, confirms: bool = True, now: int = 0) -> Any:
         ticket = self.coordinator.handle(request, version=version, now=now, context=CONTEXT)
@@ -189,6 +216,8 @@ class Bench:
                     self.coordinator.appended(effect.partition, effect.number)
             elif isinstance(effect, Answer):
                 self.answers[effect.ticket] = effect.response
+            elif isinstance(effect, StateRequest):
+                self.state_requests.append(effect)
             else:
                 assert isinstance(effect, TransactionCompleted)
                 self.ended[effect.ticket] = effect.error_code
@@ -196,6 +225,33 @@ class Bench:
 
 NAMES = [f"group-{number}" for number in range(20)]
 PLACES = {name: partition_of(name, PARTITIONS) for name in NAMES}
+
+
+def test_the_answer_of_share_coordinators_is_for_the_group_that_asked() -> None:
+    bench = Bench(*range(PARTITIONS))
+    coordinator = bench.coordinator
+    topic = TopicImage(UUID(int=7), "orders", 1)
+    coordinator.set_topics(TopicsImage([topic]))
+    first, second = NAMES[0], next(name for name in NAMES if PLACES[name] != PLACES[NAMES[0]])
+    for name in (first, second):
+        joining = ShareGroupHeartbeatRequest(
+            group_id=name, member_id="m", member_epoch=0, subscribed_topic_names=["orders"]
+        )
+        assert bench.ask(joining, 1).error_code == 0
+    coordinator.advance(0)
+    bench.take()
+    asked = {effect.partition: effect for effect in bench.state_requests}
+    assert asked.keys() == {PLACES[first], PLACES[second]}
+    assert {effect.number for effect in asked.values()} == {1}
+    bench.appends.clear()
+    answer = InitializeShareGroupStateResponse(
+        results=[InitializeStateResult(topic_id=topic.id, partitions=[PartitionResult(partition=0)])]
+    )
+    coordinator.persisted(PLACES[second], 1, answer)
+    bench.take()
+    keys = [record.key for append in bench.appends for record in append.records]
+    assert keys == [ShareGroupStatePartitionMetadataKey(group_id=second)]
+    assert [append.partition for append in bench.appends] == [PLACES[second]]
 
 
 def test_partitions_that_it_does_not_have_answer_not_coordinator() -> None:
