@@ -71,10 +71,10 @@ def _coordinator(call: ApiCall, key_type: int, key: str) -> Coordinator:
         CoordinatorType.SHARE: cluster.share_states,
     }
     coordinators = kinds.get(key_type)  # type: ignore[call-overload]
-    if coordinators is None or (key_type == CoordinatorType.SHARE and not _is_share_key(key)):
-        refused.error_message = (
-            None if coordinators else f"this broker has no coordinator for key type {key_type}"
-        )
+    if coordinators is None:
+        refused.error_message = f"this broker has no coordinator for key type {key_type}"
+        return refused
+    if key_type == CoordinatorType.SHARE and not _is_share_key(key):
         return refused
     try:
         node = call.cluster.nodes[coordinators.coordinator_of(key)]
