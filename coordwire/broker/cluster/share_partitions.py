@@ -124,6 +124,8 @@ class SharePartitions:
         )
         answer = self._states.ask(request)
         assert isinstance(answer, ReadShareGroupStateResponse)
+        if not answer.results:  # of a group without a name
+            raise SharePartitionFailed(int(ErrorCode.UNKNOWN_SERVER_ERROR))
         state = answer.results[0].partitions[0]
         if state.error_code:
             raise SharePartitionFailed(translated_error(state.error_code), state.error_message)
@@ -264,12 +266,6 @@ class SharePartitions:
     def _notify(self, entry: SharePartitionEntry) -> None:
         for listener in list(entry.listeners.values()):
             listener()
-
-    def notify_others(self, entry: SharePartitionEntry, listener: object) -> None:
-        """Let the other fetches that wait for a share partition look again."""
-        for owner, call in list(entry.listeners.items()):
-            if owner is not listener:
-                call()
 
     # --- sessions ---
 

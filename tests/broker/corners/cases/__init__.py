@@ -12,6 +12,7 @@ from tests.broker.corners.cases import (  # noqa: F401
     produce_and_fetch,
     security,
     settings,
+    share_groups,
     streams_groups,
     topics,
     transactions,
