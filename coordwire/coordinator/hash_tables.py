@@ -2,12 +2,14 @@
 
 Rules: a table has buckets, whose number doubles when it is three quarters full. A key is added after the
 other keys of its bucket, but `find_or_add`, as Java's computeIfAbsent, adds it before them, and makes room
-first. Buckets of eight keys and more become trees in Java, whose order may differ.
+first. Buckets of eight keys and more become trees in Java, whose order may differ. The buckets are not kept:
+the order is made when it is asked for, so that neither room nor keys of one hash cost more than others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -19,6 +21,7 @@ K = TypeVar("K", int, str, UUID, tuple[UUID, int])
 V = TypeVar("V")
 
 _INT32 = (1 << 32) - 1
+_PLACE = itemgetter(0, 1)
 
 
 def _bucket_hash(key: int | str | UUID | tuple[UUID, int]) -> int:
@@ -40,11 +43,14 @@ def of_expected_size(size: int) -> int:
 class HashMap(Generic[K, V]):
     """A HashMap. capacity: of a new one; a copy has room for what it copies."""
 
-    __slots__ = ("_buckets", "_values")
+    __slots__ = ("_capacity", "_entries", "_first", "_last", "_order")
 
     def __init__(self, capacity: int = MIN_CAPACITY) -> None:
-        self._buckets: list[list[K]] = [[] for _ in range(capacity)]
-        self._values: dict[K, V] = {}
+        self._capacity = capacity
+        self._entries: dict[K, tuple[V, int, int]] = {}
+        """By key the value, the hash, and the key's turn in its bucket."""
+        self._first = self._last = 0
+        self._order: list[K] | None = None
 
     @classmethod
     def of(cls, items: Iterable[tuple[K, V]], capacity: int = MIN_CAPACITY) -> HashMap[K, V]:
@@ -61,50 +67,60 @@ class HashMap(Generic[K, V]):
         return cls.of(items.items(), initial_capacity(int(size / 0.75 + 1.0)) if size else MIN_CAPACITY)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._entries)
 
     def __contains__(self, key: K) -> bool:
-        return key in self._values
+        return key in self._entries
 
     def __iter__(self) -> Iterator[K]:
-        return iter([key for bucket in self._buckets for key in bucket])
+        """The keys that there are now, bucket by bucket."""
+        if self._order is None:
+            mask = self._capacity - 1
+            places = [(hash_ & mask, turn, key) for key, (_, hash_, turn) in self._entries.items()]
+            places.sort(key=_PLACE)
+            self._order = [key for _, _, key in places]
+        return iter(self._order)
 
     def items(self) -> list[tuple[K, V]]:
-        return [(key, self._values[key]) for key in self]
+        return [(key, self._entries[key][0]) for key in self]
 
     def get(self, key: K) -> V | None:
-        return self._values.get(key)
+        entry = self._entries.get(key)
+        return None if entry is None else entry[0]
 
     def __getitem__(self, key: K) -> V:
-        return self._values[key]
+        return self._entries[key][0]
 
     def __setitem__(self, key: K, value: V) -> None:
-        if key not in self._values:
-            self._buckets[_bucket_hash(key) & len(self._buckets) - 1].append(key)
-        self._values[key] = value
-        if len(self._values) > len(self._buckets) * 3 // 4:
-            self._grow()
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._entries[key] = (value, entry[1], entry[2])
+            return
+        self._last += 1
+        self._add(key, value, self._last)
+        if len(self._entries) > self._capacity * 3 // 4:
+            self._capacity *= 2
 
     def find_or_add(self, key: K, make: Callable[[], V]) -> V:
         """The value of a key, which is made where there is none."""
-        if len(self._values) > len(self._buckets) * 3 // 4:
-            self._grow()
-        if key not in self._values:
-            self._buckets[_bucket_hash(key) & len(self._buckets) - 1].insert(0, key)
-            self._values[key] = make()
-        return self._values[key]
+        if len(self._entries) > self._capacity * 3 // 4:
+            self._capacity *= 2
+            self._order = None
+        entry = self._entries.get(key)
+        if entry is not None:
+            return entry[0]
+        value = make()
+        self._first -= 1
+        self._add(key, value, self._first)
+        return value
+
+    def _add(self, key: K, value: V, turn: int) -> None:
+        self._entries[key] = (value, _bucket_hash(key), turn)
+        self._order = None
 
     def discard(self, key: K) -> None:
-        if key in self._values:
-            del self._values[key]
-            self._buckets[_bucket_hash(key) & len(self._buckets) - 1].remove(key)
-
-    def _grow(self) -> None:
-        keys = list(self)
-        self._buckets = [[] for _ in range(2 * len(self._buckets))]
-        mask = len(self._buckets) - 1
-        for key in keys:
-            self._buckets[_bucket_hash(key) & mask].append(key)
+        if self._entries.pop(key, None) is not None:
+            self._order = None
 
 
 class HashSet(Generic[K]):

@@ -57,6 +57,7 @@ class World:
             topics={"orders": n} | {self.name("t", number): 1 for number in range(n)},
             offsets_partitions=2,
             transactions_partitions=2,
+            share_state_partitions=2,
             coordinator=CoordinatorConfig(consumer=ConsumerGroupConfig(assignment_interval_ms=0)),
         )
         self.cluster = core.cluster

@@ -27,6 +27,10 @@ from coordwire.messages import (
     InitProducerIdRequest,
     MetadataRequest,
     ProduceRequest,
+    ShareAcknowledgeRequest,
+    ShareFetchRequest,
+    ShareGroupHeartbeatRequest,
+    share_acknowledge,
 )
 from coordwire.messages.add_partitions_to_txn import AddPartitionsToTxnTopic
 from coordwire.messages.alter_partition_reassignments import ReassignablePartition, ReassignableTopic
@@ -36,6 +40,9 @@ from coordwire.messages.fetch import FetchPartition, FetchTopic
 from coordwire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from coordwire.messages.metadata import MetadataRequestTopic
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
+from coordwire.messages.share_fetch import AcknowledgementBatch
+from coordwire.messages.share_fetch import FetchPartition as SharedPartition
+from coordwire.messages.share_fetch import FetchTopic as SharedTopic
 from tests.broker.core import Core, asked_of, batch, records_of
 from tests.growth import Counter, assert_increments, counting
 
@@ -202,6 +209,169 @@ def the_first_record_is_read_before_many_aborted_transactions(n: int) -> Run:
     return read
 
 
+# --- share groups ---
+
+
+class Shared:
+    """A share group "g" that reads a topic from its start. records: of each of its partitions."""
+
+    def __init__(self, partitions: int, records: int) -> None:
+        self.core = Core(topics={"orders": partitions}, share_state_partitions=2, share_sessions=10_000)
+        self.topic_id = self.core.cluster.topics["orders"].id
+        self.partitions = partitions
+        self.configure()
+        self.beat("m")
+        self.core.pass_time(0)
+        for _ in range(records):
+            produced(self.core, [(index, batch(b"v")) for index in range(partitions)])
+
+    def configure(self, group_id: str = "g") -> None:
+        config = AlterableConfig(name="share.auto.offset.reset", config_operation=0, value="earliest")
+        resource = AlterConfigsResource(resource_type=32, resource_name=group_id, configs=[config])
+        asked_of(self.core.cluster, IncrementalAlterConfigsRequest(resources=[resource]), 1)
+
+    def beat(self, member_id: str, group_id: str = "g") -> None:
+        request = ShareGroupHeartbeatRequest(
+            group_id=group_id, member_id=member_id, subscribed_topic_names=["orders"]
+        )
+        asked_of(self.core.cluster, request, 1)
+
+    def request(self, epoch: int, member_id: str = "m", **fields: Any) -> ShareFetchRequest:
+        places = [SharedPartition(partition_index=index) for index in range(self.partitions)]
+        request = ShareFetchRequest(
+            group_id="g", member_id=member_id, share_session_epoch=epoch, max_wait_ms=0, min_bytes=1,
+            max_bytes=1 << 24, max_records=10_000, batch_size=1,
+            topics=[SharedTopic(topic_id=self.topic_id, partitions=places)],
+        )  # fmt: skip
+        for name, value in fields.items():
+            setattr(request, name, value)
+        return request
+
+    def fetch(self, epoch: int, member_id: str = "m", **fields: Any) -> Any:
+        return asked_of(self.core.cluster, self.request(epoch, member_id, **fields), 2)
+
+    def wait(self, member_id: str, min_bytes: int = 1) -> None:
+        request = self.request(0, member_id, max_wait_ms=1 << 30, min_bytes=min_bytes)
+        answers, _ = self.core.begin(request, 2)
+        assert not answers
+
+
+def acquired_of(answer: Any) -> int:
+    """How many records an answer has."""
+    return sum(
+        run.last_offset - run.first_offset + 1
+        for topic in answer.responses
+        for partition in topic.partitions
+        for run in partition.acquired_records
+    )
+
+
+def many_partitions_are_acquired(n: int) -> Run:
+    shared = Shared(n, 1)
+    return lambda: shared.fetch(0)
+
+
+def many_batches_are_acquired(n: int) -> Run:
+    shared = Shared(1, n)
+    return lambda: shared.fetch(0)
+
+
+def many_records_are_acknowledged(n: int) -> Run:
+    """In a batch of each record, every other one of which is released."""
+    shared = Shared(1, n)
+    assert acquired_of(shared.fetch(0)) == n
+    batches = [
+        AcknowledgementBatch(first_offset=number, last_offset=number, acknowledge_types=[1 + number % 2])
+        for number in range(n)
+    ]
+    place = SharedPartition(partition_index=0, acknowledgement_batches=batches)
+    topics = [SharedTopic(topic_id=shared.topic_id, partitions=[place])]
+    return lambda: shared.fetch(1, topics=topics)
+
+
+def many_partitions_are_acknowledged(n: int) -> Run:
+    shared = Shared(n, 1)
+    assert acquired_of(shared.fetch(0)) == n
+    batches = [share_acknowledge.AcknowledgementBatch(first_offset=0, last_offset=0, acknowledge_types=[1])]
+    places = [
+        share_acknowledge.AcknowledgePartition(partition_index=index, acknowledgement_batches=batches)
+        for index in range(n)
+    ]
+    topics = [share_acknowledge.AcknowledgeTopic(topic_id=shared.topic_id, partitions=places)]
+    request = ShareAcknowledgeRequest(group_id="g", member_id="m", share_session_epoch=1, topics=topics)
+    return lambda: asked_of(shared.core.cluster, request, 2)
+
+
+def many_partitions_are_released_as_a_session_ends(n: int) -> Run:
+    shared = Shared(n, 1)
+    assert acquired_of(shared.fetch(0)) == n
+    return lambda: shared.fetch(-1, topics=[])
+
+
+def many_partitions_are_released_that_a_share_fetch_waits_for(n: int) -> Run:
+    shared = Shared(n, 1)
+    assert acquired_of(shared.fetch(0)) == n
+    shared.wait("other", min_bytes=1 << 30)
+    return lambda: shared.fetch(-1, topics=[])
+
+
+def many_locks_end(n: int) -> Run:
+    shared = Shared(n, 1)
+    assert acquired_of(shared.fetch(0)) == n
+    return lambda: shared.core.pass_time(60_000)
+
+
+def many_locks_of_a_partition_end(n: int) -> Run:
+    shared = Shared(1, n)
+    assert acquired_of(shared.fetch(0)) == n
+    return lambda: shared.core.pass_time(60_000)
+
+
+def many_partitions_are_written_that_a_share_fetch_waits_for(n: int) -> Run:
+    shared = Shared(n, 0)
+    shared.wait("m", min_bytes=1 << 30)
+    return lambda: produced(shared.core, [(index, batch(b"v")) for index in range(n)])
+
+
+def a_partition_is_written_that_many_share_fetches_wait_for(n: int) -> Run:
+    shared = Shared(1, 0)
+    for number in range(n):
+        shared.wait(f"m{number}")
+    return lambda: produced(shared.core, [(0, batch(b"v"))])
+
+
+def many_share_groups_that_read_a_topic_are_configured(n: int) -> Run:
+    shared = Shared(1, 1)
+    names = [f"g{number:04}" for number in range(n)]
+    for name in names:
+        shared.configure(name)
+        shared.beat("m", name)
+        shared.core.pass_time(0)
+        assert acquired_of(shared.fetch(0, group_id=name)) == 1
+    config = AlterableConfig(name="share.record.lock.duration.ms", config_operation=0, value="20000")
+    resources = [
+        AlterConfigsResource(resource_type=32, resource_name=name, configs=[config]) for name in names
+    ]
+    return lambda: asked_of(shared.core.cluster, IncrementalAlterConfigsRequest(resources=resources), 1)
+
+
+def many_topics_are_deleted_that_a_share_group_reads(n: int) -> Run:
+    core = Core(topics={f"t{number:04}": 1 for number in range(n)}, share_state_partitions=2)
+    names = list(core.cluster.topics)
+    request = ShareGroupHeartbeatRequest(group_id="g", member_id="m", subscribed_topic_names=names)
+    asked_of(core.cluster, request, 1)
+    core.pass_time(0)
+    topics = [
+        SharedTopic(topic_id=core.cluster.topics[name].id, partitions=[SharedPartition(partition_index=0)])
+        for name in names
+    ]
+    fetch = ShareFetchRequest(
+        group_id="g", member_id="m", max_wait_ms=0, max_bytes=1, max_records=1, batch_size=1, topics=topics
+    )
+    assert asked_of(core.cluster, fetch, 2).error_code == 0  # type: ignore[attr-defined]
+    return lambda: asked_of(core.cluster, DeleteTopicsRequest(topic_names=names), 5)
+
+
 CASES: list[Callable[[int], Run]] = [
     metadata_makes_many_topics,
     metadata_names_a_topic_many_times,
@@ -214,6 +384,18 @@ CASES: list[Callable[[int], Run]] = [
     a_partition_is_written_that_many_fetches_wait_for,
     a_transaction_of_many_partitions_ends,
     the_first_record_is_read_before_many_aborted_transactions,
+    many_partitions_are_acquired,
+    many_batches_are_acquired,
+    many_records_are_acknowledged,
+    many_partitions_are_acknowledged,
+    many_partitions_are_released_as_a_session_ends,
+    many_partitions_are_released_that_a_share_fetch_waits_for,
+    many_locks_end,
+    many_locks_of_a_partition_end,
+    many_partitions_are_written_that_a_share_fetch_waits_for,
+    a_partition_is_written_that_many_share_fetches_wait_for,
+    many_share_groups_that_read_a_topic_are_configured,
+    many_topics_are_deleted_that_a_share_group_reads,
 ]
 
 

@@ -22,16 +22,22 @@ from coordwire.coordinator import (
     CoordinatorConfig,
     RequestContext,
     Shard,
+    ShareGroupConfig,
+    StateRequest,
     StreamsGroupConfig,
     TopicImage,
     TopicsImage,
 )
 from coordwire.coordinator.requests import REQUESTS
+from coordwire.coordinator.share_state.requests import OPERATIONS
 from coordwire.messages import (
+    AlterShareGroupOffsetsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
+    DeleteShareGroupOffsetsRequest,
     DescribeGroupsRequest,
+    DescribeShareGroupOffsetsRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -39,12 +45,23 @@ from coordwire.messages import (
     OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
+    ShareGroupDescribeRequest,
+    ShareGroupHeartbeatRequest,
     StreamsGroupDescribeRequest,
     StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
+from coordwire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
 from coordwire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequestTopicPartitions
+from coordwire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequestTopic
+from coordwire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+)
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
@@ -68,14 +85,18 @@ WIDE_PARTS = [Subtopology(subtopology_id="0", source_topics=["wide"])]
 
 
 class Bench:
-    """A shard whose appends are durable at once, with n topics and one of 1,000 partitions."""
+    """A shard whose appends are durable at once, with n topics and one of 1,000 partitions. Share
+    coordinators do what it asks for."""
 
     def __init__(self, n: int) -> None:
         self.n = n
         consumer = ConsumerGroupConfig(assignment_interval_ms=0)
         streams = StreamsGroupConfig(assignment_interval_ms=0, initial_rebalance_delay_ms=0)
+        share = ShareGroupConfig(assignment_interval_ms=0)
         self.shard = Shard(
-            config=CoordinatorConfig(consumer=consumer, streams=streams, new_member_join_timeout_ms=10**9)
+            config=CoordinatorConfig(
+                consumer=consumer, streams=streams, share=share, new_member_join_timeout_ms=10**9
+            )
         )
         self.topics = [TopicImage(UUID(int=1_000 + number), self.name("t", number), 2) for number in range(n)]
         self.shard.set_topics(TopicsImage([WIDE, *self.topics]))
@@ -105,6 +126,8 @@ class Bench:
                 self.shard.appended(effect.number)
             elif isinstance(effect, Answer):
                 responses.append(effect.response)
+            elif isinstance(effect, StateRequest):
+                self.shard.persisted(effect.number, _successful(effect.request))
         return responses
 
     def advance(self, by: int) -> list[Any]:
@@ -133,6 +156,15 @@ class Bench:
             rebalance_timeout_ms=60_000, active_tasks=[], standby_tasks=[], warmup_tasks=[],
             topology=None if parts is None else Topology(epoch=1, subtopologies=parts),
         )  # fmt: skip
+        for field, value in fields.items():
+            setattr(request, field, value)
+        return request
+
+    def share_beat(self, number: int, topics: list[str] | None, **fields: Any) -> ShareGroupHeartbeatRequest:
+        """A member of the share group, which joins."""
+        request = ShareGroupHeartbeatRequest(
+            group_id="shg", member_id=self.name("m", number), subscribed_topic_names=topics
+        )
         for field, value in fields.items():
             setattr(request, field, value)
         return request
@@ -185,6 +217,23 @@ class Bench:
             (answer,) = self.send(self.streams_beat(number, WIDE_PARTS), 0)
         return answer
 
+    def share_members(self, topics: Callable[[int], list[str]] = lambda number: ["wide"]) -> Any:
+        """n members of the share group, whose partitions have states and are assigned; the last one's
+        answer."""
+        for number in range(self.n):
+            self.send(self.share_beat(number, topics(number)), 1)
+        self.advance(1)
+        answer = None
+        for number in range(self.n):
+            (answer,) = self.send(self.share_beat(number, topics(number)), 1)
+        return answer
+
+    def share_positions(self) -> None:
+        """An empty share group that has states of n topics."""
+        self.send(self.share_beat(0, self.names), 1)
+        self.advance(1)
+        self.send(self.share_beat(0, None, member_epoch=-1), 1)
+
     def joined(self) -> list[Any]:
         """n members of the classic group in one generation, with their answers; the leader is the first."""
         for number in range(self.n):
@@ -214,6 +263,23 @@ class Bench:
         for number in range(self.n):
             self.send(self.commit(self.name("g", number), ["wide"]), 8)
         self.send(self.commit("g", self.names), 8)
+
+
+def _successful(request: Any) -> Message:
+    """What share coordinators answer that did all of a request."""
+    operation = OPERATIONS[type(request)]
+    return operation.response(
+        results=[
+            operation.result(
+                topic_id=topic.topic_id,
+                partitions=[
+                    operation.partition_result(partition=partition.partition)
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
 
 
 Made = tuple[Any, int]
@@ -440,6 +506,130 @@ def many_streams_groups_described(bench: Bench) -> Made:
     return StreamsGroupDescribeRequest(group_ids=names), 0
 
 
+def heartbeat_of_a_share_member_among_many(bench: Bench) -> Made:
+    last = bench.share_members()
+    return bench.share_beat(bench.n - 1, None, member_epoch=last.member_epoch), 1
+
+
+def share_member_joins_many(bench: Bench) -> Made:
+    bench.share_members()
+    return bench.share_beat(bench.n, ["wide"]), 1
+
+
+def share_member_joins_many_of_other_topics(bench: Bench) -> Made:
+    bench.share_members(lambda number: [bench.topics[number].name])
+    return bench.share_beat(bench.n, ["wide"]), 1
+
+
+def share_member_subscribes_to_many_topics(bench: Bench) -> Made:
+    return bench.share_beat(0, bench.names), 1
+
+
+def share_member_subscribes_to_many_topics_that_have_states(bench: Bench) -> Made:
+    bench.share_positions()
+    return bench.share_beat(0, bench.names), 1
+
+
+def share_member_subscribes_to_one_topic_many_times(bench: Bench) -> Made:
+    return bench.share_beat(0, ["wide"] * bench.n), 1
+
+
+def share_member_gives_up_many_topics(bench: Bench) -> Made:
+    bench.share_positions()
+    (answer,) = bench.send(bench.share_beat(0, bench.names), 1)
+    return bench.share_beat(0, ["wide"], member_epoch=answer.member_epoch), 1
+
+
+def share_member_leaves_many(bench: Bench) -> Made:
+    bench.share_members()
+    return bench.share_beat(0, None, member_epoch=-1), 1
+
+
+def many_share_groups_described(bench: Bench) -> Made:
+    """One with n members, and n of another kind."""
+    bench.share_members()
+    bench.committed()
+    names = ["shg", *(bench.name("g", number) for number in range(bench.n))]
+    return ShareGroupDescribeRequest(group_ids=names), 1
+
+
+def _altered(names: list[str], indexes: list[int]) -> Made:
+    parts = [
+        AlterShareGroupOffsetsRequestPartition(partition_index=index, start_offset=1) for index in indexes
+    ]
+    topics = [AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=parts) for name in names]
+    return AlterShareGroupOffsetsRequest(group_id="shg", topics=topics), 0
+
+
+def many_share_offsets_altered(bench: Bench) -> Made:
+    bench.share_positions()
+    return _altered(bench.names, [0])
+
+
+def share_offsets_of_one_topic_altered_many_times(bench: Bench) -> Made:
+    return _altered(["wide"] * bench.n, [0])
+
+
+def share_offsets_of_many_partitions_altered(bench: Bench) -> Made:
+    return _altered(["wide"], list(range(bench.n)))
+
+
+def one_share_offset_altered_many_times(bench: Bench) -> Made:
+    return _altered(["wide"], [0] * bench.n)
+
+
+def many_share_offsets_deleted(bench: Bench) -> Made:
+    bench.share_positions()
+    topics = [DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in bench.names]
+    return DeleteShareGroupOffsetsRequest(group_id="shg", topics=topics), 0
+
+
+def share_offsets_of_one_topic_deleted_many_times(bench: Bench) -> Made:
+    bench.share_positions()
+    topics = [DeleteShareGroupOffsetsRequestTopic(topic_name=bench.names[0])] * bench.n
+    return DeleteShareGroupOffsetsRequest(group_id="shg", topics=topics), 0
+
+
+def _described(groups: list[str], names: list[str] | None, indexes: list[int]) -> Made:
+    topics = None
+    if names is not None:
+        topics = [
+            DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=indexes) for name in names
+        ]
+    asked = [DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=topics) for group_id in groups]
+    return DescribeShareGroupOffsetsRequest(groups=asked), 1
+
+
+def all_share_offsets_described(bench: Bench) -> Made:
+    bench.share_positions()
+    return _described(["shg"], None, [])
+
+
+def share_offsets_of_many_topics_described(bench: Bench) -> Made:
+    bench.share_positions()
+    return _described(["shg"], bench.names, [0, 1])
+
+
+def share_offsets_of_one_topic_described_many_times(bench: Bench) -> Made:
+    bench.share_positions()
+    return _described(["shg"], bench.names[:1] * bench.n, [0])
+
+
+def one_share_offset_described_many_times(bench: Bench) -> Made:
+    bench.share_positions()
+    return _described(["shg"], bench.names[:1], [0] * bench.n)
+
+
+def share_offsets_of_many_groups_described(bench: Bench) -> Made:
+    bench.committed()
+    return _described([bench.name("g", number) for number in range(bench.n)], ["wide"], [0])
+
+
+def share_offsets_of_one_group_described_many_times(bench: Bench) -> Made:
+    bench.share_positions()
+    return _described(["shg"] * bench.n, bench.names[:1], [0])
+
+
 def many_topics_committed(bench: Bench) -> Made:
     bench.committed()
     return bench.commit("g", bench.names), 8
@@ -540,6 +730,35 @@ CASES: dict[type[Message], list[Case]] = {
         topology_of_one_topic_many_times,
     ],
     StreamsGroupDescribeRequest: [many_streams_groups_described],
+    ShareGroupHeartbeatRequest: [
+        heartbeat_of_a_share_member_among_many,
+        share_member_joins_many,
+        share_member_joins_many_of_other_topics,
+        share_member_subscribes_to_many_topics,
+        share_member_subscribes_to_many_topics_that_have_states,
+        share_member_subscribes_to_one_topic_many_times,
+        share_member_gives_up_many_topics,
+        share_member_leaves_many,
+    ],
+    ShareGroupDescribeRequest: [many_share_groups_described],
+    AlterShareGroupOffsetsRequest: [
+        many_share_offsets_altered,
+        share_offsets_of_one_topic_altered_many_times,
+        share_offsets_of_many_partitions_altered,
+        one_share_offset_altered_many_times,
+    ],
+    DeleteShareGroupOffsetsRequest: [
+        many_share_offsets_deleted,
+        share_offsets_of_one_topic_deleted_many_times,
+    ],
+    DescribeShareGroupOffsetsRequest: [
+        all_share_offsets_described,
+        share_offsets_of_many_topics_described,
+        share_offsets_of_one_topic_described_many_times,
+        one_share_offset_described_many_times,
+        share_offsets_of_many_groups_described,
+        share_offsets_of_one_group_described_many_times,
+    ],
     OffsetCommitRequest: [many_topics_committed, many_partitions_committed, one_topic_committed_many_times],
     TxnOffsetCommitRequest: [
         many_topics_committed_in_a_transaction,

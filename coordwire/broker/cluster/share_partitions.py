@@ -9,6 +9,7 @@ call returns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 from uuid import UUID
 
 from coordwire.broker.cluster.facts import ClusterFacts
@@ -50,6 +51,10 @@ _ENDING = frozenset(
 """Errors after which a share partition is read again."""
 
 
+Outer = TypeVar("Outer")
+Inner = TypeVar("Inner")
+
+
 class SharePartitionFailed(Exception):
     """A share partition cannot be had."""
 
@@ -79,8 +84,8 @@ class SharePartitionEntry:
         self.outcomes: dict[int, AcknowledgementOutcome] = {}
 
     @property
-    def key(self) -> tuple[str, UUID, int]:
-        return self.group_id, self.topic_id, self.index
+    def place(self) -> tuple[UUID, int]:
+        return self.topic_id, self.index
 
     @property
     def timer(self) -> tuple[str, ...]:
@@ -93,16 +98,19 @@ class SharePartitions:
     def __init__(self, facts: ClusterFacts, states: ShareStateCoordinators) -> None:
         self._facts = facts
         self._states = states
-        self._entries: dict[tuple[str, UUID, int], SharePartitionEntry] = {}
+        self._entries: dict[str, dict[tuple[UUID, int], SharePartitionEntry]] = {}
+        self._readers: dict[ClusterPartition, dict[str, SharePartitionEntry]] = {}
+        """By partition, the entries of the groups that read it."""
         self.sessions = {node: ShareSessions(facts.config.share_sessions) for node in facts.nodes}
 
     # --- share partitions ---
 
     def find(self, group_id: str, topic_id: UUID, index: int) -> SharePartitionEntry | None:
-        entry = self._entries.get((group_id, topic_id, index))
+        place = topic_id, index
+        entry = self._entries.get(group_id, {}).get(place)
         if entry is not None:
             self._advance(entry)
-        return self._entries.get((group_id, topic_id, index))
+        return self._entries.get(group_id, {}).get(place)
 
     def find_or_load(self, group_id: str, topic_id: UUID, partition: ClusterPartition) -> SharePartitionEntry:
         """The share partition of a group; raises `SharePartitionFailed`."""
@@ -141,7 +149,8 @@ class SharePartitions:
         except Malformed as error:
             raise SharePartitionFailed(int(ErrorCode.UNKNOWN_SERVER_ERROR), str(error)) from None
         entry = SharePartitionEntry(group_id, topic_id, partition, shared)
-        self._entries[entry.key] = entry
+        self._entries.setdefault(group_id, {})[entry.place] = entry
+        self._readers.setdefault(partition, {})[group_id] = entry
         return entry
 
     def config_of(self, group_id: str) -> SharePartitionConfig:
@@ -180,9 +189,8 @@ class SharePartitions:
 
     def configure(self, group_id: str) -> None:
         """A group's settings have changed."""
-        for entry in self._entries.values():
-            if entry.group_id == group_id:
-                entry.shared.config = self.config_of(group_id)
+        for entry in self._entries.get(group_id, {}).values():
+            entry.shared.config = self.config_of(group_id)
 
     # --- what members do ---
 
@@ -291,17 +299,28 @@ class SharePartitions:
 
     def forget(self, partition: ClusterPartition) -> None:
         """A partition has another leader, or is gone."""
-        for entry in [entry for entry in self._entries.values() if entry.partition is partition]:
+        for entry in list(self._readers.get(partition, {}).values()):
             self._drop(entry)
 
     def _drop(self, entry: SharePartitionEntry) -> None:
-        self._entries.pop(entry.key, None)
+        _discard(self._entries, entry.group_id, entry.place)
+        _discard(self._readers, entry.partition, entry.group_id)
         self._facts.timers.cancel(entry.timer)
         self._notify(entry)
 
     def close(self) -> None:
         """Drop all share partitions; what waits gets no answer."""
         self._entries.clear()
+        self._readers.clear()
+
+
+def _discard(tables: dict[Outer, dict[Inner, SharePartitionEntry]], outer: Outer, inner: Inner) -> None:
+    """Remove an entry from a table of tables, and a table that becomes empty."""
+    table = tables.get(outer)
+    if table is not None:
+        table.pop(inner, None)
+        if not table:
+            del tables[outer]
 
 
 def duration_ms(text: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -295,13 +296,12 @@ def _response(
 
 @dataclass(slots=True)
 class _Source:
-    """A partition that records may be acquired from. data: what was read, from `offset` on."""
+    """A partition that records may be acquired from, at `offset`. available: bytes when it was last seen."""
 
     place: Place
     entry: SharePartitionEntry
     offset: int = 0
-    data: bytes = b""
-    aborted: Sequence[tuple[int, int]] = ()
+    available: int = 0
 
 
 class _Attempt:
@@ -313,6 +313,8 @@ class _Attempt:
         self.committed = call.cluster.share_partitions.reads_committed(request.group_id or "")
         self.errors: dict[Place, PartitionData] = {}
         self.sources: list[_Source] = []
+        self._wanted = max(request.min_bytes, 1)
+        self._available = 0
         self._end: Promise[None] = Promise()
         self._data: dict[Place, PartitionData] | None = None
         self._reading = False
@@ -353,18 +355,10 @@ class _Attempt:
         if not self.sources:
             return self.errors
         cluster = self.call.cluster
-        ready = [source for source in self.sources if source.entry.shared.can_acquire()]
-        for source in ready:
-            source.offset = source.entry.shared.next_fetch_offset()
-        if not final:
-            available = 0
-            for source in ready:
-                log = source.entry.partition.log
-                if not log.start_offset <= source.offset:
-                    available = self.request.min_bytes
-                available += log.bytes_after(source.offset, log.limit(self.committed))
-            if not ready or available < max(self.request.min_bytes, 1):
-                return None
+        ready = [source for source in self.sources if self._is_ready(source)]
+        self._available = sum(source.available for source in self.sources)
+        if not final and (not ready or self._available < self._wanted):
+            return None
         results = dict(self.errors)
         budget = min(self.request.max_bytes, cluster.config.max_fetch_bytes, self.call.room)
         share = max(budget // len(ready), 1) if ready else 0
@@ -376,6 +370,18 @@ class _Attempt:
             remaining -= count
             results[source.place] = data
         return results
+
+    def _is_ready(self, source: _Source) -> bool:
+        """Whether records of a partition may be acquired; sees what is available."""
+        shared, log = source.entry.shared, source.entry.partition.log
+        source.available = 0
+        if not shared.can_acquire():
+            return False
+        source.offset = shared.next_fetch_offset()
+        source.available = log.bytes_after(source.offset, log.limit(self.committed))
+        if source.offset < log.start_offset:
+            source.available += self._wanted
+        return True
 
     def _acquire(
         self, source: _Source, most: int, max_records: int, *, first: bool
@@ -434,9 +440,9 @@ class _Attempt:
         try:
             for source in self.sources:
                 log = source.entry.partition.log
-                log.listeners[self] = self._appended
+                log.listeners[self] = partial(self._look, source)
                 logs.append(log)
-                source.entry.listeners[self] = self._look
+                source.entry.listeners[self] = partial(self._look, source)
             cluster.timers.set(
                 timer, cluster.clock() + self.request.max_wait_ms, lambda: self._end.fulfil(None)
             )
@@ -448,17 +454,21 @@ class _Attempt:
             for source in self.sources:
                 source.entry.listeners.pop(self, None)
 
-    def _appended(self, size: int) -> None:
-        self._look()
-
-    def _look(self) -> None:
-        """Take what there is now, before another fetch does."""
-        if self._data is None and not self._reading and not self._end.is_fulfilled:
-            self._reading = True
-            self._data = self.read(final=False)
-            self._reading = False
-            if self._data is not None:
-                self._end.fulfil(None)
+    def _look(self, source: _Source, size: int = 0) -> None:
+        """Take what there is now, before another fetch does. source: where there may be more; others are
+        looked at only when that is enough."""
+        if self._data is not None or self._reading or self._end.is_fulfilled:
+            return
+        before = source.available
+        self._is_ready(source)
+        self._available += source.available - before
+        if self._available < self._wanted:
+            return
+        self._reading = True
+        self._data = self.read(final=False)
+        self._reading = False
+        if self._data is not None:
+            self._end.fulfil(None)
 
     def take(self) -> dict[Place, PartitionData]:
         """What the fetch has after it waited."""

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 from uuid import UUID
 
-from coordwire.coordinator.hash_order import in_timeline_order
+from coordwire.coordinator.hash_order import in_timeline_order, ordered_names
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
@@ -232,9 +232,9 @@ class ShareGroupModel:
     def put_member(self, new: ShareMember) -> None:
         old = self.members.get(new.member_id)
         self.members[new.member_id] = new
-        if old is None or old.topics != new.topics:
-            self._count(() if old is None else old.topics, -1)
-            self._count(new.topics, 1)
+        if old is not None:
+            self._count(old.topics, -1)
+        self._count(new.topics, 1)  # topics that stay go to another place in the table
         self._update_homogeneous()
 
     def remove_member(self, member_id: str) -> None:
@@ -244,7 +244,7 @@ class ShareGroupModel:
             self._update_homogeneous()
 
     def _count(self, names: Iterable[str], by: int) -> None:
-        for name in names:
+        for name in ordered_names(names):
             count = (self.topics.get(name) or 0) + by
             if count > 0:
                 self.topics[name] = count

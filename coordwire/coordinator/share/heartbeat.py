@@ -327,13 +327,12 @@ def _reconciled(
     else:
         reconciled = replace(member, assigned=assigned)
     if (
-        reconciled.epoch == member.epoch
-        and reconciled.state == member.state
-        and same_target(reconciled.assigned, member.assigned)
+        reconciled.epoch != member.epoch
+        or reconciled.state != member.state
+        or not same_target(reconciled.assigned, member.assigned)
     ):
-        return member
-    records.append(assignment_record(group_id, reconciled))
-    return reconciled
+        records.append(assignment_record(group_id, reconciled))
+    return reconciled  # which may have the same partitions in another order
 
 
 def _subscribed_part(state: State, member: ShareMember, target: Target) -> Target:

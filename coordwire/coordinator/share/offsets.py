@@ -336,13 +336,13 @@ def describe_offsets(call: IncomingRequest) -> None:
     """Answer with the start offsets of the groups that a request names; each group is asked for by itself."""
     request: DescribeShareGroupOffsetsRequest = call.request
     groups = request.groups
-    group_found: list[DescribeShareGroupOffsetsResponseGroup | None] = [None] * len(groups)
+    described: dict[int, DescribeShareGroupOffsetsResponseGroup] = {}
 
     def take(number: int, group: DescribeShareGroupOffsetsResponseGroup) -> None:
-        group_found[number] = group
-        described = [group for group in group_found if group is not None]
+        described[number] = group
         if len(described) == len(groups):
-            call.reply.send(DescribeShareGroupOffsetsResponse(groups=described))
+            answers = [described[number] for number in range(len(groups))]
+            call.reply.send(DescribeShareGroupOffsetsResponse(groups=answers))
 
     if not groups:
         call.reply.send(DescribeShareGroupOffsetsResponse())

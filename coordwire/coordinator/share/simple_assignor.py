@@ -49,6 +49,8 @@ class _Assignment:
         self._initialized = initialized
         self._counts = spec.partitions
         self.subscribers: dict[UUID, list[int]] = {}
+        self.owners: dict[UUID, list[int]] = {}
+        """By topic the numbers of the members that had partitions of it, in order."""
         self.topics: HashSet[UUID] | tuple[UUID, ...]
         members = list(spec.members.values())
         if spec.homogeneous:
@@ -59,15 +61,13 @@ class _Assignment:
                 for topic in member.topics:
                     self.topics.add(topic)
                     self.subscribers.setdefault(topic, []).append(number)
+                for topic in member.target:
+                    self.owners.setdefault(topic, []).append(number)
 
     def partitions(self, topic: UUID) -> list[int]:
         """The partitions of a topic that can be assigned."""
         initialized = self._initialized.get(topic, ())
         return [partition for partition in range(self._counts[topic]) if partition in initialized]
-
-    def numbers_in_order(self) -> Iterator[int]:
-        """The members' numbers, in the order of a table that has them as keys."""
-        return iter(range(len(self.ids)))
 
     def old(self, number: int) -> Target:
         return self._old[number]
@@ -198,18 +198,16 @@ def _assign_topic(assignment: _Assignment, topic: UUID) -> None:
     subscribers = assignment.subscribers[topic]
     partitions = assignment.partitions(topic)
     sharing, counts = _shares(len(subscribers), len(partitions))
-    shares = [0] * len(assignment.ids)
-    for number, count in zip(subscribers, counts, strict=True):
-        shares[number] = count
+    shares = dict(zip(subscribers, counts, strict=True))
     by_partition: HashMap[int, HashSet[int]] = HashMap(of_expected_size(len(partitions)))
     by_member: HashMap[int, HashSet[int]] = HashMap(of_expected_size(len(subscribers)))
-    for number in assignment.numbers_in_order():
-        for partition in assignment.old(number).get(topic, ()):
+    for number in assignment.owners.get(topic, ()):
+        for partition in assignment.old(number)[topic]:
             by_partition.find_or_add(partition, HashSet).add(number)
             by_member.find_or_add(number, HashSet).add(partition)
     for number, owned in by_member.items():
         for partition in owned:
-            if len(owned) <= shares[number]:
+            if len(owned) <= shares.get(number, 0):
                 break
             by_partition[partition].discard(number)
             owned.discard(partition)

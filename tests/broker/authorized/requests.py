@@ -14,6 +14,7 @@ from coordwire.messages import (
     AlterClientQuotasRequest,
     AlterConfigsRequest,
     AlterPartitionReassignmentsRequest,
+    AlterShareGroupOffsetsRequest,
     AlterUserScramCredentialsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -23,6 +24,8 @@ from coordwire.messages import (
     DeleteAclsRequest,
     DeleteGroupsRequest,
     DeleteRecordsRequest,
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupStateRequest,
     DeleteTopicsRequest,
     DescribeAclsRequest,
     DescribeClientQuotasRequest,
@@ -31,6 +34,7 @@ from coordwire.messages import (
     DescribeGroupsRequest,
     DescribeLogDirsRequest,
     DescribeProducersRequest,
+    DescribeShareGroupOffsetsRequest,
     DescribeTopicPartitionsRequest,
     DescribeTransactionsRequest,
     DescribeUserScramCredentialsRequest,
@@ -40,6 +44,7 @@ from coordwire.messages import (
     FindCoordinatorRequest,
     HeartbeatRequest,
     IncrementalAlterConfigsRequest,
+    InitializeShareGroupStateRequest,
     InitProducerIdRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -54,11 +59,18 @@ from coordwire.messages import (
     OffsetFetchRequest,
     OffsetForLeaderEpochRequest,
     ProduceRequest,
+    ReadShareGroupStateRequest,
+    ReadShareGroupStateSummaryRequest,
+    ShareAcknowledgeRequest,
+    ShareFetchRequest,
+    ShareGroupDescribeRequest,
+    ShareGroupHeartbeatRequest,
     StreamsGroupDescribeRequest,
     StreamsGroupHeartbeatRequest,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
     UpdateFeaturesRequest,
+    WriteShareGroupStateRequest,
     WriteTxnMarkersRequest,
 )
 from coordwire.messages.create_acls import AclCreation
@@ -156,6 +168,45 @@ def _streams_heartbeat(group_id: str, source: str | None) -> dict[str, Any]:
         "member_epoch": 3 if source is None else 0,
         "topology": None if source is None else {"epoch": 1, "subtopologies": parts},
     }
+
+
+def _shared(ids: dict[str, UUID], group_id: str) -> Iterator[tuple[Any, int, dict[str, Any]]]:
+    """Of a share group that is not there. No set of ACLs lets a member of one read the topics. None has an id
+    that no topic has: with an authorizer Kafka 4.4.0 fails over it, as a topic without a name."""
+    member = {"group_id": group_id, "member_id": "m"}
+    for epoch, names in ((3, None), (3, ["a"]), (0, ["a", "b"])):
+        yield (
+            ShareGroupHeartbeatRequest,
+            1,
+            {**member, "member_epoch": epoch, "subscribed_topic_names": names},
+        )
+    unread = [ids["a"], ids["b"]]
+    fetched = [{"topic_id": topic_id, "partitions": [{"partition_index": 0}]} for topic_id in unread]
+    acknowledged = [{"first_offset": 0, "last_offset": 0, "acknowledge_types": [1]}]
+    places = [
+        {
+            "topic_id": topic_id,
+            "partitions": [{"partition_index": 0, "acknowledgement_batches": acknowledged}],
+        }
+        for topic_id in unread
+    ]
+    sizes = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20, "max_records": 10, "batch_size": 10}
+    yield ShareFetchRequest, 1, {**member, "share_session_epoch": 0, **sizes, "topics": fetched}
+    yield ShareFetchRequest, 1, {**member, "share_session_epoch": 1, **sizes, "topics": places}
+    yield ShareAcknowledgeRequest, 1, {**member, "share_session_epoch": 2, "topics": places}
+    altered = [
+        {"topic_name": name, "partitions": [{"partition_index": 0, "start_offset": 0}]}
+        for name in ("a", "b", "missing")
+    ]
+    yield AlterShareGroupOffsetsRequest, 0, {"group_id": group_id, "topics": altered}
+    deleted = [{"topic_name": name} for name in ("a", "b", "missing")]
+    yield DeleteShareGroupOffsetsRequest, 0, {"group_id": group_id, "topics": deleted}
+    states = [{"topic_id": ids["a"], "partitions": [{"partition": 0}]}]
+    for cls in (
+        InitializeShareGroupStateRequest, ReadShareGroupStateRequest, WriteShareGroupStateRequest,
+        DeleteShareGroupStateRequest, ReadShareGroupStateSummaryRequest,
+    ):  # fmt: skip
+        yield cls, 0, {"group_id": group_id, "topics": states}
 
 
 def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
@@ -256,6 +307,7 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
         }  # fmt: skip
         for source in (None, "a", "p-1", "b", "__consumer_offsets"):
             yield StreamsGroupHeartbeatRequest, 0, _streams_heartbeat(name, source)
+        yield from _shared(ids, name)
         commits = [{**one, "partitions": [{"partition_index": 0, "committed_offset": 1}]} for one in names]
         yield OffsetCommitRequest, 8, {"group_id": name, "member_id": "m", "topics": commits,
                                        "generation_id_or_member_epoch": 4}  # fmt: skip
@@ -288,6 +340,11 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
     yield DescribeGroupsRequest, 5, {"groups": ["g", "h"], "include_authorized_operations": True}
     yield ConsumerGroupDescribeRequest, 0, {"group_ids": ["g", "h"]}
     yield StreamsGroupDescribeRequest, 0, {"group_ids": ["g", "h"]}
+    yield ShareGroupDescribeRequest, 1, {"group_ids": ["g", "h"]}
+    hidden = [{"topic_name": name, "partitions": [0]} for name in ("b", "missing")]
+    yield DescribeShareGroupOffsetsRequest, 1, {
+        "groups": [{"group_id": name, "topics": topics} for name in ("g", "h") for topics in (hidden, None)],
+    }  # fmt: skip
     yield DeleteGroupsRequest, 2, {"groups_names": ["h", "g2"]}
     for kind, keys_asked in ((0, ["g", "h"]), (1, ["x", "y"])):
         yield FindCoordinatorRequest, 4, {"key_type": kind, "coordinator_keys": keys_asked}

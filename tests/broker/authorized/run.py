@@ -42,7 +42,7 @@ class _Client:
 
     def __init__(self, address: tuple[str, int], user: str) -> None:
         self._connection = Connection("client", client_id="authorized")
-        self._socket = socket.create_connection(address, timeout=10)
+        self._socket = socket.create_connection(address, timeout=30)
         self.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
         answer = self.ask(SaslAuthenticateRequest(auth_bytes=f"\0{user}\0{user}".encode()), 2)
         assert answer.error_code == 0

@@ -26,6 +26,9 @@ Outcome = Any
 _PATIENCE = 10.0
 """Seconds for which a request is sent again while a broker is not ready."""
 
+_PREPARING = 30.0
+"""Seconds that a step may take whose outcome is not compared."""
+
 
 class _Link:
     """One connection of a case."""
@@ -116,7 +119,7 @@ class _Run:
             if step.waits:
                 self.sent.setdefault(step.link, []).append(step.version)
                 return
-            answer = link.receive(step.patience)
+            answer = link.receive(step.patience if step.counts else _PREPARING)
             if isinstance(answer, str) or time.monotonic() > deadline:
                 break
             ready = step.until is None or bool(_part(answer, step.until))
@@ -186,7 +189,10 @@ def _part(answer: Any, path: str) -> Any:
     """What is at a path in an answer; None where the path leads nowhere."""
     value = answer
     for name in path.split("."):
-        value = value[int(name)] if name.isdigit() else getattr(value, name, None)
+        if not name.isdigit():
+            value = getattr(value, name, None)
+        elif value is not None:
+            value = value[int(name)] if int(name) < len(value) else None
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -306,39 +307,43 @@ def share_offsets_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     """Offsets of topics that the client may not describe are hidden, or refused where they are asked for."""
     code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
-    refused: dict[str, list[Any]] = {}
+    refused: dict[str, deque[list[Any] | None]] = {}  # by group, as often as it is named; None for all topics
     groups = []
     for group in call.request.groups:
-        if group.topics is not None:
+        refusals = refused.setdefault(group.group_id, deque())
+        if group.topics is None:
+            refusals.append(None)
+        else:
             forbidden = [topic for topic in group.topics if not describes(topic.topic_name)]
+            refusals.append([_refused_share_offsets(topic, code) for topic in forbidden])
             if forbidden:
                 allowed = [topic for topic in group.topics if describes(topic.topic_name)]
                 group = replaced(group, {"topics": allowed})
-                refused[group.group_id] = [
-                    share_offsets.DescribeShareGroupOffsetsResponseTopic(
-                        topic_name=topic.topic_name,
-                        partitions=[
-                            share_offsets.DescribeShareGroupOffsetsResponsePartition(
-                                partition_index=index, start_offset=-1, lag=-1, error_code=code,
-                                error_message=TEXTS[ErrorCode(code)],
-                            )
-                            for index in topic.partitions
-                        ],
-                    )
-                    for topic in forbidden
-                ]  # fmt: skip
         groups.append(group)
-    asks_for_all = {group.group_id for group in groups if group.topics is None}
     call.request = replaced(call.request, {"groups": groups})
 
     def limit(response: Any) -> None:
         for group in response.groups:
-            if group.group_id in asks_for_all:
+            refusals = refused[group.group_id].popleft()
+            if refusals is None:
                 group.topics = [topic for topic in group.topics if describes(topic.topic_name)]
-            elif group.group_id in refused and not group.error_code:
-                group.topics = [*group.topics, *refused[group.group_id]]
+            elif refusals and not group.error_code:
+                group.topics = [*group.topics, *refusals]
 
     return change_answer(call, handler, limit)
+
+
+def _refused_share_offsets(topic: Any, code: int) -> share_offsets.DescribeShareGroupOffsetsResponseTopic:
+    return share_offsets.DescribeShareGroupOffsetsResponseTopic(
+        topic_name=topic.topic_name,
+        partitions=[
+            share_offsets.DescribeShareGroupOffsetsResponsePartition(
+                partition_index=index, start_offset=-1, lag=-1, error_code=code,
+                error_message=TEXTS[ErrorCode(code)],
+            )
+            for index in topic.partitions
+        ],
+    )  # fmt: skip
 
 
 def refused_share_deletion(topic: Any, code: int) -> DeleteShareGroupOffsetsResponseTopic:

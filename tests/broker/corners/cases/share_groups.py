@@ -114,7 +114,7 @@ _READ_FROM_THE_START: list[Step] = [
 ]
 """A topic with three records, and a group of one member that reads it."""
 
-_MEMBER = {"group_id": "$g", "member_id": "m"}
+_MEMBER: dict[str, Any] = {"group_id": "$g", "member_id": "m"}
 
 
 def _partition(*acknowledged: tuple[int, int, list[int]], topic_id: Any = "$t#id", index: int = 0) -> Any:
@@ -216,7 +216,14 @@ case(
     _READ_FROM_THE_START,
     _acquire(),
     _fetch(
-        1, (0, 0, [4]), is_renew_ack=True, max_wait_ms=0, min_bytes=0, max_bytes=0, max_records=0, batch_size=0
+        1,
+        (0, 0, [4]),
+        is_renew_ack=True,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=0,
+        max_records=0,
+        batch_size=0,
     ),
     _fetch(2, (0, 0, [4])),
 )
