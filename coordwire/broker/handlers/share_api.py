@@ -45,7 +45,7 @@ __all__ = ["share_acknowledge", "share_fetch", "share_state"]
 _RENEWS_SINCE = 2
 _RENEW = 4
 _LONGEST_MEMBER_ID = 36
-_RECORD_LIMIT = 1
+_BATCH_LIMIT, _RECORD_LIMIT = 0, 1
 _MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 Place = tuple[UUID, int]
@@ -185,6 +185,8 @@ async def share_fetch(call: ApiCall) -> ShareFetchResponse:
     acknowledged = _acknowledged(call, request) if acknowledges else {}
     fetched: dict[Place, PartitionData] = {}
     if session is not None and not (call.version >= _RENEWS_SINCE and request.is_renew_ack):
+        if request.share_acquire_mode not in (_BATCH_LIMIT, _RECORD_LIMIT):
+            return _refused(call, ErrorCode.UNKNOWN_SERVER_ERROR)  # type: ignore[no-any-return]
         attempt = _Attempt(call, request, session)
         data = attempt.read(final=request.max_wait_ms <= 0)
         if data is None:

@@ -110,7 +110,7 @@ _READ_FROM_THE_START: list[Step] = [
         ],
     ),
     quiet("ShareGroupHeartbeat", 1, **_first()),
-    quiet("ReadShareGroupState", 0, again=_NOT_INITIALIZED, **_state(leader_epoch=-1)),
+    quiet("ReadShareGroupState", 0, again=_NOT_INITIALIZED, **_state(leader_epoch=0)),
 ]
 """A topic with three records, and a group of one member that reads it."""
 
@@ -319,7 +319,7 @@ case(
     "share-offsets-unknown-partition",
     _READ_FROM_THE_START,
     _acquire(),
-    ask("DescribeShareGroupOffsets", 1, **_offsets("$t", partitions=(0, 7))),
+    ask("DescribeShareGroupOffsets", 1, patience=60.0, **_offsets("$t", partitions=(0, 7))),
 )
 _ALTERED = [{"topic_name": "$t", "partitions": [{"partition_index": 0, "start_offset": 1}]}]
 case("alter-share-offsets-missing", topic(), ask("AlterShareGroupOffsets", 0, group_id="$g", topics=_ALTERED))
@@ -405,7 +405,7 @@ for api, version, fields in _STATES:
     case(f"{name}-unknown-topic", ask(api, version, **_state(topic_id=NO_TOPIC, **fields)))
     case(f"{name}-unknown-partition", topic(), ask(api, version, **_state(index=7, **fields)))
     case(f"{name}-nothing", ask(api, version, group_id="$g", topics=[]))
-    case(f"{name}-of-nothing", topic(), ask(api, version, **_state(**fields)))
+    case(f"{name}-of-nothing", topic(), ask(api, version, again=(3,), **_state(**fields)))
     case(f"{name}-of-a-state", _READY, ask(api, version, **_state(**fields)))
 case(
     "share-state-fenced",
