@@ -98,7 +98,13 @@ class CoordinatorOracle:
     def run(self, commands: Sequence[str]) -> list[list[str]]:
         """The lines that each command led to, without the full stop that ends them."""
         assert self._jvm.stdin is not None
-        guard = threading.Timer(WAIT, self._jvm.kill)
+        is_late = threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            self._jvm.kill()
+
+        guard = threading.Timer(WAIT, end)
         guard.start()
         text = "".join(f"{command}\n" for command in commands).encode()
         writer = threading.Thread(target=self._write, args=(text,))
@@ -110,6 +116,8 @@ class CoordinatorOracle:
             self._jvm.wait()
             self._stderr.seek(0)
             message = self._stderr.read().decode(errors="replace").strip()
+            if is_late.is_set():
+                raise OracleError(f"the coordinator's JVM took more than {WAIT} s") from None
             raise OracleError(f"the coordinator's JVM ended: {message[-2000:] or 'no word'}") from None
         finally:
             guard.cancel()
