@@ -51,8 +51,8 @@ _ENDING = frozenset(
 """Errors after which a share partition is read again."""
 
 
-Outer = TypeVar("Outer")
-Inner = TypeVar("Inner")
+K = TypeVar("K")
+P = TypeVar("P")
 
 
 class SharePartitionFailed(Exception):
@@ -314,7 +314,7 @@ class SharePartitions:
         self._readers.clear()
 
 
-def _discard(tables: dict[Outer, dict[Inner, SharePartitionEntry]], outer: Outer, inner: Inner) -> None:
+def _discard(tables: dict[K, dict[P, SharePartitionEntry]], outer: K, inner: P) -> None:
     """Remove an entry from a table of tables, and a table that becomes empty."""
     table = tables.get(outer)
     if table is not None:

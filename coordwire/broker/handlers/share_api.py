@@ -315,7 +315,7 @@ class _Attempt:
         self.committed = call.cluster.share_partitions.reads_committed(request.group_id or "")
         self.errors: dict[Place, PartitionData] = {}
         self.sources: list[_Source] = []
-        self._wanted = max(request.min_bytes, 1)
+        self._min_bytes = max(request.min_bytes, 1)
         self._available = 0
         self._end: Promise[None] = Promise()
         self._data: dict[Place, PartitionData] | None = None
@@ -359,7 +359,7 @@ class _Attempt:
         cluster = self.call.cluster
         ready = [source for source in self.sources if self._is_ready(source)]
         self._available = sum(source.available for source in self.sources)
-        if not final and (not ready or self._available < self._wanted):
+        if not final and (not ready or self._available < self._min_bytes):
             return None
         results = dict(self.errors)
         budget = min(self.request.max_bytes, cluster.config.max_fetch_bytes, self.call.room)
@@ -382,7 +382,7 @@ class _Attempt:
         source.offset = shared.next_fetch_offset()
         source.available = log.bytes_after(source.offset, log.limit(self.committed))
         if source.offset < log.start_offset:
-            source.available += self._wanted
+            source.available += self._min_bytes
         return True
 
     def _acquire(
@@ -464,7 +464,7 @@ class _Attempt:
         before = source.available
         self._is_ready(source)
         self._available += source.available - before
-        if self._available < self._wanted:
+        if self._available < self._min_bytes:
             return
         self._reading = True
         self._data = self.read(final=False)
