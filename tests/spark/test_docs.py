@@ -1,4 +1,4 @@
-"""The PySpark examples of docs/reference/spark.md and of docs/how-to/consumer-offsets.md run as they are."""
+"""The PySpark examples of docs/reference/spark.md and of two how-to guides run as they are."""
 
 from __future__ import annotations
 
@@ -103,3 +103,13 @@ def test_offsets_by_day_with_transactions_and_replicas(spark: SparkSession, tmp_
         ("g", "orders", 0, 1, 3), ("g", "orders", 1, 1, 4), ("h", "orders", 0, 1, None),
         ("other", "orders", 0, 1, 5),
     ]  # fmt: skip
+
+
+def test_functions_on_columns(spark: SparkSession) -> None:
+    (code,) = blocks("docs/how-to/columns-of-bytes.md", "py")
+    assert "/backup/__consumer_offsets-*/" in code
+    code = code.replace("/backup/", f"{broker_sample()}/data/")
+    names: dict[str, Any] = {}
+    exec(compile(code, "docs/how-to/columns-of-bytes.md, example", "exec"), names)
+    rows = names["commits"].collect()
+    assert {row.group_id for row in rows} >= {"exactly-once"}

@@ -8,7 +8,7 @@ withholds secrets.
 
 from __future__ import annotations
 
-__all__ = ["offset_parts", "read_offsets"]
+__all__ = ["offset_parts", "read_offsets", "record_values", "time_of"]
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -101,37 +101,46 @@ def _in_ranges(item: CoordinatorRecord | Marker, options: Options) -> bool:
 def _row(item: CoordinatorRecord | Marker, options: Options) -> dict[str, Any]:
     row: dict[str, Any] = {
         "log": item.log, "log_partition": item.log_partition, "log_offset": item.log_offset,
-        "timestamp": _time(item.timestamp_ms), "path": text(item.file), "tombstone": False,
+        "timestamp": time_of(item.timestamp_ms), "path": text(item.file), "tombstone": False,
     }  # fmt: skip
     if isinstance(item, Marker):
         return row | {"marker": item.kind, "producer_id": item.producer_id}
+    raw_key = item.key if isinstance(item.key, bytes) else None
+    raw_value = item.value if isinstance(item.value, bytes) else None
+    return row | record_values(item, show_secrets=options.show_secrets) | {
+        "producer_id": item.producer_id if item.transactional else None,
+        "raw_key": raw_key, "raw_value": raw_value,
+    }  # fmt: skip
+
+
+def record_values(item: CoordinatorRecord, *, show_secrets: bool) -> dict[str, Any]:
+    """What a record says, wherever it is, by the columns' names."""
     value = item.value
-    row |= {
+    row: dict[str, Any] = {
         "type": item.type, "version": item.version, "kind": item.kind, "group_id": item.group,
         "topic": item.topic, "partition": item.partition, "tombstone": item.tombstone,
-        "producer_id": item.producer_id if item.transactional else None, "unknown": item.unknown,
+        "unknown": item.unknown,
         "error_reason": None if item.refusal is None else str(item.refusal.reason),
         "key": encode(to_json(item.key, version=0)) if isinstance(item.key, Message) else None,
     }  # fmt: skip
     if isinstance(value, Message):
         assert item.version is not None
         form = to_json(value, version=item.version)
-        if not options.show_secrets:
+        if not show_secrets:
             redact(form, secret_fields.find(value))
         row["value"] = encode(form)
         if item.log == "consumer_offsets" and item.partition is not None:
             row |= _commit(value)
-    row["raw_key"] = item.key if isinstance(item.key, bytes) else None
-    row["raw_value"] = value if isinstance(value, bytes) else None
     return row
 
 
 def _commit(value: Any) -> dict[str, Any]:
     return {
         "offset": value.offset, "leader_epoch": getattr(value, "leader_epoch", -1),
-        "metadata": value.metadata, "commit_time": _time(value.commit_timestamp),
+        "metadata": value.metadata, "commit_time": time_of(value.commit_timestamp),
     }  # fmt: skip
 
 
-def _time(milliseconds: int) -> int | None:
+def time_of(milliseconds: int) -> int | None:
+    """Microseconds; None for -1, and for what does not fit."""
     return milliseconds * 1000 if milliseconds != -1 and abs(milliseconds) < _MICROSECONDS else None

@@ -30,6 +30,7 @@ __all__ = [
     "LogItem",
     "Marker",
     "Refusal",
+    "coordinator_record",
     "guess_log",
     "read_file",
     "read_records",
@@ -217,7 +218,7 @@ def read_records(
         else:
             producer = (batch.producer_id, batch.producer_epoch) if batch.transactional else (-1, -1)
             for record in batch:
-                yield _coordinator_record(record, place, log, *producer)
+                yield coordinator_record(record, place, log, *producer)
     if remaining_bytes := len(scan.remainder):
         reason = "the last batch isn't all there"
         yield UnreadableRange(scan.position, remaining_bytes, reason, **place)
@@ -239,9 +240,10 @@ def _markers(batch: RecordBatch, place: dict[str, Any]) -> Iterator[LogItem]:
         )  # fmt: skip
 
 
-def _coordinator_record(
-    record: Record, place: dict[str, Any], log: Log, producer_id: int, producer_epoch: int
+def coordinator_record(
+    record: Record, place: dict[str, Any], log: Log, producer_id: int = _NO_PRODUCER, producer_epoch: int = -1
 ) -> CoordinatorRecord:
+    """A record of this log. place: the attributes file, log and log_partition."""
     refusal = None
     try:
         decoded = decode_log_record(log, record.key, record.value)

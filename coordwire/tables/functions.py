@@ -1,0 +1,490 @@
+"""Functions on columns: bytes that an engine already has become typed values.
+
+    commits = functions.decode_log_record(table["key"], table["value"])    # pyarrow
+    functions.register(duckdb.connect())                                   # then by name in SQL
+    frame.select(functions.polars("decode_records", "value"))
+
+    decode_log_record      key and value of a record of __consumer_offsets and the other coordinators' logs
+    decode_records         record batches, as Produce, Fetch and segments have them
+    decode_message         a request or response, after its header
+    consumer_subscription  what a consumer offers in JoinGroup
+    consumer_assignment    what it gets in SyncGroup
+    registry_schema        what serializers of a schema registry put before a payload
+
+Strategy: one core over Arrow arrays; the shells for PySpark (`coordwire.spark.functions`), DuckDB and Polars
+pass arrays on and name the types. Values have the names and forms of the pipeline's tables. Rules: no row
+raises: what can't be read is null, and `error_reason` says why; a null where there is nothing to read;
+secrets are withheld, as the command does. pyarrow is imported when it is first needed.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "FUNCTIONS",
+    "Function",
+    "consumer_assignment",
+    "consumer_subscription",
+    "decode_log_record",
+    "decode_message",
+    "decode_records",
+    "polars",
+    "register",
+    "registry_schema",
+]
+
+import inspect
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from coordwire.capture.jsonlines import encode
+from coordwire.capture.redaction import secret_fields
+from coordwire.capture.redaction.removal import redact
+from coordwire.codec import Message
+from coordwire.codec.transcriber import OTHERWISE, layout_transcriber
+from coordwire.codec.walk import layout_of
+from coordwire.embedded import Embedded, open_field
+from coordwire.errors import CoordwireError, DecodeError, UnreadableRange
+from coordwire.jsonform import to_json
+from coordwire.logs import TOPICS, Log, find_record
+from coordwire.messages import SyncGroupResponse, find_message
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.records import Record
+from coordwire.tables.columns import OFFSETS, RECORDS
+from coordwire.tables.readers.coordinator_logs import record_values, time_of
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, coordinator_record
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+    import pyarrow
+
+    Column: TypeAlias = "pyarrow.Array[Any] | pyarrow.ChunkedArray[Any]"
+
+Row: TypeAlias = "Sequence[Any] | None"
+
+OFFSETS_TOPIC = TOPICS["consumer_offsets"]
+MOST_KEYS = 50_000
+"""So many keys of a log, which come again and again, are kept with what they say."""
+
+_LOGS: Mapping[str | None, Log] = {topic: log for log, topic in TOPICS.items()}
+_VERSION = struct.Struct(">h")
+_SCHEMA_ID = struct.Struct(">bi")
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function. arguments, result: names and types, as Spark's DDL has them; an argument in `defaults` may
+    be left out."""
+
+    name: str
+    arguments: Mapping[str, str]
+    result: Mapping[str, str]
+    make_rows: Callable[..., Iterator[Row]]
+    defaults: Mapping[str, Any]
+
+    def __call__(self, *columns: Any) -> pyarrow.StructArray:
+        """A struct for each row. columns: arrays, or a value for all rows, in the arguments' order."""
+        import pyarrow as pa
+
+        missing = list(self.arguments)[len(columns) :]
+        values = [*columns, *(self.defaults[name] for name in missing)]
+        length = max(
+            (len(value) for value in values if isinstance(value, pa.Array | pa.ChunkedArray)), default=1
+        )
+        rows = self.make_rows(
+            *(
+                value.to_pylist() if isinstance(value, pa.Array | pa.ChunkedArray) else [value] * length
+                for value in values
+            )
+        )
+        return _structs(rows, self.result)
+
+
+def _structs(rows: Iterator[Row], result: Mapping[str, str]) -> pyarrow.StructArray:
+    import pyarrow as pa
+
+    nothing = (None,) * len(result)
+    listed = list(rows)
+    columns = zip(*(row or nothing for row in listed), strict=True) if listed else ((),) * len(result)
+    fields = [pa.field(name, arrow_type(kind)) for name, kind in result.items()]
+    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, fields, strict=True)]
+    mask = pa.array([row is None for row in listed], type=pa.bool_())
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+
+
+# --- types ---
+
+_SIMPLE = {
+    "string": ("string", "VARCHAR"), "binary": ("binary", "BLOB"), "boolean": ("bool_", "BOOLEAN"),
+    "int": ("int32", "INTEGER"), "bigint": ("int64", "BIGINT"),
+}  # fmt: skip
+
+
+def _outer(kind: str) -> tuple[str, list[tuple[str, str]]]:
+    """A type's own name and what it is made of: an element, or fields by their names."""
+    name, _, inside = kind.partition("<")
+    inside, depth, pieces = inside.removesuffix(">"), 0, [""]
+    for letter in inside:
+        depth += (letter == "<") - (letter == ">")
+        if letter == "," and not depth:
+            pieces.append("")
+        else:
+            pieces[-1] += letter
+    if name == "struct":
+        return name, [(field, of) for field, _, of in (piece.partition(":") for piece in pieces)]
+    return name, [("element", inside)] if inside else []
+
+
+@cache
+def arrow_type(kind: str) -> pyarrow.DataType:
+    """The Arrow type of a type in Spark's DDL."""
+    import pyarrow as pa
+
+    name, parts = _outer(kind)
+    fields = [pa.field(field, arrow_type(of)) for field, of in parts]
+    match name:
+        case "array":
+            return pa.list_(fields[0])
+        case "struct":
+            return pa.struct(fields)
+        case "timestamp":
+            return pa.timestamp("us", tz="UTC")
+    made: pyarrow.DataType = getattr(pa, _SIMPLE[name][0])()
+    return made
+
+
+def _duckdb_type(kind: str) -> str:
+    """DuckDB's name of a type in Spark's DDL."""
+    name, parts = _outer(kind)
+    match name:
+        case "array":
+            return f"{_duckdb_type(parts[0][1])}[]"
+        case "struct":
+            fields = ", ".join(f'"{field}" {_duckdb_type(of)}' for field, of in parts)
+            return f"STRUCT({fields})"
+        case "timestamp":
+            return "TIMESTAMPTZ"
+    return _SIMPLE[name][1]
+
+
+def struct_type(result: Mapping[str, str]) -> str:
+    """A function's result as one type in Spark's DDL."""
+    return f"struct<{','.join(f'{name}:{kind}' for name, kind in result.items())}>"
+
+
+# --- records of the coordinators' logs ---
+
+
+class _Key(NamedTuple):
+    """What a key says, in the order of the columns. text: its JSON form; value_class: its values' class."""
+
+    record_type: int
+    kind: str
+    group: str | None
+    topic: str | None
+    partition: int | None
+    text: str
+    value_class: type[Message]
+    is_commit: bool
+
+
+class _LogReader:
+    """The rows of one log's records. Keys come again and again, and are read once."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._keys: dict[bytes, _Key | None] = {}
+        self._texts: dict[tuple[type[Message], int], Any] = {}
+
+    def row(self, key: bytes | None, value: bytes | None) -> Row:
+        if key is not None and (value is None or len(value) >= _VERSION.size):
+            known = self._keys[key] if key in self._keys else self._add_key(key)
+            row = None if known is None else self._known_row(known, value)
+            if row is not None:
+                return row
+        values = record_values(self._record(key, value), show_secrets=False)
+        return [values.get(name) for name in LOG_RECORD]
+
+    def _record(self, key: bytes | None, value: bytes | None) -> CoordinatorRecord:
+        place = {"file": "", "log": self._log, "log_partition": None}
+        return coordinator_record(Record(key=key, value=value), place, self._log)
+
+    def _add_key(self, key: bytes) -> _Key | None:
+        """Keep what a key says; None if it can't be read."""
+        record, known = self._record(key, None), None
+        if isinstance(record.key, Message) and record.type is not None and record.kind is not None:
+            known = _Key(
+                record.type, record.kind, record.group, record.topic, record.partition,
+                record_values(record, show_secrets=False)["key"],
+                find_record(self._log, record.type).value,
+                self._log == "consumer_offsets" and record.partition is not None,
+            )  # fmt: skip
+        if len(self._keys) >= MOST_KEYS:
+            self._keys.clear()
+        self._keys[key] = known
+        return known
+
+    def _known_row(self, key: _Key, value: bytes | None) -> Row:
+        """The row of a tombstone, or of a value whose text the native engine writes; else None."""
+        if value is None:
+            return key.record_type, None, *key[1:5], *(None,) * 4, True, key.text, *(None,) * 3
+        version = _VERSION.unpack_from(value)[0]
+        body = value[_VERSION.size :]
+        text = self._text(key.value_class, version, body)
+        if text is None:
+            return None
+        offset = leader_epoch = metadata = commit_time = None
+        if key.is_commit:
+            commit: Any = key.value_class.decode(body, version=version)
+            offset, metadata = commit.offset, commit.metadata
+            leader_epoch = getattr(commit, "leader_epoch", -1)
+            commit_time = time_of(commit.commit_timestamp)
+        values = *key[1:5], offset, leader_epoch, metadata, commit_time
+        return key.record_type, version, *values, False, key.text, text, None, None
+
+    def _text(self, cls: type[Message], version: int, body: bytes) -> str | None:
+        """A value's JSON form, straight from its bytes; None where `to_json` must serve."""
+        transcribe = self._texts.get((cls, version), False)
+        if transcribe is False:
+            writer = layout_transcriber(layout_of(cls, version)) if version in cls.versions else None
+            transcribe = self._texts[cls, version] = None if writer is None else writer.transcribe
+        written = None if transcribe is None else transcribe(body, None)
+        return None if written is None or written[1] & OTHERWISE else written[0]
+
+
+def _log_rows(
+    keys: Sequence[bytes | None], values: Sequence[bytes | None], topics: Sequence[str | None]
+) -> Iterator[Row]:
+    readers = {topic: _LogReader(_LOGS[topic]) for topic in set(topics) if topic in _LOGS}
+    reasons = len(LOG_RECORD) - 1
+    for key, value, topic in zip(keys, values, topics, strict=True):
+        if topic in readers:
+            yield None if key is None and value is None else readers[topic].row(key, value)
+        else:
+            yield None if topic is None else [*(None,) * reasons, f"{topic} is not a coordinator's log"]
+
+
+_OF_THE_PLACE = frozenset(
+    ("log", "log_partition", "log_offset", "timestamp", "producer_id", "marker", "raw_key", "raw_value",
+     "path", "broker", "cluster_id", "file_state")
+)  # fmt: skip
+"""Columns of the offsets table that say where a record is, or hold bytes that are at hand."""
+
+LOG_RECORD = {column.name: column.type for column in OFFSETS if column.name not in _OF_THE_PLACE}
+decode_log_record = Function(
+    "decode_log_record", {"key": "binary", "value": "binary", "log": "string"}, LOG_RECORD, _log_rows,
+    {"log": OFFSETS_TOPIC},
+)  # fmt: skip
+"""A record of a coordinator's log, with the columns of the offsets table. log: the topic of the log."""
+
+
+# --- record batches ---
+
+
+def _record_rows(sets: Sequence[bytes | None]) -> Iterator[Row]:
+    from coordwire.records.arrow import iter_batches
+
+    for data in sets:
+        if data is None:
+            yield None
+            continue
+        skipped: list[UnreadableRange] = []
+        records: list[Any] = []
+        reason = None
+        try:
+            for table in iter_batches(data, columns=list(_RECORD), on_error="skip", skipped=skipped):
+                records += table.to_pylist()
+        except CoordwireError as error:  # a codec's library is missing, a limit
+            reason = str(error)
+        if skipped:
+            first = skipped[0]
+            reason = f"bytes {first.position} to {first.position + first.length}: {first.reason}"
+        elif reason is None and (left := _incomplete(data)):
+            reason = f"{left} bytes at the end are not a whole batch"
+        yield records, reason
+
+
+def _incomplete(data: bytes) -> int:
+    """Bytes after the last whole batch."""
+    from coordwire.records import batches
+
+    walk = batches(data, on_error="skip")
+    for _ in walk.heads(len(data)):
+        pass
+    return len(walk.remainder)
+
+
+_RECORD = {
+    column.name: column.type
+    for column in RECORDS
+    if column.name in ("offset", "timestamp", "key", "value", "headers", "is_control")
+}
+decode_records = Function(
+    "decode_records", {"data": "binary"},
+    {"records": f"array<{struct_type(_RECORD)}>", "error_reason": "string"}, _record_rows, {},
+)  # fmt: skip
+"""All records in some record batches, those after damaged ones too; `error_reason` is that of the first range
+of bytes that could not be read."""
+
+
+# --- messages ---
+
+
+def _message_rows(
+    bodies: Sequence[bytes | None], apis: Sequence[str | None], versions: Sequence[int | None],
+    directions: Sequence[str | None],
+) -> Iterator[Row]:  # fmt: skip
+    for body, api, version, direction in zip(bodies, apis, versions, directions, strict=True):
+        if body is None or api is None or version is None or direction is None:
+            yield None
+            continue
+        try:
+            cls = find_message(f"{api}{direction.capitalize()}")
+            message = cls.decode(body, version=version)
+        except KeyError:
+            yield None, None, f"there is no {direction} of an API {api}", None, None
+        except DecodeError as error:
+            yield None, None, error.reason, error.position, error.path
+        except CoordwireError as error:
+            yield None, None, str(error), None, None
+        else:
+            form, secrets = to_json(message, version=version), secret_fields.find(message)
+            redact(form, secrets)
+            yield encode(form), secrets or None, None, None, None
+
+
+decode_message = Function(
+    "decode_message", {"body": "binary", "api": "string", "version": "int", "direction": "string"},
+    {"body": "string", "redacted": "array<string>", "error_reason": "string", "error_position": "bigint",
+     "error_path": "string"},
+    _message_rows, {},
+)  # fmt: skip
+"""A message in Kafka's JSON form. api: its name; direction: request or response; redacted: the paths of the
+values that are withheld."""
+
+_TOPIC_PARTITIONS = "array<struct<topic:string,partitions:array<int>>>"
+
+
+def _topic_partitions(entries: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{"topic": entry.topic, "partitions": list(entry.partitions)} for entry in entries]
+
+
+def _embedded_rows(
+    values: Sequence[bytes | None], open_value: Callable[[bytes], Embedded | None],
+    fields: Callable[[Any], tuple[Any, ...]], count: int,
+) -> Iterator[Row]:  # fmt: skip
+    for value in values:
+        if value is None:
+            yield None
+            continue
+        embedded = open_value(value)
+        if embedded is None:
+            yield *(None,) * (count + 1), "the bytes are not of the consumer protocol"
+            continue
+        deviation = embedded.deviation
+        reason = None if deviation is None else str(deviation)
+        yield embedded.version, *fields(embedded.message), reason
+
+
+def _subscription_rows(values: Sequence[bytes | None]) -> Iterator[Row]:
+    def fields(message: Any) -> tuple[Any, ...]:
+        return (list(message.topics), _topic_partitions(message.owned_partitions), message.generation_id,
+                message.rack_id)  # fmt: skip
+
+    def open_value(value: bytes) -> Embedded | None:
+        return open_field(JoinGroupRequestProtocol, "metadata", value, "consumer")
+
+    return _embedded_rows(values, open_value, fields, 4)
+
+
+def _assignment_rows(values: Sequence[bytes | None]) -> Iterator[Row]:
+    def open_value(value: bytes) -> Embedded | None:
+        return open_field(SyncGroupResponse, "assignment", value, "consumer")
+
+    return _embedded_rows(values, open_value, lambda m: (_topic_partitions(m.assigned_partitions),), 1)
+
+
+consumer_subscription = Function(
+    "consumer_subscription", {"data": "binary"},
+    {"version": "int", "topics": "array<string>", "owned_partitions": _TOPIC_PARTITIONS,
+     "generation_id": "int", "rack_id": "string", "error_reason": "string"},
+    _subscription_rows, {},
+)  # fmt: skip
+"""A consumer's subscription, with its version's own fields only."""
+
+consumer_assignment = Function(
+    "consumer_assignment", {"data": "binary"},
+    {"version": "int", "partitions": _TOPIC_PARTITIONS, "error_reason": "string"}, _assignment_rows, {},
+)  # fmt: skip
+"""A consumer's assignment."""
+
+
+def _registry_rows(values: Sequence[bytes | None]) -> Iterator[Row]:
+    for value in values:
+        row = None
+        if value is not None and len(value) >= _SCHEMA_ID.size:
+            magic, number = _SCHEMA_ID.unpack_from(value)
+            if magic == 0 and number >= 0:
+                row = number, value[_SCHEMA_ID.size :]
+        yield row
+
+
+registry_schema = Function(
+    "registry_schema", {"data": "binary"}, {"id": "int", "payload": "binary"}, _registry_rows, {}
+)
+"""A schema's id and the payload after it; null for bytes without that prefix. In PySpark
+`coordwire.spark.payloads` reads headers and Protobuf's indexes too, without Python."""
+
+FUNCTIONS = {
+    function.name: function
+    for function in (
+        decode_log_record, decode_records, decode_message, consumer_subscription, consumer_assignment,
+        registry_schema,
+    )
+}  # fmt: skip
+
+
+# --- shells ---
+
+
+def register(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Make the functions known to a connection of DuckDB, with all arguments; returns their names."""
+    create: Any = connection.create_function
+    for function in FUNCTIONS.values():
+        create(
+            function.name, _plain(function), [_duckdb_type(kind) for kind in function.arguments.values()],
+            _duckdb_type(struct_type(function.result)), type="arrow", null_handling="special",
+        )  # fmt: skip
+    return list(FUNCTIONS)
+
+
+def _plain(function: Function) -> Callable[..., Any]:
+    """As a plain function, whose signature has the arguments: DuckDB counts them there."""
+
+    def apply(*columns: Any) -> Any:
+        return function(*columns)
+
+    names = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in function.arguments]
+    vars(apply)["__signature__"] = inspect.Signature(names)
+    return apply
+
+
+def polars(name: str, *columns: Any) -> pl.Expr:
+    """A function as an expression of Polars: `polars("decode_log_record", "key", "value")`. columns: names or
+    expressions. Raises `KeyError` for an unknown function."""
+    import polars as pl
+    import pyarrow as pa
+
+    function = FUNCTIONS[name]
+
+    def apply(series: Sequence[pl.Series]) -> pl.Series:
+        return pl.Series(name, function(*(one_series.to_arrow() for one_series in series)))
+
+    empty = pa.array([], type=arrow_type(struct_type(function.result)))
+    return pl.map_batches(
+        [pl.col(column) if isinstance(column, str) else column for column in columns],
+        apply, return_dtype=pl.Series(empty).dtype,
+    )  # fmt: skip

@@ -1,0 +1,162 @@
+"""Functions on columns: Kafka's own words for what Kafka wrote, the command's rows, no error for any bytes.
+
+DuckDB and Polars give the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+import pyarrow as pa
+
+from coordwire.logs import TOPICS
+from coordwire.messages.record_types import RECORD_TYPES
+from coordwire.records import Record
+from coordwire.tables import functions
+from coordwire.tables.columns import OFFSETS
+from coordwire.tables.readers.coordinator_logs import record_values
+from coordwire.timeline.from_log.coordinator_log import coordinator_record
+from tests.tables.column_samples import log_records, samples
+
+NAMES = list(functions.FUNCTIONS)
+
+
+def test_each_record_of_a_log_says_what_kafka_says() -> None:
+    lines = log_records()
+    keys, values, logs = samples("decode_log_record")
+    rows = functions.decode_log_record(keys, values, logs).to_pylist()[: len(lines)]
+    assert len(lines) > 70
+    for line, row in zip(lines, rows, strict=True):
+        assert (row["type"], row["version"], row["error_reason"]) == (line["type"], line["version"], None)
+        assert json.loads(row["key"]) == line["key"]
+        assert (None if row["value"] is None else json.loads(row["value"])) == line["value"]
+        assert row["tombstone"] == (line["value"] is None)
+        assert row["kind"] == RECORD_TYPES[line["log"]][line["type"]].value.removesuffix("Value")
+
+
+def test_a_row_has_the_values_of_the_offsets_table() -> None:
+    """Read with the keys known, and each alone by what the table's reader uses."""
+    columns = samples("decode_log_record")
+    rows = functions.decode_log_record(
+        *(pa.chunked_array([column, column]) for column in columns)
+    ).to_pylist()
+    half = len(rows) // 2
+    assert rows[:half] == rows[half:]
+    logs = {topic: log for log, topic in TOPICS.items()}
+    compared = 0
+    for row, key, value, topic in zip(rows, *(column.to_pylist() for column in columns), strict=False):
+        if topic in logs and (key is not None or value is not None):
+            place = {"file": "", "log": logs[topic], "log_partition": None}
+            record = coordinator_record(Record(key=key, value=value), place, logs[topic])
+            expected = record_values(record, show_secrets=False)
+            time = expected.get("commit_time")
+            expected["commit_time"] = None if time is None else pa.scalar(
+                time, pa.timestamp("us", tz="UTC")
+            ).as_py()  # fmt: skip
+            assert row == {name: expected.get(name) for name in row}
+            compared += 1
+    assert compared > 200
+    assert set(rows[0]) <= {column.name for column in OFFSETS}
+
+
+def test_what_cannot_be_read_says_why() -> None:
+    rows = functions.decode_log_record(*samples("decode_log_record")).to_pylist()
+    *_, unknown, other, empty, no_key, nothing, no_log = rows
+    assert unknown["unknown"] == "record type 32512 is unknown"
+    assert other["error_reason"] == "orders is not a coordinator's log"
+    assert empty["error_reason"] == "the record type needs 2 bytes, 0 given"
+    assert no_key["error_reason"] == "a record of __consumer_offsets needs a key"
+    assert nothing is None is no_log
+
+
+def test_records_after_damaged_ones() -> None:
+    sound, damaged, cut, empty, none, null = functions.decode_records(*samples("decode_records")).to_pylist()
+    assert [(record["offset"], record["value"]) for record in sound["records"]] == [
+        (0, b"v"),
+        (1, None),
+        (2, b"w"),
+    ]
+    assert sound["records"][2]["headers"] == [{"key": "h", "value": b"x"}]
+    assert sound["error_reason"] is None
+    assert [record["offset"] for record in damaged["records"]] == [2]
+    assert damaged["error_reason"].startswith("bytes 0 to ")
+    assert [record["offset"] for record in cut["records"]] == [0, 1]
+    assert cut["error_reason"].endswith(" bytes at the end are not a whole batch")
+    assert empty == {"records": [], "error_reason": None}
+    assert (none["records"], none["error_reason"]) == ([], "8 bytes at the end are not a whole batch")
+    assert null is None
+
+
+def test_messages_and_their_secrets() -> None:
+    metadata, cut, version, api, null, password = functions.decode_message(
+        *samples("decode_message")
+    ).to_pylist()
+    assert json.loads(metadata["body"])["topics"] is None
+    assert (cut["body"], cut["error_position"]) == (None, len(samples("decode_message")[0][0].as_py()) - 1)
+    assert "99" in version["error_reason"]
+    assert api["error_reason"] == "there is no request of an API NoSuchApi"
+    assert null is None
+    assert password["redacted"] == ["auth_bytes"]
+    assert "secret" not in password["body"]
+
+
+def test_subscriptions_and_assignments() -> None:
+    rows = functions.consumer_subscription(*samples("consumer_subscription")).to_pylist()
+    assert [row["version"] for row in rows[:4]] == [0, 1, 2, 3]
+    assert {tuple(row["topics"]) for row in rows[:5]} == {("orders", "lines")}
+    assert rows[3]["owned_partitions"] == [{"topic": "orders", "partitions": [0, 2]}]
+    assert (rows[3]["generation_id"], rows[3]["rack_id"], rows[3]["error_reason"]) == (7, "r1", None)
+    assert rows[4]["error_reason"]
+    assert rows[5]["error_reason"] == rows[6]["error_reason"] == "the bytes are not of the consumer protocol"
+    assert rows[7] is None
+    given_row = functions.consumer_assignment(*samples("consumer_assignment")).to_pylist()[0]
+    assert given_row["partitions"] == [{"topic": "orders", "partitions": [1]}]
+
+
+def test_a_registry_prefix() -> None:
+    rows = functions.registry_schema(*samples("registry_schema")).to_pylist()
+    assert rows == [{"id": 7, "payload": b"payload"}, {"id": 7, "payload": b""}, None, None, None, None]
+
+
+@given(st.lists(st.none() | st.binary(max_size=80), max_size=6), st.data())
+def test_no_bytes_raise(values: list[bytes | None], data: st.DataObject) -> None:
+    column = pa.array(values, pa.binary())
+    for function in functions.FUNCTIONS.values():
+        others = {"api": "Fetch", "version": data.draw(st.integers(-1, 20)), "direction": "response",
+                  "log": data.draw(st.sampled_from([*TOPICS.values(), "orders"]))}  # fmt: skip
+        made = function(
+            *(column if kind == "binary" else others[name] for name, kind in function.arguments.items())
+        )
+        assert len(made) == len(values) or not values
+        assert made.type == functions.arrow_type(functions.struct_type(function.result))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_in_duckdb(name: str) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb isn't installed")
+    pytest.importorskip("numpy", reason="DuckDB's functions need numpy")
+    function, columns = functions.FUNCTIONS[name], samples(name)
+    connection = duckdb.connect()
+    assert functions.register(connection) == NAMES
+    connection.execute("SET TimeZone = 'UTC'")
+    stored = pa.table(dict(zip(function.arguments, columns, strict=True)))
+    connection.register("stored", stored)
+    made = connection.sql(f"SELECT {name}({', '.join(function.arguments)}) AS made FROM stored").arrow()
+    rows = [row["made"] for batch in made for row in batch.to_pylist()]
+    assert rows == function(*columns).to_pylist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_in_polars(name: str) -> None:
+    polars = pytest.importorskip("polars", reason="polars isn't installed")
+    function, columns = functions.FUNCTIONS[name], samples(name)
+    frame = polars.from_arrow(pa.table(dict(zip(function.arguments, columns, strict=True))))
+    made = frame.lazy().select(functions.polars(name, *function.arguments).alias("made")).collect()
+    expected = polars.Series(function(*columns))
+    assert made["made"].dtype == expected.dtype
+    assert made["made"].to_list() == expected.to_list()
