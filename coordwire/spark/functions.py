@@ -73,16 +73,16 @@ def register(spark: SparkSession) -> list[str]:
     Raises `CoordwireError` with a PySpark before 4.1.
     """
     for name in FUNCTIONS:
-        spark.udf.register(name, _made(name))
+        spark.udf.register(name, _arrow_function(name))
     return list(FUNCTIONS)
 
 
 def _apply(name: str, *columns: Column | str) -> Column:
-    column: Column = _made(name)(*columns)
+    column: Column = _arrow_function(name)(*columns)
     return column
 
 
-def _made(name: str) -> Callable[..., Any]:
+def _arrow_function(name: str) -> Callable[..., Any]:
     """The function as Spark's; its workers import what it needs by this package's name."""
     from pyspark.sql import functions as f
 
@@ -96,7 +96,7 @@ def _made(name: str) -> Callable[..., Any]:
     apply.__name__ = name
     with warnings.catch_warnings():  # it prefers annotations, which must not be texts
         warnings.simplefilter("ignore", UserWarning)
-        made: Callable[..., Any] = spark_functions.arrow_udf(
+        function: Callable[..., Any] = spark_functions.arrow_udf(
             apply, struct_type(FUNCTIONS[name].result), spark_functions.ArrowUDFType.SCALAR
         )
-    return made
+    return function

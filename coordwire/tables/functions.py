@@ -21,7 +21,7 @@ from __future__ import annotations
 
 __all__ = [
     "FUNCTIONS",
-    "Function",
+    "ColumnFunction",
     "consumer_assignment",
     "consumer_subscription",
     "decode_log_record",
@@ -61,9 +61,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow
 
-    Column: TypeAlias = "pyarrow.Array[Any] | pyarrow.ChunkedArray[Any]"
-
-Row: TypeAlias = "Sequence[Any] | None"
+ColumnValues: TypeAlias = "Sequence[Any] | None"
 
 OFFSETS_TOPIC = TOPICS["consumer_offsets"]
 MOST_KEYS = 50_000
@@ -75,14 +73,14 @@ _SCHEMA_ID = struct.Struct(">bi")
 
 
 @dataclass(frozen=True)
-class Function:
+class ColumnFunction:
     """A function. arguments, result: names and types, as Spark's DDL has them; an argument in `defaults` may
     be left out."""
 
     name: str
     arguments: Mapping[str, str]
     result: Mapping[str, str]
-    make_rows: Callable[..., Iterator[Row]]
+    make_rows: Callable[..., Iterator[ColumnValues]]
     defaults: Mapping[str, Any]
 
     def __call__(self, *columns: Any) -> pyarrow.StructArray:
@@ -103,15 +101,15 @@ class Function:
         return _structs(rows, self.result)
 
 
-def _structs(rows: Iterator[Row], result: Mapping[str, str]) -> pyarrow.StructArray:
+def _structs(rows: Iterator[ColumnValues], result: Mapping[str, str]) -> pyarrow.StructArray:
     import pyarrow as pa
 
-    nothing = (None,) * len(result)
-    listed = list(rows)
-    columns = zip(*(row or nothing for row in listed), strict=True) if listed else ((),) * len(result)
+    null_row = (None,) * len(result)
+    row_list = list(rows)
+    columns = zip(*(row or null_row for row in row_list), strict=True) if row_list else ((),) * len(result)
     fields = [pa.field(name, arrow_type(kind)) for name, kind in result.items()]
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, fields, strict=True)]
-    mask = pa.array([row is None for row in listed], type=pa.bool_())
+    mask = pa.array([row is None for row in row_list], type=pa.bool_())
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
 
 
@@ -125,9 +123,9 @@ _SIMPLE = {
 
 def _outer(kind: str) -> tuple[str, list[tuple[str, str]]]:
     """A type's own name and what it is made of: an element, or fields by their names."""
-    name, _, inside = kind.partition("<")
-    inside, depth, pieces = inside.removesuffix(">"), 0, [""]
-    for letter in inside:
+    name, _, parts_text = kind.partition("<")
+    parts_text, depth, pieces = parts_text.removesuffix(">"), 0, [""]
+    for letter in parts_text:
         depth += (letter == "<") - (letter == ">")
         if letter == "," and not depth:
             pieces.append("")
@@ -135,7 +133,7 @@ def _outer(kind: str) -> tuple[str, list[tuple[str, str]]]:
             pieces[-1] += letter
     if name == "struct":
         return name, [(field, of) for field, _, of in (piece.partition(":") for piece in pieces)]
-    return name, [("element", inside)] if inside else []
+    return name, [("element", parts_text)] if parts_text else []
 
 
 @cache
@@ -152,8 +150,8 @@ def arrow_type(kind: str) -> pyarrow.DataType:
             return pa.struct(fields)
         case "timestamp":
             return pa.timestamp("us", tz="UTC")
-    made: pyarrow.DataType = getattr(pa, _SIMPLE[name][0])()
-    return made
+    simple_type: pyarrow.DataType = getattr(pa, _SIMPLE[name][0])()
+    return simple_type
 
 
 def _duckdb_type(kind: str) -> str:
@@ -199,7 +197,7 @@ class _LogReader:
         self._keys: dict[bytes, _Key | None] = {}
         self._texts: dict[tuple[type[Message], int], Any] = {}
 
-    def row(self, key: bytes | None, value: bytes | None) -> Row:
+    def row(self, key: bytes | None, value: bytes | None) -> ColumnValues:
         if key is not None and (value is None or len(value) >= _VERSION.size):
             known = self._keys[key] if key in self._keys else self._add_key(key)
             row = None if known is None else self._known_row(known, value)
@@ -227,7 +225,7 @@ class _LogReader:
         self._keys[key] = known
         return known
 
-    def _known_row(self, key: _Key, value: bytes | None) -> Row:
+    def _known_row(self, key: _Key, value: bytes | None) -> ColumnValues:
         """The row of a tombstone, or of a value whose text the native engine writes; else None."""
         if value is None:
             return key.record_type, None, *key[1:5], *(None,) * 4, True, key.text, *(None,) * 3
@@ -257,7 +255,7 @@ class _LogReader:
 
 def _log_rows(
     keys: Sequence[bytes | None], values: Sequence[bytes | None], topics: Sequence[str | None]
-) -> Iterator[Row]:
+) -> Iterator[ColumnValues]:
     readers = {topic: _LogReader(_LOGS[topic]) for topic in set(topics) if topic in _LOGS}
     reasons = len(LOG_RECORD) - 1
     for key, value, topic in zip(keys, values, topics, strict=True):
@@ -274,7 +272,7 @@ _OF_THE_PLACE = frozenset(
 """Columns of the offsets table that say where a record is, or hold bytes that are at hand."""
 
 LOG_RECORD = {column.name: column.type for column in OFFSETS if column.name not in _OF_THE_PLACE}
-decode_log_record = Function(
+decode_log_record = ColumnFunction(
     "decode_log_record", {"key": "binary", "value": "binary", "log": "string"}, LOG_RECORD, _log_rows,
     {"log": OFFSETS_TOPIC},
 )  # fmt: skip
@@ -284,7 +282,7 @@ decode_log_record = Function(
 # --- record batches ---
 
 
-def _record_rows(sets: Sequence[bytes | None]) -> Iterator[Row]:
+def _record_rows(sets: Sequence[bytes | None]) -> Iterator[ColumnValues]:
     from coordwire.records.arrow import iter_batches
 
     for data in sets:
@@ -302,8 +300,8 @@ def _record_rows(sets: Sequence[bytes | None]) -> Iterator[Row]:
         if skipped:
             first = skipped[0]
             reason = f"bytes {first.position} to {first.position + first.length}: {first.reason}"
-        elif reason is None and (left := _incomplete(data)):
-            reason = f"{left} bytes at the end are not a whole batch"
+        elif reason is None and (size := _incomplete(data)):
+            reason = f"{size} bytes at the end are not a whole batch"
         yield records, reason
 
 
@@ -322,7 +320,7 @@ _RECORD = {
     for column in RECORDS
     if column.name in ("offset", "timestamp", "key", "value", "headers", "is_control")
 }
-decode_records = Function(
+decode_records = ColumnFunction(
     "decode_records", {"data": "binary"},
     {"records": f"array<{struct_type(_RECORD)}>", "error_reason": "string"}, _record_rows, {},
 )  # fmt: skip
@@ -336,7 +334,7 @@ of bytes that could not be read."""
 def _message_rows(
     bodies: Sequence[bytes | None], apis: Sequence[str | None], versions: Sequence[int | None],
     directions: Sequence[str | None],
-) -> Iterator[Row]:  # fmt: skip
+) -> Iterator[ColumnValues]:  # fmt: skip
     for body, api, version, direction in zip(bodies, apis, versions, directions, strict=True):
         if body is None or api is None or version is None or direction is None:
             yield None
@@ -356,7 +354,7 @@ def _message_rows(
             yield encode(form), secrets or None, None, None, None
 
 
-decode_message = Function(
+decode_message = ColumnFunction(
     "decode_message", {"body": "binary", "api": "string", "version": "int", "direction": "string"},
     {"body": "string", "redacted": "array<string>", "error_reason": "string", "error_position": "bigint",
      "error_path": "string"},
@@ -375,7 +373,7 @@ def _topic_partitions(entries: Sequence[Any]) -> list[dict[str, Any]]:
 def _embedded_rows(
     values: Sequence[bytes | None], open_value: Callable[[bytes], Embedded | None],
     fields: Callable[[Any], tuple[Any, ...]], count: int,
-) -> Iterator[Row]:  # fmt: skip
+) -> Iterator[ColumnValues]:  # fmt: skip
     for value in values:
         if value is None:
             yield None
@@ -389,7 +387,7 @@ def _embedded_rows(
         yield embedded.version, *fields(embedded.message), reason
 
 
-def _subscription_rows(values: Sequence[bytes | None]) -> Iterator[Row]:
+def _subscription_rows(values: Sequence[bytes | None]) -> Iterator[ColumnValues]:
     def fields(message: Any) -> tuple[Any, ...]:
         return (list(message.topics), _topic_partitions(message.owned_partitions), message.generation_id,
                 message.rack_id)  # fmt: skip
@@ -400,14 +398,14 @@ def _subscription_rows(values: Sequence[bytes | None]) -> Iterator[Row]:
     return _embedded_rows(values, open_value, fields, 4)
 
 
-def _assignment_rows(values: Sequence[bytes | None]) -> Iterator[Row]:
+def _assignment_rows(values: Sequence[bytes | None]) -> Iterator[ColumnValues]:
     def open_value(value: bytes) -> Embedded | None:
         return open_field(SyncGroupResponse, "assignment", value, "consumer")
 
     return _embedded_rows(values, open_value, lambda m: (_topic_partitions(m.assigned_partitions),), 1)
 
 
-consumer_subscription = Function(
+consumer_subscription = ColumnFunction(
     "consumer_subscription", {"data": "binary"},
     {"version": "int", "topics": "array<string>", "owned_partitions": _TOPIC_PARTITIONS,
      "generation_id": "int", "rack_id": "string", "error_reason": "string"},
@@ -415,14 +413,14 @@ consumer_subscription = Function(
 )  # fmt: skip
 """A consumer's subscription, with its version's own fields only."""
 
-consumer_assignment = Function(
+consumer_assignment = ColumnFunction(
     "consumer_assignment", {"data": "binary"},
     {"version": "int", "partitions": _TOPIC_PARTITIONS, "error_reason": "string"}, _assignment_rows, {},
 )  # fmt: skip
 """A consumer's assignment."""
 
 
-def _registry_rows(values: Sequence[bytes | None]) -> Iterator[Row]:
+def _registry_rows(values: Sequence[bytes | None]) -> Iterator[ColumnValues]:
     for value in values:
         row = None
         if value is not None and len(value) >= _SCHEMA_ID.size:
@@ -432,7 +430,7 @@ def _registry_rows(values: Sequence[bytes | None]) -> Iterator[Row]:
         yield row
 
 
-registry_schema = Function(
+registry_schema = ColumnFunction(
     "registry_schema", {"data": "binary"}, {"id": "int", "payload": "binary"}, _registry_rows, {}
 )
 """A schema's id and the payload after it; null for bytes without that prefix. In PySpark
@@ -461,7 +459,7 @@ def register(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return list(FUNCTIONS)
 
 
-def _plain(function: Function) -> Callable[..., Any]:
+def _plain(function: ColumnFunction) -> Callable[..., Any]:
     """As a plain function, whose signature has the arguments: DuckDB counts them there."""
 
     def apply(*columns: Any) -> Any:
@@ -481,7 +479,7 @@ def polars(name: str, *columns: Any) -> pl.Expr:
     function = FUNCTIONS[name]
 
     def apply(series: Sequence[pl.Series]) -> pl.Series:
-        return pl.Series(name, function(*(one_series.to_arrow() for one_series in series)))
+        return pl.Series(name, function(*(column.to_arrow() for column in series)))
 
     empty = pa.array([], type=arrow_type(struct_type(function.result)))
     return pl.map_batches(

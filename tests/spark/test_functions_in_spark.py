@@ -28,16 +28,16 @@ def test_values_are_those_of_the_core(spark: SparkSession, name: str) -> None:
     fields = ", ".join(f"{argument} {kind}" for argument, kind in function.arguments.items())
     rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
     frame = spark.createDataFrame(rows, fields).coalesce(1)
-    made = frame.select(getattr(functions, name)(*function.arguments).alias("made"))
-    assert made.toArrow().column("made").to_pylist() == expected
+    decoded = frame.select(getattr(functions, name)(*function.arguments).alias("decoded"))
+    assert decoded.toArrow().column("decoded").to_pylist() == expected
     functions.register(spark)
     frame.createOrReplaceTempView("stored")
-    by_sql = spark.sql(f"SELECT {name}({', '.join(function.arguments)}) AS made FROM stored")
-    assert by_sql.toArrow().column("made").to_pylist() == expected
+    by_sql = spark.sql(f"SELECT {name}({', '.join(function.arguments)}) AS decoded FROM stored")
+    assert by_sql.toArrow().column("decoded").to_pylist() == expected
 
 
 def test_another_log(spark: SparkSession) -> None:
     key, value = b"\0\0\0\1t", None
     frame = spark.createDataFrame([(key, value)], "key binary, value binary")
     column = functions.decode_log_record("key", "value", f.lit("__transaction_state"))
-    assert frame.select(column.alias("made")).select("made.kind").collect()[0].kind == "TransactionLog"
+    assert frame.select(column.alias("decoded")).select("decoded.kind").collect()[0].kind == "TransactionLog"

@@ -129,11 +129,11 @@ def test_no_bytes_raise(values: list[bytes | None], data: st.DataObject) -> None
     for function in functions.FUNCTIONS.values():
         others = {"api": "Fetch", "version": data.draw(st.integers(-1, 20)), "direction": "response",
                   "log": data.draw(st.sampled_from([*TOPICS.values(), "orders"]))}  # fmt: skip
-        made = function(
+        decoded = function(
             *(column if kind == "binary" else others[name] for name, kind in function.arguments.items())
         )
-        assert len(made) == len(values) or not values
-        assert made.type == functions.arrow_type(functions.struct_type(function.result))
+        assert len(decoded) == len(values) or not values
+        assert decoded.type == functions.arrow_type(functions.struct_type(function.result))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -146,8 +146,8 @@ def test_the_same_in_duckdb(name: str) -> None:
     connection.execute("SET TimeZone = 'UTC'")
     stored = pa.table(dict(zip(function.arguments, columns, strict=True)))
     connection.register("stored", stored)
-    made = connection.sql(f"SELECT {name}({', '.join(function.arguments)}) AS made FROM stored").arrow()
-    rows = [row["made"] for batch in made for row in batch.to_pylist()]
+    decoded = connection.sql(f"SELECT {name}({', '.join(function.arguments)}) AS decoded FROM stored").arrow()
+    rows = [row["decoded"] for batch in decoded for row in batch.to_pylist()]
     assert rows == function(*columns).to_pylist()
 
 
@@ -156,7 +156,7 @@ def test_the_same_in_polars(name: str) -> None:
     polars = pytest.importorskip("polars", reason="polars isn't installed")
     function, columns = functions.FUNCTIONS[name], samples(name)
     frame = polars.from_arrow(pa.table(dict(zip(function.arguments, columns, strict=True))))
-    made = frame.lazy().select(functions.polars(name, *function.arguments).alias("made")).collect()
+    decoded = frame.lazy().select(functions.polars(name, *function.arguments).alias("decoded")).collect()
     expected = polars.Series(function(*columns))
-    assert made["made"].dtype == expected.dtype
-    assert made["made"].to_list() == expected.to_list()
+    assert decoded["decoded"].dtype == expected.dtype
+    assert decoded["decoded"].to_list() == expected.to_list()
