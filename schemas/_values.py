@@ -211,6 +211,9 @@ ErrorCode = Primitive("int16", construct.Int16sb, entity="error_code")
 LongErrorCode = Primitive("int32", construct.Int32sb, entity="error_code")
 InstanceId = _Sized("string", "", entity="instance_id")
 MemberId = _Sized("string", "", entity="member_id")
+BrokerHost = _Sized("string", "", entity="broker_host")
+BrokerPort = Primitive("int32", construct.Int32sb, entity="broker_port")
+ShortBrokerPort = Primitive("uint16", construct.Int16ub, entity="broker_port")
 
 
 class _Rest(Construct):

@@ -27,6 +27,7 @@ COMMANDS = {
     "offsets": "read the logs of coordinators: commits, groups, transactions",
     "pipeline": "turn captures and segments into tables, with Spark",
     "serve": "run a Kafka broker for tests, in memory or in a folder",
+    "tap": "show, save and break what passes between clients and a cluster",
     "simulate": "run a group under one of six designs, in virtual time, with faults",
     "api": "show APIs, their versions and their fields",
     "completion": "print a script that completes command lines in bash, zsh or fish",
@@ -45,6 +46,7 @@ EXAMPLES = {
     "offsets": "offsets --lag --group payments /var/kafka",
     "pipeline": "pipeline --engine local captures/ --out tables",
     "serve": "serve --topic orders:3 --port 9092",
+    "tap": "tap --to localhost:9092 --save traffic.pcapng",
     "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
     "api": "api Fetch 17",
     "completion": "completion bash",
@@ -207,6 +209,10 @@ def command_module(name: str) -> CommandModule:
             from coordwire.cli import serve
 
             return serve
+        case "tap":
+            from coordwire.cli import tap
+
+            return tap
         case "simulate":
             from coordwire.cli import simulate
 

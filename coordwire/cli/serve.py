@@ -3,10 +3,6 @@
 Rules: it listens on loopback unless another address is given, with a warning where it needs no
 authentication. The addresses that clients take are the first line of the output; connections that were
 refused go to standard error. Secrets come from files and the environment. SIGINT and SIGTERM end it in order.
-
-The log on standard error has a line for each message, and no traceback unless it is a fault of the broker; of
-messages of one kind a few are shown at once, and how many were left out with the next one of that kind. A
-kind is a message with the beginning of its reason.
 """
 
 from __future__ import annotations
@@ -14,97 +10,34 @@ from __future__ import annotations
 import argparse
 import asyncio
 import ipaddress
-import logging
 import os
 import signal
 import ssl
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any
 
 from coordwire.cli import Failure
+from coordwire.cli.listening import (
+    Receivers,
+    configure_log,
+    configure_tls,
+    fault_rule,
+    remove_log,
+    shown_by,
+    tls_context,
+)
 
 if TYPE_CHECKING:
     from coordwire.broker.harness.traffic import LiveTraffic
     from coordwire.broker.injection import FaultRule
 
-__all__ = ["PERIOD", "SHOWN", "Repeats", "configure", "read_users", "run"]
-
-SHOWN, PERIOD = 3, 10.0
-"""As many messages of one kind are shown in so many seconds."""
-
-_KINDS, _REASON = 1_000, 24
-
-_LEVELS = {-1: logging.ERROR, 0: logging.INFO}
-
-
-class Repeats(logging.Filter):
-    """A filter that passes some messages of each kind. clock: in seconds."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
-        self._clock = clock
-        self._kinds: dict[tuple[str, str], tuple[float, int]] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno < logging.INFO:  # at DEBUG every connection is printed
-            return True
-        now = self._clock()
-        reason = str(record.args[-1])[:_REASON] if isinstance(record.args, tuple) and record.args else ""
-        kind = str(record.msg), reason
-        if len(self._kinds) > _KINDS:
-            self._kinds.clear()
-        began, count = self._kinds.get(kind, (now, 0))
-        if now - began >= PERIOD:
-            record.left_out = max(0, count - SHOWN)
-            began, count = now, 0
-        self._kinds[kind] = began, count + 1
-        return count < SHOWN
-
-
-class _Lines(logging.Formatter):
-    """`coordwire: ` and the message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        text = f"coordwire: {super().format(record)}"
-        left_out = getattr(record, "left_out", 0)
-        return f"coordwire: {left_out} more like the next line\n{text}" if left_out else text
-
-
-def configure_log(verbosity: int) -> logging.Handler:
-    """Show the broker's messages and asyncio's. verbosity: -1 for errors alone, 0 for refused connections
-    too, 1 for all connections."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Lines())
-    handler.addFilter(Repeats())
-    level = _LEVELS.get(verbosity, logging.DEBUG)
-    for name, least in (("coordwire.broker", level), ("asyncio", max(level, logging.WARNING))):
-        logger = logging.getLogger(name)
-        logger.setLevel(least)
-        logger.addHandler(handler)
-        logger.propagate = False
-    return handler
-
-
-def remove_log(handler: logging.Handler) -> None:
-    """Remove the handler of `configure_log`."""
-    for name in ("coordwire.broker", "asyncio"):
-        logger = logging.getLogger(name)
-        logger.removeHandler(handler)
-        logger.setLevel(logging.NOTSET)
-        logger.propagate = True
-
-
-# --- the command ---
-
+__all__ = ["configure", "read_users", "run"]
 
 USERS = "COORDWIRE_USERS"
-KEY_PASSWORD = "COORDWIRE_TLS_KEY_PASSWORD"
 
 
 def read_users(path: Path | None, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -134,34 +67,6 @@ def _users(text: str, source: str) -> dict[str, str]:
             )  # without the line's text
         users[name.strip()] = password
     return users
-
-
-def tls_context(chain: Path | None, key: Path | None, client_ca: Path | None) -> ssl.SSLContext | None:
-    """A server's context; None without a certificate. client_ca: whose certificates clients must have."""
-    if chain is None:
-        if key is not None or client_ca is not None:
-            raise Failure("serve: --tls-key and --tls-client-ca need --tls-cert")
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    password = os.environ.get(KEY_PASSWORD, "")
-    try:
-        context.load_cert_chain(chain, key, password=lambda: password)
-    except (OSError, ValueError) as error:
-        reason = f"{error}" if isinstance(error, FileNotFoundError) else _reason(error)
-        raise Failure(f"serve: --tls-cert {chain}, --tls-key {key or chain}: {reason}") from None
-    if client_ca is not None:
-        try:
-            context.load_verify_locations(client_ca)
-        except OSError as error:
-            raise Failure(f"serve: --tls-client-ca {client_ca}: {_reason(error)}") from None
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ssl.SSLError):
-        return f"not a certificate with its key in PEM, or {KEY_PASSWORD} does not fit"
-    return f"{error}"
 
 
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -199,16 +104,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="partitions of topics that are created without a number (default: 1)",
     )
-    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="serve TLS, with this chain in PEM")
-    parser.add_argument(
-        "--tls-key",
-        type=Path,
-        metavar="FILE",
-        help=f"the certificate's key, if in another file; {KEY_PASSWORD} has its password",
-    )
-    parser.add_argument(
-        "--tls-client-ca", type=Path, metavar="FILE", help="clients need a certificate that this one signed"
-    )
+    configure_tls(parser)
     parser.add_argument(
         "--users",
         type=Path,
@@ -251,21 +147,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     topics = dict(_topic(text, options.partitions) for text in options.topic)
-    faults = [_fault(text) for text in options.fault]
+    faults = [fault_rule(text, options) for text in options.fault]
     if options.nodes < 1:
         raise Failure(f"serve: expected at least 1 node, got {options.nodes}")
     if not 0 <= options.port <= 65536 - options.nodes:
         raise Failure(f"serve: {options.port} is not a port, with {options.nodes} nodes")
     advertised = _advertised(options.advertise, options.nodes)
     settings = _settings(options)
-    tls = tls_context(options.tls_cert, options.tls_key, options.tls_client_ca)
+    tls = tls_context(options)
     if not options.quiet:
         _warn(options, bool(settings["users"]) or options.tls_client_ca is not None)
-    handler = configure_log(1 if options.verbose else -1 if options.quiet else 0)
+    handler = configure_log(options, "coordwire.broker")
     try:
         asyncio.run(_serve(options, topics, faults, settings, tls, advertised))
     finally:
-        remove_log(handler)
+        remove_log(handler, "coordwire.broker")
     return 0
 
 
@@ -328,35 +224,11 @@ def _topic(text: str, default: int) -> tuple[str, int]:
     return name, int(count or default)
 
 
-def _fault(text: str) -> FaultRule:
-    from coordwire.broker.injection import FaultyRule, parse_fault
-
-    try:
-        return parse_fault(text)
-    except FaultyRule as error:
-        raise Failure(f"serve: --fault: {error}") from None
-
-
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-class _Several:
-    """Passes traffic on to several receivers."""
-
-    def __init__(self, places: Sequence[LiveTraffic]) -> None:
-        self._places = places
-
-    def opened(self, client: tuple[str, int], broker: tuple[str, int]) -> int:
-        (number,) = {place.opened(client, broker) for place in self._places}
-        return number
-
-    def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
-        for place in self._places:
-            place.add(connection, data, to_client=to_client)
 
 
 def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
@@ -370,12 +242,7 @@ def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
         except OSError as error:
             raise Failure(f"serve: --pcap: {error}") from None
     if options.timeline:
-        # A process of its own, so that a long story does not hold the broker up.
-        command = [sys.executable, "-u", "-m", "coordwire", "timeline", "-"]
-        command += [f"--port={port}" for port in ports]
-        story = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-        assert story.stdin is not None
-        traffic.append(LiveTraffic(cast("BinaryIO", story.stdin), then=story.wait))
+        traffic.append(shown_by(["timeline", "-", *(f"--port={port}" for port in ports)]))
     return traffic
 
 
@@ -419,7 +286,7 @@ async def _serve(
     try:
         live += _live(options, [port for _, port in broker.listening])
         if live:
-            broker.traffic = _Several(live)
+            broker.traffic = Receivers(live)
         if advertised:
             listening = ", ".join(f"{host}:{port}" for host, port in broker.listening)
             print(f"coordwire: listens on {listening}", file=sys.stderr)

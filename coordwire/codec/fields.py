@@ -65,8 +65,9 @@ class Field:
     does; "" means for any. unprefixed: bytes without a length, or structs without a count but each after its
     int32 size, up to the end.
     entity: what its values identify: Kafka's entity types "broker_id", "group_id", "producer_id",
-    "topic_name" and "transactional_id", besides "member_id", "instance_id" (of a static member) and
-    "error_code"; None for all other fields. secret: holds a password, a key or a token.
+    "topic_name" and "transactional_id", besides "member_id", "instance_id" (of a static member),
+    "broker_host" and "broker_port" (where clients reach a broker) and "error_code"; None for all other
+    fields. secret: holds a password, a key or a token.
     """
 
     name: str

@@ -14,9 +14,9 @@ class Listener(Struct, flexible=0):
 
     name: str = field("string", default="")
     """The listener's name, such as CONTROLLER."""
-    host: str = field("string", default="")
+    host: str = field("string", default="", entity="broker_host")
     """Host name or IP address."""
-    port: int = field("uint16", default=0)
+    port: int = field("uint16", default=0, entity="broker_port")
     """TCP port, 0 to 65535."""
     security_protocol: int = field("int16", default=0)
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""

@@ -27,9 +27,9 @@ class DescribeClusterBroker(Struct, flexible=0):
 
     broker_id: int = field("int32", default=0, entity="broker_id")
     """The node's id."""
-    host: str = field("string", default="")
+    host: str = field("string", default="", entity="broker_host")
     """Host name or IP address."""
-    port: int = field("int32", default=0)
+    port: int = field("int32", default=0, entity="broker_port")
     """TCP port."""
     rack: str | None = field("string", default=None, null=0)
     """The node's rack; null if not given."""

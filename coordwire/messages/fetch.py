@@ -199,9 +199,9 @@ class NodeEndpoint(Struct, flexible=12):
 
     node_id: int = field("int32", default=0, entity="broker_id")
     """The broker's id."""
-    host: str = field("string", default="")
+    host: str = field("string", default="", entity="broker_host")
     """Its host name or address."""
-    port: int = field("int32", default=0)
+    port: int = field("int32", default=0, entity="broker_port")
     """Its TCP port."""
     rack: str | None = field("string", default=None, null=0)
     """Its rack; null if it has none."""

@@ -134,9 +134,9 @@ class NodeEndpoint(Struct, flexible=0):
 
     node_id: int = field("int32", default=0, entity="broker_id")
     """The leader's node id."""
-    host: str = field("string", default="")
+    host: str = field("string", default="", entity="broker_host")
     """Host name or IP address."""
-    port: int = field("uint16", default=0)
+    port: int = field("uint16", default=0, entity="broker_port")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 

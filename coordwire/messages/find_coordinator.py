@@ -34,9 +34,9 @@ class Coordinator(Struct, flexible=3):
     """The key asked for."""
     node_id: int = field("int32", default=0, entity="broker_id")
     """The coordinator's broker id; -1 on an error."""
-    host: str = field("string", default="")
+    host: str = field("string", default="", entity="broker_host")
     """Where to connect to; empty on an error."""
-    port: int = field("int32", default=0)
+    port: int = field("int32", default=0, entity="broker_port")
     """Where to connect to; -1 on an error."""
     error_code: int = field("int16", default=0, entity="error_code")
     """0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry."""
@@ -59,9 +59,9 @@ class FindCoordinatorResponse(
     """More about the error; null or empty for none. (v1-v3)"""
     node_id: int = field("int32", default=0, until=3, entity="broker_id")
     """The coordinator's broker id; -1 on an error. (v0-v3)"""
-    host: str = field("string", default="", until=3)
+    host: str = field("string", default="", until=3, entity="broker_host")
     """Where to connect to; empty on an error. (v0-v3)"""
-    port: int = field("int32", default=0, until=3)
+    port: int = field("int32", default=0, until=3, entity="broker_port")
     """Where to connect to; -1 on an error. (v0-v3)"""
     coordinators: list[Coordinator] = array(Coordinator, default=[], since=4)
     """One answer for each key (KIP-699). (v4+)"""

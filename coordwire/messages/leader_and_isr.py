@@ -58,9 +58,9 @@ class LeaderAndIsrLiveLeader(Struct, flexible=4):
 
     broker_id: int = field("int32", default=0, entity="broker_id")
     """The leader's broker id."""
-    host_name: str = field("string", default="")
+    host_name: str = field("string", default="", entity="broker_host")
     """Host name or IP address."""
-    port: int = field("int32", default=0)
+    port: int = field("int32", default=0, entity="broker_port")
     """TCP port."""
     tags: dict[int, bytes] | None = None
 

@@ -46,9 +46,9 @@ class MetadataResponseBroker(Struct, flexible=9):
 
     node_id: int = field("int32", default=0, entity="broker_id")
     """The broker's id."""
-    host: str = field("string", default="")
+    host: str = field("string", default="", entity="broker_host")
     """Its advertised host name or address."""
-    port: int = field("int32", default=0)
+    port: int = field("int32", default=0, entity="broker_port")
     """Its advertised TCP port."""
     rack: str | None = field("string", default=None, since=1, null=0, ignorable=True)
     """Its rack; null if it has none (KIP-36). (v1+)"""

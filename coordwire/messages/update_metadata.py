@@ -50,9 +50,9 @@ class UpdateMetadataTopicState(Struct, flexible=6):
 class UpdateMetadataEndpoint(Struct, flexible=6):
     """One address at which a broker listens."""
 
-    port: int = field("int32", default=0)
+    port: int = field("int32", default=0, entity="broker_port")
     """TCP port."""
-    host: str = field("string", default="")
+    host: str = field("string", default="", entity="broker_host")
     """Host name or IP address."""
     listener: str = field("string", default="", since=3, ignorable=True)
     """The listener's name, such as PLAINTEXT or INTERNAL (KIP-103). (v3+)"""
@@ -67,9 +67,9 @@ class UpdateMetadataBroker(Struct, flexible=6):
 
     id: int = field("int32", default=0, entity="broker_id")
     """The broker's node id."""
-    v0_host: str = field("string", default="", until=0, ignorable=True)
+    v0_host: str = field("string", default="", until=0, ignorable=True, entity="broker_host")
     """Host name or IP address (v0). (v0-v0)"""
-    v0_port: int = field("int32", default=0, until=0, ignorable=True)
+    v0_port: int = field("int32", default=0, until=0, ignorable=True, entity="broker_port")
     """TCP port (v0). (v0-v0)"""
     endpoints: list[UpdateMetadataEndpoint] = array(
         UpdateMetadataEndpoint, default=[], since=1, ignorable=True

@@ -14,9 +14,9 @@ class Listener(Struct, flexible=0):
 
     name: str = field("string", default="")
     """The listener's name, such as CONTROLLER."""
-    host: str = field("string", default="")
+    host: str = field("string", default="", entity="broker_host")
     """Host name or IP address."""
-    port: int = field("uint16", default=0)
+    port: int = field("uint16", default=0, entity="broker_port")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
@@ -61,9 +61,9 @@ class CurrentLeader(Struct, flexible=0):
     """Node id of the leader; -1 if unknown."""
     leader_epoch: int = field("int32", default=-1)
     """The newest epoch known; -1 if unknown."""
-    host: str = field("string", default="")
+    host: str = field("string", default="", entity="broker_host")
     """The leader's host name or IP address; empty if unknown."""
-    port: int = field("int32", default=0)
+    port: int = field("int32", default=0, entity="broker_port")
     """The leader's TCP port; 0 if unknown."""
     tags: dict[int, bytes] | None = None
 

@@ -4,6 +4,7 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerHost,
     BrokerId,
     Default,
     ErrorCode,
@@ -11,10 +12,10 @@ from schemas.vocabulary import (
     Int32,
     Int64,
     Nullable,
+    ShortBrokerPort,
     Since,
     String,
     Struct,
-    Uint16,
     Uuid,
 )
 
@@ -34,10 +35,10 @@ BrokerRegistration = Api(
 )
 
 Listener = Struct(
-    "name"              / String * "The listener's name, such as PLAINTEXT or INTERNAL.",
-    "host"              / String * "Host name or IP address.",
-    "port"              / Uint16 * "TCP port, 0 to 65535.",
-    "security_protocol" / Int16  * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
+    "name"              / String          * "The listener's name, such as PLAINTEXT or INTERNAL.",
+    "host"              / BrokerHost      * "Host name or IP address.",
+    "port"              / ShortBrokerPort * "TCP port, 0 to 65535.",
+    "security_protocol" / Int16           * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
     doc="One address at which the broker listens.",
 )
 

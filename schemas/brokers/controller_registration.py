@@ -4,14 +4,15 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerHost,
     Default,
     ErrorCode,
     Int16,
     Int32,
     Nullable,
+    ShortBrokerPort,
     String,
     Struct,
-    Uint16,
     Uuid,
 )
 
@@ -23,10 +24,10 @@ ControllerRegistration = Api(
 )
 
 Listener = Struct(
-    "name"              / String * "The listener's name, such as CONTROLLER.",
-    "host"              / String * "Host name or IP address.",
-    "port"              / Uint16 * "TCP port, 0 to 65535.",
-    "security_protocol" / Int16  * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
+    "name"              / String          * "The listener's name, such as CONTROLLER.",
+    "host"              / BrokerHost      * "Host name or IP address.",
+    "port"              / ShortBrokerPort * "TCP port, 0 to 65535.",
+    "security_protocol" / Int16           * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
     doc="One address at which the controller listens.",
 )
 

@@ -4,14 +4,15 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerHost,
     BrokerId,
+    BrokerPort,
     Default,
     ErrorCode,
     Int8,
     Int32,
     Int64,
     Since,
-    String,
     Struct,
     TopicName,
     Until,
@@ -60,9 +61,9 @@ LeaderAndIsrTopicState = Struct(
 )
 
 LeaderAndIsrLiveLeader = Struct(
-    "broker_id" / BrokerId * "The leader's broker id.",
-    "host_name" / String   * "Host name or IP address.",
-    "port"      / Int32    * "TCP port.",
+    "broker_id" / BrokerId   * "The leader's broker id.",
+    "host_name" / BrokerHost * "Host name or IP address.",
+    "port"      / BrokerPort * "TCP port.",
     doc="The address of one leader.",
 )
 

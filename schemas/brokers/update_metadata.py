@@ -4,7 +4,9 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerHost,
     BrokerId,
+    BrokerPort,
     Default,
     ErrorCode,
     Int8,
@@ -58,8 +60,8 @@ UpdateMetadataTopicState = Struct(
 )
 
 UpdateMetadataEndpoint = Struct(
-    "port"              / Int32                            * "TCP port.",
-    "host"              / String                           * "Host name or IP address.",
+    "port"              / BrokerPort                       * "TCP port.",
+    "host"              / BrokerHost                       * "Host name or IP address.",
     "listener"          / Since(3, String, ignorable=True) * "The listener's name, such as PLAINTEXT or INTERNAL (KIP-103).",
     "security_protocol" / Int16                            * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
     doc="One address at which a broker listens.",
@@ -67,8 +69,8 @@ UpdateMetadataEndpoint = Struct(
 
 UpdateMetadataBroker = Struct(
     "id"        / BrokerId                                                * "The broker's node id.",
-    "v0_host"   / Until(0, String, ignorable=True)                        * "Host name or IP address (v0).",
-    "v0_port"   / Until(0, Int32, ignorable=True)                         * "TCP port (v0).",
+    "v0_host"   / Until(0, BrokerHost, ignorable=True)                    * "Host name or IP address (v0).",
+    "v0_port"   / Until(0, BrokerPort, ignorable=True)                    * "TCP port (v0).",
     "endpoints" / Since(1, Array(UpdateMetadataEndpoint), ignorable=True) * "Where the broker is reached (v1).",
     "rack"      / Since(2, Default(Nullable(String), ""), ignorable=True) * "The rack, for spreading replicas; null if not given (KIP-36).",
     doc="One live broker.",

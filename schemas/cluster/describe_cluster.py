@@ -4,7 +4,9 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerHost,
     BrokerId,
+    BrokerPort,
     Default,
     ErrorCode,
     Int8,
@@ -33,8 +35,8 @@ DescribeClusterRequest = DescribeCluster.request(
 
 DescribeClusterBroker = Struct(
     "broker_id" / BrokerId          * "The node's id.",
-    "host"      / String            * "Host name or IP address.",
-    "port"      / Int32             * "TCP port.",
+    "host"      / BrokerHost        * "Host name or IP address.",
+    "port"      / BrokerPort        * "TCP port.",
     "rack"      / Nullable(String)  * "The node's rack; null if not given.",
     "is_fenced" / Since(2, Boolean) * "True: a fenced broker, which serves no clients (KIP-1073).",
     doc="One node: a broker, or a controller if those were asked for.",

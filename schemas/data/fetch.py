@@ -7,7 +7,9 @@ the same request, with fields that a consumer leaves at their defaults.
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerHost,
     BrokerId,
+    BrokerPort,
     Default,
     ErrorCode,
     Int8,
@@ -166,8 +168,8 @@ FetchableTopicResponse = Struct(
 
 NodeEndpoint = Struct(
     "node_id" / BrokerId         * "The broker's id.",
-    "host"    / String           * "Its host name or address.",
-    "port"    / Int32            * "Its TCP port.",
+    "host"    / BrokerHost       * "Its host name or address.",
+    "port"    / BrokerPort       * "Its TCP port.",
     "rack"    / Nullable(String) * "Its rack; null if it has none.",
     doc="How to reach a broker that current_leader names.",
 )

@@ -6,7 +6,9 @@ With acks 0 the broker sends no response at all, so a capture holds requests tha
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerHost,
     BrokerId,
+    BrokerPort,
     Default,
     ErrorCode,
     Int16,
@@ -126,8 +128,8 @@ TopicProduceResponse = Struct(
 
 NodeEndpoint = Struct(
     "node_id" / BrokerId         * "The broker's id.",
-    "host"    / String           * "Its host name or address.",
-    "port"    / Int32            * "Its TCP port.",
+    "host"    / BrokerHost       * "Its host name or address.",
+    "port"    / BrokerPort       * "Its TCP port.",
     "rack"    / Nullable(String) * "Its rack; null if it has none.",
     doc="How to reach a broker that current_leader names.",
 )

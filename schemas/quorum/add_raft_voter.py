@@ -4,14 +4,15 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerHost,
     Default,
     ErrorCode,
     Int32,
     Nullable,
+    ShortBrokerPort,
     Since,
     String,
     Struct,
-    Uint16,
     Uuid,
 )
 
@@ -28,9 +29,9 @@ AddRaftVoter = Api(
 )
 
 Listener = Struct(
-    "name" / String * "The listener's name, such as CONTROLLER.",
-    "host" / String * "Host name or IP address.",
-    "port" / Uint16 * "TCP port, 0 to 65535.",
+    "name" / String          * "The listener's name, such as CONTROLLER.",
+    "host" / BrokerHost      * "Host name or IP address.",
+    "port" / ShortBrokerPort * "TCP port, 0 to 65535.",
     doc="One address at which the new voter listens.",
 )
 

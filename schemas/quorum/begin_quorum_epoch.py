@@ -3,17 +3,18 @@
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerHost,
     BrokerId,
     Default,
     ErrorCode,
     Int32,
     Nullable,
+    ShortBrokerPort,
     Since,
     String,
     Struct,
     Tagged,
     TopicName,
-    Uint16,
     Uuid,
 )
 
@@ -45,9 +46,9 @@ BeginQuorumEpochRequestTopicData = Struct(
 )
 
 LeaderEndpoint = Struct(
-    "name" / String * "The listener's name, such as CONTROLLER.",
-    "host" / String * "Host name or IP address.",
-    "port" / Uint16 * "TCP port, 0 to 65535.",
+    "name" / String          * "The listener's name, such as CONTROLLER.",
+    "host" / BrokerHost      * "Host name or IP address.",
+    "port" / ShortBrokerPort * "TCP port, 0 to 65535.",
     doc="One address at which the leader listens.",
 )
 
@@ -73,9 +74,9 @@ BeginQuorumEpochResponseTopicData = Struct(
 )
 
 NodeEndpoint = Struct(
-    "node_id" / BrokerId * "The leader's node id.",
-    "host"    / String   * "Host name or IP address.",
-    "port"    / Uint16   * "TCP port, 0 to 65535.",
+    "node_id" / BrokerId        * "The leader's node id.",
+    "host"    / BrokerHost      * "Host name or IP address.",
+    "port"    / ShortBrokerPort * "TCP port, 0 to 65535.",
     doc="The address of a leader named in the answer.",
 )
 

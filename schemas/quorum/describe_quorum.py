@@ -3,17 +3,18 @@
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerHost,
     BrokerId,
     Default,
     ErrorCode,
     Int32,
     Int64,
     Nullable,
+    ShortBrokerPort,
     Since,
     String,
     Struct,
     TopicName,
-    Uint16,
     Uuid,
 )
 
@@ -73,9 +74,9 @@ DescribeQuorumResponseTopicData = Struct(
 )
 
 Listener = Struct(
-    "name" / String * "The listener's name, such as CONTROLLER.",
-    "host" / String * "Host name or IP address.",
-    "port" / Uint16 * "TCP port, 0 to 65535.",
+    "name" / String          * "The listener's name, such as CONTROLLER.",
+    "host" / BrokerHost      * "Host name or IP address.",
+    "port" / ShortBrokerPort * "TCP port, 0 to 65535.",
     doc="One address of a voter.",
 )
 

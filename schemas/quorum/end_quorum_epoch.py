@@ -3,16 +3,17 @@
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerHost,
     BrokerId,
     ErrorCode,
     Int32,
     Nullable,
+    ShortBrokerPort,
     Since,
     String,
     Struct,
     Tagged,
     TopicName,
-    Uint16,
     Until,
     Uuid,
 )
@@ -51,9 +52,9 @@ EndQuorumEpochRequestTopicData = Struct(
 )
 
 LeaderEndpoint = Struct(
-    "name" / String * "The listener's name, such as CONTROLLER.",
-    "host" / String * "Host name or IP address.",
-    "port" / Uint16 * "TCP port, 0 to 65535.",
+    "name" / String          * "The listener's name, such as CONTROLLER.",
+    "host" / BrokerHost      * "Host name or IP address.",
+    "port" / ShortBrokerPort * "TCP port, 0 to 65535.",
     doc="One address at which the resigning leader listens.",
 )
 
@@ -78,9 +79,9 @@ EndQuorumEpochResponseTopicData = Struct(
 )
 
 NodeEndpoint = Struct(
-    "node_id" / BrokerId * "The leader's node id.",
-    "host"    / String   * "Host name or IP address.",
-    "port"    / Uint16   * "TCP port, 0 to 65535.",
+    "node_id" / BrokerId        * "The leader's node id.",
+    "host"    / BrokerHost      * "Host name or IP address.",
+    "port"    / ShortBrokerPort * "TCP port, 0 to 65535.",
     doc="The address of a leader named in the answer.",
 )
 

@@ -3,6 +3,7 @@
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerHost,
     BrokerId,
     Default,
     ErrorCode,
@@ -11,12 +12,12 @@ from schemas.vocabulary import (
     Nullable,
     Records,
     Secret,
+    ShortBrokerPort,
     Since,
     String,
     Struct,
     Tagged,
     TopicName,
-    Uint16,
     Uuid,
 )
 
@@ -91,9 +92,9 @@ FetchSnapshotResponseTopicSnapshot = Struct(
 )
 
 NodeEndpoint = Struct(
-    "node_id" / BrokerId * "The leader's node id.",
-    "host"    / String   * "Host name or IP address.",
-    "port"    / Uint16   * "TCP port, 0 to 65535.",
+    "node_id" / BrokerId        * "The leader's node id.",
+    "host"    / BrokerHost      * "Host name or IP address.",
+    "port"    / ShortBrokerPort * "TCP port, 0 to 65535.",
     doc="The address of a leader named in the answer.",
 )
 

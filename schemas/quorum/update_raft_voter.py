@@ -3,16 +3,18 @@
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerHost,
     BrokerId,
+    BrokerPort,
     Default,
     ErrorCode,
     Int16,
     Int32,
     Nullable,
+    ShortBrokerPort,
     String,
     Struct,
     Tagged,
-    Uint16,
     Uuid,
 )
 
@@ -28,9 +30,9 @@ UpdateRaftVoter = Api(
 )
 
 Listener = Struct(
-    "name" / String * "The listener's name, such as CONTROLLER.",
-    "host" / String * "Host name or IP address.",
-    "port" / Uint16 * "TCP port, 0 to 65535.",
+    "name" / String          * "The listener's name, such as CONTROLLER.",
+    "host" / BrokerHost      * "Host name or IP address.",
+    "port" / ShortBrokerPort * "TCP port, 0 to 65535.",
     doc="One address at which the voter listens.",
 )
 
@@ -52,8 +54,8 @@ UpdateRaftVoterRequest = UpdateRaftVoter.request(
 CurrentLeader = Struct(
     "leader_id"    / Default(BrokerId, -1) * "Node id of the leader; -1 if unknown.",
     "leader_epoch" / Default(Int32, -1)    * "The newest epoch known; -1 if unknown.",
-    "host"         / String                * "The leader's host name or IP address; empty if unknown.",
-    "port"         / Int32                 * "The leader's TCP port; 0 if unknown.",
+    "host"         / BrokerHost            * "The leader's host name or IP address; empty if unknown.",
+    "port"         / BrokerPort            * "The leader's TCP port; 0 if unknown.",
     doc="Leader and address as the answering node knows them.",
 )
 

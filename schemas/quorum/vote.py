@@ -4,18 +4,19 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerHost,
     BrokerId,
     Default,
     ErrorCode,
     Int32,
     Int64,
     Nullable,
+    ShortBrokerPort,
     Since,
     String,
     Struct,
     Tagged,
     TopicName,
-    Uint16,
     Uuid,
 )
 
@@ -73,9 +74,9 @@ VoteResponseTopicData = Struct(
 )
 
 NodeEndpoint = Struct(
-    "node_id" / BrokerId * "The leader's node id.",
-    "host"    / String   * "Host name or IP address.",
-    "port"    / Uint16   * "TCP port, 0 to 65535.",
+    "node_id" / BrokerId        * "The leader's node id.",
+    "host"    / BrokerHost      * "Host name or IP address.",
+    "port"    / ShortBrokerPort * "TCP port, 0 to 65535.",
     doc="The address of a leader named in the answer.",
 )
 

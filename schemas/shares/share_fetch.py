@@ -4,7 +4,9 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerHost,
     BrokerId,
+    BrokerPort,
     Default,
     ErrorCode,
     GroupId,
@@ -111,8 +113,8 @@ ShareFetchableTopicResponse = Struct(
 
 NodeEndpoint = Struct(
     "node_id" / BrokerId         * "The broker's id.",
-    "host"    / String           * "Its host name.",
-    "port"    / Int32            * "Its TCP port.",
+    "host"    / BrokerHost       * "Its host name.",
+    "port"    / BrokerPort       * "Its TCP port.",
     "rack"    / Nullable(String) * "Its rack; null for none.",
     doc="How to reach a leader named above.",
 )

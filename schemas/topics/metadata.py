@@ -8,7 +8,9 @@ from schemas.vocabulary import (
     Array,
     Between,
     Boolean,
+    BrokerHost,
     BrokerId,
+    BrokerPort,
     Default,
     ErrorCode,
     Int32,
@@ -66,8 +68,8 @@ MetadataRequest = Metadata.request(
 
 MetadataResponseBroker = Struct(
     "node_id" / BrokerId                                   * "The broker's id.",
-    "host"    / String                                     * "Its advertised host name or address.",
-    "port"    / Int32                                      * "Its advertised TCP port.",
+    "host"    / BrokerHost                                 * "Its advertised host name or address.",
+    "port"    / BrokerPort                                 * "Its advertised TCP port.",
     "rack"    / Since(1, Nullable(String), ignorable=True) * "Its rack; null if it has none (KIP-36).",
     doc="A live broker, as the client's listener reaches it.",
 )

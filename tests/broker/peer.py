@@ -7,10 +7,9 @@ import ssl
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from coordwire import Connection, Response
-from coordwire.broker import Broker
 from coordwire.codec import Request
 from coordwire.connection.events import ResponseReceived
 
@@ -37,12 +36,19 @@ def run(
         return runner.run(watched())
 
 
+class Nodes(Protocol):
+    """A broker, or what stands for one."""
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]: ...
+
+
 class Peer:
     """One connection to a node."""
 
     def __init__(
         self,
-        broker: Broker,
+        broker: Nodes,
         node: int = 1,
         client_id: str = "peer",
         tls: ssl.SSLContext | None = None,

@@ -20,7 +20,8 @@ from coordwire import Connection, ErrorCode
 from coordwire.capture import Capture, FrameEntry
 from coordwire.cli import Failure
 from coordwire.cli.__main__ import main
-from coordwire.cli.serve import PERIOD, SHOWN, Repeats, read_users
+from coordwire.cli.listening import PERIOD, SHOWN, Repeats
+from coordwire.cli.serve import read_users
 from coordwire.codec import Message
 from coordwire.connection.events import ResponseReceived
 from coordwire.messages import (

@@ -52,14 +52,16 @@ def fields() -> Iterator[tuple[type[Struct], Field]]:
 # --- entities ---
 
 TYPES = {
-    "broker_id": "int32", "error_code": "int16", "group_id": "string", "instance_id": "string",
+    "broker_host": "string", "broker_id": "int32", "broker_port": "int32",
+    "error_code": "int16", "group_id": "string", "instance_id": "string",
     "member_id": "string", "producer_id": "int64", "topic_name": "string", "transactional_id": "string",
 }  # fmt: skip
 
 
 def test_an_entity_has_its_type() -> None:
     found = {(field.entity, field.type) for _, field in fields() if field.entity is not None}
-    assert found == {*TYPES.items(), ("error_code", "int32")}  # ZooKeeper's
+    others = {("error_code", "int32"), ("broker_port", "uint16")}  # ZooKeeper's, and those between brokers
+    assert found == {*TYPES.items(), *others}
 
 
 @pytest.mark.parametrize(
@@ -82,6 +84,39 @@ def test_a_field_with_an_entitys_name_has_it(name: str, entity: str) -> None:
     found = [(cls, field) for cls, field in fields() if field.name == name and field.type == TYPES[entity]]
     assert found
     assert [f"{cls.__name__}.{field.name}" for cls, field in found if field.entity != entity] == []
+
+
+def test_every_address_of_a_broker_in_a_response_is_known_as_one() -> None:
+    """The hosts of ACLs are those of clients; Streams' user endpoints are those of applications."""
+    places = {
+        (path[0].__name__, field.name, field.entity)
+        for path, field in response_fields()
+        if field.name in ("host", "port")
+    }
+    assert {name for name, _, entity in places if entity is None} == {
+        "DeleteAclsResponse",
+        "DescribeAclsResponse",
+        "StreamsGroupDescribeResponse",
+        "StreamsGroupHeartbeatResponse",
+    }
+    assert {(name, entity) for _, name, entity in places if entity is not None} == {
+        ("host", "broker_host"),
+        ("port", "broker_port"),
+    }
+    assert len({name for name, _, entity in places if entity == "broker_host"}) >= 12
+
+
+def response_fields() -> Iterator[tuple[tuple[Any, ...], Field]]:
+    """All fields of Kafka's responses, each with the classes around it."""
+
+    def below(cls: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Field]]:
+        for field in cls._layout_.fields:
+            yield (*path, cls), field
+            if field.struct is not None:
+                yield from below(field.struct, (*path, cls))
+
+    for key in ApiKey:
+        yield from below(find_message(key, "response"), ())
 
 
 def test_every_field_of_error_codes_is_known_as_one() -> None:

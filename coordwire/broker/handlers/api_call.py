@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
+from uuid import UUID
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.topics import ClusterPartition
@@ -55,6 +56,16 @@ class ApiCall:
     def room(self) -> int:
         """How many bytes the answer should have at most, where it may have fewer."""
         return sys.maxsize if self.memory is None else self.memory.room
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of the topic with an id; None if there is none."""
+        topic = self.cluster.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def session_partitions(self) -> Iterable[tuple[str | None, UUID, int]]:
+        """The partitions of the fetch session that a Fetch continues: topics by name and id."""
+        session = self.cluster.fetch_sessions[self.node].find(self.request.session_id)
+        return () if session is None else (place for place, _ in session.partitions())
 
     def allows(self, operation: AclOperation, resource_type: AclResourceType, name: str = CLUSTER) -> bool:
         """Whether the client may do this to a resource; without an authorizer everybody may."""

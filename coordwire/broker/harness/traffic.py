@@ -32,7 +32,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 from coordwire.codec import Message
-from coordwire.testing.pcap import Ends, pcap_parts
+from coordwire.testing.pcap import Ends, pcap_parts, pcapng_parts
 
 if TYPE_CHECKING:
     from coordwire.capture import FrameEntry
@@ -118,10 +118,18 @@ _LivePiece: TypeAlias = tuple[int, int, bool, bytes]
 
 
 class LiveTraffic:
-    """Writes to `out` until `close`. then: called after that."""
+    """Writes to `out` until `close`, a pcap or a pcapng. then: called after that."""
 
-    def __init__(self, out: BinaryIO, *, most: int = _MOST, then: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        out: BinaryIO,
+        *,
+        most: int = _MOST,
+        then: Callable[[], object] | None = None,
+        pcapng: bool = False,
+    ) -> None:
         self._out = out
+        self._parts_of = pcapng_parts if pcapng else pcap_parts
         self._then = then
         self._most = most
         self._waiting = 0
@@ -172,7 +180,7 @@ class LiveTraffic:
             yield piece
 
     def _write(self) -> None:
-        parts = pcap_parts(self._pieces(), self._ends.__getitem__)
+        parts = self._parts_of(self._pieces(), self._ends.__getitem__)
         try:
             for part in parts:
                 self._out.write(part)

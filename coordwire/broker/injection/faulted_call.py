@@ -7,16 +7,19 @@ out. If the client leaves while its request waits before the work, the request i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from functools import partial
+from operator import contains
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from coordwire.broker.cluster.promise import Promise
-from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult, result_of
+from coordwire.broker.handlers.api_call import HandlerResult, result_of
 from coordwire.broker.injection.fault_registry import FaultHandle, Faults
 from coordwire.broker.injection.fault_rule import FaultRule, Incoming
 from coordwire.broker.injection.refused_answers import (
+    ElementIndex,
     level_of,
     place_of,
     refuse_element,
@@ -30,7 +33,41 @@ from coordwire.enums import ErrorCode
 from coordwire.messages import FetchRequest
 from coordwire.versions import ApiKey
 
-__all__ = ["FaultyLink", "Timer", "faulted"]
+__all__ = [
+    "FaultedCall",
+    "FaultedRequest",
+    "FaultyLink",
+    "Timer",
+    "faulted",
+    "handles_of",
+    "request_subjects",
+]
+
+
+class FaultedRequest(Protocol):
+    """A request on its way, as far as faults need it. refused: partitions of a Fetch that a fault refuses, by
+    topic and index, which are put into the answer by what carries it out."""
+
+    request: Any
+    refused: Mapping[tuple[str | None, int | None], ErrorCode] | None
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def node(self) -> int: ...
+
+    @property
+    def client_id(self) -> str | None: ...
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of the topic with an id, where it is known."""
+
+    def session_partitions(self) -> Iterable[tuple[str | None, UUID, int]]:
+        """The partitions of the fetch session that a Fetch continues: topics by name and id."""
+
+
+C = TypeVar("C", bound=FaultedRequest)
 
 
 class Timer(Protocol):
@@ -55,49 +92,52 @@ class FaultyLink(Protocol):
         """A request was carried out later than it came: deadlines may have changed."""
 
 
-def faulted(faults: Faults, call: ApiCall, api_key: int, handler: Handler, link: FaultyLink) -> HandlerResult:
+def faulted(
+    faults: Faults, call: C, api_key: int, handler: Callable[[C], HandlerResult], link: FaultyLink
+) -> HandlerResult:
     """Answer as the handler does, with the faults of the rules that match the request."""
-    incoming = Incoming(
-        call.request, api_key, call.version, call.node, call.client_id, _request_subjects(call)
+    handles = handles_of(faults, call, api_key)
+    return FaultedCall(call, api_key, handler, handles, link).run() if handles else handler(call)
+
+
+def handles_of(faults: Faults, call: FaultedRequest, api_key: int) -> list[FaultHandle]:
+    """The rules that take a request."""
+    return faults.matching(
+        Incoming(call.request, api_key, call.version, call.node, call.client_id, request_subjects(call))
     )
-    handles = faults.matching(incoming)
-    if not handles:
-        return handler(call)
-    return _FaultedCall(call, api_key, handler, handles, link).run()
 
 
-def _request_subjects(call: ApiCall) -> tuple[Subject, ...]:
-    request, version = call.request, call.version
-    request_subjects = subjects(request, type(request).response_class, version, _names(call))
+def request_subjects(call: FaultedRequest) -> tuple[Subject, ...]:
+    """What a request is about, with the partitions of the fetch session that it continues."""
+    request, version, name_of = call.request, call.version, call.topic_name
+    named = subjects(request, type(request).response_class, version, name_of)
     if isinstance(request, FetchRequest) and request.session_id and request.session_epoch > 0:
-        session = call.cluster.fetch_sessions[call.node].find(request.session_id)
-        if session is not None:
-            forgotten = {
-                (topic_data.topic or _names(call)(topic_data.topic_id), index)
-                for topic_data in request.forgotten_topics_data
-                for index in topic_data.partitions
-            }
-            known = [subject for subject in request_subjects if subject.partition is not None]
-            for (name, topic_id, index), _ in session.partitions():
-                topic = name or _names(call)(topic_id)
-                added = Subject(topic=topic, topic_id=topic_id if topic_id.int else None, partition=index)
-                if (topic, index) not in forgotten and added not in known:
-                    known.append(added)
-            request_subjects = known or request_subjects
-    return tuple(request_subjects)
+        forgotten = {
+            (topic_data.topic or name_of(topic_data.topic_id), index)
+            for topic_data in request.forgotten_topics_data
+            for index in topic_data.partitions
+        }
+        known = {subject: None for subject in named if subject.partition is not None}
+        for name, topic_id, index in call.session_partitions():
+            topic = name or name_of(topic_id)
+            if (topic, index) not in forgotten:
+                known[Subject(topic=topic, topic_id=topic_id if topic_id.int else None, partition=index)] = (
+                    None
+                )
+        named = list(known) or named
+    return tuple(named)
 
 
-def _names(call: ApiCall) -> Callable[[Any], str | None]:
-    def name_of(topic_id: UUID) -> str | None:
-        topic = call.cluster.topics_by_id.get(topic_id)
-        return None if topic is None else topic.name
+class FaultedCall(Generic[C]):
+    """A request that rules take, at least one. run: the coroutine of its steps, which awaits promises."""
 
-    return name_of
-
-
-class _FaultedCall:
     def __init__(
-        self, call: ApiCall, api_key: int, handler: Handler, handles: list[FaultHandle], link: FaultyLink
+        self,
+        call: C,
+        api_key: int,
+        handler: Callable[[C], HandlerResult],
+        handles: list[FaultHandle],
+        link: FaultyLink,
     ) -> None:
         self.call = call
         self.api_key = api_key
@@ -137,8 +177,9 @@ class _FaultedCall:
     def _changed(self, response: Message) -> Message:
         """The answer with the errors of refused elements and the throttle time."""
         version = self.call.version
+        index: ElementIndex = {}
         for place, subject, code in self.refused:
-            refuse_element(response, version, place, subject, code)
+            refuse_element(response, version, place, subject, code, index)
         for place, rule in self.matching:
             self._overwrite(response, place, rule)
         for handle in self.after:
@@ -195,7 +236,7 @@ class _FaultedCall:
     def _refuse(self, rules: list[FaultRule]) -> Message | None:
         """Take out of the request what is refused; the answer, if that is all."""
         call, version = self.call, self.call.version
-        targets = subjects(call.request, self.response_class, version, _names(call))
+        targets = subjects(call.request, self.response_class, version, call.topic_name)
         for rule in rules:
             assert rule.code is not None
             place = self._place(rule)
@@ -204,22 +245,24 @@ class _FaultedCall:
             if self.api_key == ApiKey.FETCH:
                 places = {
                     (element.topic, element.partition): rule.code
-                    for element in _request_subjects(call)
+                    for element in request_subjects(call)
                     if rule.is_about(element)
                 }
                 call.refused = {**places, **(call.refused or {})}
                 continue
             kinds = _needed(place)
-            refused = [
-                subject for subject in targets if rule.is_about(subject) and _names_all(subject, kinds)
-            ]
+            refused = {
+                subject: None for subject in targets if rule.is_about(subject) and _names_all(subject, kinds)
+            }
             if not kinds and hasattr(call.request, "validate_only"):
                 call.request.validate_only = True  # its elements are named by nothing that is known here
             if not refused or (self.api_key == ApiKey.METADATA and not version):  # it asks for all there are
                 self.matching.append((place, rule))
                 continue
             self.refused.extend((place, element, rule.code) for element in refused)
-            remaining = pruned(call.request, self.response_class, version, _names(call), refused.__contains__)
+            remaining = pruned(
+                call.request, self.response_class, version, call.topic_name, partial(contains, refused)
+            )
             targets = [subject for subject in targets if subject not in refused]
             if remaining is None and self.api_key == ApiKey.METADATA:
                 call.request.topics = []
@@ -233,7 +276,7 @@ class _FaultedCall:
     def _overwrite(self, response: Message, place: CodePlace, rule: FaultRule) -> None:
         """Write a rule's error over the elements of an answer that it matches."""
         assert rule.code is not None
-        name_of, request = _names(self.call), self.call.request
+        name_of, request = self.call.topic_name, self.call.request
         group = getattr(request, "group_id", None)
 
         def matches(subject: Subject) -> bool:

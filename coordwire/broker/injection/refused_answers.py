@@ -145,23 +145,49 @@ def refused_response(
     return refused
 
 
+ElementIndex = dict[int, dict[tuple[Any, ...], Any]]
+"""The elements of a response's arrays, by the array's identity and by what identifies them."""
+
+
 def refuse_element(
-    response: Message, version: int, place: CodePlace, subject: Subject, code: ErrorCode
+    response: Message,
+    version: int,
+    place: CodePlace,
+    subject: Subject,
+    code: ErrorCode,
+    index: ElementIndex | None = None,
 ) -> None:
-    """Let the element of a response that is about a subject have an error; it is made if it is not there."""
+    """Let the element of a response that is about a subject have an error; it is made if it is not there.
+
+    index: kept between the calls for one response, which so take the same time however long its arrays are.
+    """
     value: Any = response
+    tables: ElementIndex = {} if index is None else index
     for field in place.path:
         elements: list[Any] = getattr(value, field.name) or []
         setattr(value, field.name, elements)
         assert field.struct is not None
-        for element in elements:
-            if _is_about(element, version, subject):
-                break
-        else:
-            element = _fresh(field.struct, version, subject)
-            elements.append(element)
-        value = element
+        value = _element(elements, field.struct, version, subject, tables)
     _refuse(value, version, place, code)
+
+
+def _element(elements: list[Any], cls: Any, version: int, subject: Subject, tables: ElementIndex) -> Any:
+    """The element that is about a subject, a new one if there is none."""
+    kinds = identifying(cls, version)
+    identity = tuple(getattr(subject, kind) for kind, _ in kinds)
+    table = tables.get(id(elements))
+    if table is None:
+        table = tables[id(elements)] = {}
+        for element in elements:
+            table.setdefault(tuple(getattr(element, name) for _, name in kinds), element)
+    known = table.get(identity)
+    if known is None and (None in identity or len(kinds) > 1):  # it may be named otherwise
+        known = next((element for element in elements if _is_about(element, version, subject)), None)
+    if known is None:
+        known = _fresh(cls, version, subject)
+        elements.append(known)
+        table[identity] = known
+    return known
 
 
 def refuse_matching(response: Message, version: int, place: CodePlace, code: ErrorCode, matches: Any) -> None:

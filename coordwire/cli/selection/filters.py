@@ -11,6 +11,7 @@ import argparse
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from coordwire.capture.answer_errors import answer_errors, is_routine
 from coordwire.capture.entries import Entry, FrameEntry
@@ -22,6 +23,9 @@ from coordwire.cli.selection.names import TopicNames
 from coordwire.cli.selection.survey import Survey
 from coordwire.cli.selection.times import TimeRange
 from coordwire.errors import UnreadableRange
+
+if TYPE_CHECKING:
+    from coordwire.cli.selection.conditions import Condition
 
 FILTERS = ("api", "group", "member", "client_id", "errors", "since", "until", "filter", "packets")
 """The options that leave frames out."""
@@ -248,6 +252,17 @@ def epilog() -> str:
     return EPILOG.replace("{fields}", f"\n{' ' * 16}".join(names))
 
 
+def parsed_condition(text: str) -> Condition:
+    """The condition of an option --filter. Raises `Failure`."""
+    from coordwire.cli.selection.conditions import condition
+    from coordwire.cli.selection.expressions import FilterError
+
+    try:
+        return condition(text)
+    except FilterError as error:
+        raise Failure(f"--filter: {error.pointed(text)}") from None
+
+
 class Selection:
     """--packets and --filter of a command line, over all inputs. `passed_over`: entries that could not be
     judged."""
@@ -257,15 +272,7 @@ class Selection:
         self._packets: PacketRanges | None = options.packets
         self._show_secrets = options.show_secrets
         self._names = names
-        self._condition = None
-        if options.filter is not None:
-            from coordwire.cli.selection.conditions import condition
-            from coordwire.cli.selection.expressions import FilterError
-
-            try:
-                self._condition = condition(options.filter)
-            except FilterError as error:
-                raise Failure(f"--filter: {error.pointed(options.filter)}") from None
+        self._condition = None if options.filter is None else parsed_condition(options.filter)
 
     def check(self, capture: Capture) -> None:
         """Refuse options that do not apply to an input. Raises `Failure`."""

@@ -1,0 +1,318 @@
+"""`Lane`: one socket of a tapped connection, which gives frames and takes bytes.
+
+Strategy: an asyncio protocol whose bytes become whole frames, which its link takes one by one, in turns with
+all other lanes of the tap. Rules: a lane reads only while its link can take its frames and, for a large
+frame, while there is memory; what the other side has not taken stops it. A frame's size is checked against
+the budget before anything is kept for it. When the socket ends, the frames that came before are taken first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+from typing import Protocol, cast
+
+from coordwire.broker.connections.connection_memory import ConnectionMemory
+from coordwire.broker.connections.turns import REQUEST, Turns
+from coordwire.connection.receive_buffer import ReceiveBuffer
+from coordwire.errors import DecodeError
+from coordwire.frames import PREFIX
+
+__all__ = ["Lane", "LaneHub", "LaneLink"]
+
+UNSENT = 1 << 18
+"""The most bytes that a socket may have to send while the other one is read."""
+
+_GATHERED = 1 << 16
+"""Bytes that are written at once."""
+
+_TLS_WRITE = 1 << 18
+"""The most bytes given to TLS at once: it encrypts all of them before it counts what is unsent."""
+
+PATIENCE = 5.0
+"""Seconds in which a peer must take what was written before the connection ends."""
+
+
+class _State(Enum):
+    """What a lane waits for. OPEN: bytes. QUEUED: its turn. RUNNING: nothing. BLOCKED: its link or the other
+    socket. STARVED: memory for a large frame. CLOSED: its end."""
+
+    OPEN, QUEUED, RUNNING, BLOCKED, STARVED, CLOSED = range(6)
+
+
+class LaneHub(Protocol):
+    """What all lanes of a tap share."""
+
+    @property
+    def turns(self) -> Turns: ...
+
+    @property
+    def memory(self) -> ConnectionMemory: ...
+
+    @property
+    def read_buffer(self) -> memoryview: ...
+
+    def call_later(self, seconds: float, action: Callable[[], None]) -> asyncio.TimerHandle:
+        """Run something later."""
+
+
+class LaneLink(Protocol):
+    """Where a lane's frames go."""
+
+    def connected(self, lane: Lane) -> bool:
+        """The lane's socket is there; whether it may stay."""
+
+    def can_take(self, lane: Lane) -> bool:
+        """Whether the lane's next frame can be taken now; if not, `Lane.go_on` is called later."""
+
+    def take(self, lane: Lane, body: bytes) -> None:
+        """A frame, by its bytes after the size prefix."""
+
+    def drained(self, lane: Lane) -> None:
+        """The lane's peer has taken what was written."""
+
+    def worked(self) -> None:
+        """The frames of a turn were taken."""
+
+    def peer_ended(self, lane: Lane) -> None:
+        """The lane's peer sends nothing more; `ended` follows once its frames are taken."""
+
+    def ended(self, lane: Lane, remainder: bytes) -> None:
+        """The lane's peer has closed; nothing follows these bytes."""
+
+    def failed(self, lane: Lane, reason: str) -> None:
+        """The lane's bytes cannot be split into frames, or its peer holds memory that others wait for."""
+
+
+class Lane(asyncio.BufferedProtocol):
+    """One socket. held_bytes: bytes of memory that it is charged for."""
+
+    def __init__(self, hub: LaneHub, link: LaneLink) -> None:
+        self._hub = hub
+        self._link = link
+        self._buffer = ReceiveBuffer()
+        self.transport: asyncio.Transport | None = None
+        self._state = _State.OPEN
+        self._ending: asyncio.TimerHandle | None = None
+        self._reading = True
+        self._is_tls = False
+        self.is_full = False
+        """Whether the peer has to take what was written before more comes."""
+        self._granted = 0
+        self._received = self._written = 0
+        self._out: list[bytes] = []
+        self._gathered = 0
+        self.held_bytes = 0
+
+    # --- the transport's side ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = connected = cast("asyncio.Transport", transport)
+        connected.set_write_buffer_limits(high=UNSENT, low=UNSENT // 4)
+        self._is_tls = connected.get_extra_info("sslcontext") is not None
+        if not self._link.connected(self):
+            self.abort()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        buffer, size = self._hub.read_buffer, self._hub.memory.read_size
+        return buffer if self._granted or size >= len(buffer) else buffer[:size]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(self._hub.read_buffer[:nbytes]))
+
+    def data_received(self, data: bytes) -> None:
+        """Take the frames that came for one turn, unless earlier bytes wait for theirs."""
+        if self._state is _State.CLOSED:
+            return
+        self._received += len(data)
+        self._buffer.append(data)
+        if self._state is not _State.OPEN:
+            self._pause()
+            self._account()
+        elif self._hub.turns.may_work:
+            self._hub.turns.worked(self._work(self._hub.turns.share))
+        else:
+            self._queue()
+
+    def eof_received(self) -> bool:
+        self._end_of_stream()
+        return not self._is_tls  # what was received may still have to be taken
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.transport = None
+        self.is_full = False
+        if self._ending is not None:
+            self._ending.cancel()
+        self._end_of_stream()
+
+    def pause_writing(self) -> None:
+        self.is_full = True
+        self._account()
+
+    def resume_writing(self) -> None:
+        self.is_full = False
+        self._hub.memory.take(self)
+        self._account()
+        self._link.drained(self)
+
+    def _end_of_stream(self) -> None:
+        if self._state is _State.CLOSED or self._buffer.ended:
+            return
+        self._buffer.append(b"")
+        self._link.peer_ended(self)
+        if self._state in (_State.OPEN, _State.STARVED):
+            self._hub.memory.forget(self)
+            self._queue()
+
+    # --- frames ---
+
+    def go_on(self) -> None:
+        """Take further frames, if the link can take them."""
+        if self._state is _State.BLOCKED and self._link.can_take(self):
+            self._queue()
+
+    def take_turn(self, share: int) -> int:
+        return self._work(share) if self._state is _State.QUEUED else 0
+
+    def _queue(self) -> None:
+        self._state = _State.QUEUED
+        self._hub.turns.add(self)
+        self._account()
+
+    def _work(self, share: int) -> int:
+        """Give frames to the link until the share is used up, or the link cannot take more; the work."""
+        self._state = _State.RUNNING
+        spent = 0
+        while True:
+            if not self._link.can_take(self):
+                self._state = _State.BLOCKED  # reading pauses once more comes, so that an end is noticed
+                break
+            try:
+                body = self._buffer.next_frame()
+            except DecodeError as error:
+                self._link.failed(self, f"{error}")
+                break
+            if body is None:
+                if self._buffer.ended:
+                    self._link.ended(self, self._buffer.close())
+                else:
+                    self._wait_for_data()
+                break
+            spent += REQUEST + len(body)
+            if self._granted:
+                self._granted = 0
+                self._hub.memory.finish(self)
+            self._link.take(self, body)
+            if self._state is not _State.RUNNING:  # the connection has ended
+                break
+            if spent >= share:
+                self._queue()
+                break
+        self._link.worked()
+        self._account()
+        return spent or REQUEST
+
+    def _wait_for_data(self) -> None:
+        """Read on, unless a large frame has begun and there is no memory for it."""
+        granted: int | None = self._granted
+        if not granted:
+            granted = self._hub.memory.admit(self, self._buffer.announced, len(self._buffer))
+        if granted is None:
+            self._state = _State.STARVED
+            self._pause()
+        else:
+            self._granted = granted
+            self._read_on()
+
+    def _read_on(self) -> None:
+        self._state = _State.OPEN
+        if not self._reading and self.transport is not None:
+            self._reading = True
+            self.transport.resume_reading()
+
+    def _pause(self) -> None:
+        if self._reading and self.transport is not None and not self._buffer.ended:
+            self._reading = False
+            self.transport.pause_reading()
+
+    # --- memory ---
+
+    @property
+    def progress(self) -> int:
+        return self._received + self._written - self._unsent
+
+    @property
+    def _unsent(self) -> int:
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
+
+    def granted(self, size: int) -> None:
+        self._granted = size
+        self._read_on()
+
+    def evict(self, reason: str) -> None:
+        self._link.failed(self, reason)
+
+    def _account(self) -> None:
+        """Report the bytes that are held."""
+        if self._state is _State.CLOSED:
+            return
+        memory, size = self._hub.memory, max(self._buffer.buffered, self._granted)
+        if self.is_full:
+            memory.hold(self, size + self._unsent)
+            memory.leave(self)
+        elif size != self.held_bytes:
+            memory.hold(self, size)
+
+    # --- writing ---
+
+    def send(self, *pieces: bytes) -> None:
+        """Send bytes, at the latest when `flush` is called."""
+        self._out.extend(pieces)
+        self._gathered += sum(map(len, pieces))
+        if self._gathered > _GATHERED:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        if not self._out:
+            return
+        out, self._out, self._gathered = self._out, [], 0
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return
+        data = out[0] if len(out) == 1 else b"".join(out)
+        self._written += len(data)
+        if self._is_tls and len(data) > _TLS_WRITE:
+            view = memoryview(data)
+            for at in range(0, len(data), _TLS_WRITE):
+                transport.write(view[at : at + _TLS_WRITE])
+        else:
+            transport.write(data)
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """End after what was written, for which the peer has some time."""
+        self.flush()
+        self._forget()
+        if self.transport is not None:
+            self.transport.close()
+            self._ending = self._hub.call_later(PATIENCE, self.abort)
+
+    def abort(self) -> None:
+        """End at once; what was not sent is lost."""
+        self._forget()
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _forget(self) -> None:
+        if self._state is not _State.CLOSED:
+            self._state = _State.CLOSED
+            self._buffer.close()
+            self._hub.memory.forget(self)
+
+
+def framed(body: bytes) -> tuple[bytes, bytes]:
+    """A frame's size prefix and its bytes."""
+    return len(body).to_bytes(PREFIX, "big"), body

@@ -1,0 +1,699 @@
+"""`TapLink`: one client's connection, and the connection to the broker that belongs to it.
+
+Strategy: each side is a `Lane`, which gives whole frames. A frame that does not have to be read is sent on as
+it came, by its first bytes alone. One is read where its API may name brokers, where a rule or a script may
+take it, where secrets are blanked in the recording, or where it says something of the frames after it
+(Produce: whether there is an answer; SaslHandshake: whether bare tokens follow). It is encoded again only
+where it was changed. Rules: responses keep the order of their requests. A request that a rule takes, or that
+the tap answers, waits until those before it are answered, and those after it wait for it, as in a broker.
+What cannot be read passes as it is. The requests that wait for answers are bounded; with too many of them,
+the client is not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from coordwire.broker.cluster.promise import HandlerRun, Promise
+from coordwire.broker.connections.client_link import Recording
+from coordwire.broker.connections.version_fit import fit
+from coordwire.broker.handlers.produce_api import has_error
+from coordwire.broker.injection.fault_registry import Faults
+from coordwire.broker.injection.faulted_call import FaultedCall, Timer, handles_of
+from coordwire.capture.framing import may_be_request
+from coordwire.client.settings import Address, shown_address
+from coordwire.codec import Message
+from coordwire.connection.kafka import is_fire_and_forget
+from coordwire.connection.sasl_tokens import starts_handshake
+from coordwire.errors import CoordwireError, DecodeError, EncodeError, NotInVersion
+from coordwire.frames import (
+    PREFIX,
+    RequestFrame,
+    ResponseFrame,
+    encode_request,
+    encode_response,
+    read_request,
+    read_response,
+)
+from coordwire.messages import FetchRequest, FetchResponse, ProduceResponse
+from coordwire.messages.headers import ResponseHeader
+from coordwire.tap.addresses import BrokerAddresses, names_brokers, narrowed
+from coordwire.tap.counts import TapCounts
+from coordwire.tap.lane import PATIENCE, Lane, LaneHub, framed
+from coordwire.tap.recorded_secrets import blanked, blanked_frame, may_hide
+from coordwire.tap.script import Script, TappedExchange, call
+from coordwire.tap.tapped_call import TappedCall, UnreadableResponse, carried_out
+from coordwire.tap.topic_ids import SessionPartitions, TopicIds, names_topics
+from coordwire.versions import ApiKey, known_versions
+
+__all__ = ["TapHub", "TapLink"]
+
+log = logging.getLogger("coordwire.tap")
+
+MOST_WAITING = 10_000
+"""Requests of one connection that may wait for their answers."""
+
+MOST_KEPT = 4 << 20
+"""Bytes of such requests that a script or a rule keeps, unless there is but one."""
+
+_HEAD = struct.Struct(">hhi")
+_ID = struct.Struct(">i")
+_FOLLOWED = frozenset({ApiKey.PRODUCE, ApiKey.SASL_HANDSHAKE, ApiKey.FETCH})
+"""APIs whose requests are always read: they say something of what comes after them."""
+
+
+class TapHub(LaneHub, Protocol):
+    """What a link needs of the tap that it belongs to."""
+
+    @property
+    def faults(self) -> Faults: ...
+
+    @property
+    def script(self) -> Script: ...
+
+    @property
+    def addresses(self) -> BrokerAddresses: ...
+
+    @property
+    def counts(self) -> TapCounts: ...
+
+    @property
+    def topics(self) -> TopicIds: ...
+
+    @property
+    def traffic(self) -> Recording | None: ...
+
+    @property
+    def show_secrets(self) -> bool: ...
+
+    def sessions(self, broker: Address) -> SessionPartitions:
+        """The fetch sessions of a broker."""
+
+    def connect(self, link: TapLink) -> asyncio.Task[None]:
+        """Begin to connect a link's lane to its broker."""
+
+    def join(self, link: TapLink) -> None:
+        """A client has connected."""
+
+    def leave(self, link: TapLink) -> None:
+        """A link has ended."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A request that waits for its answer. request: where that is needed then. promise: of the answer, for a
+    rule that took the request. size: bytes of the request that are kept."""
+
+    api_key: int
+    version: int
+    request: Message | None = None
+    exchange: TappedExchange | None = None
+    promise: Promise[Message | None] | None = None
+    size: int = 0
+
+
+class _Ended(Exception):
+    """The connection is over, and what was to be done for it with it."""
+
+
+class TapLink:
+    """A client's connection. address: of the broker that it is meant for."""
+
+    def __init__(self, hub: TapHub, address: Address) -> None:
+        self._hub = hub
+        self.address = address
+        self.client = Lane(hub, self)
+        self.broker = Lane(hub, self)
+        self._is_coupled = self._is_over = False
+        self._connecting: asyncio.Task[None] | None = None
+        self._patience: asyncio.TimerHandle | None = None
+        """Ends the connection some time after one side has."""
+        self._waiting: dict[int, _Waiting] = {}
+        self._kept_size = 0
+        self._run: HandlerRun[bool] | None = None
+        """What is done with a request that a rule has taken, or that is answered here."""
+        self._turn: Promise[None] | None = None
+        """Fulfilled when the requests before that one are answered."""
+        self._faulted: RequestFrame | None = None
+        self._arrived: tuple[bytes, ResponseFrame[Any]] | None = None
+        """The broker's answer to it, as it came and as it was read."""
+        self._is_silent = False
+        """A rule has lost an answer: the client gets nothing any more."""
+        self._tokens_follow = False
+        """A SaslHandshake v0 was answered: the client's frames are bare tokens, until one is a request."""
+        self._handshake = False
+        """One waits for its answer; what comes after it is not read until then."""
+        self._owed_tokens = 0
+        self._traffic: Recording | None = None
+        self._number = -1
+        self.peer = "a client"
+
+    # --- the beginning ---
+
+    def connected(self, lane: Lane) -> bool:
+        if lane is self.broker:
+            return not self._is_over
+        transport = lane.transport
+        assert transport is not None
+        peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        self._hub.join(self)
+        if isinstance(peer, tuple) and isinstance(own, tuple):
+            self.peer = f"{peer[0]}:{peer[1]}"
+            self._traffic = self._hub.traffic
+            if self._traffic is not None:
+                self._number = self._traffic.opened(peer[:2], own[:2])
+        self._connecting = self._hub.connect(self)
+        return True
+
+    def coupled(self) -> None:
+        """The broker's side is there: frames may pass."""
+        self._connecting = None
+        self._is_coupled = True
+        self.client.go_on()
+        self.broker.go_on()
+
+    # --- for the lanes ---
+
+    def can_take(self, lane: Lane) -> bool:
+        if lane is self.broker:
+            return self._is_coupled and not self.client.is_full
+        return (
+            self._is_coupled
+            and not self.broker.is_full
+            and self._run is None
+            and not self._handshake
+            and len(self._waiting) < MOST_WAITING
+            and self._kept_size < MOST_KEPT
+        )
+
+    def take(self, lane: Lane, body: bytes) -> None:
+        with self._guarded():
+            if lane is self.client:
+                self._hub.counts.requests_in += 1
+                self._request(body)
+            else:
+                self._hub.counts.responses_in += 1
+                if not self._is_silent:
+                    self._response(body)
+
+    def drained(self, lane: Lane) -> None:
+        (self.client if lane is self.broker else self.broker).go_on()
+
+    def worked(self) -> None:
+        self.client.flush()
+        self.broker.flush()
+        self.client.go_on()
+
+    def peer_ended(self, lane: Lane) -> None:
+        if self._is_over:
+            return
+        if lane is self.client and self._run is not None:
+            self._end()
+        elif self._patience is None:
+            self._patience = self._hub.call_later(PATIENCE, self.abort)
+
+    def ended(self, lane: Lane, remainder: bytes) -> None:
+        if remainder and self._is_coupled:
+            if lane is self.client:
+                self._record(remainder, to_client=False)
+                self.broker.send(remainder)
+            elif not self._is_silent:
+                self._record(remainder, to_client=True)
+                self.client.send(remainder)
+        self._end()
+
+    def failed(self, lane: Lane, reason: str) -> None:
+        side = "client" if lane is self.client else f"broker {shown_address(self.address)}"
+        self.refuse(f"{reason}, from the {side}")
+
+    @property
+    def kept_bytes(self) -> int:
+        return self._kept_size
+
+    # --- the end ---
+
+    def refuse(self, reason: str) -> None:
+        """End the connection, and report why."""
+        if not self._is_over:
+            self._hub.counts.refused += 1
+            log.info("ended the connection of %s: %s", self.peer, reason)
+            self._end()
+
+    def _end(self) -> None:
+        """End both sides, after what was written."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._patience is not None:
+            self._patience.cancel()
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+        self._waiting.clear()
+        self.client.close()
+        self.broker.close()
+        self._hub.leave(self)
+
+    def abort(self) -> None:
+        """End both sides at once."""
+        self._end()
+        self.client.abort()
+        self.broker.abort()
+
+    # --- requests ---
+
+    def _request(self, body: bytes) -> None:
+        if self._tokens_follow:
+            if _is_token(body):
+                self._owed_tokens += 1
+                self._record(_wire(bytes(len(body))), to_client=False)
+                self._send_on(body)
+                return
+            self._tokens_follow = False
+        if len(body) < _HEAD.size:
+            self._record(_wire(body), to_client=False)
+            self._send_on(body)
+            return
+        key, version, number = _HEAD.unpack_from(body)
+        frame = self._read_request(body, key)
+        if self._traffic is not None:
+            self._record(self._recorded(_wire(body), frame, key, "request"), to_client=False)
+        if frame is None:
+            self._note(number, _Waiting(key, version))
+            self._send_on(body)
+            return
+        exchange, wire = None, None
+        if self._hub.script.is_there:
+            exchange = self._exchange(frame)
+            wire = self._scripted_request(exchange, frame, body)
+            if exchange.reply is not None:
+                self._start(partial(self._reply, frame, exchange.reply))
+                return
+        if isinstance(frame.message, FetchRequest):
+            self._hub.sessions(self.address).continued(frame.message)
+        if self._hub.faults.active and self._is_faulted(frame, exchange, body):
+            return
+        if not is_fire_and_forget(frame.message):
+            waiting = _Waiting(key, version)
+            if exchange is not None or isinstance(frame.message, FetchRequest):
+                waiting.request, waiting.exchange, waiting.size = frame.message, exchange, frame.size
+            self._handshake = starts_handshake(key, version)
+            self._note(number, waiting)
+        if wire is None:
+            self._send_on(body)
+        else:
+            self._hub.counts.changed["script"] += 1
+            self._hub.counts.requests_out += 1
+            self.broker.send(wire)
+
+    def _send_on(self, body: bytes) -> None:
+        """Send a request on as it came."""
+        self.broker.send(*framed(body))
+        self._hub.counts.requests_out += 1
+
+    def _note(self, number: int, waiting: _Waiting) -> None:
+        """Remember a request until its answer comes; one of the same number is forgotten."""
+        before = self._waiting.pop(number, None)
+        if before is not None:
+            self._kept_size -= before.size
+        self._waiting[number] = waiting
+        self._kept_size += waiting.size
+
+    def _read_request(self, body: bytes, key: int) -> RequestFrame | None:
+        """The request, if it has to be read and can be."""
+        hub = self._hub
+        hides = self._traffic is not None and not hub.show_secrets and may_hide(key, "request")
+        if not (key in _FOLLOWED or hub.script.is_there or hides or self._may_fault(key)):
+            return None
+        try:
+            return read_request(body, strict=False)
+        except DecodeError:
+            hub.counts.unread += 1
+            return None
+
+    def _may_fault(self, key: int) -> bool:
+        """Whether a rule may be for requests of an API."""
+        return any(not handle.rule.keys or key in handle.rule.keys for handle in self._hub.faults.active)
+
+    def _must_read(self, key: int) -> bool:
+        """Whether the versions of an API must be those that can be read here."""
+        return (
+            key in _FOLLOWED
+            or self._hub.script.is_there
+            or any(names_brokers(key, version) for version in known_versions(key))
+            or self._may_fault(key)
+        )
+
+    # --- scripts ---
+
+    def _exchange(self, frame: RequestFrame) -> TappedExchange:
+        node = self._hub.addresses.node(self.address)
+        api = frame.api_name or str(frame.api_key)
+        return TappedExchange(api, frame.api_key, frame.api_version, frame.client_id, node, frame.message)
+
+    def _scripted_request(self, exchange: TappedExchange, frame: RequestFrame, body: bytes) -> bytes | None:
+        """Call the script for a request; what to send in its place, None if it is as it was."""
+        hook = self._hub.script.request
+        if hook is None:
+            return None
+        wire: bytes | None = None
+        if call(hook, exchange):
+            self._check_open(exchange)
+            try:
+                wire = _request_wire(frame, exchange.request)
+            except EncodeError as error:
+                log.error("what the script made of %s cannot be sent: %s", exchange.api, error)
+        if wire is None:  # as it was before the script failed
+            exchange.reply = None
+            exchange.request = read_request(body, strict=False).message
+        frame.message = exchange.request
+        return None if wire is None or wire[PREFIX:] == body else wire
+
+    def _scripted_response(self, exchange: TappedExchange, frame: ResponseFrame[Any], wire: bytes) -> bytes:
+        """Call the script for a response; what to send in its place."""
+        hook = self._hub.script.response
+        if hook is None:
+            return wire
+        exchange.response = frame.message
+        if call(hook, exchange):
+            self._check_open(exchange)
+            try:
+                changed = _response_wire(frame, exchange.response)
+            except EncodeError as error:
+                log.error("what the script made of %s cannot be sent: %s", exchange.api, error)
+            else:
+                frame.message = exchange.response
+                if changed == _response_wire(frame, _message(frame, wire)):
+                    return wire
+                self._hub.counts.changed["script"] += 1
+                return changed
+        frame.message = _message(frame, wire)  # as it was before the script failed
+        return wire
+
+    def _check_open(self, exchange: TappedExchange) -> None:
+        """End the connection if the script has said so."""
+        if exchange.is_closed:
+            self._hub.counts.dropped["script"] += 1
+            self._end()
+            raise _Ended
+
+    async def _reply(self, frame: RequestFrame, reply: Message) -> None:
+        """Answer a request as the script has said."""
+        self._hub.counts.answered["script"] += 1
+        if not is_fire_and_forget(frame.message):
+            self._answer(frame, reply)
+
+    # --- faults ---
+
+    def _is_faulted(self, frame: RequestFrame, exchange: TappedExchange | None, body: bytes) -> bool:
+        """Begin what rules do with a request, if any takes it."""
+        hub = self._hub
+        tapped = TappedCall(
+            frame.message,
+            frame.api_version,
+            hub.addresses.node(self.address),
+            frame.client_id,
+            hub.topics,
+            hub.sessions(self.address),
+            partial(self._carry, frame, exchange, body),
+        )
+        handles = handles_of(hub.faults, tapped, frame.api_key)
+        if not handles:
+            return False
+        steps = FaultedCall(tapped, frame.api_key, carried_out, handles, self).run
+        self._start(partial(self._fault, frame, steps))
+        return True
+
+    async def _fault(
+        self, frame: RequestFrame, steps: Callable[[], Coroutine[Any, None, Message | None]]
+    ) -> None:
+        """Carry out a request that rules have taken, and answer it as they say."""
+        counts = self._hub.counts
+        self._faulted, self._arrived = frame, None
+        before = counts.requests_out
+        try:
+            response = await steps()
+        except UnreadableResponse:
+            return
+        finally:
+            self._faulted = None
+        if counts.requests_out == before and not self._is_over:
+            counts.answered["fault"] += 1
+        if self._is_over:
+            return
+        if response is None:
+            counts.dropped["fault"] += 1
+            self._is_silent = True
+        elif not is_fire_and_forget(frame.message):
+            self._answer(frame, response)
+        elif isinstance(response, ProduceResponse) and has_error(response):
+            self._end()
+
+    def _carry(
+        self, frame: RequestFrame, exchange: TappedExchange | None, body: bytes, request: Message
+    ) -> Promise[Message | None] | None:
+        """Send a request on that rules have taken; its answer, None if it has none."""
+        wire = _request_wire(frame, request)
+        if wire[PREFIX:] != body:
+            self._hub.counts.changed["fault"] += 1
+        self._hub.counts.requests_out += 1
+        promise: Promise[Message | None] | None = None
+        if not is_fire_and_forget(request):
+            promise = Promise()
+            waiting = _Waiting(frame.api_key, frame.api_version, request, exchange, promise, frame.size)
+            self._note(frame.correlation_id, waiting)
+        self.broker.send(wire)
+        self.broker.flush()
+        return promise
+
+    def hang_up(self) -> None:
+        """Close the connection; what was answered before is sent."""
+        self._hub.counts.dropped["fault"] += 1
+        self._end()
+
+    def send_half(self, response: Message) -> None:
+        """Send the first half of an answer, and close the connection."""
+        frame = self._faulted
+        if frame is not None and not is_fire_and_forget(frame.message):
+            wire = self._own_wire(frame, response)
+            half = wire[: len(wire) // 2]
+            self._record(half, to_client=True)
+            self.client.send(half)
+        self.hang_up()
+
+    def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
+        return self._hub.call_later(seconds, action)
+
+    # --- requests that wait for their turn ---
+
+    def _start(self, steps: Callable[[], Coroutine[Any, None, None]]) -> None:
+        """Run what is to be done with a request, once those before it are answered."""
+
+        async def in_turn() -> bool:
+            if self._waiting:
+                self._turn = Promise()
+                await self._turn
+            await steps()
+            return True
+
+        self._run = HandlerRun(in_turn(), self._resume)
+        self._resume()
+
+    def _resume(self) -> None:
+        run = self._run
+        if run is None:
+            return
+        with self._guarded():
+            if run.advance() and not self._is_silent and self._run is run:
+                self._run = None
+        self.worked()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Let no error of what is done with frames leave: it ends the connection."""
+        try:
+            yield
+        except _Ended:
+            pass
+        except (CoordwireError, OSError) as error:
+            self.refuse(f"{error}")
+        except Exception:
+            log.exception("a frame of %s failed", self.peer)
+            self.refuse("a fault of the tap")
+
+    def _answer(self, frame: RequestFrame, response: Message) -> None:
+        """Answer a request that rules or a script have taken."""
+        wire = self._own_wire(frame, response)
+        arrived, self._arrived = self._arrived, None
+        if arrived is not None and _response_wire(arrived[1], _message(arrived[1], arrived[0])) != wire:
+            self._hub.counts.changed["fault"] += 1
+        elif arrived is not None:
+            wire = arrived[0]
+        if self._traffic is not None:
+            read = ResponseFrame(
+                header=ResponseHeader(correlation_id=frame.correlation_id),
+                message=response,
+                api_key=frame.api_key,
+                api_version=frame.api_version,
+                body_version=frame.api_version,
+                size=len(wire) - PREFIX,
+            )
+            self._record(self._recorded(wire, read, frame.api_key, "response"), to_client=True)
+        self._hub.counts.responses_out += 1
+        self.client.send(wire)
+
+    def _own_wire(self, frame: RequestFrame, response: Message) -> bytes:
+        """A response that is sent in place of the broker's."""
+        number, version = frame.correlation_id, frame.api_version
+        tags = None if self._arrived is None else self._arrived[1].header.tags
+        try:
+            return encode_response(response, version=version, correlation_id=number, header_tags=tags)
+        except NotInVersion:
+            fit(response, version)
+            return encode_response(response, version=version, correlation_id=number, header_tags=tags)
+
+    # --- responses ---
+
+    def _response(self, body: bytes) -> None:
+        if self._owed_tokens:
+            self._owed_tokens -= 1
+            self._pass_back(body, _wire(bytes(len(body))))
+            return
+        waiting = self._waiting.pop(_ID.unpack_from(body)[0], None) if len(body) >= _ID.size else None
+        if waiting is None:
+            self._hub.counts.unmatched += 1
+            self._pass_back(body, _wire(body) if self._hub.show_secrets else _wire(blanked(body)))
+            return
+        self._kept_size -= waiting.size
+        frame = self._read_response(body, waiting)
+        if waiting.api_key == ApiKey.SASL_HANDSHAKE and waiting.version == 0:
+            self._handshake = False
+            self._tokens_follow = frame is not None and not getattr(frame.message, "error_code", 1)
+        if frame is not None:
+            wire = self._changed(_wire(body), frame, waiting)
+            if waiting.promise is None:
+                self._hub.counts.responses_out += 1
+                if self._traffic is not None:
+                    recorded = self._recorded(wire, frame, waiting.api_key, "response")
+                    self._record(recorded, to_client=True)
+                self.client.send(wire)
+            else:
+                self._arrived = wire, frame
+                waiting.promise.fulfil(frame.message)
+        else:
+            self._pass_back(body, self._recorded(_wire(body), None, waiting.api_key, "response"))
+            if waiting.promise is not None:
+                waiting.promise.fulfil(None)
+        if not self._waiting and self._turn is not None:
+            turn, self._turn = self._turn, None
+            turn.fulfil(None)
+
+    def _pass_back(self, body: bytes, recorded: bytes) -> None:
+        """Send a response on as it came."""
+        self._hub.counts.responses_out += 1
+        self._record(recorded, to_client=True)
+        self.client.send(*framed(body))
+
+    def _read_response(self, body: bytes, waiting: _Waiting) -> ResponseFrame[Any] | None:
+        """A response, if it has to be read and can be."""
+        hub, key, version = self._hub, waiting.api_key, waiting.version
+        request = waiting.request
+        if not (
+            waiting.promise is not None
+            or waiting.exchange is not None
+            or key in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE)
+            or names_brokers(key, version)
+            or names_topics(key, version)
+            or (isinstance(request, FetchRequest) and request.session_epoch == 0)
+            or (self._traffic is not None and not hub.show_secrets and may_hide(key, "response"))
+        ):
+            return None
+        try:
+            return read_response(body, key, version, strict=False)
+        except DecodeError:
+            hub.counts.unread += 1
+            return None
+
+    def _changed(self, wire: bytes, frame: ResponseFrame[Any], waiting: _Waiting) -> bytes:
+        """What is sent in place of a response, and what it says is remembered."""
+        hub, key, version, message = self._hub, frame.api_key, frame.body_version, frame.message
+        reasons = []
+        if key == ApiKey.API_VERSIONS and narrowed(message, self._must_read):
+            reasons.append("versions")
+        if names_brokers(key, version) and hub.addresses.rewrite(message, version):
+            reasons.append("addresses")
+        if names_topics(key, version):
+            hub.topics.learn(message, version)
+        if isinstance(message, FetchResponse) and isinstance(waiting.request, FetchRequest):
+            hub.sessions(self.address).answered(waiting.request, message)
+        if reasons:
+            wire = _response_wire(frame, message)
+            hub.counts.changed.update(reasons)
+        if waiting.exchange is not None:
+            wire = self._scripted_response(waiting.exchange, frame, wire)
+        return wire
+
+    # --- the recording ---
+
+    def _recorded(
+        self, wire: bytes, frame: RequestFrame | ResponseFrame[Any] | None, key: int, direction: str
+    ) -> bytes:
+        """What is recorded of a frame."""
+        if self._traffic is None or self._hub.show_secrets:
+            return wire
+        if frame is not None:
+            return blanked_frame(frame, wire)
+        return _wire(blanked(wire[PREFIX:])) if may_hide(key, direction) else wire
+
+    def _record(self, data: bytes, *, to_client: bool) -> None:
+        if self._traffic is not None:
+            self._traffic.add(self._number, data, to_client=to_client)
+
+
+def _wire(body: bytes) -> bytes:
+    """A frame's bytes, size prefix included."""
+    return b"".join(framed(body))
+
+
+def _is_token(body: bytes) -> bool:
+    """Whether a frame after a SaslHandshake v0 is a bare token, and no request."""
+    try:
+        read_request(body, strict=False)
+    except DecodeError:
+        return not may_be_request(_wire(body))
+    return False
+
+
+def _request_wire(frame: RequestFrame, message: Message) -> bytes:
+    """The frame of a request with another message. Raises `EncodeError`."""
+    return encode_request(
+        message,
+        version=frame.api_version,
+        correlation_id=frame.correlation_id,
+        client_id=frame.client_id,
+        header_tags=frame.header.tags,
+    )
+
+
+def _response_wire(frame: ResponseFrame[Any], message: Message) -> bytes:
+    """The frame of a response with another message. Raises `EncodeError`."""
+    return encode_response(
+        message,
+        version=frame.body_version,
+        correlation_id=frame.correlation_id,
+        header_tags=frame.header.tags,
+    )
+
+
+def _message(frame: ResponseFrame[Any], wire: bytes) -> Message:
+    """The message of a response that was read before, from its bytes."""
+    return read_response(wire[PREFIX:], frame.api_key, frame.api_version, strict=False).message

@@ -1,0 +1,107 @@
+"""A script of the user: a Python file with functions that see each request and each response.
+
+    def request(exchange):
+        if exchange.api == "Produce":
+            exchange.request.timeout_ms = 1          # what is changed is sent so
+
+    def response(exchange):
+        if exchange.api == "Heartbeat":
+            exchange.response.error_code = 27
+
+Strategy: the file is run once, as a module of its own; its functions are called in the tap's loop, one frame
+at a time. Rules: a function that raises changes nothing, and its error is logged; a message that cannot be
+encoded after a change passes as it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import runpy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coordwire.codec import Message
+from coordwire.errors import CoordwireError
+
+__all__ = ["FaultyScript", "Script", "TappedExchange"]
+
+log = logging.getLogger("coordwire.tap")
+
+
+class FaultyScript(CoordwireError):
+    """A script that cannot be run, or that has neither of the functions."""
+
+
+@dataclass(slots=True)
+class TappedExchange:
+    """One request, and its response once that is there.
+
+    api, api_key, version: of both. client_id: whose; node: the broker's id, -1 where it is not known yet.
+    request, response: the messages; what a function changes in them is sent so. data: for the script itself.
+    """
+
+    api: str
+    api_key: int
+    version: int
+    client_id: str | None
+    node: int
+    request: Any
+    response: Any = None
+    data: dict[str, Any] = field(default_factory=dict)
+    reply: Message | None = field(default=None, repr=False)
+    is_closed: bool = field(default=False, repr=False)
+
+    def answer(self, response: Message) -> None:
+        """Answer the request here: the broker does not get it."""
+        self.reply = response
+
+    def close(self) -> None:
+        """End the connection, in place of sending on what the function was called for."""
+        self.is_closed = True
+
+
+Hook = Callable[[TappedExchange], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The functions of a script; None for one that it does not have."""
+
+    request: Hook | None = None
+    response: Hook | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it has any function."""
+        return self.request is not None or self.response is not None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Script:
+        """Run a script's file. Raises `FaultyScript`."""
+        try:
+            names = runpy.run_path(str(path), run_name="coordwire_script")
+        except OSError as error:
+            raise FaultyScript(f"{path}: {error.strerror or error}") from None
+        except Exception as error:  # the script's own
+            raise FaultyScript(f"{path}: {type(error).__name__}: {error}") from error
+        request, response = (_function(names.get(name)) for name in ("request", "response"))
+        script = cls(request, response)
+        if not script.is_there:
+            raise FaultyScript(f"{path}: expected a function request or response, got neither")
+        return script
+
+
+def _function(value: object) -> Hook | None:
+    return value if callable(value) else None
+
+
+def call(hook: Hook, exchange: TappedExchange) -> bool:
+    """Call a script's function; False if it raised, which is logged."""
+    try:
+        hook(exchange)
+    except Exception:
+        log.exception("the script failed for %s", exchange.api)
+        return False
+    return True

@@ -1,0 +1,300 @@
+"""`Tap`: loopback ports in front of the brokers of a cluster, which see all that passes.
+
+    async with Tap("cluster:9092") as tap:
+        client = AIOKafkaProducer(bootstrap_servers=tap.bootstrap)
+
+    with Tap.in_thread("cluster:9092") as tap:
+        tap.faults.add("Heartbeat nth=3 error=REBALANCE_IN_PROGRESS")
+        client = KafkaConsumer(bootstrap_servers=tap.bootstrap)
+
+Strategy: a listener for each broker that is known, at first those of `upstream`; when a response names
+another, it gets a listener too, and the client its address. One link a client's connection, one task while it
+connects. Rules: everything that connections hold is counted and bounded, as in `coordwire.broker`; `stop`
+ends everything that `start` began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from types import TracebackType
+from typing import Self
+
+from coordwire.broker.broker import reporting
+from coordwire.broker.connections.client_link import Recording
+from coordwire.broker.connections.connection_memory import READ_SIZE, ConnectionMemory
+from coordwire.broker.connections.turns import Turns
+from coordwire.broker.injection.fault_registry import Faults
+from coordwire.broker.thread import ServerThread
+from coordwire.client.settings import Address, addresses, shown_address
+from coordwire.limits import DEFAULT, limits
+from coordwire.tap.addresses import BrokerAddresses
+from coordwire.tap.counts import TapCounts
+from coordwire.tap.link import TapLink
+from coordwire.tap.script import Script
+from coordwire.tap.topic_ids import SessionPartitions, TopicIds
+
+__all__ = ["Tap", "TapThread"]
+
+log = logging.getLogger("coordwire.tap")
+
+CONNECT_TIMEOUT = 10.0
+"""Seconds in which a broker must accept a connection, TLS included."""
+
+_BACKLOG = 1024
+_MEMORY = 256 << 20
+_ITERATIONS = 10
+
+
+class Tap:
+    """Listeners in front of a cluster; an async context manager, or `start` and `stop`.
+
+    upstream: brokers of the cluster, as clients' bootstrap servers. host, port: where to listen; port is that
+    of the first broker, 0 for any that is free; the others have the ports after it, if they are free. tls:
+    for clients. upstream_tls: for brokers. script: sees each frame. traffic: gets what clients send and are
+    sent. show_secrets: whether it gets passwords and tokens too, which else are blanked. max_frame: the bytes
+    of the largest frame; a connection that announces more is ended. memory: the bytes that all connections
+    may hold together.
+
+    faults: what is to go wrong. counts: what has passed. Raises `SettingsError`; `start` raises `OSError`
+    where it cannot listen.
+    """
+
+    def __init__(
+        self,
+        upstream: str,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        upstream_tls: ssl.SSLContext | None = None,
+        script: Script | None = None,
+        traffic: Recording | None = None,
+        show_secrets: bool = False,
+        max_frame: int = DEFAULT.frame,
+        memory: int = _MEMORY,
+    ) -> None:
+        self.upstream = addresses(upstream)
+        self._host, self._port = host, port
+        self._tls, self._upstream_tls = reporting(tls), upstream_tls
+        self.script = script or Script()
+        self.traffic = traffic
+        self.show_secrets = show_secrets
+        self._max_frame = max_frame
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._listeners: list[socket.socket] = []
+        self._servers: list[asyncio.Server] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._links: set[TapLink] = set()
+        self._context = copy_context()
+        self._sessions: dict[Address, SessionPartitions] = {}
+        self.turns = Turns(self._call_soon)
+        self.memory = ConnectionMemory(memory, self.call_later)
+        self.read_buffer = memoryview(bytearray(READ_SIZE))
+        self.addresses = BrokerAddresses(self._listen)
+        self.faults = Faults()
+        self.counts = TapCounts()
+        self.topics = TopicIds()
+
+    @classmethod
+    def in_thread(
+        cls,
+        upstream: str,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        upstream_tls: ssl.SSLContext | None = None,
+        script: Script | None = None,
+        traffic: Recording | None = None,
+        show_secrets: bool = False,
+    ) -> TapThread:
+        """A tap on a thread of its own, for clients that block; a context manager."""
+        return TapThread(
+            cls(
+                upstream,
+                host=host,
+                port=port,
+                tls=tls,
+                upstream_tls=upstream_tls,
+                script=script,
+                traffic=traffic,
+                show_secrets=show_secrets,
+            )
+        )
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients take as their bootstrap servers."""
+        if self._loop is None:
+            raise RuntimeError("the tap is not running")
+        return ",".join(shown_address(self.addresses.local(broker)) for broker in self.upstream)
+
+    @property
+    def connections(self) -> int:
+        """The connections of clients now."""
+        return len(self._links)
+
+    # --- start and stop ---
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen for the brokers of `upstream`."""
+        if self._loop is not None:
+            raise RuntimeError("the tap is running")
+        self._loop = asyncio.get_running_loop()
+        self.faults.bind(self._loop)
+        with limits(frame=self._max_frame):  # what connections read runs in this context
+            self._context = copy_context()
+        try:
+            for broker in self.upstream:
+                self.addresses.local(broker)
+            while self._tasks:
+                await asyncio.gather(*self._tasks)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """End all connections; nothing happens if it is not running."""
+        if self._loop is None:
+            return
+        for server in self._servers:
+            server.close()
+        for link in list(self._links):
+            link.abort()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
+            await asyncio.sleep(0)
+        for listener in self._listeners:
+            listener.close()
+        self._listeners.clear()
+        self._servers.clear()
+        self.turns.clear()
+        self.memory.close()
+        self.faults.bind(None)
+        self.addresses = BrokerAddresses(self._listen)
+        self._loop = None
+
+    # --- listeners ---
+
+    def _listen(self, broker: Address) -> Address:
+        """Listen for a broker: at once, so that its address may be given out, though it is served a moment
+        later."""
+        listener = self._bound()
+        local: Address = (self._host, listener.getsockname()[1])
+        self._listeners.append(listener)
+        self._start(self._serve(listener, broker))
+        if broker not in self.upstream:
+            log.debug("%s is for %s", shown_address(local), shown_address(broker))
+        return local
+
+    def _bound(self) -> socket.socket:
+        """A socket that listens, at the next port if that is free."""
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            self._host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        next_port = self._port + len(self._listeners) if self._port else 0
+        is_first = not self._listeners
+        for port in (next_port,) if is_first or not next_port or next_port > 65535 else (next_port, 0):
+            listener = socket.socket(family, kind, protocol)
+            listener.setblocking(False)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind((place[0], port, *place[2:]))
+                listener.listen(_BACKLOG)
+            except OSError:
+                listener.close()
+                if is_first or not port:
+                    raise
+                continue
+            return listener
+        raise AssertionError("the last port is any that is free")
+
+    async def _serve(self, listener: socket.socket, broker: Address) -> None:
+        assert self._loop is not None
+        server = await self._loop.create_server(
+            lambda: TapLink(self, broker).client, sock=listener, ssl=self._tls
+        )
+        self._servers.append(server)
+
+    # --- for the links ---
+
+    def connect(self, link: TapLink) -> asyncio.Task[None]:
+        """Begin to connect a link to its broker."""
+        return self._start(self._connect(link))
+
+    async def _connect(self, link: TapLink) -> None:
+        assert self._loop is not None
+        host, port = link.address
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                await self._loop.create_connection(lambda: link.broker, host, port, ssl=self._upstream_tls)
+        except (OSError, ValueError) as error:  # of which TimeoutError is one, and errors of host names
+            reason = f"{error}" or "no answer"
+            link.refuse(f"{shown_address(link.address)} cannot be reached: {reason}")
+            return
+        link.coupled()
+
+    def _start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        assert self._loop is not None
+        task = self._context.run(self._loop.create_task, work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def sessions(self, broker: Address) -> SessionPartitions:
+        """The fetch sessions of a broker."""
+        return self._sessions.setdefault(broker, SessionPartitions())
+
+    def join(self, link: TapLink) -> None:
+        self.counts.connections += 1
+        self._links.add(link)
+
+    def leave(self, link: TapLink) -> None:
+        self._links.discard(link)
+
+    def call_later(self, seconds: float, action: Callable[[], None]) -> asyncio.TimerHandle:
+        assert self._loop is not None
+        return self._loop.call_later(seconds, action)
+
+    def _call_soon(self, action: Callable[[], None]) -> None:
+        assert self._loop is not None
+        self._loop.call_soon(action, context=self._context)
+
+
+class TapThread(ServerThread[Tap]):
+    """A tap that runs in the background. tap: the one that runs, to be used by `call`."""
+
+    def __init__(self, tap: Tap) -> None:
+        super().__init__(tap, "tap")
+        self.tap = tap
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients take as their bootstrap servers."""
+        return self.call(lambda tap: tap.bootstrap)
+
+    @property
+    def faults(self) -> Faults:
+        """What is to go wrong; it may be used from any thread."""
+        return self.tap.faults
+
+    @property
+    def counts(self) -> TapCounts:
+        """What has passed."""
+        return self.tap.counts

@@ -1,0 +1,135 @@
+"""The topics that a tap has seen: their names by id, and the partitions of fetch sessions.
+
+Strategy: what responses and requests say is remembered as it passes, since rules name topics, and newer
+requests have ids in their place, or nothing at all where a session knows the partitions. Rules: both are
+bounded; the oldest goes first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from coordwire.broker.cluster.fetch_sessions import FetchKey, FetchSession
+from coordwire.codec import Struct
+from coordwire.codec.entities import entity_field
+from coordwire.codec.walk import FieldSelection, fields_of
+from coordwire.messages import FetchRequest, FetchResponse, find_message
+from coordwire.messages.keys import FACTS
+
+__all__ = ["SessionPartitions", "TopicIds", "names_topics"]
+
+MOST_TOPICS = 100_000
+MOST_SESSIONS = 1_000
+MOST_PARTITIONS = 100_000
+
+_IDS = FieldSelection(lambda field: field.type == "uuid" and field.name == "topic_id")
+
+
+@cache
+def names_topics(api_key: int, version: int) -> bool:
+    """Whether the response of an API has topics with both name and id in a version."""
+    if api_key not in FACTS:
+        return False
+
+    def has_has_name_and_id(cls: Any) -> bool:
+        fields = fields_of(cls, version)
+        return _has_name_and_id(cls, version) or any(
+            field.struct is not None and has_has_name_and_id(field.struct) for field in fields
+        )
+
+    return has_has_name_and_id(find_message(api_key, "response"))
+
+
+def _has_name_and_id(cls: Any, version: int) -> bool:
+    names = {field.name for field in fields_of(cls, version)}
+    return "topic_id" in names and entity_field(cls, "topic_name") in names
+
+
+class TopicIds:
+    """The names of topics by their ids."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[UUID, str] = OrderedDict()
+
+    def name(self, topic_id: UUID) -> str | None:
+        return self._names.get(topic_id)
+
+    def learn(self, response: Struct, version: int) -> None:
+        """Remember the names and ids of a response."""
+        for place in _IDS.places(response, version):
+            owner: Any = type(place.owner)
+            name_field = entity_field(owner, "topic_name")
+            name = None if name_field is None else getattr(place.owner, name_field)
+            if name and place.value.int:
+                self._names[place.value] = name
+                self._names.move_to_end(place.value)
+        while len(self._names) > MOST_TOPICS:
+            self._names.popitem(last=False)
+
+
+class SessionPartitions:
+    """The partitions of the fetch sessions of one broker."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._partitions = 0
+
+    def __len__(self) -> int:
+        return self._partitions
+
+    def of(self, session_id: int) -> Iterable[FetchKey]:
+        session = self._sessions.get(session_id)
+        return () if session is None else [key for key, _ in session.partitions()]
+
+    def continued(self, request: FetchRequest) -> None:
+        """Apply a request that continues a session, or ends one."""
+        if not request.session_id:
+            return
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            return
+        if request.session_epoch <= 0:
+            self._drop(request.session_id)
+            return
+        before = len(session)
+        forgotten: list[FetchKey] = [
+            (entry.topic, entry.topic_id, index)
+            for entry in request.forgotten_topics_data
+            for index in entry.partitions
+        ]
+        session.update(_partitions(request), forgotten)
+        self._partitions += len(session) - before
+        self._sessions.move_to_end(request.session_id)
+        self._bound()
+
+    def answered(self, request: FetchRequest, response: FetchResponse) -> None:
+        """Remember the session that an answer begins."""
+        if not response.session_id or request.session_epoch > 0:
+            return
+        self._drop(response.session_id)
+        session = FetchSession(response.session_id, uses_ids=False, now=0)
+        session.update(_partitions(request), ())
+        self._sessions[response.session_id] = session
+        self._partitions += len(session)
+        self._bound()
+
+    def _drop(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._partitions -= len(session)
+
+    def _bound(self) -> None:
+        while self._sessions and (self._partitions > MOST_PARTITIONS or len(self._sessions) > MOST_SESSIONS):
+            self._drop(next(iter(self._sessions)))
+
+
+def _partitions(request: FetchRequest) -> list[tuple[FetchKey, Any]]:
+    return [
+        ((topic.topic, topic.topic_id, partition.partition), partition)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
