@@ -45,8 +45,8 @@ class Table:
         if wanted & MILLISECONDS:
             columns.append(self._numbers(native._MILLISECONDS, "q"))
         if wanted & BATCH:
-            noted = self._memories[native._BATCHES]
-            positions = [] if noted is None else [batch.position for batch in native.noted_batches(noted)]
+            memory = self._memories[native._BATCHES]
+            positions = [] if memory is None else [batch.position for batch in native.noted_batches(memory)]
             columns.append([positions[at] for at in self._numbers(native._BATCH_INDEX, "i")])
         if wanted & KEY:
             columns.append(self._bytes(native._KEY_PLACES, native._KEY_DATA, native._KEY_BITS))
@@ -71,8 +71,8 @@ class Table:
         return [whole[start:end] for start, end in pairwise(self._numbers(places, "i"))]
 
     def _bytes(self, places: int, data: int, bits: int) -> list[bytes | None]:
-        found = self._copies(places, data) if self._sources is None else self._views(places)
-        return [part if self._is_valid(bits, at) else None for at, part in enumerate(found)]
+        result = self._copies(places, data) if self._sources is None else self._views(places)
+        return [part if self._is_valid(bits, at) else None for at, part in enumerate(result)]
 
     def _views(self, role: int) -> list[bytes]:
         memory = self._memories[role]

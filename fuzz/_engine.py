@@ -84,7 +84,7 @@ def difference(texts: dict[str, str], other: dict[str, str]) -> str:
 
 def _texts(data: bytes, commands: Iterable[str]) -> dict[str, str]:
     """What the commands write about a capture, their statuses, and how many entries it has."""
-    found: dict[str, str] = {"entries": str(_entries(data))}
+    result: dict[str, str] = {"entries": str(_entries(data))}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path(NAME).write_bytes(data)
@@ -95,12 +95,12 @@ def _texts(data: bytes, commands: Iterable[str]) -> dict[str, str]:
             for stream, of in ((out, name), (err, f"{name}'s notes")):
                 stream.flush()
                 stream.seek(0)
-                found[of] = stream.read()
-            found[f"{name}'s status"] = str(status)
+                result[of] = stream.read()
+            result[f"{name}'s status"] = str(status)
         for table in sorted(Path("tables").glob("*.csv")):
-            found[table.name] = table.read_text("utf-8", "surrogateescape")
+            result[table.name] = table.read_text("utf-8", "surrogateescape")
         os.chdir("/")
-    return found
+    return result
 
 
 def _entries(data: bytes) -> int:

@@ -59,14 +59,14 @@ class Shape(NamedTuple):
         each = range(self.rows)
         records = self.cycle()
         stamps = [STAMP + number for number in each] * self.batches
-        found = [
+        results = [
             list(range(self.rows * self.batches)),
             [stamp * 1000 for stamp in stamps],
             stamps,
             [position for position in positions for _ in each],
             *(self._repeated([part(record) for record in records]) for part in (_key, _value, _pairs)),
         ]
-        return [column for bit, column in enumerate(found) if wanted >> bit & 1]
+        return [column for bit, column in enumerate(results) if wanted >> bit & 1]
 
     def _repeated(self, parts: list[Any]) -> list[Any]:
         return (parts * (self.rows // len(parts) + 1))[: self.rows] * self.batches

@@ -81,12 +81,12 @@ Field = int | bytes
 @lru_cache(1 << 14)
 def varint(number: int, padding: int = 0) -> bytes:
     """A zigzag varint of up to 64 bits. padding: groups of zeros that it has beyond those that it needs."""
-    left = (number << 1 ^ number >> 63) & (1 << 64) - 1
+    remaining = (number << 1 ^ number >> 63) & (1 << 64) - 1
     written = bytearray()
-    while left > 127:
-        written.append(left & 127 | 128)
-        left >>= 7
-    written.append(left)
+    while remaining > 127:
+        written.append(remaining & 127 | 128)
+        remaining >>= 7
+    written.append(remaining)
     for _ in range(padding):
         written[-1] |= 128
         written.append(0)
@@ -216,19 +216,19 @@ def source(random: Random, sound: list[list[Field]], wholes: list[bytes]) -> byt
 
 def records(data: bytes | memoryview, on_error: Literal["raise", "skip"]) -> list[Any]:
     """The records of each batch, the refusals, the ranges passed over, and the remainder."""
-    found: list[Any] = []
+    results: list[Any] = []
     reader = batches(data, on_error=on_error)
     try:
         for each in reader:
             try:
-                found += [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in each]
+                results += [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in each]
             except CoordwireError as error:
-                found.append(str(error))
+                results.append(str(error))
     except CoordwireError as error:
-        found.append(str(error))
+        results.append(str(error))
     return [
-        *found,
-        [(bad.position, bad.length, bad.reason) for bad in reader.skipped],
+        *results,
+        [(unreadable.position, unreadable.length, unreadable.reason) for unreadable in reader.skipped],
         bytes(reader.remainder),
     ]
 
@@ -248,8 +248,8 @@ def columns(data: bytes, wanted: int, most: int, view: bool, inside: bytes | Non
     if compare is None:
         return
     viewed = [data if inside is None else inside] if view else None
-    found = [Table(*table, viewed).rows(wanted) for table in tables]
-    assert [row for table in found for row in table] == (compare[0] if wanted else [])
+    results = [Table(*table, viewed).rows(wanted) for table in tables]
+    assert [row for table in results for row in table] == (compare[0] if wanted else [])
     assert position == compare[1]
     again = backend.columns(wanted, most, view, True)
     full, position = True, 0
@@ -257,8 +257,8 @@ def columns(data: bytes, wanted: int, most: int, view: bool, inside: bytes | Non
         kept = tables.pop(0)  # its memory is free as soon as it is replaced, the others' is not
         full, position = again.run(place, position, body, 0)  # type: ignore[arg-type]
         del kept
-        assert Table(*again.take(), viewed).rows(wanted) == found.pop(0)
-    assert not found
+        assert Table(*again.take(), viewed).rows(wanted) == results.pop(0)
+    assert not results
 
 
 def parted(random: Random, data: bytes, wanted: int, rows_: list[Any]) -> None:
@@ -266,7 +266,7 @@ def parted(random: Random, data: bytes, wanted: int, rows_: list[Any]) -> None:
     assert backend.columns is not None
     kernel = backend.columns(wanted, 1 << 20, False, True)
     place = REUSE_GUARD.place(data)
-    found: list[Any] = []
+    results: list[Any] = []
     position = 0
     while True:
         end = kernel.span(place, position, random.choice((1, 200, 1000)))
@@ -276,21 +276,21 @@ def parted(random: Random, data: bytes, wanted: int, rows_: list[Any]) -> None:
         while full:
             full, position = kernel.run(place[:end], position, None, 0)
             if full or random.random() < 0.5:
-                found += Table(*kernel.take(), None).rows(wanted)
+                results += Table(*kernel.take(), None).rows(wanted)
         if position != end:
             break
-    found += Table(*kernel.take(), None).rows(wanted)
-    assert found == (rows_ if wanted else [])
+    results += Table(*kernel.take(), None).rows(wanted)
+    assert results == (rows_ if wanted else [])
 
 
 def check(random: Random, number: int, data: bytes) -> None:
     sampled = number % SAMPLE == 0
     with limits(decompressed=random.choice((1 << 20, 1 << 20, 2000))):
         on_error: Literal["raise", "skip"] = random.choice(("raise", "skip")) if sampled else "raise"
-        found = records(GUARD.place(data), on_error)
+        result = records(GUARD.place(data), on_error)
         if sampled:
             with python():
-                assert records(data, on_error) == found
+                assert records(data, on_error) == result
         if ARROW and number % ARROW_SAMPLE == 0:
             options = {"max_bytes": random.choice((1, 300, 1 << 20)), "view": random.random() < 0.5}
             with spread_from(random.choice((1, 4 << 20))):

@@ -75,14 +75,14 @@ def message(random: Random, sampled: bool) -> None:
     cls, version, data = random.choice(MESSAGES)
     body = mutate(random, data, random.choice(OTHERS))
     program = message_program(cls, version)
-    found = None if program is None else program.decode(GUARD.place(body), 0, 1_000_000, 1 << 26)
+    result = None if program is None else program.decode(GUARD.place(body), 0, 1_000_000, 1 << 26)
     if sampled:
         python = outcome(lambda: vars(Message)["decode"].__func__(cls, body, version=version))
         assert outcome(lambda: cls.decode(body, version=version)) == python
         if program is not None:
-            accepted = found is not None and found[1] == len(body)
+            accepted = result is not None and result[1] == len(body)
             assert accepted == isinstance(python, str)
-            assert not accepted or (found is not None and repr(found[0]) == python)
+            assert not accepted or (result is not None and repr(result[0]) == python)
 
 
 def frame(random: Random, sampled: bool) -> None:
@@ -91,9 +91,9 @@ def frame(random: Random, sampled: bool) -> None:
     kind = random.choice(KINDS)
     strict = random.random() < 0.5
     for request in (True, False):
-        found = decoded(body, kind, request, strict, None)
+        result = decoded(body, kind, request, strict, None)
         if sampled:
-            assert str(found) == str(decoded(body, kind, request, strict, []))
+            assert str(result) == str(decoded(body, kind, request, strict, []))
 
 
 def decoded(body: bytes, kind: tuple[int, int], request: bool, strict: bool, marks: Any) -> Any:
@@ -112,13 +112,13 @@ def batch(random: Random, sampled: bool) -> None:
     """Batches whose header, records or compressed bytes were changed, one after another."""
     data = b"".join(one(random) for _ in range(random.choice((1, 1, 2))))
     with limits(decompressed=random.choice((1 << 20, 1000))):
-        found = rows(data)
+        result = rows(data)
         if sampled:
             with python():
-                assert rows(data) == found
+                assert rows(data) == result
     if backend.columns is not None and random.random() < 0.5:
-        wanted, most = random.randrange(128), random.choice((1, 200, 1 << 20))
-        columns = backend.columns(wanted, most, random.random() < 0.5, True)
+        expected, most = random.randrange(128), random.choice((1, 200, 1 << 20))
+        columns = backend.columns(expected, most, random.random() < 0.5, True)
         columns.run(GUARD.place(data), 0, None, 0)
         columns.take()
 
@@ -132,17 +132,21 @@ def one(random: Random) -> bytes:
 
 def rows(data: bytes) -> list[Any]:
     """The records of each batch, the refusals, and the ranges that were passed over."""
-    found: list[Any] = []
+    results: list[Any] = []
     reader = batches(GUARD.place(data), on_error="skip")
     try:
         for each in reader:
             try:
-                found += [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in each]
+                results += [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in each]
             except CoordwireError as error:
-                found.append(str(error))
+                results.append(str(error))
     except CoordwireError as error:
-        found.append(str(error))
-    return [*found, [(bad.position, bad.length) for bad in reader.skipped], bytes(reader.remainder)]
+        results.append(str(error))
+    return [
+        *results,
+        [(unreadable.position, unreadable.length) for unreadable in reader.skipped],
+        bytes(reader.remainder),
+    ]
 
 
 CASES = st.sampled_from([message] * 6 + [frame] + [batch] * 2)

@@ -27,10 +27,10 @@ def fuzz(size: int, start: int, before: int, cut: int) -> None:
     if native is None:
         return
     data = GUARD.place(BYTES[start : start + size])
-    wanted = package.crc32c(bytes(data), before)
-    assert native.crc32c(data, before) == wanted
-    assert native.crc32c_by_table(data, before) == wanted
-    assert native.crc32c(data[cut:], native.crc32c(data[:cut], before)) == wanted
+    expected = package.crc32c(bytes(data), before)
+    assert native.crc32c(data, before) == expected
+    assert native.crc32c_by_table(data, before) == expected
+    assert native.crc32c(data[cut:], native.crc32c(data[:cut], before)) == expected
 
 
 if __name__ == "__main__":

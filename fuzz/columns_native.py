@@ -52,19 +52,19 @@ def filled(
     """The rows that the kernel makes of it, memory ending where it does, and where it stopped."""
     assert backend.columns is not None
     columns = backend.columns(wanted, most, view, True)
-    source, inside = GUARD.place(data), None if body is None else INNER_GUARD.place(body)
-    found: list[Row] = []
+    source, content = GUARD.place(data), None if body is None else INNER_GUARD.place(body)
+    results: list[Row] = []
     full, position = True, 0
     while full:
-        full, position = columns.run(source, position, inside, 0)  # type: ignore[arg-type]
+        full, position = columns.run(source, position, content, 0)  # type: ignore[arg-type]
         viewed = [data if body is None else body] if view else None
-        found += Table(*columns.take(), viewed).rows(wanted)
-    return found, position
+        results += Table(*columns.take(), viewed).rows(wanted)
+    return results, position
 
 
 def expected(data: bytes, wanted: int) -> tuple[list[Row], int]:
     """The same rows as Python reads them, and where the first batch begins that isn't the kernel's."""
-    found: list[Row] = []
+    results: list[Row] = []
     at = 0
     reader: Batches[Any] = batches(data)
     with python():
@@ -72,11 +72,11 @@ def expected(data: bytes, wanted: int) -> tuple[list[Row], int]:
             for batch in reader:
                 if batch.magic != 2 or batch.codec != "none":
                     break
-                found += [row(record, wanted, at) for record in list(batch)]
+                results += [row(record, wanted, at) for record in list(batch)]
                 at = reader.position
         except DecodeError:
             pass
-    return found, at
+    return results, at
 
 
 def row(record: Record, wanted: int, position: int) -> Row:
@@ -104,8 +104,8 @@ def unpacked(data: bytes, wanted: int) -> tuple[bytes, list[Row], int] | None:
 def check(data: bytes, wanted: int, most: int, view: bool) -> None:
     rows, end = expected(data, wanted)
     assert filled(data, wanted, most, view) == (rows if wanted else [], end)
-    if found := unpacked(data, wanted):
-        body, rows, end = found
+    if result := unpacked(data, wanted):
+        body, rows, end = result
         assert filled(data, wanted, most, view, body) == (rows if wanted else [], end)
 
 

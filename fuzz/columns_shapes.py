@@ -25,7 +25,7 @@ def filled(
     assert backend.columns is not None
     columns = backend.columns(wanted, most, view, whole)
     source = GUARD.place(b"".join(parts))
-    found: list[list[Any]] = [[] for bit in range(7) if wanted >> bit & 1]
+    results: list[list[Any]] = [[] for bit in range(7) if wanted >> bit & 1]
     bodies: list[bytes] = [bytes(source)]
     tables = position = 0
 
@@ -33,7 +33,7 @@ def filled(
         nonlocal tables
         tables += 1
         table = Table(*columns.take(), bodies if view else None)
-        for column, more in zip(found, table.columns(wanted), strict=True):
+        for column, more in zip(results, table.columns(wanted), strict=True):
             column += more
 
     for batch in batches(bytes(source)):
@@ -48,14 +48,14 @@ def filled(
     assert position == len(source)
     if columns.rows:
         take()
-    return found, tables
+    return results, tables
 
 
 def check(shape: Shape, wanted: int, most: int, view: bool, whole: bool) -> None:
     parts = [shape.batch(number) for number in range(shape.batches)]
     positions = [sum(map(len, parts[:number])) for number in range(shape.batches)]
-    found, tables = filled(parts, wanted, most, view, whole)
-    assert found == shape.columns(wanted, positions)
+    result, tables = filled(parts, wanted, most, view, whole)
+    assert result == shape.columns(wanted, positions)
     assert tables <= shape.batches * shape.rows
     assert tables > 1 or not shape.rows or 32 * shape.rows * shape.batches <= most
 

@@ -59,25 +59,25 @@ def story(role: Role, strict: bool, refuse: bool, tokens: int, pieces: list[byte
     if role is Role.CLIENT:
         for message, version in SENT:
             connection.send(message, version=version)
-    found: list[object] = []
+    results: list[object] = []
     owed: list[RequestReceived] = []
-    left = tokens
+    remaining = tokens
     for piece in [*pieces, b""]:
         connection.receive_data(piece)
         for event in connection.events():
-            found.append((event, connection.state))
+            results.append((event, connection.state))
             if isinstance(event, RequestReceived) and event.expects_response:
                 owed.append(event)
             if connection.state is ConnectionState.HANDSHAKING and isinstance(event, RequestReceived):
-                found.append(answered(connection, owed, refuse))
+                results.append(answered(connection, owed, refuse))
             if connection.state is ConnectionState.AUTHENTICATING and isinstance(event, TokenReceived):
-                left -= 1
-                if left <= 0:
+                remaining -= 1
+                if remaining <= 0:
                     connection.end_tokens()
-                    left = tokens
+                    remaining = tokens
             check(connection, event)
     assert connection.state.is_over
-    return found
+    return results
 
 
 def answered(connection: Connection, owed: list[RequestReceived], refuse: bool) -> bytes:

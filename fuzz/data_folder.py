@@ -87,7 +87,7 @@ def sample(in_order: bool) -> Sample:
             for number in range(9):
                 text = b"%d of %d" % (number, partition.index) * 3
                 append(partition.log, batch(text, number // 2, 7) if number % 2 else batch(text))
-        stored = tuple(bytes(one.raw) for part in topic.partitions for one in part.log.batches())
+        stored = tuple(bytes(batch.raw) for part in topic.partitions for batch in part.log.batches())
         end(cluster, in_order)
         files = {
             str(file.relative_to(path)): file.read_bytes()
@@ -272,7 +272,7 @@ def check(data: Path, outside: Path, planted: set[str], stored: tuple[bytes, ...
             continue
         try:
             read = {
-                f"orders-{part.index}": {bytes(one.raw) for one in part.log.batches()}
+                f"orders-{part.index}": {bytes(batch.raw) for batch in part.log.batches()}
                 for part in cluster.topics["orders"].partitions
             } if "orders" in cluster.topics else {}  # fmt: skip
             for folder, batches in whole.items():

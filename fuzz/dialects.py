@@ -56,11 +56,11 @@ def events(
             message = call.message("request")()
             connection.send(message)
             assert grammar.find(message) == (call, "request")
-    found: list[Event] = []
+    results: list[Event] = []
     for piece in [*pieces, b""]:
         connection.receive_data(piece)
-        found += connection.events()
-    return found
+        results += connection.events()
+    return results
 
 
 @given(

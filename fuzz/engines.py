@@ -71,13 +71,13 @@ def packets_of(path: Path) -> tuple[bytes, list[Packet]]:
     content = path.read_bytes()
     data = lzma.decompress(content) if path.suffix == ".xz" else content
     assert data.startswith(MAGIC), path
-    found, at = [], 24
+    results, at = [], 24
     while at < len(data):
         seconds, fraction, size, original = _RECORD.unpack_from(data, at)
         at += _RECORD.size
-        found.append(Packet(seconds * MICROSECONDS + fraction, original, data[at : at + size]))
+        results.append(Packet(seconds * MICROSECONDS + fraction, original, data[at : at + size]))
         at += size
-    return data[:24], found
+    return data[:24], results
 
 
 @st.composite
@@ -113,9 +113,9 @@ def changes(draw: st.DrawFn) -> Change:
         elif kind == "time":
             packets[at] = Packet(max(time + (span if distance > 0 else -span), 0), size, data)
         elif kind == "side":
-            packets[:] = [one for one in packets if one.data[_PORT] != data[_PORT]]
+            packets[:] = [packet for packet in packets if packet.data[_PORT] != data[_PORT]]
         else:
-            packets[at:] = [Packet(one.time + span, one.size, one.data) for one in packets[at:]]
+            packets[at:] = [Packet(packet.time + span, packet.size, packet.data) for packet in packets[at:]]
 
     return change
 
@@ -148,11 +148,11 @@ def fuzz(data: Changed, timeline_only: bool) -> None:
         engine.give(data, ("timeline",) if timeline_only else COMMANDS)
     first, second = (engine.texts() for engine in pair)
     compared += int(first["entries"])
-    found = difference(first, second)
-    if found:
+    result = difference(first, second)
+    if result:
         KEPT.parent.mkdir(exist_ok=True)
         KEPT.write_bytes(data)
-    assert not found, f"{found}\n({KEPT} has the capture)"
+    assert not result, f"{result}\n({KEPT} has the capture)"
 
 
 if __name__ == "__main__":

@@ -130,15 +130,15 @@ def element(random: Random, field: Field, layout: VersionLayout, harm: float) ->
 
 
 def struct(random: Random, layout: VersionLayout, harm: float) -> Any:
-    made = layout.cls()
+    cls = layout.cls()
     for field in [*layout.inline, *layout.tagged.values()]:
         if not harm or random.random() < 0.7:
-            setattr(made, field.name, value(random, field, layout, harm))
+            setattr(cls, field.name, value(random, field, layout, harm))
     if layout.absent and random.random() < harm:
-        setattr(made, random.choice(layout.absent).name, random.choice(ODD))
+        setattr(cls, random.choice(layout.absent).name, random.choice(ODD))
     if random.random() < harm / 2:
-        setattr(made, "tags", random.choice(TAGS))  # noqa: B010 -- of any type
-    return made
+        setattr(cls, "tags", random.choice(TAGS))  # noqa: B010 -- of any type
+    return cls
 
 
 def message(random: Random) -> None:
@@ -166,10 +166,10 @@ def places(form: Any) -> list[tuple[Any, Any]]:
     waiting = [form]
     while waiting:
         container = waiting.pop()
-        for step, inside in list(container.items() if isinstance(container, dict) else enumerate(container)):
+        for step, content in list(container.items() if isinstance(container, dict) else enumerate(container)):
             pairs.append((container, step))
-            if isinstance(inside, (dict, list)):
-                waiting.append(inside)
+            if isinstance(content, (dict, list)):
+                waiting.append(content)
     return pairs
 
 
@@ -238,24 +238,24 @@ def encoded(line: bytes) -> Any:
 def line(random: Random) -> None:
     """A line of JSON that is written, and read back, or refused."""
     data = text(random, framed(random))
-    found = encoded(data)
+    result = encoded(data)
     kept = frames._requests, frames._responses
     frames._requests = frames._responses = None
     try:
-        assert encoded(data) == found
+        assert encoded(data) == result
     finally:
         frames._requests, frames._responses = kept
-    if not isinstance(found, bytes):
+    if not isinstance(result, bytes):
         return
     form = json.loads(data)
     if form.get("raw") is not None or form.get("dialect", "kafka") != "kafka":
         return
     key, version = form["apiKey"], form["apiVersion"]
     if form["direction"] == "request":
-        assert found.endswith(decode_request(found).message.encode(version=version))
+        assert result.endswith(decode_request(result).message.encode(version=version))
     elif form.get("bodyVersion") in (None, version):
-        decoded = decode_response(found, api_key=key, version=version)
-        assert found.endswith(decoded.message.encode(version=version))
+        decoded = decode_response(result, api_key=key, version=version)
+        assert result.endswith(decoded.message.encode(version=version))
 
 
 CASES = (message, line)

@@ -45,10 +45,10 @@ def unfold(data: bytes, kind: str, protocol: str) -> None:
         JoinGroupRequest(protocol_type=kind, protocols=offers),
         GroupMetadataValue(protocol_type=kind, protocol=protocol, members=members),
     ):
-        for found in open_embedded(message).values():
-            message_inside, version = found
-            if found.deviation is not None:
-                assert found.deviation.reason
+        for result in open_embedded(message).values():
+            message_inside, version = result
+            if result.deviation is not None:
+                assert result.deviation.reason
                 continue
             newest = message_inside.versions[-1]
             wire = message_inside.encode(version=min(version, newest))

@@ -33,13 +33,13 @@ JSON = st.sampled_from(ODD) | st.recursive(
 
 def places(form: Any) -> list[tuple[Any, Any]]:
     """Every container inside a form, with each of its keys or indexes."""
-    found: list[tuple[Any, Any]] = []
-    inside = list(form.items()) if isinstance(form, dict) else list(enumerate(form))
-    for step, value in inside:
-        found.append((form, step))
+    results: list[tuple[Any, Any]] = []
+    content = list(form.items()) if isinstance(form, dict) else list(enumerate(form))
+    for step, value in content:
+        results.append((form, step))
         if isinstance(value, (dict, list)):
-            found += places(value)
-    return found
+            results += places(value)
+    return results
 
 
 @st.composite
@@ -49,10 +49,10 @@ def inputs(draw: st.DrawFn) -> tuple[type[Message], int, Any]:
     version = draw(st.sampled_from(cls.versions))
     form: Any = copy.deepcopy(to_json(draw(messages(cls, version=version, nan=True)), version=version))
     for _ in range(draw(st.integers(0, 2))):
-        found = places(form)
-        if not found:
+        result = places(form)
+        if not result:
             break
-        where, step = draw(st.sampled_from(found))
+        where, step = draw(st.sampled_from(result))
         change = draw(st.sampled_from(["value", "value", "value", "drop", "rename", "_tags"]))
         if change == "value" or not isinstance(where, dict):
             where[step] = copy.deepcopy(draw(JSON))

@@ -63,10 +63,10 @@ INPUTS_07 = st.lists(
 def spans(reader: Batches[Any], size: int) -> None:
     """Skipping, nothing is lost and nothing that is handed out is bad."""
     at = 0
-    for each in reader:
-        assert each.position == at
-        at += each.length if isinstance(each, UnreadableRange) else each.size
-        assert isinstance(each, UnreadableRange) or isinstance(read(each), list)
+    for unreadable in reader:
+        assert unreadable.position == at
+        at += unreadable.length if isinstance(unreadable, UnreadableRange) else unreadable.size
+        assert isinstance(unreadable, UnreadableRange) or isinstance(read(unreadable), list)
     assert at == reader.position
     assert at + len(reader.remainder) == size
 
@@ -82,12 +82,12 @@ def fuzz(data: bytes, data_07: bytes, most: int) -> None:
         spans(batches(data, on_error="report"), len(data))
         try:
             for message in kafka_07.batches(data_07, position=50):
-                found = read(message)
-                assert found == read(message)
+                result = read(message)
+                assert result == read(message)
                 assert repr(message)
                 assert message.base_offset == 50 + message.position
-                if isinstance(found, list) and not message.magic:
-                    payloads = [record.value or b"" for record in found]
+                if isinstance(result, list) and not message.magic:
+                    payloads = [record.value or b"" for record in result]
                     assert kafka_07.encode_messages(payloads, magic=0) == message.raw
         except DecodeError as error:
             assert isinstance(error, CorruptBatch)

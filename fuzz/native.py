@@ -69,12 +69,12 @@ def read(cls: type[Message], version: int, data: bytes) -> None:
         return
     budget = current()
     room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * len(data)
-    found = program.decode(GUARD.place(data), 0, budget.elements, room)
-    if found is None or found[1] != len(data):
+    message = program.decode(GUARD.place(data), 0, budget.elements, room)
+    if message is None or message[1] != len(data):
         assert isinstance(python, tuple), "the engine refuses what Python accepts"
     else:
-        assert repr(found[0]) == python, "the engine accepts what Python refuses, or reads another value"
-        written(cls, version, found[0])
+        assert repr(message[0]) == python, "the engine accepts what Python refuses, or reads another value"
+        written(cls, version, message[0])
 
 
 def transcribed(cls: type[Message], version: int, data: bytes) -> None:
@@ -82,20 +82,20 @@ def transcribed(cls: type[Message], version: int, data: bytes) -> None:
     transcriber = layout_transcriber(cls._layout_.at(version))
     if transcriber is None:
         return
-    found = transcriber.transcribe(GUARD.place(data))
+    result = transcriber.transcribe(GUARD.place(data))
     try:
         message = python_decode(cls, version, data)
     except CoordwireError:
-        assert found is None, "the engine writes what Python refuses"
+        assert result is None, "the engine writes what Python refuses"
         return
     text = encode(to_json(message, version=version))
     if '"_tags":' in text:  # of unknown tagged fields: in a string the quotes would be escaped
-        assert found is None
+        assert result is None
         return
-    assert found is not None, "the engine leaves what Python writes"
+    assert result is not None, "the engine leaves what Python writes"
     codes = any(entity_values(message, "error_code"))
     otherwise = len(python_encode(version, message)) != len(data)
-    assert found == (text, HAS_CODES * codes | OTHERWISE * otherwise)
+    assert result == (text, HAS_CODES * codes | OTHERWISE * otherwise)
 
 
 def written(cls: type[Message], version: int, message: Message) -> Any:
@@ -130,10 +130,10 @@ def python_encode(version: int, message: Message) -> bytes:
 def outcome(call: Any) -> Any:
     """The bytes or the value's text, or the refusal as a tuple."""
     try:
-        found = call()
+        result = call()
     except CoordwireError as error:
         return type(error), str(error), repr(getattr(error, "partial", None))
-    return found if isinstance(found, bytes) else repr(found)
+    return result if isinstance(result, bytes) else repr(result)
 
 
 if __name__ == "__main__":

@@ -85,10 +85,10 @@ def spans(data: bytes) -> None:
     """Skipping, nothing is lost and nothing that is handed out is bad."""
     reader = batches(data, on_error="report")
     at = 0
-    for each in reader:
-        assert each.position == at
-        at += each.length if isinstance(each, UnreadableRange) else each.size
-        assert isinstance(each, UnreadableRange) or isinstance(read(each), list)
+    for unreadable in reader:
+        assert unreadable.position == at
+        at += unreadable.length if isinstance(unreadable, UnreadableRange) else unreadable.size
+        assert isinstance(unreadable, UnreadableRange) or isinstance(read(unreadable), list)
     assert at == reader.position
     assert at + len(reader.remainder) == len(data)
 

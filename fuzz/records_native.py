@@ -74,30 +74,32 @@ def spread_from(size: int) -> Iterator[None]:
 
 def read(data: bytes | memoryview) -> list[Any]:
     """The records of each batch and the refusals in between."""
-    found: list[Any] = []
+    results: list[Any] = []
     try:
         for batch in batches(data):
             try:
                 for record in batch:
-                    found.append((record.offset, record.timestamp, record.key, record.value, record.headers))
+                    results.append(
+                        (record.offset, record.timestamp, record.key, record.value, record.headers)
+                    )
             except DecodeError as error:
-                found.append(str(error))
+                results.append(str(error))
     except DecodeError as error:
-        found.append(str(error))
-    return found
+        results.append(str(error))
+    return results
 
 
 def rows(data: bytes | memoryview, **options: Any) -> tuple[list[Any], str | None, list[Any]]:
     """The rows, the refusal, and what was passed over."""
-    found: list[Any] = []
+    results: list[Any] = []
     skipped: list[Any] = []
     try:
         for table in iter_batches(data, skipped=skipped, **options):
             table.validate(full=True)
-            found += numbered(table).to_pylist()
+            results += numbered(table).to_pylist()
     except DecodeError as error:
-        return found, str(error), skipped
-    return found, None, skipped
+        return results, str(error), skipped
+    return results, None, skipped
 
 
 def numbered(table: Any) -> Any:
@@ -119,10 +121,10 @@ def written(records: list[Any], base: int | None, one_by_one: bool) -> Any:
 
 def same(call: Callable[[], Any]) -> Any:
     """What both halves say."""
-    found = call()
+    result = call()
     with python():
-        assert call() == found
-    return found
+        assert call() == result
+    return result
 
 
 def guarded(data: bytes) -> None:

@@ -361,17 +361,17 @@ def token_of(step: Token, talk: Talk) -> tuple[bytes, bool]:
     user = talk.model.first or step.user
     password = USERS[user]
     if mechanism in HASHES and talk.model.first is None:
-        good = ScramClientFirst(user=user, nonce="client").encode()
+        data = ScramClientFirst(user=user, nonce="client").encode()
     elif mechanism in HASHES:
-        good = scram_final(mechanism, user, talk.challenge, password)
+        data = scram_final(mechanism, user, talk.challenge, password)
     elif mechanism == "OAUTHBEARER":
-        good = bearer(user, START // 1000 + TOKEN_SECONDS)
+        data = bearer(user, START // 1000 + TOKEN_SECONDS)
     else:
-        good = PlainCredentials(user=user, password=password).encode()
+        data = PlainCredentials(user=user, password=password).encode()
     if step.kind == "good":
-        return good, mechanism != "OAUTHBEARER" or place.now < START + TOKEN_SECONDS * 1000
+        return data, mechanism != "OAUTHBEARER" or place.now < START + TOKEN_SECONDS * 1000
     if step.kind == "half":
-        return good[: len(good) // 2], False
+        return data[: len(data) // 2], False
     if step.kind == "empty":
         return b"", False
     if step.kind == "noise":
@@ -480,8 +480,8 @@ def ask(step: Step, talk: Talk) -> None:
             if model.mechanism is not None:
                 talk.challenge = token_in(back, version)
             elif answer is not None and version:
-                left = 0 if model.expires is None else model.expires - place.now
-                assert answer.session_lifetime_ms == left
+                remaining = 0 if model.expires is None else model.expires - place.now
+                assert answer.session_lifetime_ms == remaining
         else:
             assert wire.closed
             assert answer is None or answer.error_code == 58

@@ -20,14 +20,14 @@ CORPUS = ROOT / "corpus"
 
 def bodies(longest: int = 2000) -> list[bytes]:
     """One frame of each API, version and direction, without its size prefix; then the corpus."""
-    found: dict[tuple[object, ...], bytes] = {}
+    result: dict[tuple[object, ...], bytes] = {}
     for path in CAPTURES:
         with path.open("rb") as stream:
             for entry in Capture(stream, path.name).entries():
                 if isinstance(entry, FrameEntry) and entry.size <= longest:
-                    found.setdefault((entry.direction, entry.api_key, entry.api_version), entry.body)
+                    result.setdefault((entry.direction, entry.api_key, entry.api_version), entry.body)
     kept = [bytes.fromhex(path.read_text()) for path in sorted(CORPUS.glob("*.hex"))]
-    return [*found.values(), *kept]
+    return [*result.values(), *kept]
 
 
 def framed() -> list[bytes]:

@@ -31,14 +31,14 @@ INDEXES = st.dictionaries(
 def look(path: Path, offset: int, timestamp: int, size: int) -> list[int]:
     """Read it in every way; where its batches stand."""
     with Segment(path) as segment:
-        tally = SegmentCounts()
-        for fault in segment.verify(counts=tally, check_records=False):
+        segment_counts = SegmentCounts()
+        for fault in segment.verify(counts=segment_counts, check_records=False):
             assert fault.reason
             assert fault.position + fault.length <= path.with_name(fault.file).stat().st_size
         reader = segment.batches(on_error="skip", check_records=False)
-        found = [each.position for each in reader]
-        assert tally.batches == len(found)
-        assert tally.bad_bytes == sum(bad.length for bad in reader.skipped) + len(reader.remainder)
+        positions = [each.position for each in reader]
+        assert segment_counts.batches == len(positions)
+        assert segment_counts.bad_bytes == sum(bad.length for bad in reader.skipped) + len(reader.remainder)
         batch = segment.find(offset=offset)
         assert batch is None or batch.last_offset >= offset
         with limits(decompressed=1 << 20):
@@ -47,7 +47,7 @@ def look(path: Path, offset: int, timestamp: int, size: int) -> list[int]:
         ranges = list(segment.cuts(size))
         assert sum(end - start for start, end in ranges) == segment.size
         assert all(start < end for start, end in ranges)
-    return found
+    return positions
 
 
 def save(path: Path, out: Path) -> None:
@@ -56,14 +56,14 @@ def save(path: Path, out: Path) -> None:
     assert path.read_bytes() == data
     clean = one.log.read_bytes()
     assert len(clean) + one.bad_bytes == len(data)
-    pieces, at, done = [], 0, 0
+    pieces, at, result = [], 0, 0
     if one.ranges:
         bad = Path(f"{one.log}.quarantine").read_bytes()
         for line in map(json.loads, Path(f"{one.log}.quarantine.jsonl").read_text().splitlines()):
             kept, start = line["position"] - at, line["quarantinePosition"]
-            pieces += [clean[done : done + kept], bad[start : start + line["length"]]]
-            done, at = done + kept, line["position"] + line["length"]
-    assert b"".join([*pieces, clean[done:]]) == data
+            pieces += [clean[result : result + kept], bad[start : start + line["length"]]]
+            result, at = result + kept, line["position"] + line["length"]
+    assert b"".join([*pieces, clean[result:]]) == data
     with Segment(one.log) as copy:
         last = -1
         for batch in copy.batches():

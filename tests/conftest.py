@@ -69,9 +69,9 @@ def is_quick(path: Path) -> bool:
     """Whether the tests of a file are: those of the codec, and those beside this file but for a few."""
     if HERE not in path.parents:
         return False
-    inside = path.relative_to(HERE)
-    if len(inside.parts) > 1:
-        return inside.parts[0] in QUICK_FOLDERS
+    content = path.relative_to(HERE)
+    if len(content.parts) > 1:
+        return content.parts[0] in QUICK_FOLDERS
     return path.stem.removeprefix("test_") not in SLOW_FILES
 
 

@@ -211,18 +211,18 @@ def spoken(dialect: Dialect, lines: list[Line], *, step: int = 0) -> list[tuple[
         (event,) = events
         if asks:
             assert isinstance(event, RequestReceived)
-            got = event.request
+            request = event.request
             if event.expects_response:
                 open_requests[receiver].append(event)
         else:
             assert isinstance(event, ResponseReceived)
             assert answered is not None
             assert event.request.message == answered.request
-            got = event.response
+            request = event.response
         if dialect is Dialect.DRAFT_3:  # the connection has numbered it
-            assert getattr(got, "correlation_id") >= 0  # noqa: B009
+            assert getattr(request, "correlation_id") >= 0  # noqa: B009
         else:
-            assert got == message
-        said.append((sender, got, data))
+            assert request == message
+        said.append((sender, request, data))
     assert not any(open_requests.values())
     return said

@@ -187,8 +187,8 @@ def _create(draw: Draw) -> Exchange:
     topic = CreatableTopic(
         name="orders", configs=[_config(CreatableTopicConfig, draw), _plain_config(CreatableTopicConfig)]
     )
-    made = CreatableTopicResult(name="orders", configs=[_config(CreatableTopicConfigs, draw)])
-    return CreateTopicsRequest(topics=[topic]), CreateTopicsResponse(topics=[made])
+    result = CreatableTopicResult(name="orders", configs=[_config(CreatableTopicConfigs, draw)])
+    return CreateTopicsRequest(topics=[topic]), CreateTopicsResponse(topics=[result])
 
 
 def _describe(draw: Draw) -> Exchange:
@@ -205,10 +205,10 @@ def _metadata_log(draw: Draw) -> Exchange:
     values = [b"\1\x0b\0" + credential.encode(version=0), b"\1\4\0" + config.encode(version=0)]
     records = encode_batch([Record(value=value) for value in values], base_offset=0)
     name = "__cluster_metadata"
-    asked = FetchTopic(topic=name, topic_id=METADATA_ID, partitions=[FetchPartition(partition=0)])
+    topic = FetchTopic(topic=name, topic_id=METADATA_ID, partitions=[FetchPartition(partition=0)])
     part = PartitionData(partition_index=0, records=records)
-    told = FetchableTopicResponse(topic=name, topic_id=METADATA_ID, partitions=[part])
-    return FetchRequest(topics=[asked]), FetchResponse(responses=[told])
+    response = FetchableTopicResponse(topic=name, topic_id=METADATA_ID, partitions=[part])
+    return FetchRequest(topics=[topic]), FetchResponse(responses=[response])
 
 
 _SECRETS: list[Callable[[Draw], Exchange]] = [
@@ -503,16 +503,19 @@ _WRITERS: dict[str, Callable[[list[Entry], bool], None]] = {
 def _pieces() -> list[str]:
     """Parts of the secret, as text, hex and base64."""
     short = [SECRET[at : at + SHORT] for at in range(len(SECRET) - SHORT + 1)]
-    found = [piece.decode() for piece in short]
-    found += [piece.hex() for piece in short]
-    found += [piece.hex(" ") for piece in short]
+    results = [piece.decode() for piece in short]
+    results += [piece.hex() for piece in short]
+    results += [piece.hex(" ") for piece in short]
     for at in range(len(SECRET) - SHORT_BASE64 + 1):
         piece = SECRET[at : at + SHORT_BASE64]
         for before in range(3):  # characters that have bits of this piece only
             text = base64.b64encode(bytes(before) + piece).decode()
             first, last = -(-8 * before // 6), 8 * (before + SHORT_BASE64) // 6
-            found += [text[first:last], base64.urlsafe_b64encode(bytes(before) + piece).decode()[first:last]]
-    return list(dict.fromkeys(found))
+            results += [
+                text[first:last],
+                base64.urlsafe_b64encode(bytes(before) + piece).decode()[first:last],
+            ]
+    return list(dict.fromkeys(results))
 
 
 PIECES = _pieces()

@@ -270,17 +270,17 @@ def _key(code: CodeType) -> Key:
 def _instrumented(path: str) -> dict[Key, CodeType]:
     """The functions of a module's source; those that can't be distinguished are left out."""
     tree = _Instrument().visit(ast.parse(Path(path).read_text("utf-8"), path))
-    found: dict[Key, CodeType] = {}
+    result: dict[Key, CodeType] = {}
     twice: set[Key] = set()
     codes = [compile(tree, path, "exec", dont_inherit=True)]
     while codes:
         for code in codes.pop().co_consts:
             if isinstance(code, CodeType):
                 codes.append(code)
-                if _key(code) in found:
+                if _key(code) in result:
                     twice.add(_key(code))
-                found[_key(code)] = code
-    return {key: code for key, code in found.items() if key not in twice}
+                result[_key(code)] = code
+    return {key: code for key, code in result.items() if key not in twice}
 
 
 def _is_counted(path: str) -> bool:

@@ -66,8 +66,8 @@ def table(rows: dict[str, Row]) -> str:
 
 def rendered(page: str, rows: dict[str, Row]) -> str:
     """The page with the table of rows between its marks."""
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n{table(rows)}\n{END}{rest.partition(END)[2]}"
+    before, _, remaining = page.partition(BEGIN)
+    return f"{before}{BEGIN}\n{table(rows)}\n{END}{remaining.partition(END)[2]}"
 
 
 def counts(output: str) -> tuple[int, int]:

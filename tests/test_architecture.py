@@ -30,7 +30,7 @@ def doubled(named: Iterable[tuple[str, Path]]) -> dict[str, list[str]]:
     places: dict[str, list[str]] = defaultdict(list)
     for name, path in named:
         places[name].append(str(path.relative_to(ROOT)))
-    return {name: found for name, found in places.items() if len(found) > 1}
+    return {name: place for name, place in places.items() if len(place) > 1}
 
 
 def test_no_two_c_sources_have_one_name() -> None:
@@ -68,8 +68,8 @@ def calls(objects: Path) -> dict[str, dict[str, list[str]]]:
     defined: dict[str, str] = {}
     used: dict[str, list[str]] = {}
     for path in sorted(objects.glob("*.o")):
-        done = subprocess.run(["nm", "-P", str(path)], capture_output=True, text=True, check=True)
-        symbols = [line.split()[:2] for line in done.stdout.splitlines()]
+        result = subprocess.run(["nm", "-P", str(path)], capture_output=True, text=True, check=True)
+        symbols = [line.split()[:2] for line in result.stdout.splitlines()]
         used[path.stem] = [name for name, kind in symbols if kind == "U"]
         defined |= {name: path.stem for name, kind in symbols if kind.isupper() and kind != "U"}
     graph: dict[str, dict[str, list[str]]] = {name: {} for name in used}
@@ -82,14 +82,14 @@ def calls(objects: Path) -> dict[str, dict[str, list[str]]]:
 
 def circles(graph: dict[str, dict[str, list[str]]]) -> list[str]:
     """What is left when files that call nothing else that is left are taken away, again and again."""
-    left = {user: dict(used) for user, used in graph.items()}
-    while done := {user for user, used in left.items() if not used.keys() & left.keys()}:
-        left = {user: used for user, used in left.items() if user not in done}
+    remaining = {user: dict(used) for user, used in graph.items()}
+    while result := {user for user, used in remaining.items() if not used.keys() & remaining.keys()}:
+        remaining = {user: used for user, used in remaining.items() if user not in result}
     return [
         f"{user} -> {other}: {', '.join(names)}"
-        for user, used in left.items()
+        for user, used in remaining.items()
         for other, names in used.items()
-        if other in left
+        if other in remaining
     ]
 
 
@@ -157,9 +157,9 @@ def sources(folder: Path) -> list[Path]:
 def test_modules_name_files_that_exist() -> None:
     everywhere = [path for name in ("coordwire", "schemas", "tests", "fuzz") for path in sources(ROOT / name)]
     wrong = {
-        str(path.relative_to(ROOT)): found
+        str(path.relative_to(ROOT)): result
         for path, text in docstrings()
-        if (found := missing(named_files(text), everywhere))
+        if (result := missing(named_files(text), everywhere))
     }
     assert wrong == {}
 
@@ -178,8 +178,8 @@ def test_packages_name_their_own_files() -> None:
             each.name for each in own if each.suffix == ".c"
         }
         unnamed = modules - {name.rpartition("/")[2] for name in names} - {"__init__.py", "__main__.py"}
-        if found := [*missing(names, own), *(f"lacks {name}" for name in sorted(unnamed))]:
-            wrong[str(path.relative_to(ROOT))] = found
+        if results := [*missing(names, own), *(f"lacks {name}" for name in sorted(unnamed))]:
+            wrong[str(path.relative_to(ROOT))] = results
     assert listing > 10
     assert wrong == {}
 
@@ -211,9 +211,9 @@ def test_the_architecture_pages_diagram_follows_the_imports() -> None:
     flow = text.split("```mermaid")[1].split("```")[0]
     arrows = re.findall(r"^ *([\w.]+)(?:\[[^]]*\])? --(?: [\w ]+ --)?> ([\w.]+)$", flow, re.MULTILINE)
     assert len(arrows) == flow.count("-->")
-    inside = [(one, other) for one, other in arrows if one not in ("pcap", "sockets", "files")]
-    assert len(inside) > 12
-    assert [arrow for arrow in inside if not (imports(*arrow) or imports(*reversed(arrow)))] == []
+    content = [(one, other) for one, other in arrows if one not in ("pcap", "sockets", "files")]
+    assert len(content) > 12
+    assert [arrow for arrow in content if not (imports(*arrow) or imports(*reversed(arrow)))] == []
 
 
 _DOTTED = re.compile(r"(?<![\w./\"])coordwire(?:\.\w+)+")
@@ -243,8 +243,8 @@ def test_dotted_names_lead_somewhere() -> None:
     ]
     texts = [*docstrings(), *((path, path.read_text()) for path in [*pages, ROOT / "README.md"])]
     wrong = {
-        str(path.relative_to(ROOT)): found
+        str(path.relative_to(ROOT)): results
         for path, text in texts
-        if (found := [name for name in _DOTTED.findall(text) if not is_there(name)])
+        if (results := [name for name in _DOTTED.findall(text) if not is_there(name)])
     }
     assert wrong == {}

@@ -71,8 +71,8 @@ def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.spark
 def test_the_example_in_spark() -> None:
     (text,) = README_SPARK
-    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
-    assert "JoinGroup|   16|" in done.stdout, done.stdout + done.stderr
+    result = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
+    assert "JoinGroup|   16|" in result.stdout, result.stdout + result.stderr
 
 
 @pytest.mark.long
@@ -84,18 +84,18 @@ def test_the_opening_examples_are_typed(tmp_path: Path) -> None:
     for number, text in enumerate(texts):
         (tmp_path / f"example_{number}.py").write_text(text)
     command = [sys.executable, "-m", "mypy", "--strict", *sorted(map(str, tmp_path.iterdir()))]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
 
 
 def assert_passes(path: Path, text: str) -> None:
     """pytest runs it, with the fixtures that come with the package."""
     path.write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path.name]
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=path.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    assert done.returncode == 0, done.stdout
+    assert result.returncode == 0, result.stdout
 
 
 def assert_prints(command: str, output: str) -> None:
@@ -106,10 +106,10 @@ def assert_prints(command: str, output: str) -> None:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "LC_ALL": "C.UTF-8",
     }
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", command], env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
-    printed = done.stdout.decode().rstrip() + "\n"
+    printed = result.stdout.decode().rstrip() + "\n"
     parts = [re.escape(part) for part in re.split(r"^ *…\n", output.rstrip() + "\n", flags=re.MULTILINE)]
     assert re.fullmatch("(?:.*\n)*?".join(parts), printed), f"$ {command}\n{printed}"
 
@@ -127,9 +127,9 @@ ARROWS = {
 def test_diagrams_are_what_mermaid_reads(page: Path) -> None:
     """A line an arrow: `;` would end a statement."""
     text = page.read_text()
-    found = DIAGRAMS.findall(text)
-    assert len(found) == text.count("```mermaid")
-    for kind, lines in found:
+    result = DIAGRAMS.findall(text)
+    assert len(result) == text.count("```mermaid")
+    for kind, lines in result:
         assert [line for line in lines.splitlines() if not ARROWS[kind].fullmatch(line)] == []
 
 
@@ -193,8 +193,8 @@ def test_the_layers_are_those_that_are_checked() -> None:
 def test_the_page_of_the_tree_names_every_module_and_package() -> None:
     page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
     tree = page.split("```")[1]
-    inside = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert inside - {"__init__", "__main__", "__pycache__"} <= set(re.findall(r"\w+", tree))
+    stems = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert stems - {"__init__", "__main__", "__pycache__"} <= set(re.findall(r"\w+", tree))
 
 
 def test_every_marker_is_explained_to_contributors() -> None:
@@ -273,8 +273,8 @@ def test_the_site_has_the_help_of_every_command_and_verb() -> None:
 def test_the_site_has_every_public_constant() -> None:
     """What autodoc leaves out, since another module has its text or none has."""
     made = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
-    found = {name: text for name, _, text in made["_values"]("coordwire.logs")}
-    assert found == {"TOPICS": "The topic that holds each log.", "Log": ""}
+    result = {name: text for name, _, text in made["_values"]("coordwire.logs")}
+    assert result == {"TOPICS": "The topic that holds each log.", "Log": ""}
     shown = {name: shown for name, shown, _ in made["_values"]("coordwire.designs.zookeeper")}
     assert shown["TopicCount"] == "`StaticTopics`, `WildcardTopics`"
 

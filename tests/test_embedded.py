@@ -56,15 +56,15 @@ def join(metadata: bytes, kind: str = "consumer") -> JoinGroupRequest:
 
 
 def test_a_subscription() -> None:
-    found = coordwire.open_embedded(join(versioned(SUBSCRIPTION, 3)))
-    assert found == {"protocols[0].metadata": (SUBSCRIPTION, 3)}
-    assert found["protocols[0].metadata"].message.user_data == b"\1\2"  # type: ignore[attr-defined]
+    embedded = coordwire.open_embedded(join(versioned(SUBSCRIPTION, 3)))
+    assert embedded == {"protocols[0].metadata": (SUBSCRIPTION, 3)}
+    assert embedded["protocols[0].metadata"].message.user_data == b"\1\2"  # type: ignore[attr-defined]
 
 
 def test_a_newer_version_is_read_as_our_newest() -> None:
     data = versioned(SUBSCRIPTION, 3)[2:] + b"something new"
-    found = coordwire.open_embedded(join(struct.pack(">h", 9) + data))
-    assert found == {"protocols[0].metadata": (SUBSCRIPTION, 9)}
+    embedded = coordwire.open_embedded(join(struct.pack(">h", 9) + data))
+    assert embedded == {"protocols[0].metadata": (SUBSCRIPTION, 9)}
 
 
 def test_what_is_not_a_consumers_stays_bytes() -> None:
@@ -90,14 +90,14 @@ KAFKA_GO = bytes.fromhex("0001 00000001 0001 6f ffffffff")
 def test_a_subscription_that_is_not_of_its_version_is_read_as_far_as_it_goes(
     data: bytes, topics: list[str], position: int, path: str
 ) -> None:
-    (found,) = coordwire.open_embedded(join(data)).values()
-    assert isinstance(found.message, ConsumerProtocolSubscription)
-    assert found.message.topics == topics
-    assert found.version == struct.unpack_from(">h", data)[0]
-    assert found.deviation is not None
-    assert (found.deviation.position, found.deviation.path) == (position, path)
-    again = pickle.loads(pickle.dumps(found))
-    assert (again, again.deviation) == (found, found.deviation)
+    (result,) = coordwire.open_embedded(join(data)).values()
+    assert isinstance(result.message, ConsumerProtocolSubscription)
+    assert result.message.topics == topics
+    assert result.version == struct.unpack_from(">h", data)[0]
+    assert result.deviation is not None
+    assert (result.deviation.position, result.deviation.path) == (position, path)
+    again = pickle.loads(pickle.dumps(result))
+    assert (again, again.deviation) == (result, result.deviation)
     assert (
         coordwire.open_embedded(join(versioned(SUBSCRIPTION, 3)))["protocols[0].metadata"].deviation is None
     )
@@ -106,11 +106,11 @@ def test_a_subscription_that_is_not_of_its_version_is_read_as_far_as_it_goes(
 def test_answers_and_assignments() -> None:
     member = JoinGroupResponseMember(member_id="m", metadata=versioned(SUBSCRIPTION, 2 + 1))
     assert list(coordwire.open_embedded(JoinGroupResponse(members=[member]))) == ["members[0].metadata"]
-    given = SyncGroupRequestAssignment(member_id="m", assignment=versioned(ASSIGNMENT, 0))
-    assert coordwire.open_embedded(SyncGroupRequest(assignments=[given])) == {
+    assignment = SyncGroupRequestAssignment(member_id="m", assignment=versioned(ASSIGNMENT, 0))
+    assert coordwire.open_embedded(SyncGroupRequest(assignments=[assignment])) == {
         "assignments[0].assignment": (ASSIGNMENT, 0)
     }
-    assert coordwire.open_embedded(SyncGroupRequest(assignments=[given], protocol_type="connect")) == {}
+    assert coordwire.open_embedded(SyncGroupRequest(assignments=[assignment], protocol_type="connect")) == {}
     assert coordwire.open_embedded(SyncGroupResponse(assignment=versioned(ASSIGNMENT, 1))) == {
         "assignment": (ASSIGNMENT, 1)
     }
@@ -127,8 +127,11 @@ def test_each_described_group_has_its_own_type() -> None:
         member_metadata=versioned(SUBSCRIPTION, 3), member_assignment=versioned(ASSIGNMENT, 3)
     )
     groups = [DescribedGroup(protocol_type=kind, members=[member]) for kind in ("connect", "consumer")]
-    found = coordwire.open_embedded(DescribeGroupsResponse(groups=groups))
-    assert list(found) == ["groups[1].members[0].member_metadata", "groups[1].members[0].member_assignment"]
+    embedded = coordwire.open_embedded(DescribeGroupsResponse(groups=groups))
+    assert list(embedded) == [
+        "groups[1].members[0].member_metadata",
+        "groups[1].members[0].member_assignment",
+    ]
 
 
 # --- Kafka's own bytes ---
@@ -179,19 +182,19 @@ def outer(sample: Sample) -> tuple[Message, str]:
 @pytest.mark.parametrize("sample", MESSAGES, ids=lambda sample: f"{sample.name}-v{sample.version}")
 def test_kafkas_own_bytes_open(sample: Sample) -> None:
     message, path = outer(sample)
-    inside, version = coordwire.open_embedded(message)[path]
-    assert (type(inside).__name__, version) == (sample.name, sample.version)
-    again = inside.encode(version=version)
-    assert sample.data.endswith(again)
-    prefix = sample.data[: -len(again)]
+    content, version = coordwire.open_embedded(message)[path]
+    assert (type(content).__name__, version) == (sample.name, sample.version)
+    data = content.encode(version=version)
+    assert sample.data.endswith(data)
+    prefix = sample.data[: -len(data)]
     assert prefix == (struct.pack(">h", version) if "P" in sample.name else b"")
 
 
 def test_every_version_has_a_sample() -> None:
     """But sticky's v0, which no Kafka since 2.3 writes."""
     seen = {(sample.name, sample.version) for sample in MESSAGES}
-    wanted = {(name, version) for name, _, _ in MESSAGES for version in find_message(name).versions}
-    assert wanted - seen == {("StickyAssignorUserData", 0)}
+    expected = {(name, version) for name, _, _ in MESSAGES for version in find_message(name).versions}
+    assert expected - seen == {("StickyAssignorUserData", 0)}
 
 
 def test_what_they_say() -> None:
@@ -221,16 +224,16 @@ def user_data(data: bytes, protocol: str) -> dict[str, coordwire.embedded_name.E
     """What is found in a subscription's user data."""
     metadata = versioned(ConsumerProtocolSubscription(user_data=data), 3)
     offer = JoinGroupRequestProtocol(name=protocol, metadata=metadata)
-    found = coordwire.open_embedded(JoinGroupRequest(protocol_type="consumer", protocols=[offer]))
-    return {path: inside for path, inside in found.items() if path.endswith("user_data")}
+    embedded = coordwire.open_embedded(JoinGroupRequest(protocol_type="consumer", protocols=[offer]))
+    return {path: inside for path, inside in embedded.items() if path.endswith("user_data")}
 
 
 def test_sticky_before_it_had_a_generation() -> None:
-    held = StickyAssignorUserData.decode(bytes.fromhex("00000001 0001 74 00000001 00000005"), version=0)
-    (found,) = user_data(held.encode(version=0), "sticky").values()
-    assert found == (held, 0)
-    (found,) = user_data(held.encode(version=1), "sticky").values()
-    assert found == (held, 1)
+    message = StickyAssignorUserData.decode(bytes.fromhex("00000001 0001 74 00000001 00000005"), version=0)
+    (result,) = user_data(message.encode(version=0), "sticky").values()
+    assert result == (message, 0)
+    (result,) = user_data(message.encode(version=1), "sticky").values()
+    assert result == (message, 1)
 
 
 def test_another_assignors_user_data_stays_bytes() -> None:
@@ -243,15 +246,15 @@ def test_another_assignors_user_data_stays_bytes() -> None:
 def test_streams_without_a_protocols_name() -> None:
     """Up to v4 SyncGroup names none: bytes that say their version and are whole are enough."""
     sample = next(s for s in MESSAGES if s.name == "AssignmentInfo" and s.version == 11)
-    given = SyncGroupRequestAssignment(
+    assignment = SyncGroupRequestAssignment(
         assignment=versioned(ConsumerProtocolAssignment(user_data=sample.data), 0)
     )
-    found = coordwire.open_embedded(SyncGroupRequest(assignments=[given]))
-    assert list(found) == ["assignments[0].assignment", "assignments[0].assignment.user_data"]
+    embedded = coordwire.open_embedded(SyncGroupRequest(assignments=[assignment]))
+    assert list(embedded) == ["assignments[0].assignment", "assignments[0].assignment.user_data"]
     for data in (sample.data + b"x", sample.data[:-1], struct.pack(">i", 12) + sample.data[4:], b"\0\0\0"):
-        given.assignment = versioned(ConsumerProtocolAssignment(user_data=data), 0)
-        found = coordwire.open_embedded(SyncGroupRequest(assignments=[given]))
-        assert list(found) == ["assignments[0].assignment"]
+        assignment.assignment = versioned(ConsumerProtocolAssignment(user_data=data), 0)
+        embedded = coordwire.open_embedded(SyncGroupRequest(assignments=[assignment]))
+        assert list(embedded) == ["assignments[0].assignment"]
 
 
 def test_sticky_without_a_protocols_name_stays_bytes() -> None:
@@ -280,8 +283,10 @@ def test_groups_in_the_log() -> None:
 
 def test_a_principal() -> None:
     principal = DefaultPrincipalData(type="User", name="ann")
-    found = coordwire.open_embedded(EnvelopeRequest(request_principal=b"\0\0" + principal.encode(version=0)))
-    assert found == {"request_principal": (principal, 0)}
+    embedded = coordwire.open_embedded(
+        EnvelopeRequest(request_principal=b"\0\0" + principal.encode(version=0))
+    )
+    assert embedded == {"request_principal": (principal, 0)}
     assert coordwire.open_embedded(EnvelopeRequest(request_principal=b"\0\0junk")) == {}
     assert coordwire.open_embedded(EnvelopeRequest(request_principal=None)) == {}
 
@@ -291,7 +296,7 @@ def test_a_principal() -> None:
 ))  # fmt: skip
 def test_no_bytes_make_it_raise(data: bytes, kind: str, protocol: str) -> None:
     metadata = versioned(ConsumerProtocolSubscription(user_data=data), 1)
-    for inside in (data, metadata):
-        offer = JoinGroupRequestProtocol(name=protocol, metadata=inside)
-        found = coordwire.open_embedded(JoinGroupRequest(protocol_type=kind, protocols=[offer]))
-        assert kind != "x" or not found
+    for content in (data, metadata):
+        offer = JoinGroupRequestProtocol(name=protocol, metadata=content)
+        embedded = coordwire.open_embedded(JoinGroupRequest(protocol_type=kind, protocols=[offer]))
+        assert kind != "x" or not embedded

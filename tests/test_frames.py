@@ -81,9 +81,9 @@ def test_header_tags_are_kept() -> None:
 
 @pytest.mark.parametrize("cut", range(len(RAW)))
 def test_every_prefix_is_refused(cut: int) -> None:
-    with pytest.raises(Truncated) as caught:
+    with pytest.raises(Truncated) as error_info:
         decode_request(RAW[:cut])
-    assert 0 <= caught.value.position <= cut
+    assert 0 <= error_info.value.position <= cut
     with pytest.raises(DecodeError) as inner:  # and with a size prefix that fits
         decode_request(struct.pack(">i", max(cut - 4, 0)) + RAW[4:cut])
     assert 0 <= inner.value.position <= max(cut - 4, 0)
@@ -98,11 +98,11 @@ def test_unknown_apis_and_versions() -> None:
     newest = HeartbeatRequest.versions[-1]
     with pytest.raises(UnknownApi, match="api key 999 is unknown at byte 0 in request_api_key"):
         decode_request(struct.pack(">ihhihx", 11, 999, 0, 1, 0))
-    with pytest.raises(UnsupportedVersion, match=rf"no version 99: it has 0 to {newest}\b") as caught:
+    with pytest.raises(UnsupportedVersion, match=rf"no version 99: it has 0 to {newest}\b") as error_info:
         decode_request(struct.pack(">ihhihx", 11, 12, 99, 5, -1))
-    assert isinstance(caught.value.partial, RequestHeader)
-    assert caught.value.partial.correlation_id == 5
-    assert caught.value.path == "request_api_version"
+    assert isinstance(error_info.value.partial, RequestHeader)
+    assert error_info.value.partial.correlation_id == 5
+    assert error_info.value.path == "request_api_version"
     with pytest.raises(UnknownApi):
         decode_response(b"\0\0\0\4\0\0\0\1", api_key=999, version=0)
     with pytest.raises(UnsupportedVersion):
@@ -112,10 +112,10 @@ def test_unknown_apis_and_versions() -> None:
 def test_a_refusal_points_behind_the_size_prefix_and_keeps_what_was_read() -> None:
     bad = bytearray(RAW)
     bad[-1] = 200
-    with pytest.raises(Truncated) as caught:
+    with pytest.raises(Truncated) as error_info:
         decode_request(bytes(bad))
-    assert caught.value.partial == HEARTBEAT
-    assert caught.value.position == len(RAW) - 4
+    assert error_info.value.partial == HEARTBEAT
+    assert error_info.value.position == len(RAW) - 4
 
 
 def test_error_35_is_version_0_whatever_was_asked() -> None:

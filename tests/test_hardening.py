@@ -31,7 +31,7 @@ def test_interpreters_of_one_process() -> None:
     environment["COORDWIRE_IMPL"] = implementation
     if implementation == "c":  # isolated ones fall back to Python, which they may not where C is demanded
         del environment["COORDWIRE_IMPL"]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "fuzz.hardening.interpreters", "--steps", "8"],
         cwd=ROOT,
         env=environment,
@@ -39,5 +39,5 @@ def test_interpreters_of_one_process() -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert "nothing found" in done.stdout
+    assert result.returncode == 0, result.stderr
+    assert "nothing found" in result.stdout

@@ -74,10 +74,10 @@ Outer._layout_ = FieldTable(
 
 
 def form(**changes: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "inners": [], "flags": [], "ids": None, "data": None, "dropped": 0, "kept": 0, "sub": None,
     }  # fmt: skip
-    return found | changes
+    return result | changes
 
 
 def bits(number: float) -> str:
@@ -110,21 +110,21 @@ def test_kafka_s_form() -> None:
 
 
 def test_fields_outside_the_version_are_absent_and_have_their_defaults_again() -> None:
-    found = to_json(JoinGroupRequest(group_id="g"), version=0)
-    assert list(found) == ["groupId", "sessionTimeoutMs", "memberId", "protocolType", "protocols"]
-    assert from_json(JoinGroupRequest, found, version=0) == JoinGroupRequest(group_id="g")
+    result = to_json(JoinGroupRequest(group_id="g"), version=0)
+    assert list(result) == ["groupId", "sessionTimeoutMs", "memberId", "protocolType", "protocols"]
+    assert from_json(JoinGroupRequest, result, version=0) == JoinGroupRequest(group_id="g")
 
 
 def test_tagged_fields_are_absent_at_their_default() -> None:
     request = FetchRequest(cluster_id=None, topics=[FetchTopic(topic_id=UUID(int=1))])
-    found = to_json(request, version=15)
-    assert "clusterId" not in found
-    assert "replicaState" not in found
+    result = to_json(request, version=15)
+    assert "clusterId" not in result
+    assert "replicaState" not in result
     set_ = FetchRequest(cluster_id="c", replica_state=ReplicaState(replica_id=3))
-    found = to_json(set_, version=15)
-    assert found["clusterId"] == "c"
-    assert found["replicaState"] == {"replicaId": 3, "replicaEpoch": -1}
-    assert from_json(FetchRequest, found, version=15) == set_
+    result = to_json(set_, version=15)
+    assert result["clusterId"] == "c"
+    assert result["replicaState"] == {"replicaId": 3, "replicaEpoch": -1}
+    assert from_json(FetchRequest, result, version=15) == set_
 
 
 def test_header_fields_and_uuids() -> None:
@@ -133,9 +133,13 @@ def test_header_fields_and_uuids() -> None:
         "requestApiKey", "requestApiVersion", "correlationId", "clientId",
     ]  # fmt: skip
     ids = [UUID(int=0), UUID(int=(1 << 128) - 1), UUID(bytes=b"\xfb\xef\xbe" * 5 + b"\0")]
-    found = to_json(Outer(ids=ids), version=1)
-    assert found["ids"] == ["AAAAAAAAAAAAAAAAAAAAAA", "_____________________w", "--------------------AA"[:22]]
-    assert from_json(Outer, found, version=1).ids == ids
+    result = to_json(Outer(ids=ids), version=1)
+    assert result["ids"] == [
+        "AAAAAAAAAAAAAAAAAAAAAA",
+        "_____________________w",
+        "--------------------AA"[:22],
+    ]
+    assert from_json(Outer, result, version=1).ids == ids
 
 
 @pytest.mark.parametrize(
@@ -156,19 +160,19 @@ def test_header_fields_and_uuids() -> None:
 def test_floats_keep_their_bits(number: float, written: float | str) -> None:
     message = Outer(inners=[Inner(ratio=number)], tagged=number)
     text = json.dumps(to_json(message, version=2), allow_nan=False)
-    found = json.loads(text)
-    assert found["inners"][0]["ratio"] == written
-    again = from_json(Outer, found, version=2)
+    result = json.loads(text)
+    assert result["inners"][0]["ratio"] == written
+    again = from_json(Outer, result, version=2)
     assert bits(again.inners[0].ratio) == bits(float(number))
     if number:
         assert bits(again.tagged) == bits(float(number))
     else:  # at its default
-        assert "tagged" not in found
+        assert "tagged" not in result
 
 
 def test_large_integers_are_numbers() -> None:
-    found = json.loads(json.dumps(to_json(Outer(inners=[Inner(mask=0xFFFF_FFFF)]), version=1)))
-    assert found["inners"] == [{"ratio": 0.0, "mask": 4_294_967_295}]
+    result = json.loads(json.dumps(to_json(Outer(inners=[Inner(mask=0xFFFF_FFFF)]), version=1)))
+    assert result["inners"] == [{"ratio": 0.0, "mask": 4_294_967_295}]
 
 
 # --- what to_json refuses ---
@@ -205,10 +209,10 @@ def test_large_integers_are_numbers() -> None:
 def test_to_json_refuses_as_encode_does(
     message: Message, version: int, kind: type[EncodeError], path: str
 ) -> None:
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind) as error_info:
         to_json(message, version=version)
-    assert (type(caught.value), caught.value.path) == (kind, path)
-    assert caught.value.reason
+    assert (type(error_info.value), error_info.value.path) == (kind, path)
+    assert error_info.value.reason
 
 
 def test_an_ignorable_field_is_dropped() -> None:
@@ -278,40 +282,40 @@ def test_an_ignorable_field_is_dropped() -> None:
     ],
 )
 def test_from_json_refuses_with_a_path(wrong: Any, version: int, kind: type[EncodeError], path: str) -> None:
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind) as error_info:
         from_json(Outer, wrong, version=version)
-    assert (type(caught.value), caught.value.path) == (kind, path)
-    assert caught.value.reason
-    assert len(str(caught.value)) < 300
+    assert (type(error_info.value), error_info.value.path) == (kind, path)
+    assert error_info.value.reason
+    assert len(str(error_info.value)) < 300
 
 
 def test_tags_where_there_are_none() -> None:
     good = to_json(HeartbeatRequest(), version=0)
     assert from_json(HeartbeatRequest, good | {"_tags": {}}, version=0) == HeartbeatRequest()
-    with pytest.raises(NotInVersion) as caught:
+    with pytest.raises(NotInVersion) as error_info:
         from_json(HeartbeatRequest, good | {"_tags": {"1": ""}}, version=0)
-    assert caught.value.path == "tags"
+    assert error_info.value.path == "tags"
 
 
 def test_a_misspelt_field_is_told_what_was_meant() -> None:
     wrong = to_json(HeartbeatRequest(), version=4) | {"groupID": "x"}
     with pytest.raises(
         WrongType, match="HeartbeatRequest has no such field; did you mean groupId\\?"
-    ) as caught:
+    ) as error_info:
         from_json(HeartbeatRequest, wrong, version=4)
-    assert caught.value.path == "groupID"
+    assert error_info.value.path == "groupID"
 
 
 def test_deep_forms_are_refused_at_once() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    with pytest.raises(WrongType) as caught:
+    with pytest.raises(WrongType) as error_info:
         from_json(StreamsGroupHeartbeatRequest, {"groupId": deep}, version=0)
-    assert caught.value.path == "group_id"
-    with pytest.raises(WrongType) as caught:
+    assert error_info.value.path == "group_id"
+    with pytest.raises(WrongType) as error_info:
         from_json(Outer, form(inners=[deep]), version=1)
-    assert caught.value.path == "inners[0]"
+    assert error_info.value.path == "inners[0]"
 
 
 def test_reading_a_form_leaves_it_alone() -> None:

@@ -171,10 +171,10 @@ def test_opening_never_raises(log: Log, key: bytes | None, value: bytes | None) 
     opened = open_log_record(TOPICS[log], Record(key=key, value=value))
     assert opened is not None
     try:
-        wanted = decode_log_record(log, key, value, strict=False)
+        record = decode_log_record(log, key, value, strict=False)
     except DecodeError as refused:
-        wanted = LogRecord(log=log, type=opened.type, key=opened.key, value=value, unknown=str(refused))
-    assert opened == wanted
+        record = LogRecord(log=log, type=opened.type, key=opened.key, value=value, unknown=str(refused))
+    assert opened == record
 
 
 def test_what_opens() -> None:
@@ -283,10 +283,10 @@ def test_a_refusal_says_where(
     path: str,
     reason: str | None,
 ) -> None:
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind) as error_info:
         decode_log_record(log, key, value)
-    assert (caught.value.position, caught.value.path) == (offset, path)
-    assert reason in (None, caught.value.reason)
+    assert (error_info.value.position, error_info.value.path) == (offset, path)
+    assert reason in (None, error_info.value.reason)
 
 
 def test_budgets_hold() -> None:
@@ -331,9 +331,9 @@ def test_an_unknown_log() -> None:
 )
 def test_what_cannot_be_written(changes: dict[str, Any], kind: type[EncodeError], path: str) -> None:
     whole: dict[str, Any] = {"log": "consumer_offsets", "type": 1, "key": KEY, "value": VALUE, "version": 4}
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind) as error_info:
         encode_log_record(LogRecord(**whole | changes))
-    assert caught.value.path == path
+    assert error_info.value.path == path
 
 
 @pytest.mark.parametrize(
@@ -351,9 +351,9 @@ def test_what_cannot_be_written_to_the_metadata_log(
     changes: dict[str, Any], kind: type[EncodeError], path: str
 ) -> None:
     whole: dict[str, Any] = {"log": "metadata", "type": 2, "value": TopicRecord(name="a"), "version": 0}
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind) as error_info:
         encode_log_record(LogRecord(**whole | changes))
-    assert caught.value.path == path
+    assert error_info.value.path == path
 
 
 # --- the table, and what the records hold ---
@@ -391,17 +391,17 @@ def test_a_tagged_struct_that_may_be_null(classic: ClassicMemberMetadata | None,
     assert value.encode(version=0) == data
     assert ConsumerGroupMemberMetadataValue.decode(data, version=0) == value
     assert ConsumerGroupMemberMetadataValue.decode(data, version=0, strict=False) == value
-    again = from_json(ConsumerGroupMemberMetadataValue, to_json(value, version=0), version=0)
-    assert again == value
+    message = from_json(ConsumerGroupMemberMetadataValue, to_json(value, version=0), version=0)
+    assert message == value
 
 
 @pytest.mark.parametrize("marker", ["02", "ff01"])
 def test_a_tagged_struct_of_another_marker(marker: str) -> None:
     size = len(marker) // 2
     data = bytes.fromhex(f"01 01 01 01 01 01 ffffffff 01 01 00 {size:02x} {marker} 00000000 01 00")
-    with pytest.raises(Malformed, match="a struct's marker is") as caught:
+    with pytest.raises(Malformed, match="a struct's marker is") as error_info:
         ConsumerGroupMemberMetadataValue.decode(data, version=0)
-    assert (caught.value.position, caught.value.path) == (14, "classic_member_metadata")
+    assert (error_info.value.position, error_info.value.path) == (14, "classic_member_metadata")
 
 
 @given(st.data(), st.sampled_from(CELLS))

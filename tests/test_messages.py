@@ -77,10 +77,10 @@ def test_a_request_class_names_its_response_class() -> None:
 
 
 def test_decoded_messages_are_whole_objects() -> None:
-    again = JoinGroupRequest.decode(join().encode(version=9), version=9)
-    assert type(again) is JoinGroupRequest
-    assert pickle.loads(pickle.dumps(again)) == again == join()
-    assert dataclasses.asdict(again) == dataclasses.asdict(join())
+    message = JoinGroupRequest.decode(join().encode(version=9), version=9)
+    assert type(message) is JoinGroupRequest
+    assert pickle.loads(pickle.dumps(message)) == message == join()
+    assert dataclasses.asdict(message) == dataclasses.asdict(join())
     older = HeartbeatRequest.decode(HeartbeatRequest(group_id="g").encode(version=0), version=0)
     assert older.group_instance_id is None  # not on the wire, and there all the same
 
@@ -107,8 +107,8 @@ def test_slots() -> None:
 
 
 def test_defaults_are_not_shared() -> None:
-    one, other = JoinGroupRequest(), JoinGroupRequest()
-    one.protocols.append(JoinGroupRequestProtocol())
+    request, other = JoinGroupRequest(), JoinGroupRequest()
+    request.protocols.append(JoinGroupRequestProtocol())
     assert other.protocols == []
 
 
@@ -195,9 +195,9 @@ def test_a_message_is_found_by_key_and_by_name() -> None:
     ],
 )
 def test_what_is_not_a_message(arguments: Any, reason: str) -> None:
-    with pytest.raises(KeyError) as caught:
+    with pytest.raises(KeyError) as error_info:
         find_message(*arguments)
-    assert caught.value.args == (reason,)
+    assert error_info.value.args == (reason,)
 
 
 def test_an_api_key_of_a_response_is_an_int() -> None:
@@ -225,6 +225,6 @@ def test_a_response_is_decoded_by_the_class_of_its_request() -> None:
     ],
 )
 def test_a_response_is_decoded_by_one_of_both(given: dict[str, Any], reason: str) -> None:
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(TypeError) as error_info:
         decode_response(b"", version=4, **given)
-    assert str(caught.value).startswith(reason)
+    assert str(error_info.value).startswith(reason)

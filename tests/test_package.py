@@ -152,11 +152,11 @@ def test_the_c_sources_refuse_other_builds(macro: str) -> None:
     if compiler is None:
         pytest.skip("no C compiler")
     command = [compiler, "-E", f"-I{sysconfig.get_path('include')}", str(C_SOURCES / "module.h")]
-    done = subprocess.run([*command, f"-D{macro}=1"], capture_output=True, text=True, check=False)
-    if "Python.h" in done.stderr:
+    result = subprocess.run([*command, f"-D{macro}=1"], capture_output=True, text=True, check=False)
+    if "Python.h" in result.stderr:
         pytest.skip("no headers of this Python")
-    assert done.returncode != 0
-    assert "coordwire runs in Python" in done.stderr
+    assert result.returncode != 0
+    assert "coordwire runs in Python" in result.stderr
     supported = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (supported.returncode == 0) == (IS_CPYTHON and _OLDEST <= sys.version_info[:2] <= _NEWEST)
 
@@ -208,9 +208,9 @@ def test_the_pure_wheel_lacks_the_extension_alone() -> None:
 def test_words_of_compilers_are_in_one_header() -> None:
     """For compilers that don't know them: what others call `__attribute__` and the like."""
     words = re.compile(r"__(attribute__|builtin_\w+|asm__|typeof__|extension__)|\btypeof\b")
-    found = {
+    names = {
         path.name
         for path in C_SOURCES.rglob("*.[ch]")
         if words.search(re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL))
     }
-    assert found == {"compiler.h", "crc32c.c"}
+    assert names == {"compiler.h", "crc32c.c"}

@@ -15,7 +15,7 @@ from coordwire._speedups import native, rows
 from coordwire._speedups.rows import row_maker
 from coordwire.timeline.events import OffsetCommitted
 
-NAMES = [one.name for one in fields(OffsetCommitted)]
+NAMES = [field.name for field in fields(OffsetCommitted)]
 
 
 @pytest.mark.parametrize("half", [native, None])
@@ -45,11 +45,11 @@ def test_rows_are_for_the_collector() -> None:
     values: list[Any] = [[], *range(len(NAMES) - 1)]
     row = make(*values)
     beside = Beside()
-    gone = weakref.ref(beside)
+    ref = weakref.ref(beside)
     values[0].extend((row, beside))
     del row, values, beside
     gc.collect()
-    assert gone() is None
+    assert ref() is None
 
 
 @dataclass

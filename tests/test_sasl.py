@@ -30,10 +30,10 @@ TEXTS = [sample for sample in samples() if sample.name.startswith(("Scram", "OAu
 @pytest.mark.parametrize("sample", TEXTS, ids=lambda sample: sample.name)
 def test_kafkas_own(sample: tuple[str, int, bytes]) -> None:
     name, _, data = sample
-    found = read_sasl(data, "server" if "Server" in name else "client")
-    assert found is not None
-    assert type(found).__name__ == name
-    assert found.encode() == data
+    result = read_sasl(data, "server" if "Server" in name else "client")
+    assert result is not None
+    assert type(result).__name__ == name
+    assert result.encode() == data
 
 
 def test_rfc_5802s_example() -> None:
@@ -58,8 +58,8 @@ def test_rfc_5802s_example() -> None:
 
 
 def test_names_are_unescaped() -> None:
-    found = read_sasl(b"y,a=a=3Db,n=x=2Cy,r=n,tokenauth=true", "client")
-    assert found == ScramClientFirst(
+    result = read_sasl(b"y,a=a=3Db,n=x=2Cy,r=n,tokenauth=true", "client")
+    assert result == ScramClientFirst(
         user="x,y", nonce="n", authzid="a=b", binding="y", extensions=(("tokenauth", "true"),)
     )
 
@@ -111,8 +111,8 @@ def test_a_servers_comes_back(message: SaslMessage) -> None:
     st.binary(max_size=60) | st.text("nrcpviea=,0\0\1", max_size=40).map(str.encode), st.sampled_from(SENDERS)
 )
 def test_no_bytes_make_it_raise(data: bytes, sender: Sender) -> None:
-    found = read_sasl(data, sender)
-    assert found is None or read_sasl(found.encode(), sender) == found
+    result = read_sasl(data, sender)
+    assert result is None or read_sasl(result.encode(), sender) == result
 
 
 def test_what_is_not_understood() -> None:

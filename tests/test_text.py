@@ -187,12 +187,12 @@ def test_names_say_what_a_value_is() -> None:
     places: dict[str, list[str]] = {}
     for path in [*modules(), *c_files()]:
         names = c_names if path.suffix != ".py" else python_names
-        inside = path.relative_to(ROOT)
-        package = "/".join(inside.parts[: min(2, len(inside.parts) - 1)])
+        content = path.relative_to(ROOT)
+        package = "/".join(content.parts[: min(2, len(content.parts) - 1)])
         for line, name in names(path.read_text()):
             if name.strip("_") in refused:
                 counts[package] += 1
-                places.setdefault(package, []).append(f"{inside}:{line}: {name}")
+                places.setdefault(package, []).append(f"{content}:{line}: {name}")
     beyond = [place for name in counts if counts[name] > NAMES_LEFT.get(name, 0) for place in places[name]]
     assert beyond == []
     assert dict(counts) == NAMES_LEFT, "a package has fewer: lower its number"

@@ -41,17 +41,17 @@ def test_only_position_length_and_reason_are_needed() -> None:
 def test_a_captures_ranges_name_the_capture(format: str) -> None:
     data = b"00 00 zz\n" if format == "hex" else b"\xff" * 40
     capture = Capture(io.BytesIO(data), "some.name", input=format)  # type: ignore[arg-type]
-    (found,) = rejoined(capture.entries())
-    assert type(found) is UnreadableRange
-    assert (found.file, found.flow, found.position) == ("some.name", "", 0)
-    assert found.length >= len(data) - 1
-    assert found.reason
+    (result,) = rejoined(capture.entries())
+    assert type(result) is UnreadableRange
+    assert (result.file, result.flow, result.position) == ("some.name", "", 0)
+    assert result.length >= len(data) - 1
+    assert result.reason
 
 
 def test_a_coordinator_logs_ranges_name_the_log() -> None:
-    found = list(read_records(b"\xff" * 100, log="consumer_offsets", file="x.log", log_partition=7))
-    assert found
-    for one in found:
-        assert type(one) is UnreadableRange
-        assert (one.file, one.log, one.log_partition) == ("x.log", "consumer_offsets", 7)
-    assert sum(one.length for one in found if isinstance(one, UnreadableRange)) == 100
+    records = list(read_records(b"\xff" * 100, log="consumer_offsets", file="x.log", log_partition=7))
+    assert records
+    for partition in records:
+        assert type(partition) is UnreadableRange
+        assert (partition.file, partition.log, partition.log_partition) == ("x.log", "consumer_offsets", 7)
+    assert sum(unreadable.length for unreadable in records if isinstance(unreadable, UnreadableRange)) == 100

@@ -20,8 +20,8 @@ def test_the_newest_common_version_wins() -> None:
 
 
 def test_the_caller_may_want_less() -> None:
-    wanted = {ApiKey.HEARTBEAT: VersionRange(0, 2), ApiKey.METADATA: VersionRange(0, 12)}
-    assert negotiate(offer((12, 0, 99), (11, 2, 5), (3, 3, 13)), wanted) == {12: 2, 3: 12}
+    expected = {ApiKey.HEARTBEAT: VersionRange(0, 2), ApiKey.METADATA: VersionRange(0, 12)}
+    assert negotiate(offer((12, 0, 99), (11, 2, 5), (3, 3, 13)), expected) == {12: 2, 3: 12}
     assert negotiate(offer((12, 0, 99), (11, 2, 5)), [ApiKey.JOIN_GROUP]) == {11: 5}
 
 

@@ -65,24 +65,24 @@ def run_targets(python: list[object], folder: Path, site: Path, examples: int) -
 
 def beyond_the_baseline(extension: Path) -> dict[str, set[str]]:
     """Functions in which such instructions stand, and which."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     name = ""
     text = subprocess.check_output(["objdump", "-d", "--no-show-raw-insn", str(extension)], text=True)
     for line in text.splitlines():
         if match := re.match(r"[0-9a-f]+ <([^.>]*)", line):
             name = match[1]
         elif (match := re.match(r" +[0-9a-f]+:\s+(\S+)", line)) and BEYOND.match(match[1]):
-            found.setdefault(name, set()).add(match[1])
-    return found
+            result.setdefault(name, set()).add(match[1])
+    return result
 
 
 def baseline(wheel: Path, folder: Path, examples: int) -> None:
     site = folder / "site"
     install(site, wheel, *NEEDED)
     (extension,) = site.glob("coordwire/_speedups/_native*.so")
-    found = beyond_the_baseline(extension)
-    print("beyond the baseline:", found)
-    if set(found) - DISPATCHED:
+    result = beyond_the_baseline(extension)
+    print("beyond the baseline:", result)
+    if set(result) - DISPATCHED:
         raise SystemExit(f"outside of {DISPATCHED}")
     for name in ("fuzz", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -102,22 +102,22 @@ def memory() -> int:
 def messages() -> Calls:
     """Messages read and written, and their text; bytes cut at every sort of place, and mutated; budgets that
     don't do."""
-    found: Calls = []
+    results: Calls = []
     for message, version in CASES:
         cls, wire = type(message), message.encode(version=version)
         program = message_program(cls, version)
-        found += (partial(cls.decode, wire, version=version), partial(message.encode, version=version))
-        found += [partial(_decode, cls, version, data) for data in mutated(wire, 2)]
+        results += (partial(cls.decode, wire, version=version), partial(message.encode, version=version))
+        results += [partial(_decode, cls, version, data) for data in mutated(wire, 2)]
         if program is None:
             continue
-        found += [partial(program.decode, data, 0, 10**6, 10**7) for data in mutated(wire, 20)]
+        results += [partial(program.decode, data, 0, 10**6, 10**7) for data in mutated(wire, 20)]
         for cut in range(1, len(wire), 7 + len(wire) // 50):
-            found.append(partial(program.decode, wire[:cut], 0, 10**6, 10**7))
-        found += (partial(program.decode, wire, 0, 0, 10**7), partial(program.encode, None))
+            results.append(partial(program.decode, wire[:cut], 0, 10**6, 10**7))
+        results += (partial(program.decode, wire, 0, 0, 10**7), partial(program.encode, None))
         transcriber = layout_transcriber(cls._layout_.at(version))
         if transcriber is not None:
-            found += [partial(transcriber.transcribe, data) for data in (wire, *mutated(wire, 20))]
-    return found
+            results += [partial(transcriber.transcribe, data) for data in (wire, *mutated(wire, 20))]
+    return results
 
 
 def mutated(data: bytes, count: int) -> Iterator[bytes]:
@@ -141,7 +141,7 @@ def _decode(cls: type[Message], version: int, data: bytes) -> None:
 
 def records() -> Calls:
     """Batches read and written; what is refused when it is opened, iterated, and written."""
-    found: Calls = [
+    results: Calls = [
         lambda: encode_batch(ROWS),
         lambda: _refused(lambda: encode_batch([*ROWS, Record(0)]), EncodeError),
         lambda: _refused(lambda: encode_batch([*ROWS, Record(key="")]), EncodeError),  # type: ignore[arg-type]
@@ -149,10 +149,10 @@ def records() -> Calls:
     ]
     for data in SEEDS:
         short = sealed(data[:-3])
-        found += (partial(_read, data), partial(_read, short), partial(_read, data[:-1]))
+        results += (partial(_read, data), partial(_read, short), partial(_read, data[:-1]))
     for data in mutated(PLAIN, 40):
-        found += (partial(_read, data), partial(_read, sealed(data)), partial(_skip, data + PLAIN))
-    return found
+        results += (partial(_read, data), partial(_read, sealed(data)), partial(_skip, data + PLAIN))
+    return results
 
 
 def sealed(data: bytes) -> bytes:
@@ -194,24 +194,24 @@ def arrow() -> Calls:
 
     def table(data: bytes, **options: Any) -> None:
         with suppress(CorruptBatch):
-            for found in iter_batches(data, **options):
-                assert found.num_rows
+            for batch in iter_batches(data, **options):
+                assert batch.num_rows
 
-    found: Calls = []
+    results: Calls = []
     if not COUNTED:
         for data in SEEDS:
-            found += (
+            results += (
                 partial(table, data),
                 partial(table, sealed(data[:-3])),
                 partial(table, data, view=True),
             )
-        found += (partial(table, PLAIN, max_bytes=100), partial(table, PLAIN, columns=["offset", "key"]))
+        results += (partial(table, PLAIN, max_bytes=100), partial(table, PLAIN, columns=["offset", "key"]))
         for data in mutated(PLAIN, 5):
-            found += (partial(table, sealed(data)), partial(table, data + PLAIN, on_error="skip"))
+            results += (partial(table, sealed(data)), partial(table, data + PLAIN, on_error="skip"))
     if backend.columns is not None:
         for data in (PLAIN, *map(sealed, mutated(PLAIN, 20))):
-            found += (partial(_fill, data, False, 1 << 20), partial(_fill, data, True, 200))
-    return found
+            results += (partial(_fill, data, False, 1 << 20), partial(_fill, data, True, 200))
+    return results
 
 
 def _fill(data: bytes, view: bool, most: int) -> None:

@@ -54,29 +54,29 @@ def measure(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Seconds a call (the fastest round) and the ratio to ours (the median of rounds), by library."""
     counts = {peer: loops(call, _SLICE, clock) for peer, call in calls.items()}
-    found: dict[str, list[float]] = {peer: [] for peer in calls}
+    result: dict[str, list[float]] = {peer: [] for peer in calls}
     for turn in range(rounds):
         order = list(calls) if turn % 2 else list(calls)[::-1]
         for peer in order:
-            found[peer].append(seconds(calls[peer], counts[peer], clock) / counts[peer])
-    ours = found[PEERS[0]]
+            result[peer].append(seconds(calls[peer], counts[peer], clock) / counts[peer])
+    ours = result[PEERS[0]]
     ratios = {
-        peer: median(b / a for a, b in zip(ours, theirs, strict=True)) for peer, theirs in found.items()
+        peer: median(b / a for a, b in zip(ours, theirs, strict=True)) for peer, theirs in result.items()
     }
-    return {peer: min(times) for peer, times in found.items()}, ratios
+    return {peer: min(times) for peer, times in result.items()}, ratios
 
 
 def weigh(calls: dict[str, Call], rounds: int) -> tuple[dict[str, float], dict[str, float]]:
     """The median of what the calls themselves return, and the median ratio to ours, by library."""
-    found: dict[str, list[float]] = {peer: [] for peer in calls}
+    result: dict[str, list[float]] = {peer: [] for peer in calls}
     for _ in range(rounds):
         for peer, call in calls.items():
-            found[peer].append(call())
-    ours = found[PEERS[0]]
+            result[peer].append(call())
+    ours = result[PEERS[0]]
     ratios = {
-        peer: median(b / a for a, b in zip(ours, theirs, strict=True)) for peer, theirs in found.items()
+        peer: median(b / a for a, b in zip(ours, theirs, strict=True)) for peer, theirs in result.items()
     }
-    return {peer: median(values) for peer, values in found.items()}, ratios
+    return {peer: median(values) for peer, values in result.items()}, ratios
 
 
 def cpu() -> str:
@@ -131,12 +131,12 @@ def main(arguments: list[str] | None = None) -> int:
     peers, releases = [], []
     for peer in (PEERS[0], *options.peers):
         try:
-            found = release(peer)
+            result = release(peer)
             peers.append(peer)
         except Missing as reason:
             print(reason, file=sys.stderr)
         else:
-            releases += [f"{peer} {found}"] if found else []
+            releases += [f"{peer} {result}"] if result else []
     for line in table(peers, options.rounds, rows(peers, short=options.short)):
         print(line)
     how = "native code" if implementation == "c" else "Python only"

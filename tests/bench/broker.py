@@ -189,7 +189,7 @@ _ROWS: dict[str, tuple[Callable[[_Client], tuple[bytes, int]], int, int]] = {
 
 def _measure(server: _Server, rounds: int) -> dict[str, tuple[float, float]]:
     """Rates by the wall and by the server's processor, of the best rounds."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in _ROWS}
+    result: dict[str, list[tuple[float, float]]] = {name: [] for name in _ROWS}
     for _ in range(rounds):
         client = _Client(server.address)
         client.ask(MetadataRequest(topics=None), 12)
@@ -200,11 +200,11 @@ def _measure(server: _Server, rounds: int) -> dict[str, tuple[float, float]]:
             client.pipeline(frame, count, depth)
             sample = _Sample(time.perf_counter() - start, server.spent() - spent)
             done = count // depth * depth * unit / (1 if unit == 1 else 1e6)
-            found[name].append((done / sample.wall, done / max(sample.server, 1 / _TICK)))
+            result[name].append((done / sample.wall, done / max(sample.server, 1 / _TICK)))
         client.close()
     return {
         name: (max(wall for wall, _ in samples), max(cpu for _, cpu in samples))
-        for name, samples in found.items()
+        for name, samples in result.items()
     }
 
 

@@ -48,15 +48,15 @@ def threads(count: int, clients: int) -> None:
     ups, downs = [], []
     for _ in range(count):
         kafka = Kafka(topics={"orders": 3})
-        begun = perf_counter()
+        start = perf_counter()
         kafka.broker.start()
-        ups.append(perf_counter() - begun)
+        ups.append(perf_counter() - start)
         peers = [BlockingPeer(kafka.bootstrap) for _ in range(clients)]
         for peer in peers:
             peer.ask(MetadataRequest(topics=None), 12)
-        begun = perf_counter()
+        start = perf_counter()
         kafka.broker.stop()
-        downs.append(perf_counter() - begun)
+        downs.append(perf_counter() - start)
         for peer in peers:
             peer.socket.close()
     row("up, on a thread", ups)
@@ -68,15 +68,15 @@ async def coroutines(count: int, clients: int) -> None:
     ups, downs = [], []
     for _ in range(count):
         broker = Broker(topics={"orders": 3})
-        begun = perf_counter()
+        start = perf_counter()
         await broker.start()
-        ups.append(perf_counter() - begun)
+        ups.append(perf_counter() - start)
         peers = [await Peer(broker).__aenter__() for _ in range(clients)]
         for peer in peers:
             await peer.ask(MetadataRequest(topics=None), 12)
-        begun = perf_counter()
+        start = perf_counter()
         await broker.stop()
-        downs.append(perf_counter() - begun)
+        downs.append(perf_counter() - start)
         for peer in peers:
             await peer.__aexit__(None, None, None)
     row("up, in a loop", ups)
@@ -85,11 +85,11 @@ async def coroutines(count: int, clients: int) -> None:
 
 def many(count: int) -> None:
     """So many brokers one after the other."""
-    begun, spent = perf_counter(), process_time()
+    start, spent = perf_counter(), process_time()
     for _ in range(count):
         with Kafka(topics={"orders": 3}) as kafka, BlockingPeer(kafka.bootstrap) as peer:
             peer.ask(MetadataRequest(topics=None), 12)
-    wall, spent = perf_counter() - begun, process_time() - spent
+    wall, spent = perf_counter() - start, process_time() - spent
     print(f"\n{count} brokers, each with a client: {wall:.2f} s, {spent:.2f} s of the processor")
 
 

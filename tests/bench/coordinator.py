@@ -83,13 +83,13 @@ class Bench:
         return self.answers()
 
     def answers(self) -> list[Message]:
-        found: list[Message] = []
+        results: list[Message] = []
         for effect in self.shard.effects():
             if isinstance(effect, Append):
                 self.shard.appended(effect.number)
             elif (response := getattr(effect, "response", None)) is not None:
-                found.append(response)
-        return found
+                results.append(response)
+        return results
 
     def advance(self, by: int) -> list[Message]:
         self.now += by
@@ -119,11 +119,12 @@ class Bench:
             sync = SyncGroupRequest(group_id=group_id, generation_id=generation, member_id=member_id)
             if member_id == leader:
                 sync.assignments = [
-                    SyncGroupRequestAssignment(member_id=one, assignment=bytes(30)) for one in members
+                    SyncGroupRequestAssignment(member_id=member, assignment=bytes(30)) for member in members
                 ]
             self.ask(sync, 4)
         return [
-            HeartbeatRequest(group_id=group_id, generation_id=generation, member_id=one) for one in members
+            HeartbeatRequest(group_id=group_id, generation_id=generation, member_id=member)
+            for member in members
         ]
 
     def consumer(self, group_id: str, count: int) -> list[ConsumerGroupHeartbeatRequest]:
@@ -174,9 +175,9 @@ def loop() -> None:
 
 
 def seconds(call: Callable[[], object]) -> float:
-    begun = process_time()
+    start = process_time()
     call()
-    return process_time() - begun
+    return process_time() - start
 
 
 def fastest(call: Callable[[], object], rounds: int) -> float:
@@ -248,7 +249,9 @@ def many_groups(rounds: int) -> None:
                     [tracemalloc.Filter(True, "*/coordwire/*"), tracemalloc.Filter(True, "<string>")]
                 )
                 tracemalloc.stop()
-                sizes.append(f"{sum(one.size for one in own.statistics('filename')) / count / 1024:.1f}")
+                sizes.append(
+                    f"{sum(statistic.size for statistic in own.statistics('filename')) / count / 1024:.1f}"
+                )
             else:
                 sizes.append("")
             run = bench.beats(requests, version)
@@ -284,14 +287,14 @@ def kafkas_heartbeat(steps: list[str], requests: list[Message], version: int, ro
 
 def large_group(count: int) -> None:
     bench = Bench()
-    begun = process_time()
+    start = process_time()
     requests = bench.classic("payments", count)
-    joined = process_time() - begun
-    begun = process_time()
+    joined = process_time() - start
+    start = process_time()
     for request in requests:
         (answer,) = bench.ask(request, 4)
         assert answer.error_code == 0  # type: ignore[attr-defined]
-    beaten = process_time() - begun
+    beaten = process_time() - start
     print(f"\n{count:,} members of one classic group joined and steady: {joined:.2f} s; a heartbeat of each:")
     print(f"{beaten:.2f} s, with the encoding of requests for Kafka's coordinator.", flush=True)
 
@@ -312,15 +315,17 @@ def group_spec(kind: str, members: int, before: dict[str, Target], topics: int =
         kinds = [chosen.sample(names, chosen.randint(1, 60)) for _ in range(members)]
     elif kind == "500 each":
         kinds = [chosen.sample(names, topics // 2) for _ in range(members)]
-    orders = [tuple(ids[name] for name in in_hash_order(one, copied_set_capacity(len(one)))) for one in kinds]
-    found = {}
+    orders = [
+        tuple(ids[name] for name in in_hash_order(kind, copied_set_capacity(len(kind)))) for kind in kinds
+    ]
+    result = {}
     for member_id in in_hash_order([f"m-{number:05}" for number in range(members)], capacity_for(members)):
         number = int(member_id[2:]) % len(kinds)
         known = before.get(member_id, {})
-        found[member_id] = MemberSpec(None, orders[number], len(kinds[number]), known)
-    wanted = {topic for order in orders for topic in order}
-    targets = [one.target for one in found.values()]
-    return GroupSpec(found, kind == "equal", dict.fromkeys(wanted, 50), targets)
+        result[member_id] = MemberSpec(None, orders[number], len(kinds[number]), known)
+    expected = {topic for order in orders for topic in order}
+    targets = [one.target for one in result.values()]
+    return GroupSpec(result, kind == "equal", dict.fromkeys(expected, 50), targets)
 
 
 def targets(members: int, rounds: int) -> None:

@@ -38,10 +38,12 @@ def beat(groups: int, beats: int) -> None:
 def counted(groups: int, beats: int) -> int:
     """The instructions of one run."""
     valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    inside = [sys.executable, "-m", "tests.bench.instructions", "--inside", str(groups), str(beats)]
+    content = [sys.executable, "-m", "tests.bench.instructions", "--inside", str(groups), str(beats)]
     surroundings = {**os.environ, "PYTHONHASHSEED": "0"}
-    done = subprocess.run([*valgrind, *inside], env=surroundings, capture_output=True, text=True, check=True)
-    (found,) = re.findall(r"Collected *: (\d+)", done.stderr)
+    result = subprocess.run(
+        [*valgrind, *content], env=surroundings, capture_output=True, text=True, check=True
+    )
+    (found,) = re.findall(r"Collected *: (\d+)", result.stderr)
     return int(found)
 
 
@@ -59,8 +61,8 @@ def main() -> int:
     print("| classic groups | instructions a heartbeat |\n|---|---:|")
     for groups in options.groups:
         beats = max(_BEATS, groups)
-        found = (counted(groups, 2 * beats) - counted(groups, beats)) / beats
-        print(f"| {groups:,} | {found:,.0f} |", flush=True)
+        result = (counted(groups, 2 * beats) - counted(groups, beats)) / beats
+        print(f"| {groups:,} | {result:,.0f} |", flush=True)
     return 0
 
 

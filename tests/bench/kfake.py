@@ -53,8 +53,8 @@ def kfake() -> Path:
             ["get", f"github.com/twmb/franz-go/pkg/kfake@{VERSION}", *_NEEDED],
             ["build", "-o", "kfake", "."],
         ):
-            done = subprocess.run([go, *command], cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise Unavailable(f"go {command[0]}: {done.stderr.strip()[-300:]}")
+            result = subprocess.run([go, *command], cwd=folder, capture_output=True, text=True, check=False)
+            if result.returncode:
+                raise Unavailable(f"go {command[0]}: {result.stderr.strip()[-300:]}")
         (folder / "kfake").rename(program)
     return program

@@ -154,10 +154,10 @@ def plain(value: Any, like: Any, version: int) -> Any:
 
 def _get(value: Any, name: str) -> Any:
     """A field by our name, or by the one that a library gives it."""
-    found = getattr(value, _name_there(value, name))
+    result = getattr(value, _name_there(value, name))
     if _name_there(value, name) == "authorized_operations":  # kafka-python: a set of bits, or None
-        return -(1 << 31) if found is None else sum(1 << bit for bit in found)
-    return found
+        return -(1 << 31) if result is None else sum(1 << bit for bit in result)
+    return result
 
 
 def _name_there(value: Any, name: str) -> str:

@@ -43,24 +43,26 @@ def segment_of(count: int, size: int) -> bytes:
 
 def index_of(data: bytes) -> bytes:
     """The index that a broker keeps beside them: an entry a batch, as each has more than 4 KB."""
-    return b"".join(struct.pack(">ii", one.last_offset, one.position) for one in list(batches(data))[1:])
+    return b"".join(
+        struct.pack(">ii", batch.last_offset, batch.position) for batch in list(batches(data))[1:]
+    )
 
 
 def cost(source: str, options: Options) -> tuple[int, int, int]:
     """Rows, bytes and requests."""
     definition = SOURCES[source]
     columns = ["offset", "value"] if source == "kafka-segment" else ["base_offset"]
-    found: list[int] = []
+    results: list[int] = []
     read_at = Store.read
 
     def counted(store: Store, file: Any, path: str, size: int, at: int) -> bytes:
-        found.append(size)
+        results.append(size)
         return read_at(store, file, path, size, at)
 
     with mock.patch.object(Store, "read", counted), mock.patch.object(object_ranges, "store_of", _put_store):
         groups = plan(definition, options)
         rows = sum(batch.num_rows for group in groups for batch in read(definition, group, options, columns))
-    return rows, sum(found), len(found)
+    return rows, sum(results), len(results)
 
 
 def _put_store(uri: str) -> tuple[Store, str]:

@@ -20,8 +20,8 @@ def reader(
     lines = ["def read(message):", *_lines(like, value, version, "message", name_of)]
     made: dict[str, Any] = {}
     exec("\n".join(lines), made)
-    found: Callable[[Any], None] = made["read"]
-    return found
+    result: Callable[[Any], None] = made["read"]
+    return result
 
 
 def _lines(
@@ -36,11 +36,11 @@ def _lines(
     lines = []
     for field in (*shape.inline, *shape.tagged.values()):
         name = name_of(value, field.name)
-        inside, theirs = getattr(like, field.name), getattr(value, name)
-        if field.array and field.struct is not None and inside:
+        content, theirs = getattr(like, field.name), getattr(value, name)
+        if field.array and field.struct is not None and content:
             item = f"{source}_{name}".replace(".", "_")
             lines.append(f"{indent}for {item} in {source}.{name}:")
-            lines += _lines(inside[0], theirs[0], version, item, name_of, indent + "    ")
+            lines += _lines(content[0], theirs[0], version, item, name_of, indent + "    ")
         else:
             lines.append(f"{indent}{source}.{name}")
     return lines

@@ -129,19 +129,19 @@ def fields(batch: Any) -> list[Any]:
 
 def reading(rows: list[Record], codec: Codec = "none") -> Timed:
     data = encode_batch(rows, codec=codec)
-    found: Timed = {OURS: lambda: ours(data), PURE: in_python(lambda: ours(data))}
+    result: Timed = {OURS: lambda: ours(data), PURE: in_python(lambda: ours(data))}
     for name, (reader, _) in peers().items():
         try:
             read = fields(reader(data))
         except Exception:  # no codec: each has its own error
             continue
         assert read == fields(rows)
-        found[name] = lambda kind=reader: theirs(kind, data)  # type: ignore[misc]
-    return found
+        result[name] = lambda kind=reader: theirs(kind, data)  # type: ignore[misc]
+    return result
 
 
 def writing(rows: list[Record], ours: Call, codec: Codec = "none") -> Timed:
-    found: Timed = {OURS: ours, PURE: in_python(ours)}
+    result: Timed = {OURS: ours, PURE: in_python(ours)}
     plain, number = fields(rows), CODECS.index(codec)
     for name, (_, writer) in peers().items():
         try:
@@ -149,8 +149,8 @@ def writing(rows: list[Record], ours: Call, codec: Codec = "none") -> Timed:
         except Exception:  # no codec
             continue
         assert fields(next(batches(data))) == plain
-        found[name] = lambda kind=writer: build(kind, plain, number)  # type: ignore[misc]
-    return found
+        result[name] = lambda kind=writer: build(kind, plain, number)  # type: ignore[misc]
+    return result
 
 
 def rows() -> Iterator[Row]:

@@ -25,12 +25,12 @@ from tests.tables.worker_processes import descendants, spark_workers
 
 def most_memory(pids: list[int]) -> int:
     """The most memory, in MB, that any of these processes had."""
-    found = [0]
+    results = [0]
     for pid in pids:
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
-                found.append(int(line.split()[1]) >> 10)
-    return max(found)
+                results.append(int(line.split()[1]) >> 10)
+    return max(results)
 
 
 def engine_of(name: str, workers: int, folder: Path) -> Engine:

@@ -48,9 +48,9 @@ def make(folder: Path, size: int) -> None:
     for number in range(-(-size // SEGMENT)):
         place = folder / f"orders-{number}"
         place.mkdir(parents=True)
-        left = min(SEGMENT, size - number * SEGMENT)
+        remaining = min(SEGMENT, size - number * SEGMENT)
         with open(place / f"{0:020}.log", "wb") as log:
-            for index in range(left // len(batch)):
+            for index in range(remaining // len(batch)):
                 batch[:8] = (index * COUNT).to_bytes(8, "big")
                 log.write(batch)
 

@@ -67,7 +67,7 @@ class BlockingPeer:
         )
         joined = self.ask(request, 3)
         assert joined.error_code == 0
-        given = ConsumerProtocolAssignment(
+        data = ConsumerProtocolAssignment(
             assigned_partitions=[
                 ConsumerProtocolAssignmentTopicPartition(topic=topic, partitions=list(range(partitions)))
             ]
@@ -78,7 +78,7 @@ class BlockingPeer:
                 generation_id=joined.generation_id,
                 member_id=joined.member_id,
                 assignments=[
-                    SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"\0\1" + given)
+                    SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"\0\1" + data)
                 ],
             ),
             2,

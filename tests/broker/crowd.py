@@ -69,10 +69,10 @@ def _memory(process: int) -> int:
 def allow(count: int) -> bool:
     """Let this process and its children have so many files; whether they may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count + 500
-    if soft < wanted <= hard or hard == resource.RLIM_INFINITY:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-    return hard == resource.RLIM_INFINITY or hard >= wanted
+    expected = count + 500
+    if soft < expected <= hard or hard == resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, expected), hard))
+    return hard == resource.RLIM_INFINITY or hard >= expected
 
 
 def run(count: int) -> Figures:
@@ -84,7 +84,7 @@ def run(count: int) -> Figures:
         for _ in range(2 * _FETCHED // len(batch)):
             _produce(good, batch)
         alone = _memory(served.process_id)
-        begun = time.monotonic()
+        start = time.monotonic()
         command = [sys.executable, "-m", "tests.broker.crowd_peers", str(served.port), str(count)]
         crowd = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ended.callback(crowd.wait)
@@ -92,7 +92,7 @@ def run(count: int) -> Figures:
         assert crowd.stdin is not None
         assert crowd.stdout is not None
         assert crowd.stdout.readline() == f"there {count}\n"
-        joined = time.monotonic() - begun
+        joined = time.monotonic() - start
         crowded = _memory(served.process_id)
         deaf = [ended.enter_context(_deaf(served.port)) for _ in range(DEAF)]
         slow = [ended.enter_context(_slow(served.port)) for _ in range(SLOW)]

@@ -20,15 +20,15 @@ SOURCES = 8
 
 def answered(connected: socket.socket) -> None:
     """Read one whole answer."""
-    left = 4
+    remaining = 4
     for part in ("length", "body"):
         data = b""
-        while len(data) < left:
-            got = connected.recv(left - len(data))
+        while len(data) < remaining:
+            got = connected.recv(remaining - len(data))
             if not got:
                 raise ConnectionError(f"closed within an answer's {part}")
             data += got
-        left = int.from_bytes(data[:4])
+        remaining = int.from_bytes(data[:4])
 
 
 def main(port: int, count: int) -> None:

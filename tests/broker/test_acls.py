@@ -47,10 +47,10 @@ def acl(
 
 
 def allows(acls: list[Acl], operation: AclOperation, name: str, **options: Any) -> bool:
-    made = Authorizer(**options)
+    authorizer = Authorizer(**options)
     for one in acls:
-        made.add(one)
-    return made.allows(ANN, HOST, operation.value, TOPIC, name)
+        authorizer.add(one)
+    return authorizer.allows(ANN, HOST, operation.value, TOPIC, name)
 
 
 READ, WRITE, DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE
@@ -122,25 +122,25 @@ def test_many_prefixes_are_found_as_by_trying_each() -> None:
             for _ in range(draw.randrange(12))
         }
         removed = set(draw.sample(sorted(acls), len(acls) // 3))
-        made = Authorizer()
+        authorizer = Authorizer()
         for one in acls:
-            made.add(one)
-            made.add(one)
+            authorizer.add(one)
+            authorizer.add(one)
         for one in removed:
-            made.remove(one)
-            made.remove(one)
+            authorizer.remove(one)
+            authorizer.remove(one)
         for name in draw.sample(names, 20):
             about = [one for one in acls - removed if matches(one, TOPIC, name)]
             expected = bool(about) and all(one.permission == ALLOW for one in about)
-            assert made.allows(ANN, HOST, READ.value, TOPIC, name) is expected
+            assert authorizer.allows(ANN, HOST, READ.value, TOPIC, name) is expected
             wanted = AclFilter(TOPIC, PatternType.MATCH.value, name, None, None, 1, 1)
-            found = list(made.find(wanted))
-            assert len(found) == len(set(found))
-            assert set(found) == set(about)
+            results = list(authorizer.find(wanted))
+            assert len(results) == len(set(results))
+            assert set(results) == set(about)
         for kind, pattern, own in itertools.product((1, TOPIC), (1, LITERAL, PREFIXED), (None, "a", "*")):
-            found = list(made.find(AclFilter(kind, pattern, own, ANN, "*", READ.value, 1)))
-            assert len(found) == len(set(found))
-            assert set(found) == {
+            results = list(authorizer.find(AclFilter(kind, pattern, own, ANN, "*", READ.value, 1)))
+            assert len(results) == len(set(results))
+            assert set(results) == {
                 one
                 for one in acls - removed
                 if kind in (1, one.resource_type) and pattern in (1, one.pattern_type)
@@ -166,10 +166,10 @@ def test_many_prefixes_are_found_as_by_trying_each() -> None:
     ],
 )
 def test_some_resource(acls: list[Acl], expected: bool) -> None:
-    made = Authorizer()
+    authorizer = Authorizer()
     for one in acls:
-        made.add(one)
-    assert made.allows_some(ANN, HOST, WRITE.value, TOPIC) is expected
+        authorizer.add(one)
+    assert authorizer.allows_some(ANN, HOST, WRITE.value, TOPIC) is expected
     assert Authorizer([ANN]).allows_some(ANN, HOST, WRITE.value, TOPIC)
 
 
@@ -342,21 +342,21 @@ def test_confluent_kafka_keeps_acls() -> None:
     with users_broker() as broker:
         chief, ann = client("admin", "a"), client("ann", "b")
         assert "t" not in ann.list_topics(timeout=10).topics
-        wanted = admin.AclBinding(
+        binding = admin.AclBinding(
             admin.ResourceType.TOPIC, "t", admin.ResourcePatternType.LITERAL, ANN, "*",
             admin.AclOperation.READ, admin.AclPermissionType.ALLOW,
         )  # fmt: skip
         with pytest.raises(confluent.KafkaException) as refused:
-            ann.create_acls([wanted])[wanted].result(10)
+            ann.create_acls([binding])[binding].result(10)
         assert refused.value.args[0].code() == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        assert chief.create_acls([wanted])[wanted].result(10) is None
+        assert chief.create_acls([binding])[binding].result(10) is None
         assert "t" in ann.list_topics(timeout=10).topics
         chosen = admin.AclBindingFilter(
             admin.ResourceType.TOPIC, "t", admin.ResourcePatternType.MATCH, None, None,
             admin.AclOperation.ANY, admin.AclPermissionType.ANY,
         )  # fmt: skip
-        assert chief.describe_acls(chosen).result(10) == [wanted]
-        assert chief.delete_acls([chosen])[chosen].result(10) == [wanted]
+        assert chief.describe_acls(chosen).result(10) == [binding]
+        assert chief.delete_acls([chosen])[chosen].result(10) == [binding]
         assert chief.describe_acls(chosen).result(10) == []
         assert "t" not in ann.list_topics(timeout=10).topics
 
@@ -369,11 +369,11 @@ def test_kafka_python_keeps_acls() -> None:
             sasl_plain_username="admin", sasl_plain_password="a",
         )  # fmt: skip
         try:
-            wanted = admin.ACL(
+            expected = admin.ACL(
                 ANN, "*", admin.ACLOperation.READ, admin.ACLPermissionType.ALLOW,
                 admin.ResourcePattern(admin.ResourceType.TOPIC, "t", admin.ACLResourcePatternType.PREFIXED),
             )  # fmt: skip
-            assert chief.create_acls([wanted])["failed"] == []
+            assert chief.create_acls([expected])["failed"] == []
             chosen = admin.ACLFilter(
                 ANN, "*", admin.ACLOperation.ANY, admin.ACLPermissionType.ANY,
                 admin.ResourcePatternFilter(
@@ -381,10 +381,10 @@ def test_kafka_python_keeps_acls() -> None:
                 ),
             )  # fmt: skip
             acls, error = chief.describe_acls(chosen)
-            assert acls == [wanted]
+            assert acls == [expected]
             assert error.errno == 0
             ((_, deleted, _),) = chief.delete_acls([chosen])
-            assert deleted == [wanted]
+            assert deleted == [expected]
             assert chief.describe_acls(chosen)[0] == []
         finally:
             chief.close()

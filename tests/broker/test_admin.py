@@ -63,7 +63,9 @@ from tests.broker.test_handlers import write
 def sizes(core: Core, request: DescribeLogDirsRequest, version: int, node: int = 1) -> dict[str, list[int]]:
     (result,) = core.ask(request, version, node).results
     assert result.error_code == 0
-    return {topic.name: [one.partition_size for one in topic.partitions] for topic in result.topics}
+    return {
+        topic.name: [partition.partition_size for partition in topic.partitions] for topic in result.topics
+    }
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
@@ -73,8 +75,8 @@ def test_log_directories(version: int) -> None:
     write(core, 0, b"one")
     assert sizes(core, DescribeLogDirsRequest(topics=None), version) == {"orders": [size], "bills": [0]}
     assert sizes(core, DescribeLogDirsRequest(topics=None), version, node=2) == {"orders": [0]}
-    one = DescribeLogDirsRequest(topics=[DescribableLogDirTopic(topic="orders", partitions=[0, 1, 7])])
-    assert sizes(core, one, version) == {"orders": [size]}
+    request = DescribeLogDirsRequest(topics=[DescribableLogDirTopic(topic="orders", partitions=[0, 1, 7])])
+    assert sizes(core, request, version) == {"orders": [size]}
     other = DescribeLogDirsRequest(topics=[DescribableLogDirTopic(topic="none", partitions=[0])])
     assert sizes(core, other, version) == {}
 
@@ -87,7 +89,14 @@ def test_a_log_stays_in_the_one_folder() -> None:
     ]
     (result,) = core.ask(AlterReplicaLogDirsRequest(dirs=dirs), 2).results
     none, missing = ErrorCode.REPLICA_NOT_AVAILABLE, ErrorCode.LOG_DIR_NOT_FOUND
-    assert [one.error_code for one in result.partitions] == [0, none, none, missing, missing, missing]
+    assert [partition.error_code for partition in result.partitions] == [
+        0,
+        none,
+        none,
+        missing,
+        missing,
+        missing,
+    ]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -96,9 +105,9 @@ def test_the_quorum_is_the_controller(version: int) -> None:
     one = DescribeQuorumRequestPartitionData(partition_index=0)
     asked = DescribeQuorumRequestTopicData(topic_name="__cluster_metadata", partitions=[one])
     answer = core.ask(DescribeQuorumRequest(topics=[asked]), version)
-    (found,) = answer.topics[0].partitions
-    assert (found.leader_id, [voter.replica_id for voter in found.current_voters]) == (1, [1])
-    assert [observer.replica_id for observer in found.observers] == [2, 3]
+    (result,) = answer.topics[0].partitions
+    assert (result.leader_id, [voter.replica_id for voter in result.current_voters]) == (1, [1])
+    assert [observer.replica_id for observer in result.observers] == [2, 3]
     asked.topic_name = "orders"
     refused = core.ask(DescribeQuorumRequest(topics=[asked]), version)
     (of_partition,) = refused.topics[0].partitions
@@ -156,9 +165,9 @@ def test_a_parked_fetch_is_answered_when_its_leader_moves(version: int, epoch: i
     (partition,) = core.cluster.topics["orders"].partitions
     core.cluster.replication.move_leader(partition, 3)
     (answer,) = answers
-    (found,) = answer.responses[0].partitions  # type: ignore[attr-defined]
+    (result,) = answer.responses[0].partitions  # type: ignore[attr-defined]
     leader = 3 if error and version >= 16 else -1  # it is named since version 16 (KIP-951)
-    assert (found.error_code, found.current_leader.leader_id) == (error, leader)
+    assert (result.error_code, result.current_leader.leader_id) == (error, leader)
 
 
 def test_a_coordinator_that_moves_answers_and_is_loaded_by_the_next() -> None:
@@ -251,15 +260,18 @@ def altered(
             for name, kind, iterations in upserts
         ],
     )
-    return {one.user: one.error_code for one in core.ask(request, 0).results}
+    return {result.user: result.error_code for result in core.ask(request, 0).results}
 
 
 def described(core: Core, *users: str) -> dict[str, tuple[int, list[tuple[int, int]]]]:
     asked = [UserName(name=user) for user in users] or None
     response = core.ask(DescribeUserScramCredentialsRequest(users=asked), 0)
     return {
-        one.user: (one.error_code, [(info.mechanism, info.iterations) for info in one.credential_infos])
-        for one in response.results
+        result.user: (
+            result.error_code,
+            [(info.mechanism, info.iterations) for info in result.credential_infos],
+        )
+        for result in response.results
     }
 
 
@@ -318,7 +330,7 @@ def quotas(core: Core, *components: tuple[str, int, str | None], strict: bool = 
     return [
         (
             {part.entity_type: part.entity_name for part in entry.entity},
-            {one.key: one.value for one in entry.values},
+            {value.key: value.value for value in entry.values},
         )
         for entry in answer.entries
     ]
@@ -396,9 +408,9 @@ def test_without_an_authorizer_there_are_no_acls(version: int) -> None:
     described = core.ask(DescribeAclsRequest(**_FILTER), version)
     assert (described.error_code, described.resources) == (ErrorCode.SECURITY_DISABLED, [])
     created = core.ask(CreateAclsRequest(creations=[AclCreation(**_RULE)] * 2), version)
-    assert [one.error_code for one in created.results] == [ErrorCode.SECURITY_DISABLED] * 2
+    assert [result.error_code for result in created.results] == [ErrorCode.SECURITY_DISABLED] * 2
     deleted = core.ask(DeleteAclsRequest(filters=[DeleteAclsFilter(**_FILTER)] * 2), version)
-    assert [one.error_code for one in deleted.filter_results] == [ErrorCode.SECURITY_DISABLED] * 2
+    assert [result.error_code for result in deleted.filter_results] == [ErrorCode.SECURITY_DISABLED] * 2
 
 
 @pytest.mark.parametrize("part", ["resource_type", "operation", "permission_type"])

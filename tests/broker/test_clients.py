@@ -27,13 +27,13 @@ def run(scenario: str, bootstrap: str) -> dict[str, Any]:
         pytest.skip("COORDWIRE_CLIENTS names no virtual environment with Kafka clients")
     python = Path(home) / "bin" / "python"
     script = Path(__file__).with_name("clients_run.py")
-    done = subprocess.run(
+    result = subprocess.run(
         [str(python), str(script), scenario, bootstrap], capture_output=True, text=True, timeout=120
     )
-    if "ModuleNotFoundError" in done.stderr:
-        pytest.skip(done.stderr.splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if "ModuleNotFoundError" in result.stderr:
+        pytest.skip(result.stderr.splitlines()[-1])
+    assert result.returncode == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
     return found
 
 
@@ -41,8 +41,8 @@ def run(scenario: str, bootstrap: str) -> dict[str, Any]:
 @pytest.mark.parametrize("scenario", ["confluent", "kip_848"])
 def test_librdkafka(scenario: str, nodes: int) -> None:
     with Broker.in_thread(topics={"orders": 6}, nodes=nodes) as broker:
-        found = run(scenario, broker.bootstrap)
-    assert found == {
+        result = run(scenario, broker.bootstrap)
+    assert result == {
         "codecs": ["none", "gzip", "snappy", "lz4", "zstd"],
         "seen": COUNT,
         "shared": True,
@@ -54,14 +54,14 @@ def test_librdkafka(scenario: str, nodes: int) -> None:
 
 def test_kafka_python() -> None:
     with Broker.in_thread(topics={"orders": 6}, nodes=3) as broker:
-        found = run("kafka_python", broker.bootstrap)
-    assert found == {"seen": COUNT, "ends": COUNT, "beginnings": 0, "committed": COUNT}
+        result = run("kafka_python", broker.bootstrap)
+    assert result == {"seen": COUNT, "ends": COUNT, "beginnings": 0, "committed": COUNT}
 
 
 def test_aiokafka() -> None:
     with Broker.in_thread(topics={"orders": 6}, nodes=3) as broker:
-        found = run("aiokafka", broker.bootstrap)
-    assert found == {"seen": COUNT, "committed": COUNT}
+        result = run("aiokafka", broker.bootstrap)
+    assert result == {"seen": COUNT, "committed": COUNT}
 
 
 def test_groups_and_offsets_outlive_a_restart(tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_groups_and_offsets_outlive_a_restart(tmp_path: Path) -> None:
     with Broker.in_thread(topics={"orders": 6}, data=tmp_path) as broker:
         assert run("kafka_python", broker.bootstrap)["committed"] == COUNT
     with Broker.in_thread(data=tmp_path) as broker:
-        found = run("kafka_python", broker.bootstrap)
-    assert found["ends"] == found["committed"] == 2 * COUNT
+        result = run("kafka_python", broker.bootstrap)
+    assert result["ends"] == result["committed"] == 2 * COUNT
 
 
 COMMITTED = sorted(f"{value} {partition}" for value in ("one", "two") for partition in range(6))
@@ -80,8 +80,8 @@ CONFIGS = {"at once": BrokerConfig(), "later": BrokerConfig(marker_delay_ms=30)}
 @pytest.mark.parametrize("markers", CONFIGS)
 def test_transactions_of_librdkafka(markers: str) -> None:
     with Broker.in_thread(topics={"orders": 6}, nodes=3, config=CONFIGS[markers]) as broker:
-        found = run("confluent_transactions", broker.bootstrap)
-    assert found == {
+        result = run("confluent_transactions", broker.bootstrap)
+    assert result == {
         "committed": COMMITTED,
         "all": 18,
         "offsets": [5, 5],
@@ -94,10 +94,10 @@ def test_transactions_of_librdkafka(markers: str) -> None:
 @pytest.mark.parametrize("markers", CONFIGS)
 def test_transactions_of_other_clients(client: str, markers: str) -> None:
     with Broker.in_thread(topics={"orders": 6}, nodes=3, config=CONFIGS[markers]) as broker:
-        found = run(f"{client}_transactions", broker.bootstrap)
-    assert found["seen"] == ["one"] * 6 + ["two"] * 6
-    assert found["offsets"] == [5, 5]
-    assert "Fenced" in found["fenced"]
+        result = run(f"{client}_transactions", broker.bootstrap)
+    assert result["seen"] == ["one"] * 6 + ["two"] * 6
+    assert result["offsets"] == [5, 5]
+    assert "Fenced" in result["fenced"]
 
 
 def test_a_transaction_outlives_a_restart(tmp_path: Path) -> None:
@@ -110,6 +110,6 @@ def test_a_transaction_outlives_a_restart(tmp_path: Path) -> None:
 def test_clients_authenticate() -> None:
     config = BrokerConfig(users={"ann": "p=,w"})
     with Broker.in_thread(topics={"orders": 6}, config=config) as broker:
-        found = run("sasl", broker.bootstrap)
+        result = run("sasl", broker.bootstrap)
     expected = [True, "KafkaException", True]
-    assert found == {"PLAIN": expected, "SCRAM-SHA-256": expected, "SCRAM-SHA-512": expected}
+    assert result == {"PLAIN": expected, "SCRAM-SHA-256": expected, "SCRAM-SHA-512": expected}

@@ -27,17 +27,17 @@ REASONS = reasons()
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[tuple[str, int]]:
-    with ours() as found:
-        yield found
+    with ours() as result:
+        yield result
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_this_broker_answers_as_kafka_does(name: str, address: tuple[str, int]) -> None:
-    found = list(differing(KAFKAS[name], answers(CASES[name], address)))
+    results = list(differing(KAFKAS[name], answers(CASES[name], address)))
     if name in REASONS:
-        assert found, "it no longer differs: take it out of differences.json"
+        assert results, "it no longer differs: take it out of differences.json"
     else:
-        assert not found
+        assert not results
 
 
 @pytest.mark.maven
@@ -45,9 +45,9 @@ def test_a_real_broker_still_answers_so() -> None:
     try:
         with kafka() as real:
             changed = {
-                name: found
-                for name, one in CASES.items()
-                if (found := list(differing(KAFKAS[name], answers(one, real))))
+                name: results
+                for name, case in CASES.items()
+                if (results := list(differing(KAFKAS[name], answers(case, real))))
             }
     except Unavailable as error:
         give_up(error)
@@ -62,10 +62,10 @@ def test_every_case_is_kept_and_every_reason_has_a_case() -> None:
 
 
 def test_every_api_has_a_case() -> None:
-    asked = {
-        step.api for one in CASES.values() for step in one.steps if isinstance(step, Ask) and step.counts
+    apis = {
+        step.api for case in CASES.values() for step in case.steps if isinstance(step, Ask) and step.counts
     }
-    keys = {find_message(api, "request").api_key for api in asked}
+    keys = {find_message(api, "request").api_key for api in apis}
     assert {int(key) for key in APIS} - {int(key) for key in keys if key is not None} == set()
 
 

@@ -84,12 +84,12 @@ def test_a_restart_goes_on(tmp_path: Path, end: Callable[[ClusterState], None]) 
     again = opened(tmp_path)
     assert again.cluster_id == cluster.cluster_id
     assert list(again.topics) == ["orders"]
-    found = again.topics["orders"]
-    assert (found.id, len(found.partitions)) == (topic.id, 4)
-    assert found.settings.own == {"retention.ms": "5", "segment.bytes": "1048576"}
-    assert [one.log.end_offset for one in found.partitions] == [5, 5, 5, 0]
-    assert [one.log.start_offset for one in found.partitions] == [0, 2, 0, 0]
-    log = found.partitions[0].log
+    result = again.topics["orders"]
+    assert (result.id, len(result.partitions)) == (topic.id, 4)
+    assert result.settings.own == {"retention.ms": "5", "segment.bytes": "1048576"}
+    assert [partition.log.end_offset for partition in result.partitions] == [5, 5, 5, 0]
+    assert [partition.log.start_offset for partition in result.partitions] == [0, 2, 0, 0]
+    log = result.partitions[0].log
     assert list(records_of(log.read(0, 1 << 20).data)) == [(n, b"%d" % n) for n in range(5)]
     repeated = batch(b"4", producer_id=7, producer_epoch=0, base_sequence=4)
     assert append(log, repeated) == 4
@@ -178,7 +178,7 @@ def test_a_truncated_log_on_disk_is_the_one_in_memory(
         log.truncate(cut)
         log.lead(1)
     verified(folder)
-    for again in (False, True):
+    for number in (False, True):
         assert (disk.start_offset, disk.end_offset) == (memory.start_offset, memory.end_offset)
         assert disk.last_stable_offset == memory.last_stable_offset
         assert disk.epochs.entries == memory.epochs.entries
@@ -187,7 +187,7 @@ def test_a_truncated_log_on_disk_is_the_one_in_memory(
             assert disk.read(offset, 700).data == memory.read(offset, 700).data
         for time in (NOW - 200, NOW, NOW + 150):
             assert disk.find_time(time, disk.end_offset) == memory.find_time(time, memory.end_offset)
-        if not again:
+        if not number:
             for log in (disk, memory):
                 write(log, after, 100)
             verified(folder)
@@ -208,7 +208,9 @@ def test_a_segment_that_is_full_is_followed_by_another_with_a_snapshot(tmp_path:
     assert bases == [0, 5, 10]
     for base in bases[1:]:
         snapshot = read_snapshot((folder / log_name(base, "snapshot")).read_bytes())
-        assert [(one.producer_id, one.last_sequence) for one in snapshot.producer_entries] == [(3, base - 1)]
+        assert [(entry.producer_id, entry.last_sequence) for entry in snapshot.producer_entries] == [
+            (3, base - 1)
+        ]
     log.delete_before(11)
     assert sorted(int(path.stem) for path in folder.glob("*.log")) == [10]
     assert next(records_of(log.read(11, 1 << 20).data))[0] == 11
@@ -289,8 +291,8 @@ def test_deleting_a_topic_leaves_what_is_not_kafkas(tmp_path: Path) -> None:
     (tmp_path / "orders-0" / "notes.txt").write_text("mine")
     (tmp_path / "orders-0" / "00000000000000000009.log").symlink_to(tmp_path / "meta.properties")
     cluster.delete_topic(topic)
-    left = [path for path in tmp_path.iterdir() if path.name.startswith("orders")]
-    (kept,) = left
+    remaining = [path for path in tmp_path.iterdir() if path.name.startswith("orders")]
+    (kept,) = remaining
     assert kept.name.endswith("-delete")
     assert sorted(path.name for path in kept.iterdir()) == ["00000000000000000009.log", "notes.txt"]
     assert (tmp_path / "meta.properties").exists()
@@ -306,9 +308,9 @@ def test_several_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
     places = {path.parent.name: path.name for path in tmp_path.glob("node-*/orders-*")}
     assert set(places) == {"node-1", "node-2", "node-3"}
     again = opened(tmp_path, (1, 2, 3))
-    assert [(one.leader, one.log.end_offset) for one in again.topics["orders"].partitions] == [
-        (partition.leader, 1) for partition in topic.partitions
-    ]
+    assert [
+        (partition.leader, partition.log.end_offset) for partition in again.topics["orders"].partitions
+    ] == [(partition.leader, 1) for partition in topic.partitions]
     closed(again)
 
 
@@ -354,7 +356,7 @@ def test_leader_epochs_go_on_where_another_broker_left_them(tmp_path: Path) -> N
     metadata.close()
     (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n2 0\n")
     again = opened(tmp_path)
-    first, second = (one.log for one in again.topics["orders"].partitions)
+    first, second = (partition.log for partition in again.topics["orders"].partitions)
     for log in (first, second):
         append(log, batch(b"next"))
     assert [one.partition_leader_epoch for one in first.batches()] == [2]
@@ -377,8 +379,8 @@ def test_a_leader_that_wrote_nothing_has_its_epoch_after_a_restart(tmp_path: Pat
     closed(cluster)
     for _ in range(2):
         again = opened(tmp_path, (1, 2))
-        (found,) = again.topics["orders"].partitions
-        assert (found.leader, found.leader_epoch, list(found.replicas)) == (2, 3, list(partition.replicas))
+        (result,) = again.topics["orders"].partitions
+        assert (result.leader, result.leader_epoch, list(result.replicas)) == (2, 3, list(partition.replicas))
         closed(again)
 
 
@@ -392,11 +394,11 @@ def test_the_metadata_take_up_epochs_that_only_a_log_has(tmp_path: Path) -> None
     closed(opened(tmp_path))
     metadata = load_log(tmp_path / "__cluster_metadata-0", DiskRules())
     changes = [
-        found.value
+        result.value
         for one in metadata.batches()
         for record in one
-        if (found := open_log_record("__cluster_metadata", record)) is not None
-        and isinstance(found.value, PartitionChangeRecord)
+        if (result := open_log_record("__cluster_metadata", record)) is not None
+        and isinstance(result.value, PartitionChangeRecord)
     ]
     assert [change.leader for change in changes] == [1, 1, 1]
     metadata.close()
@@ -422,9 +424,9 @@ def test_an_append_that_the_system_refuses_is_taken_back(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "pwrite", half)
-    with pytest.raises(RefusedRecords) as caught:
+    with pytest.raises(RefusedRecords) as error_info:
         append(log, batch(b"second"))
-    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert error_info.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     monkeypatch.undo()
     assert (folder / log_name(0)).stat().st_size == size
     assert append(log, batch(b"third")) == 1

@@ -92,9 +92,11 @@ def franz_go() -> list[str]:
                 ("get", f"github.com/twmb/franz-go/pkg/kgo@{VERSION}"),
                 ("build", "-o", "made", "."),
             ):
-                done = subprocess.run([go, *arguments], cwd=work, capture_output=True, text=True, check=False)
-                if done.returncode:
-                    pytest.skip(f"go {arguments[0]}: {done.stderr[-500:]}")
+                result = subprocess.run(
+                    [go, *arguments], cwd=work, capture_output=True, text=True, check=False
+                )
+                if result.returncode:
+                    pytest.skip(f"go {arguments[0]}: {result.stderr[-500:]}")
             (Path(work) / "made").rename(program)
     return [str(program)]
 
@@ -115,15 +117,15 @@ def test_every_kind_reaches_a_client(client: str) -> None:
         releasing.start()
         command = [*run, kafka.bootstrap, *KINDS]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+            result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
         finally:
             ended.set()
             releasing.join()
-        if "ModuleNotFoundError" in done.stderr:
-            pytest.skip(done.stderr.splitlines()[-1])
-        assert done.returncode == 0, done.stderr[-3000:]
+        if "ModuleNotFoundError" in result.stderr:
+            pytest.skip(result.stderr.splitlines()[-1])
+        assert result.returncode == 0, result.stderr[-3000:]
         kafka.check()
-        found = json.loads(done.stdout.splitlines()[-1])
+        found = json.loads(result.stdout.splitlines()[-1])
         expected = [str(number) for number in range(COUNT)]
         for kind, of_kind in faults.items():
             assert found[kind] == {"failures": [], "seen": expected}, kind

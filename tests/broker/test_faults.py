@@ -381,11 +381,11 @@ def test_words_in_any_order_and_other_spellings() -> None:
     ],
 )
 def test_a_text_that_is_wrong(text: str, reason: str | None) -> None:
-    with pytest.raises(FaultyRule) as caught:
+    with pytest.raises(FaultyRule) as error_info:
         parse_fault(text)
     if reason is None:
         reason = (
             "expected one of request, group, transaction, coordinator, resource, topic, member, partition,"
             " got 'row', at character 10"
         )
-    assert str(caught.value) == reason
+    assert str(error_info.value) == reason

@@ -114,8 +114,8 @@ def test_a_crash_loses_fewer_records_than_flush_messages(
         end = machine.log.end_offset
         log = machine.crash(folder / "copy", partial(some_late, random=Random(seed)))
     assert end - most < log.end_offset <= end
-    kept = [record.offset for one in log.batches() for record in one]
-    assert kept == list(range(log.end_offset))
+    offsets = [record.offset for one in log.batches() for record in one]
+    assert offsets == list(range(log.end_offset))
 
 
 def test_a_crash_loses_nothing_that_is_older_than_flush_ms(

@@ -181,7 +181,7 @@ def test_topics_are_made_grown_and_deleted() -> None:
         ),
         7,
     )
-    assert {one.name: one.error_code for one in made.topics} == {
+    assert {topic.name: topic.error_code for topic in made.topics} == {
         "a": 0,
         "b": 0,
         "c": ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -203,7 +203,9 @@ def test_topics_are_made_grown_and_deleted() -> None:
         ),
         6,
     )
-    assert [(one.name, one.error_code) for one in gone.responses] == [("a", ErrorCode.INVALID_REQUEST)]
+    assert [(response.name, response.error_code) for response in gone.responses] == [
+        ("a", ErrorCode.INVALID_REQUEST)
+    ]
     for error in (0, ErrorCode.UNKNOWN_TOPIC_ID):
         by_id = DeleteTopicState(name=None, topic_id=made.topics[0].topic_id)
         (one,) = core.ask(DeleteTopicsRequest(topics=[by_id]), 6).responses
@@ -242,21 +244,21 @@ def test_a_setting_changes_what_is_appended() -> None:
     described = core.ask(DescribeConfigsRequest(resources=[resource], include_synonyms=True), 4)
     (config,) = described.results[0].configs
     assert (config.value, config.config_source) == ("compact", 1)
-    assert [(one.value, one.source) for one in config.synonyms] == [("compact", 1), ("delete", 5)]
+    assert [(synonym.value, synonym.source) for synonym in config.synonyms] == [("compact", 1), ("delete", 5)]
 
 
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_topic_is_made_when_a_client_asks_for_it(at_once: bool) -> None:
     core = Core(num_partitions=3, shows_created_topics=at_once)
-    asked = MetadataRequest(topics=[MetadataRequestTopic(name="new")], allow_auto_topic_creation=False)
-    assert core.ask(asked, 12).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    asked.allow_auto_topic_creation = True
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="new")], allow_auto_topic_creation=False)
+    assert core.ask(request, 12).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    request.allow_auto_topic_creation = True
     if not at_once:
-        (first,) = core.ask(asked, 12).topics
+        (first,) = core.ask(request, 12).topics
         assert (first.error_code, first.topic_id.int) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)
         assert first.partitions == []
-        asked.allow_auto_topic_creation = False
-    assert len(core.ask(asked, 12).topics[0].partitions) == 3
+        request.allow_auto_topic_creation = False
+    assert len(core.ask(request, 12).topics[0].partitions) == 3
 
 
 def test_names_that_would_share_metrics_collide() -> None:
@@ -264,15 +266,15 @@ def test_names_that_would_share_metrics_collide() -> None:
 
     def codes(*names: str) -> list[int]:
         topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
-        return [one.error_code for one in core.ask(CreateTopicsRequest(topics=topics), 7).topics]
+        return [topic.error_code for topic in core.ask(CreateTopicsRequest(topics=topics), 7).topics]
 
-    bad = ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert codes("a.b_c", "a_b.c", "a.b", "a.b_d") == [0, bad, 0, 0]
-    asked = MetadataRequest(topics=[MetadataRequestTopic(name="a_b_c")], allow_auto_topic_creation=True)
-    assert core.ask(asked, 12).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    error = ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert codes("a.b_c", "a_b.c", "a.b", "a.b_d") == [0, error, 0, 0]
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="a_b_c")], allow_auto_topic_creation=True)
+    assert core.ask(request, 12).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     core.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name="a.b_c")]), 6)
-    assert len(core.ask(asked, 12).topics[0].partitions) == 1
-    assert codes("a_b.c", "a_b") == [bad, bad]
+    assert len(core.ask(request, 12).topics[0].partitions) == 1
+    assert codes("a_b.c", "a_b") == [error, error]
 
 
 # --- groups ---
@@ -291,24 +293,26 @@ def test_requests_about_several_groups_are_put_together() -> None:
     names = [f"group-{number}" for number in range(12)]
     for number, name in enumerate(names):
         commit(core, name, number)
-    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=name, topics=None) for name in names])
-    answer = core.ask(asked, 9)
-    offsets = {one.group_id: one.topics[0].partitions[0].committed_offset for one in answer.groups}
+    request = OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup(group_id=name, topics=None) for name in names]
+    )
+    answer = core.ask(request, 9)
+    offsets = {group.group_id: group.topics[0].partitions[0].committed_offset for group in answer.groups}
     assert offsets == {name: number for number, name in enumerate(names)}
-    assert {one.group_id for one in core.ask(ListGroupsRequest(), 5).groups} == set(names)
+    assert {group.group_id for group in core.ask(ListGroupsRequest(), 5).groups} == set(names)
 
 
 def test_a_group_has_one_coordinator_among_the_nodes() -> None:
     core = Core(topics={"orders": 1}, nodes=3)
     names = [f"group-{number}" for number in range(12)]
     answer = core.ask(FindCoordinatorRequest(coordinator_keys=names), 6)
-    nodes = {one.key: one.node_id for one in answer.coordinators}
+    nodes = {coordinator.key: coordinator.node_id for coordinator in answer.coordinators}
     assert set(nodes.values()) == {1, 2, 3}
     commit(core, "group-1", 3)
     elsewhere = next(node for node in (1, 2, 3) if node != nodes["group-1"])
-    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="group-1", topics=None)])
-    assert core.ask(asked, 9, elsewhere).groups[0].error_code == ErrorCode.NOT_COORDINATOR
-    assert core.ask(asked, 9, nodes["group-1"]).groups[0].error_code == 0
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="group-1", topics=None)])
+    assert core.ask(request, 9, elsewhere).groups[0].error_code == ErrorCode.NOT_COORDINATOR
+    assert core.ask(request, 9, nodes["group-1"]).groups[0].error_code == 0
 
 
 def test_what_groups_write_is_read_as_any_topic() -> None:

@@ -34,10 +34,10 @@ def test_records_that_were_written() -> None:
     with Kafka(topics={"orders": 2}) as kafka:
         written = kafka.produce("orders", "one", b"two", None, key="k", headers={"h": "v"}, timestamp=5)
         kafka.produce("orders", "three", partition=1)
-        found = kafka.records("orders")
-        assert found[:3] == written
-        assert found[0] == StoredRecord("orders", 0, 0, 5, b"k", b"one", (("h", b"v"),))
-        assert [(one.partition, one.offset, one.value) for one in found] == [
+        records = kafka.records("orders")
+        assert records[:3] == written
+        assert records[0] == StoredRecord("orders", 0, 0, 5, b"k", b"one", (("h", b"v"),))
+        assert [(record.partition, record.offset, record.value) for record in records] == [
             (0, 0, b"one"),
             (0, 1, b"two"),
             (0, 2, None),
@@ -71,7 +71,7 @@ def test_a_topic_that_a_client_would_have_made() -> None:
         assert kafka.records("orders") == []
         assert "orders" not in kafka.broker.broker.cluster.topics
         kafka.produce("orders", "a", partition=2)
-        assert [(one.partition, one.value) for one in kafka.records("orders")] == [(2, b"a")]
+        assert [(record.partition, record.value) for record in kafka.records("orders")] == [(2, b"a")]
         with pytest.raises(ValueError, match="INVALID_TOPIC_EXCEPTION: Topic name is invalid: 'a b'"):
             kafka.produce("a b", "a")
 

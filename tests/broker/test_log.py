@@ -29,10 +29,10 @@ def append(log: PartitionLog, data: bytes, rules: AppendRules = RULES, version: 
 
 def refused(log: PartitionLog, data: bytes, rules: AppendRules = RULES, version: int = 13) -> ErrorCode:
     before = log.end_offset, log.size
-    with pytest.raises(RefusedRecords) as caught:
+    with pytest.raises(RefusedRecords) as error_info:
         append(log, data, rules, version)
     assert (log.end_offset, log.size) == before
-    return ErrorCode(caught.value.code)
+    return ErrorCode(error_info.value.code)
 
 
 def marker(log: PartitionLog, kind: ControlType, producer: int) -> None:
@@ -94,19 +94,19 @@ def test_a_log_is_a_naive_log(done: list[Step], budget: int) -> None:
     assert (log.start_offset, log.high_watermark) == (naive.start, naive.end)
     for offset in range(naive.start, naive.end + 1):
         held = [one for one in naive.batches if one[-1][0] >= offset]
-        everything = log.read(offset, 1 << 20).data
-        assert list(records_of(everything)) == [(at, value) for one in held for at, _, value in one]
-        assert log.bytes_after(offset, log.high_watermark) == len(everything)
+        data = log.read(offset, 1 << 20).data
+        assert list(records_of(data)) == [(at, value) for one in held for at, _, value in one]
+        assert log.bytes_after(offset, log.high_watermark) == len(data)
         some = log.read(offset, budget, at_least_one=False).data
         assert len(some) <= budget
-        assert everything.startswith(some)
-        sizes = [one.size for one in batches(everything)]
+        assert data.startswith(some)
+        sizes = [one.size for one in batches(data)]
         fitting = max(n for n in range(len(sizes) + 1) if sum(sizes[:n]) <= budget)
         assert len(some) == sum(sizes[:fitting])
         assert len(log.read(offset, budget).data) == (len(some) or sum(sizes[:1]))
     for time in range(NOW - 52, NOW + 52, 8):
-        found = log.find_time(time, log.high_watermark)
-        assert (None if found is None else (found.timestamp, found.offset)) == naive.find(time)
+        result = log.find_time(time, log.high_watermark)
+        assert (None if result is None else (result.timestamp, result.offset)) == naive.find(time)
     latest = log.latest_time()
     times = [record[1] for record in naive.visible()]
     if latest is not None and naive.start == 0:
@@ -118,9 +118,9 @@ def test_an_offset_outside_the_log_is_refused() -> None:
     append(log, batch(b"a", b"b"))
     log.delete_before(1)
     for offset in (0, 3, -1):
-        with pytest.raises(RefusedRecords) as caught:
+        with pytest.raises(RefusedRecords) as error_info:
             log.read(offset, 100)
-        assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert error_info.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
     assert log.read(2, 100).data == b""
 
 
@@ -160,10 +160,10 @@ def test_a_topics_codec_replaces_the_producers() -> None:
     log = PartitionLog()
     append(log, batch(b"a", b"b", codec="gzip"), AppendRules(codec="none"))
     append(log, batch(b"c", producer_id=5, producer_epoch=0, base_sequence=0), AppendRules(codec="gzip"))
-    found = list(batches(log.read(0, 1 << 20).data))
-    assert [one.codec for one in found] == ["none", "gzip"]
-    assert [record.value for one in found for record in one] == [b"a", b"b", b"c"]
-    assert (found[1].producer_id, found[1].base_sequence) == (5, 0)
+    results = list(batches(log.read(0, 1 << 20).data))
+    assert [one.codec for one in results] == ["none", "gzip"]
+    assert [record.value for one in results for record in one] == [b"a", b"b", b"c"]
+    assert (results[1].producer_id, results[1].base_sequence) == (5, 0)
 
 
 def damaged() -> bytes:
@@ -288,9 +288,9 @@ def test_a_batch_that_promises_too_many_records(monkeypatch: pytest.MonkeyPatch)
     assert append(log, batch(b"next")) == most
     assert log.find_time(NOW, log.end_offset) == FoundTime(NOW, 0, 0)
     monkeypatch.undo()
-    with pytest.raises(RefusedRecords) as caught:
+    with pytest.raises(RefusedRecords) as error_info:
         log.find_time(NOW, log.end_offset)
-    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert error_info.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     with pytest.raises(RefusedRecords):
         log.compact(NOW + 1, tombstones_ms=0)
     assert log.end_offset == most + 1
@@ -307,8 +307,8 @@ def test_compaction_keeps_what_it_cannot_read(monkeypatch: pytest.MonkeyPatch) -
     for _ in range(2):
         log.compact(NOW + 100, tombstones_ms=0)
     monkeypatch.undo()
-    left = list(records_of(log.read(0, 1 << 20).data))
-    assert left == [(1, b"2"), (2, b"old" * 50), (3, b"other" * 50), (4, None), (5, b"last")]
+    remaining = list(records_of(log.read(0, 1 << 20).data))
+    assert remaining == [(1, b"2"), (2, b"old" * 50), (3, b"other" * 50), (4, None), (5, b"last")]
     for _ in range(2):
         log.compact(NOW + 100, tombstones_ms=0)
     assert [offset for offset, _ in records_of(log.read(0, 1 << 20).data)] == [1, 3, 5]
@@ -316,9 +316,9 @@ def test_compaction_keeps_what_it_cannot_read(monkeypatch: pytest.MonkeyPatch) -
 
 def test_each_refused_record_is_named() -> None:
     log = PartitionLog()
-    with pytest.raises(RefusedRecords) as caught:
+    with pytest.raises(RefusedRecords) as error_info:
         append(log, batch(b"a", b"b", b"c", keys=[b"k", None, None]), AppendRules(compacted=True))
-    assert [index for index, _ in caught.value.records] == [1, 2]
+    assert [index for index, _ in error_info.value.records] == [1, 2]
 
 
 @settings(max_examples=60)

@@ -179,8 +179,8 @@ def test_a_log_is_truncated() -> None:
         latest = ListOffsetsTopic(
             name="orders", partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)]
         )
-        found = peer.ask(ListOffsetsRequest(replica_id=-1, topics=[latest]), 4).topics[0].partitions[0]
-        assert (found.offset, found.leader_epoch) == (3, 1)
+        partition = peer.ask(ListOffsetsRequest(replica_id=-1, topics=[latest]), 4).topics[0].partitions[0]
+        assert (partition.offset, partition.leader_epoch) == (3, 1)
         asked = OffsetForLeaderPartition(partition=0, leader_epoch=0)
         topic = OffsetForLeaderTopic(topic="orders", partitions=[asked])
         ended = peer.ask(OffsetForLeaderEpochRequest(topics=[topic]), 4).topics[0].partitions[0]
@@ -214,7 +214,10 @@ def test_a_log_on_disk_is_truncated(tmp_path: Path) -> None:
         assert [record.value for record in kafka.records("orders")] == [b"one"]
         kafka.produce("orders", "other")
     with Kafka(data=tmp_path) as kafka:
-        assert [(one.offset, one.value) for one in kafka.records("orders")] == [(0, b"one"), (1, b"other")]
+        assert [(record.offset, record.value) for record in kafka.records("orders")] == [
+            (0, b"one"),
+            (1, b"other"),
+        ]
         log = kafka.broker.call(lambda broker: broker.cluster.topics["orders"].partitions[0].log)
         assert log.epoch == 1
         assert (log.epoch_end(0), log.epoch_end(1)) == ((0, 1), (1, 2))

@@ -128,10 +128,10 @@ def run(folder: Path, source: str, *options: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers", *options]
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"PYTHONPATH": paths}
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, cwd=folder, timeout=120, env=environment, check=False
     )
-    return done.stdout + done.stderr
+    return result.stdout + result.stderr
 
 
 @pytest.fixture(scope="module")
@@ -166,9 +166,9 @@ def test_what_a_failed_test_leaves(output: str) -> None:
     assert re.search(r"^── g .*classic group", report, re.MULTILINE)
     assert "client-1" in report
     assert "<fault Heartbeat group=g error=REBALANCE_IN_PROGRESS: it had 1, of 1 requests" in report
-    found = re.search(r"^capture: (.+\.pcap) ", report, re.MULTILINE)
-    assert found is not None
-    assert Path(found[1]).read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"
+    result = re.search(r"^capture: (.+\.pcap) ", report, re.MULTILINE)
+    assert result is not None
+    assert Path(result[1]).read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"
 
 
 def test_options_and_settings_of_the_session(tmp_path: Path) -> None:
@@ -185,8 +185,8 @@ def frames(output: str, test: str) -> set[str]:
     """The files in the traceback of a test."""
     report = re.split(r"^_+ (?:ERROR at setup of )?(\w+) _+$", output, flags=re.MULTILINE)
     (text,) = [text for name, text in zip(report[1::2], report[2::2], strict=True) if name == test]
-    found = re.findall(r"^([\w./-]+\.py):\d+: ", text, re.MULTILINE)
-    return {Path(name).name for name in found}
+    result = re.findall(r"^([\w./-]+\.py):\d+: ", text, re.MULTILINE)
+    return {Path(name).name for name in result}
 
 
 def test_a_mistake_is_shown_where_the_test_made_it(tmp_path: Path) -> None:

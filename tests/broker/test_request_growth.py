@@ -36,11 +36,11 @@ Case = tuple[int, int, Path, bool]
 def cases() -> Iterator[Case]:
     for key, api in sorted(APIS.items()):
         yield key, api.last, (), True
-        found = set()
+        result = set()
         for version in (api.last, api.first):
             for path in array_paths(find_message(key, "request"), version):
-                if path not in found:
-                    found.add(path)
+                if path not in result:
+                    result.add(path)
                     yield from ((key, version, path, differ) for differ in (True, False))
 
 

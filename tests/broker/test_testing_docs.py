@@ -33,14 +33,14 @@ def run(folder: Path, texts: dict[str, str], paths: list[Path]) -> str:
     """The output of pytest with these files, and with more places for modules."""
     for name, text in texts.items():
         (folder / name).write_text(text)
-    found = os.pathsep.join(map(str, paths))
+    result = os.pathsep.join(map(str, paths))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers"],
         capture_output=True,
         text=True,
         cwd=folder,
         timeout=120,
-        env=os.environ | {"PYTHONPATH": found},
+        env=os.environ | {"PYTHONPATH": result},
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -32,10 +32,10 @@ def test_clients_join_over_tls_and_plain_ones_are_let_go(certificate: tuple[Path
             assert isinstance(event, ResponseReceived)
             assert isinstance(event.response, MetadataResponse)
             try:
-                left = await plain.read(1 << 16)  # an alert of TLS at the most
+                remaining = await plain.read(1 << 16)  # an alert of TLS at the most
             except ConnectionError:
-                left = b""
-            assert len(left) < 20
+                remaining = b""
+            assert len(remaining) < 20
             for one in (plain_writer, writer):
                 one.close()
             return event.response

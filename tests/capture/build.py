@@ -77,8 +77,10 @@ def pcap(
     for index, item in enumerate(packets):
         time_ns, data = item if isinstance(item, tuple) else (10**9 + index * unit, item)
         cut = data[: snap or None]
-        seconds, rest = divmod(time_ns, 10**9)
-        parts.append(struct.pack(f"{order}IIII", seconds, rest // unit, len(cut), wire or len(data)) + cut)
+        seconds, remaining = divmod(time_ns, 10**9)
+        parts.append(
+            struct.pack(f"{order}IIII", seconds, remaining // unit, len(cut), wire or len(data)) + cut
+        )
     return b"".join(parts)
 
 

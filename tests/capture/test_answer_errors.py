@@ -75,14 +75,16 @@ def test_nested_codes_have_their_group_topic_and_partition() -> None:
         OffsetFetchResponseGroup(group_id="", error_code=-7),
     ]
     entry = answered(OffsetFetchRequest(groups=[]), OffsetFetchResponse(groups=groups), 8)
-    found = [(one.code, one.path, one.topic, one.partition, one.group) for one in error_places(entry)]
+    results = [
+        (place.code, place.path, place.topic, place.partition, place.group) for place in error_places(entry)
+    ]
     place = "groups[0].topics[0].partitions"
-    assert found == [
+    assert results == [
         (88, f"{place}[1].error_code", "orders", 1, "a"),
         (30, f"{place}[2].error_code", "orders", 2, "a"),
         (-7, "groups[1].error_code", None, None, ""),
     ]
-    assert [one.name for one in error_places(entry)][2] == "UNKNOWN_-7"
+    assert [place.name for place in error_places(entry)][2] == "UNKNOWN_-7"
     assert error_code(entry) == (88, "UNSTABLE_OFFSET_COMMIT")
 
 
@@ -92,8 +94,8 @@ def test_the_messages_own_code_goes_first_wherever_it_is() -> None:
     )
     request = OffsetFetchRequest(group_id="g", topics=[])
     entry = answered(request, OffsetFetchResponse(topics=[topic], error_code=16), 5)
-    assert [one.code for one in error_places(entry)] == [3, 16]
-    assert {one.group for one in error_places(entry)} == {"g"}
+    assert [place.code for place in error_places(entry)] == [3, 16]
+    assert {place.group for place in error_places(entry)} == {"g"}
     assert error_code(entry) == (16, "NOT_COORDINATOR")
 
 
@@ -119,15 +121,15 @@ def test_places_are_those_of_the_schema(path: Path) -> None:
             if not isinstance(entry, FrameEntry):
                 continue
             places = list(error_places(entry))
-            assert {(one.code, one.name) for one in places} == {
-                (one.code, one.name) for one in answer_errors(entry)
+            assert {(place.code, place.name) for place in places} == {
+                (error.code, error.name) for error in answer_errors(entry)
             }
-            assert sum(one.times for one in answer_errors(entry)) == len(places)
+            assert sum(error.times for error in answer_errors(entry)) == len(places)
             if entry.direction == "response":
                 expected = [
                     (path, code) for path, _, _, code in entity_places(entry.message, "error_code") if code
                 ]
-                assert [(one.path, one.code) for one in places] == expected
+                assert [(place.path, place.code) for place in places] == expected
                 assert bool(places) == bool((error_code(entry) or (0,))[0])
 
 

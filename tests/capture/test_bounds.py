@@ -127,16 +127,16 @@ def test_requests_under_one_number_are_forgotten_in_their_order(monkeypatch: pyt
     """Also those that came after the order was first looked at."""
     monkeypatch.setattr(conversation, "LATEST", 3)
     data = [heartbeat(1), heartbeat(2), heartbeat(1), heartbeat(3), heartbeat(1), heartbeat(4)]
-    found = frames(b"".join([*data, answer(1), answer(3), answer(4), answer(2)]))
-    numbers = [entry.request and entry.request.number for entry in found[len(data) :]]
+    result = frames(b"".join([*data, answer(1), answer(3), answer(4), answer(2)]))
+    numbers = [entry.request and entry.request.number for entry in result[len(data) :]]
     assert numbers == [5, 4, 6, None]
 
 
 def test_the_order_names_none_that_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "LATEST", 3)
     data = [*(heartbeat(n) for n in range(1, 5)), answer(2), heartbeat(5), heartbeat(6)]  # 1 and 3 go
-    found = frames(b"".join([*data, answer(4), answer(5), answer(6), answer(3)]))
-    assert [entry.error is None for entry in found[len(data) :]] == [True, True, True, False]
+    result = frames(b"".join([*data, answer(4), answer(5), answer(6), answer(3)]))
+    assert [entry.error is None for entry in result[len(data) :]] == [True, True, True, False]
 
 
 def waiting_requests() -> set[int]:
@@ -149,10 +149,10 @@ def test_what_waits_no_longer_is_not_kept() -> None:
     waiting = PendingRequests(20 * REDUCED)
     kept = []
     for number in range(500):
-        asked = AwaitedRequest(frames(heartbeat(number, "m" * 50))[0], lambda _: None)
-        waiting.add(asked)
-        waiting.remove(asked)
-        del asked
+        request = AwaitedRequest(frames(heartbeat(number, "m" * 50))[0], lambda _: None)
+        waiting.add(request)
+        waiting.remove(request)
+        del request
         waiting.add(AwaitedRequest(frames(heartbeat(number, "m" * 500))[0], lambda _: None))
         kept.append(waiting.place_count)
     assert waiting.reduced
@@ -172,11 +172,11 @@ def test_what_waits_no_longer_is_not_kept() -> None:
 def test_what_was_answered_is_not_kept_to_be_reduced() -> None:
     waiting = PendingRequests(4 * REDUCED)
     for number in range(500):
-        asked = AwaitedRequest(
+        request = AwaitedRequest(
             frames(heartbeat(number, "m" * 9000 if number < 2 else "m"))[0], lambda _: None
         )
-        waiting.add(asked)
-        waiting.remove(asked)
+        waiting.add(request)
+        waiting.remove(request)
     assert waiting.reduced == 2
     assert waiting.place_count <= 65
 
@@ -204,8 +204,8 @@ def test_a_number_used_again_is_not_forgotten_for_the_first(monkeypatch: pytest.
     """The oldest is forgotten, and nothing else: not a newer request under a number that was answered."""
     monkeypatch.setattr(conversation, "LATEST", 3)
     data = [heartbeat(1), heartbeat(2), answer(2), heartbeat(2), heartbeat(3), heartbeat(4)]
-    found = frames(b"".join([*data, answer(2), answer(3), answer(4), answer(1)]))
-    assert [entry.error is None for entry in found] == [True] * 9 + [False]
+    result = frames(b"".join([*data, answer(2), answer(3), answer(4), answer(1)]))
+    assert [entry.error is None for entry in result] == [True] * 9 + [False]
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3, 4, 5], [1, 1, 1, 1, 1], [1, 2, 1, 2, 1]])
@@ -240,8 +240,8 @@ def test_captures_that_go_on_wait_within_the_budget() -> None:
 
 
 def test_a_story_says_that_it_lacks_the_request() -> None:
-    found = frames(heartbeat(1, "m" * 9000) + answer(1), PendingRequests(2 * REDUCED))
-    (event,) = timeline(found)
+    result = frames(heartbeat(1, "m" * 9000) + answer(1), PendingRequests(2 * REDUCED))
+    (event,) = timeline(result)
     assert isinstance(event, Unanswered)
     assert event.unreadable
 
@@ -265,13 +265,13 @@ def test_undecided_connections_are_given_up_oldest_first(monkeypatch: pytest.Mon
     monkeypatch.setattr(client_search, "UNDECIDED", 10_000)
     monkeypatch.setattr(connections, "UNDECIDED", 10_000)
     junk = [chunk(flow, b"\xff" * 1000) for flow in FLOWS]
-    found = list(entries([*junk, *(chunk(flow, heartbeat(1)) for flow in FLOWS)]))
+    results = list(entries([*junk, *(chunk(flow, heartbeat(1)) for flow in FLOWS)]))
     abandoned = [
-        entry for entry in found if isinstance(entry, UnreadableRange) and "abandoned" in entry.reason
+        entry for entry in results if isinstance(entry, UnreadableRange) and "abandoned" in entry.reason
     ]
     assert [entry.flow for entry in abandoned] == [str(flow) for flow in FLOWS[: len(abandoned)]]
     assert all(entry.length == 1000 for entry in abandoned)
-    read = [entry.flow for entry in found if isinstance(entry, FrameEntry)]
+    read = [entry.flow for entry in results if isinstance(entry, FrameEntry)]
     assert read == [str(flow) for flow in FLOWS[len(abandoned) :]]
     assert 0 < len(read) < len(FLOWS)
 
@@ -293,10 +293,10 @@ def test_frames_that_have_begun_are_abandoned_oldest_first(monkeypatch: pytest.M
     begun = struct.pack(">i", 4000) + heartbeat(1)[4:] + bytes(1000)
     events = [event for flow in FLOWS[:10] for event in (opened(flow), chunk(flow, begun))]
     with limits(frame=4500):
-        found = list(entries(events))
-    assert [entry.flow for entry in found] == [str(flow) for flow in FLOWS[: len(found)]]
-    assert all(isinstance(entry, UnreadableRange) and entry.length == len(begun) for entry in found)
-    assert len(found) == 10 - 5000 // len(begun)
+        results = list(entries(events))
+    assert [entry.flow for entry in results] == [str(flow) for flow in FLOWS[: len(results)]]
+    assert all(isinstance(entry, UnreadableRange) and entry.length == len(begun) for entry in results)
+    assert len(results) == 10 - 5000 // len(begun)
 
 
 def test_early_answers_of_all_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,8 +304,8 @@ def test_early_answers_of_all_connections_are_bounded(monkeypatch: pytest.Monkey
     events: list[Opened | Chunk | Gap] = []
     for flow in FLOWS:
         events += [opened(flow), chunk(flow, heartbeat(1)), chunk(flow.reverse, answer(7) + answer(8))]
-    found = [entry for entry in entries(events) if isinstance(entry, FrameEntry)]
-    early = sum(entry.direction == "response" for entry in found)
+    results = [entry for entry in entries(events) if isinstance(entry, FrameEntry)]
+    early = sum(entry.direction == "response" for entry in results)
     held = 2 * len(FLOWS) - early
     assert held == 200 // (len(answer(7)) - 4)
 
@@ -320,10 +320,10 @@ def test_segments_of_all_flows_are_abandoned_longest_first() -> None:
         ):
             packets.append(build.ethernet(build.ipv4(inner, source)))
     segments = read_segments(read_packets(io.BytesIO(build.pcap(packets))))
-    found = [
+    results = [
         event for event in reassemble(segments, FlowTable(budget=4 * (PIECE + 100))) if isinstance(event, Gap)
     ]
-    full = [event.flow.source for event in found if "too much data waits" in event.reason]
+    full = [event.flow.source for event in results if "too much data waits" in event.reason]
     assert full == [flow.source for flow in FLOWS[:2]]
 
 
@@ -397,6 +397,6 @@ print(found)
 def test_memory_is_bounded(attack: str) -> None:
     """200 MB of address space, beyond what an interpreter takes that has everything imported."""
     script = SCRIPT.replace("ATTACK", textwrap.dedent(ATTACKS[attack]))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout) >= 1
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert int(result.stdout) >= 1

@@ -50,23 +50,23 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def test_streams(name: str) -> None:
     flows, missing = gather((DATA / name).read_bytes())
-    found = [(f.destination.port, len(b), frames(b), sha256(b).hexdigest()) for f, b in flows.items()]
-    assert found == [tuple(row) for row in STREAMS[name]]
+    results = [(f.destination.port, len(b), frames(b), sha256(b).hexdigest()) for f, b in flows.items()]
+    assert results == [tuple(row) for row in STREAMS[name]]
     assert missing == 0
 
 
 def test_events(name: str) -> None:
     events = list(read_streams(io.BytesIO((DATA / name).read_bytes())))
-    opened = [each for each in events if isinstance(each, Opened)]
-    closed = [each for each in events if isinstance(each, Closed)]
-    assert {each.flow for each in opened} == {each.flow for each in closed}
+    opened = [event for event in events if isinstance(event, Opened)]
+    closed = [closed for closed in events if isinstance(closed, Closed)]
+    assert {entry.flow for entry in opened} == {entry.flow for entry in closed}
     assert len(closed) == len(opened)
-    assert not [each for each in events if isinstance(each, Gap | UnreadableRange)]
+    assert not [event for event in events if isinstance(event, Gap | UnreadableRange)]
 
 
 def test_twice_each_and_in_another_wrapping(name: str) -> None:
     capture = (DATA / name).read_bytes()
-    packets = [each for each in read_packets(io.BytesIO(capture)) if isinstance(each, Packet)]
+    packets = [packet for packet in read_packets(io.BytesIO(capture)) if isinstance(packet, Packet)]
     whole = gather(capture)
     assert gather(build.pcap((p.time_ns, p.data) for p in packets for _ in range(2))) == whole
     assert gather(build.pcapng(p.data for p in packets)) == whole

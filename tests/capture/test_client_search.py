@@ -121,13 +121,13 @@ def test_what_is_tried_is_bounded_by_what_was_searched(monkeypatch: pytest.Monke
     monkeypatch.setattr(framing, "SPARE", spare)
     search, talk = finder()
     feed(search, b"a010......" * 100)
-    wanted, left = [], spare
+    expected, remaining = [], spare
     for at in range(1000 - HEAD + 1):
-        left += TRIES
-        if at % 10 == 0 and left >= 10:
-            left -= 10
-            wanted.append((at, at + 10))
-    assert talk.tried == wanted
+        remaining += TRIES
+        if at % 10 == 0 and remaining >= 10:
+            remaining -= 10
+            expected.append((at, at + 10))
+    assert talk.tried == expected
     assert SPARE > 1000
 
 
@@ -149,7 +149,7 @@ def test_what_is_held_is_counted() -> None:
     chunks = [chunk(b"abcdef"), chunk(b"gh"), chunk(b"xyz", FLOW.reverse)]
     finders = [holds.add(event) for event in chunks]
     assert finders[0] is finders[1] is not finders[2]
-    assert [bytes(one.buffer) for one in finders] == [b"abcdefgh", b"abcdefgh", b"xyz"]
+    assert [bytes(finder.buffer) for finder in finders] == [b"abcdefgh", b"abcdefgh", b"xyz"]
     assert (holds.head(CLIENT), holds.head(BROKER), holds.head(NetworkAddress("", 1))) == (
         b"abcdefgh",
         b"xyz",

@@ -74,8 +74,8 @@ def test_any_prefix_is_cut_short(codec: Compression) -> None:
     content = bytes(range(256)) * 20
     data = COMPRESS[codec](content)
     for end in range(4, len(data)):
-        found, fault = read(data[:end], codec)
-        assert content.startswith(found)
+        result, fault = read(data[:end], codec)
+        assert content.startswith(result)
         assert isinstance(fault, Truncated), end
         assert f"{codec} data is cut short: it ends after {end:,} bytes" in fault.reason
 
@@ -95,8 +95,8 @@ def test_a_cut_capture_is_read_as_far_as_it_goes(codec: Compression) -> None:
 
 @every
 def test_what_follows_is_reported(codec: Compression) -> None:
-    found, fault = read(COMPRESS[codec](b"content") + b"something else", codec)
-    assert found == b"content"
+    result, fault = read(COMPRESS[codec](b"content") + b"something else", codec)
+    assert result == b"content"
     assert isinstance(fault, Malformed)
 
 
@@ -112,9 +112,9 @@ def test_bytes_that_are_not_the_codecs(codec: Compression) -> None:
 def test_a_bomb_is_refused(codec: Compression) -> None:
     data = COMPRESS[codec](bytes(8 << 20))
     with limits(decompressed=1 << 20):
-        found, fault = read(data, codec)
+        result, fault = read(data, codec)
     assert isinstance(fault, LimitExceeded)
-    assert len(found) <= (1 << 20) + 256 * len(data)
+    assert len(result) <= (1 << 20) + 256 * len(data)
     assert "hold more than" in fault.reason
 
 
@@ -150,16 +150,16 @@ def test_an_xz_dictionary_beyond_the_limit_is_refused() -> None:
     at = data.index(b"\x21\x01", 12) + 2
     data[at] = 40  # 4 GB
     data[12 + size - 4 : 12 + size] = zlib.crc32(data[12 : 12 + size - 4]).to_bytes(4, "little")
-    found, fault = read(bytes(data), "xz")
-    assert found == b""
+    result, fault = read(bytes(data), "xz")
+    assert result == b""
     assert isinstance(fault, LimitExceeded)
     assert "dictionary" in fault.reason
 
 
 def test_a_zstd_window_beyond_the_limit_is_refused() -> None:
     data = b"\x28\xb5\x2f\xfd" + bytes([0, 21 << 3]) + b"\x01\0\0"  # a window of 2 GB
-    found, fault = read(data, "zstd")
-    assert found == b""
+    result, fault = read(data, "zstd")
+    assert result == b""
     assert isinstance(fault, LimitExceeded)
     assert "window" in fault.reason
 

@@ -50,9 +50,9 @@ def entries(
 
 
 def frames(data: bytes, dialect: Dialect, **options: Any) -> list[FrameEntry]:
-    found = entries(data, dialect, **options)
-    assert all(isinstance(entry, FrameEntry) for entry in found)
-    return [entry for entry in found if isinstance(entry, FrameEntry)]
+    result = entries(data, dialect, **options)
+    assert all(isinstance(entry, FrameEntry) for entry in result)
+    return [entry for entry in result if isinstance(entry, FrameEntry)]
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
@@ -60,9 +60,9 @@ def frames(data: bytes, dialect: Dialect, **options: Any) -> list[FrameEntry]:
 def test_a_recorded_conversation(name: str, syn: bool) -> None:
     dialect, lines = CONVERSATIONS[name]
     said = spoken(dialect, lines)
-    found = frames(recorded(said, syn=syn), dialect)
-    assert [entry.message for entry in found] == [message for _, message, _ in said]
-    for entry, (sender, message, data) in zip(found, said, strict=True):
+    result = frames(recorded(said, syn=syn), dialect)
+    assert [entry.message for entry in result] == [message for _, message, _ in said]
+    for entry, (sender, message, data) in zip(result, said, strict=True):
         assert entry.error is None
         assert entry.body == data[4:]
         assert entry.flow.startswith("10.0.0.1" if sender == "client" else "10.0.0.2")
@@ -83,21 +83,21 @@ def test_frames_of_which_nobody_says_who_sent_them(name: str, form: str) -> None
     data = b"".join(wire for _, _, wire in said)
     if form == "hex":
         data = "\n".join(wire.hex() for _, _, wire in said).encode()
-    found = frames(data, dialect, input=form)
-    assert [entry.message for entry in found] == [message for _, message, _ in said]
+    result = frames(data, dialect, input=form)
+    assert [entry.message for entry in result] == [message for _, message, _ in said]
 
 
 def test_a_capture_from_mid_stream() -> None:
     dialect, lines = CONVERSATIONS["draft-2 with auto_commit"]
     said = spoken(dialect, lines)
-    found = frames(recorded(said, syn=False, skip=5), dialect)
-    assert [entry.message for entry in found] == [message for _, message, _ in said[5:]]
-    assert found[0].direction == "response"
-    assert found[0].request is None
+    result = frames(recorded(said, syn=False, skip=5), dialect)
+    assert [entry.message for entry in result] == [message for _, message, _ in said[5:]]
+    assert result[0].direction == "response"
+    assert result[0].request is None
     dialect, lines = CONVERSATIONS["draft-1 without auto_commit"]
     said = spoken(dialect, lines)
-    found = frames(recorded(said, syn=False, skip=3), dialect)
-    assert [entry.message for entry in found] == [message for _, message, _ in said[3:]]
+    result = frames(recorded(said, syn=False, skip=3), dialect)
+    assert [entry.message for entry in result] == [message for _, message, _ in said[3:]]
 
 
 def test_type_ids_and_auto_commit_are_the_callers() -> None:
@@ -127,8 +127,8 @@ def test_every_byte_is_in_one_entry(name: str, data: st.DataObject) -> None:
         wire = data.draw(st.sampled_from([wire for _, _, wire in said]))
         wire[data.draw(st.integers(0, len(wire) - 1))] = data.draw(st.integers(0, 255))
     changed = [(sender, message, bytes(wire)) for sender, message, wire in said]
-    found = entries(recorded(changed), dialect, strict=data.draw(st.booleans()), ports=(9092,))
-    size = sum(entry.size + 4 if isinstance(entry, FrameEntry) else entry.length for entry in found)
+    result = entries(recorded(changed), dialect, strict=data.draw(st.booleans()), ports=(9092,))
+    size = sum(entry.size + 4 if isinstance(entry, FrameEntry) else entry.length for entry in result)
     assert size == sum(len(wire) for _, _, wire in changed)
 
 

@@ -25,8 +25,8 @@ from coordwire.errors import UnreadableRange
 @given(st.lists(st.binary(max_size=30), max_size=8), st.booleans())
 def test_an_owner_that_takes_anything_cannot_hang_it(pieces: list[bytes], in_step: bool) -> None:
     cutter = FrameSplitter(lambda buffer, at, effort: True, in_step=in_step)
-    found = [part for piece in pieces for part in cutter.feed(piece, None)] + cutter.finish(None)
-    total = sum(len(part.data) + 4 if isinstance(part, FrameBody) else part.length for part in found)
+    result = [part for piece in pieces for part in cutter.feed(piece, None)] + cutter.finish(None)
+    total = sum(len(part.data) + 4 if isinstance(part, FrameBody) else part.length for part in result)
     assert total == sum(map(len, pieces))
 
 
@@ -136,8 +136,8 @@ def test_a_size_that_cannot_be_is_named_and_the_search_begins_after_its_first_by
     data = frame(b"a frame's bytes")
     with limits(frame=100):
         cutter = splitter(fits=begins_with(data[:4]))
-        found = seen(*cutter.feed(frame(b"first") + wrong + data, NOW))
-    assert found == [
+        result = seen(*cutter.feed(frame(b"first") + wrong + data, NOW))
+    assert result == [
         (0, b"first", NOW),
         (9, 4, wrong, f"a size prefix of {size}", NOW),
         (13, b"a frame's bytes", NOW),

@@ -447,8 +447,8 @@ def cut(count: int) -> bytes:
 @pytest.mark.parametrize("make", [wide, cut])
 def test_json_lines(make: Callable[[int], bytes]) -> None:
     def lines(data: bytes) -> int:
-        found = Capture(io.BytesIO(data), "test", input="frames").entries()
-        return sum(len(line(entry, 6, show_secrets=False)) for entry in found)
+        entries = Capture(io.BytesIO(data), "test", input="frames").entries()
+        return sum(len(line(entry, 6, show_secrets=False)) for entry in entries)
 
     assert_linear(make, lines, n=300)
 
@@ -460,7 +460,12 @@ def test_explain(make: Callable[[int], bytes]) -> None:
 
 def test_unreadable_is_what_it_is() -> None:
     """The inputs above are what they are meant to be."""
-    assert any(isinstance(one, UnreadableRange) for one in read_frames(gaps(10).splitlines(keepends=True)))
-    assert any(isinstance(one, UnreadableRange) for one in read_packets(io.BytesIO(bad_headers(160))))
+    assert any(
+        isinstance(unreadable, UnreadableRange)
+        for unreadable in read_frames(gaps(10).splitlines(keepends=True))
+    )
+    assert any(
+        isinstance(unreadable, UnreadableRange) for unreadable in read_packets(io.BytesIO(bad_headers(160)))
+    )
     assert read(tls(1000)) == 0
     assert read(build.pcap(stream(one_sided(5), 50))) == 5

@@ -17,7 +17,7 @@ SAMPLE = bytes(range(0x2E, 0x2E + 45))
 
 def read(text: str) -> list[bytes | str]:
     items = list(read_frames(io.BytesIO(text.encode())))
-    return [each.data if isinstance(each, HexFrame) else each.reason for each in items]
+    return [frame.data if isinstance(frame, HexFrame) else frame.reason for frame in items]
 
 
 def ascii_of(row: bytes) -> str:
@@ -124,7 +124,7 @@ def test_a_frame_a_line() -> None:
     text = "# two heartbeats\n0000\n\n00 01\r\n0002\n00000004\n00000010\n"
     items = list(read_frames(io.BytesIO(text.encode())))
     assert items[0] == HexFrame(2, 17, 5, b"\0\0")
-    assert [each.data for each in items if isinstance(each, HexFrame)] == [
+    assert [frame.data for frame in items if isinstance(frame, HexFrame)] == [
         b"\0\0", b"\0\1", b"\0\2", b"\0\0\0\4", b"\0\0\0\x10"
     ]  # fmt: skip
 
@@ -160,7 +160,7 @@ def test_complaints(text: str, reason: str) -> None:
 
 def test_a_bad_line_costs_one_frame() -> None:
     items = list(read_frames([b"0001\n", b"what\n", b"0002\n"]))
-    assert [type(each) for each in items] == [HexFrame, UnreadableRange, HexFrame]
+    assert [type(item) for item in items] == [HexFrame, UnreadableRange, HexFrame]
     assert isinstance(items[1], UnreadableRange)
     assert (items[1].position, items[1].length) == (5, 5)
 

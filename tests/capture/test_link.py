@@ -72,13 +72,13 @@ def sll2(kind: bytes, inner: bytes) -> bytes:
     ],
 )  # fmt: skip
 def test_link_layers(link: int, data: bytes) -> None:
-    found = segment(data, link)
-    assert (found.time_ns, found.sequence, found.acknowledged, found.flags) == (5, 7, 9, ACK | PSH)
-    assert (found.payload, found.length) == (PAYLOAD, len(PAYLOAD))
-    assert found.position == 1000 + len(data) - len(PAYLOAD)
-    source, destination = endpoints(found.key)
+    result = segment(data, link)
+    assert (result.time_ns, result.sequence, result.acknowledged, result.flags) == (5, 7, 9, ACK | PSH)
+    assert (result.payload, result.length) == (PAYLOAD, len(PAYLOAD))
+    assert result.position == 1000 + len(data) - len(PAYLOAD)
+    source, destination = endpoints(result.key)
     assert source in (NetworkAddress(*CLIENT), NetworkAddress(*ONE6))
-    assert endpoints(reverse_key(found.key)) == (destination, source)
+    assert endpoints(reverse_key(result.key)) == (destination, source)
 
 
 def test_padding_is_no_data() -> None:
@@ -137,9 +137,9 @@ def test_fragments_are_never_misread(fragment: int) -> None:
     ],
 )
 def test_other_protocols_are_counted(data: bytes) -> None:
-    tally = CaptureCounts()
-    assert read(data, tally=tally) is None
-    assert (tally.passed_over, tally.segments) == (1, 0)
+    capture_counts = CaptureCounts()
+    assert read(data, tally=capture_counts) is None
+    assert (capture_counts.passed_over, capture_counts.segments) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -184,6 +184,6 @@ def test_any_mutation(data: bytes, draw: st.DataObject) -> None:
     changed = bytearray(data)
     for _ in range(draw.draw(st.integers(1, 4))):
         changed[draw.draw(st.integers(12, len(data) - 1))] = draw.draw(st.integers(0, 255))
-    found = read(bytes(changed))
-    if isinstance(found, TcpSegment):
-        assert len(found.payload) <= found.length
+    result = read(bytes(changed))
+    if isinstance(result, TcpSegment):
+        assert len(result.payload) <= result.length

@@ -190,8 +190,8 @@ def test_captured_packets(path: Path) -> None:
         packets = [packet for packet in read_packets(stream) if isinstance(packet, Packet)]
     assert {find_link(packet.data) for packet in packets} == {1}
     with path.open("rb") as stream:
-        wanted = [entry.body for entry in Capture(stream, "").entries() if isinstance(entry, FrameEntry)]
+        bodies = [entry.body for entry in Capture(stream, "").entries() if isinstance(entry, FrameEntry)]
     pasted = [
         entry.body for entry in read(*(packet.data for packet in packets)) if isinstance(entry, FrameEntry)
     ]
-    assert set(wanted) <= set(pasted)
+    assert set(bodies) <= set(pasted)

@@ -58,13 +58,13 @@ def placed(entries: Iterable[FrameEntry]) -> list[tuple[int | None, int | None, 
 @pytest.mark.parametrize("name", WIRESHARK)
 def test_real_captures_are_numbered_as_wireshark_does(name: str) -> None:
     raw = (DATA / name).read_bytes()
-    found: dict[tuple[Any, ...], list[FrameEntry]] = defaultdict(list)
+    result: dict[tuple[Any, ...], list[FrameEntry]] = defaultdict(list)
     for entry in frames(lzma.decompress(raw) if name.endswith(".xz") else raw):
         assert entry.connection is not None
-        found[entry.packet, entry.connection.stream].append(entry)
+        result[entry.packet, entry.connection.stream].append(entry)
     listed = 0
     for packet, first, stream, ids in WIRESHARK[name]:
-        entries = found[packet, stream]
+        entries = result[packet, stream]
         if not any(entry.error or entry.token for entry in entries):  # what tshark can't decode it leaves out
             assert sorted(entry.correlation_id or 0 for entry in entries) == sorted(ids)
         assert min(entry.first_packet or 0 for entry in entries) == first
@@ -82,10 +82,10 @@ def test_a_frame_has_the_packets_of_its_first_and_its_last_byte() -> None:
         packets.append(build.packet(piece, seq=at))
         at += len(piece)
     packets.append(build.packet(reply, back=True, seq=500, ack=at))
-    found = frames(build.pcap(packets))
-    assert placed(found) == [(2, 3, 0), (3, 4, 0), (5, 5, 0)]
-    assert found[2].request is found[0]
-    form = frame_form(found[2], 6, show_secrets=False)
+    result = frames(build.pcap(packets))
+    assert placed(result) == [(2, 3, 0), (3, 4, 0), (5, 5, 0)]
+    assert result[2].request is result[0]
+    form = frame_form(result[2], 6, show_secrets=False)
     names = ("packet", "firstPacket", "connection", "client", "broker", "request", "requestPacket")
     assert [form[name] for name in names] == [5, 5, 0, "10.0.0.1:53412", "10.0.0.2:9092", 1, 3]
 
@@ -108,17 +108,17 @@ def test_in_any_pieces_and_out_of_step_the_packets_are_those_of_the_bytes(size: 
     data = noise + ask(1) + ask(2) + b"\xff\xff\xff\xff\xff" + ask(3)
     head = ask(1)[:6]
     cutter = FrameSplitter(lambda buffer, at, effort: buffer[at : at + 6] == head, in_step=False)
-    found = []
+    results = []
     for number, at in enumerate(range(0, len(data), size), 1):
-        found += cutter.feed(data[at : at + size], None, number)
-    found += cutter.finish(None)
+        results += cutter.feed(data[at : at + size], None, number)
+    results += cutter.finish(None)
     frame = len(ask(1))
     starts = [7, 7 + frame, 12 + 2 * frame]
-    bodies = [part for part in found if not isinstance(part, UnreadableRange)]
+    bodies = [part for part in results if not isinstance(part, UnreadableRange)]
     assert [(body.first_packet, body.packet) for body in bodies] == [
         (start // size + 1, (start + frame - 1) // size + 1) for start in starts
     ]
-    passed = [part for part in found if isinstance(part, UnreadableRange)]
+    passed = [part for part in results if isinstance(part, UnreadableRange)]
     assert [(part.first_packet, part.packet) for part in passed] == [
         (part.position // size + 1, (part.position + part.length - 1) // size + 1) for part in passed
     ]
@@ -180,8 +180,8 @@ def test_a_pcapng_counts_what_wireshark_lists() -> None:
 
 def test_packets_that_cannot_be_read_have_their_numbers() -> None:
     short = build.packet(ask(1), seq=100)[:40]
-    found = read(build.pcap([build.packet(flags=SYN, seq=99), short, build.packet(ask(1), seq=100)]))
-    (bad,) = [entry for entry in found if isinstance(entry, UnreadableRange)]
+    result = read(build.pcap([build.packet(flags=SYN, seq=99), short, build.packet(ask(1), seq=100)]))
+    (bad,) = [entry for entry in result if isinstance(entry, UnreadableRange)]
     assert (bad.first_packet, bad.packet) == (2, 2)
     foreign = read(build.pcap([b"wifi", b"wifi"], link=105))
     (run,) = [entry for entry in foreign if isinstance(entry, UnreadableRange)]
@@ -193,8 +193,8 @@ def test_inputs_without_packets_have_no_numbers() -> None:
         ("frames", ask(1) + answer(1)),
         ("hex", (ask(1).hex() + "\n" + answer(1).hex()).encode()),
     ):
-        found = [*Capture(io.BytesIO(data), "x", input=name).entries()]  # type: ignore[arg-type]
-        for entry in found:
+        results = [*Capture(io.BytesIO(data), "x", input=name).entries()]  # type: ignore[arg-type]
+        for entry in results:
             assert isinstance(entry, FrameEntry)
             assert (entry.packet, entry.first_packet, entry.connection) == (None, None, None)
             form = frame_form(entry, 6, show_secrets=False)
@@ -208,8 +208,8 @@ def test_an_answer_at_the_beginning_of_the_next_file_has_its_packet() -> None:
     second = build.pcap(
         [build.packet(answer(1), back=True, seq=1), build.packet(ask(2), seq=100 + len(ask(1)))]
     )
-    found = [e for e in rejoined([*read(first), *read(second)]) if isinstance(e, FrameEntry)]
-    late = next(entry for entry in found if entry.direction == "response")
+    results = [e for e in rejoined([*read(first), *read(second)]) if isinstance(e, FrameEntry)]
+    late = next(entry for entry in results if entry.direction == "response")
     assert (late.packet, late.first_packet) == (1, 1)
 
 
@@ -220,10 +220,10 @@ def test_shuffled_packets_keep_their_own_numbers() -> None:
     packets = [build.packet(flags=SYN, seq=99)]
     packets += [build.packet(data[at : at + 23], seq=100 + at) for at in order]
     holder = {at: index for index, at in enumerate(order, 2)}
-    found = frames(build.pcap(packets))
-    assert len(found) == 40
+    result = frames(build.pcap(packets))
+    assert len(result) == 40
     at = 0
-    for number, entry in enumerate(found):
+    for number, entry in enumerate(result):
         end = at + len(ask(number))
         assert (entry.first_packet, entry.packet) == (holder[at // 23 * 23], holder[(end - 1) // 23 * 23])
         at = end

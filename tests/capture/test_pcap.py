@@ -36,15 +36,15 @@ def datas(packets: list[Packet]) -> list[bytes]:
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("nano", [False, True])
 def test_pcap_in_both_orders_and_resolutions(order: str, nano: bool) -> None:
-    tally = CaptureCounts()
+    capture_counts = CaptureCounts()
     moment = 1_795_229_310_291_288_123
     capture = build.pcap([(moment, b"abc"), (moment + 1000, b"d")], order=order, nano=nano, link=113)
-    packets, unreadable = read(capture, tally)
+    packets, unreadable = read(capture, capture_counts)
     whole = moment if nano else moment // 1000 * 1000
     assert packets == [Packet(whole, 113, b"abc", 3, 40, 1), Packet(whole + 1000, 113, b"d", 1, 59, 2)]
     assert not unreadable
-    assert tally.digits == (9 if nano else 6)
-    assert tally.packets == 2
+    assert capture_counts.digits == (9 if nano else 6)
+    assert capture_counts.packets == 2
 
 
 def test_the_snap_length_leaves_the_length_on_the_wire() -> None:
@@ -178,18 +178,20 @@ def test_pcapng_interfaces_clocks_and_sections() -> None:
         build.block(2, struct.pack(">HHIIII", 0, 9, 0, 2_000_000, 2, 2) + b"ee", ">"),
         build.block(3, struct.pack(">I", 2) + b"ff", ">"),
     ])  # fmt: skip
-    tally = CaptureCounts()
-    packets, unreadable = read(capture, tally)
-    assert [(each.time_ns, each.link, each.data, each.wire_length) for each in packets] == [
+    capture_counts = CaptureCounts()
+    packets, unreadable = read(capture, capture_counts)
+    assert [(packet.time_ns, packet.link, packet.data, packet.wire_length) for packet in packets] == [
         (10 * 10**9 + 1, 101, b"a", 1),
         (1_500_000_000, 113, b"b", 1),
         (1_500_000_000, 1, b"ddd", 10),
         (2 * 10**9, 1, b"ee", 2),
         (2 * 10**9, 1, b"ff", 2),
     ]
-    assert all(capture[each.position : each.position + len(each.data)] == each.data for each in packets)
+    assert all(
+        capture[packet.position : packet.position + len(packet.data)] == packet.data for packet in packets
+    )
     assert [each.reason for each in unreadable] == ["a packet of interface 2, which is not described"]
-    assert tally.digits == 9
+    assert capture_counts.digits == 9
 
 
 @given(
@@ -219,7 +221,7 @@ def test_dpkt_reads_the_same(make: Make) -> None:
     capture = make(DATA)
     reader = (dpkt.pcap if make is build.pcap else dpkt.pcapng).Reader(io.BytesIO(capture))
     theirs = [(round(seconds * 10**6), data) for seconds, data in reader]
-    assert theirs == [(each.time_ns // 1000, each.data) for each in read(capture)[0]]
+    assert theirs == [(entry.time_ns // 1000, entry.data) for entry in read(capture)[0]]
 
 
 # --- classic pcap: what is said of each fault, and each bound of a record's header
@@ -325,9 +327,9 @@ def test_a_length_on_the_wire_is_not_below_what_was_captured() -> None:
 @RESOLUTIONS
 def test_a_time_is_seconds_and_its_fraction(order: str, nano: bool) -> None:
     capture = build.pcap([], order=order, nano=nano) + record(order=order, seconds=7, fraction=89)
-    tally = CaptureCounts()
-    assert read(capture, tally)[0][0].time_ns == 7 * 10**9 + 89 * (1 if nano else 1000)
-    assert (tally.digits, tally.packets) == (9 if nano else 6, 1)
+    capture_counts = CaptureCounts()
+    assert read(capture, capture_counts)[0][0].time_ns == 7 * 10**9 + 89 * (1 if nano else 1000)
+    assert (capture_counts.digits, capture_counts.packets) == (9 if nano else 6, 1)
 
 
 @ORDERS
@@ -410,8 +412,8 @@ def test_a_search_compares_with_the_time_of_the_last_packet_even_if_that_is_0(or
     head = build.pcap([], order=order) + record(b"first", order=order, seconds=0)
     bad = record(b"", order=order, fraction=2**32 - 1)
     for seconds, sound in ((86_400, True), (86_401, False)):
-        found = datas(read(head + bad + record(b"tried", order=order, seconds=seconds))[0])
-        assert found == [b"first", b"tried"][: 1 + sound]
+        result = datas(read(head + bad + record(b"tried", order=order, seconds=seconds))[0])
+        assert result == [b"first", b"tried"][: 1 + sound]
 
 
 @ORDERS
@@ -440,8 +442,8 @@ def test_what_follows_a_record_that_is_searched_must_be_sound(
     bad = record(b"", order=order, fraction=2**32 - 1)
     follows = record(b"z", order=order, **fields)
     tried = record(b"tried", order=order)
-    found = datas(read(build.pcap([], order=order) + bad + tried + follows)[0])
-    assert (b"tried" in found) is sound
+    result = datas(read(build.pcap([], order=order) + bad + tried + follows)[0])
+    assert (b"tried" in result) is sound
 
 
 def test_a_search_reads_to_the_end_of_the_header_that_follows() -> None:
@@ -454,5 +456,5 @@ def test_a_search_reads_to_the_end_of_the_header_that_follows() -> None:
     packet = next(items)
     assert isinstance(packet, Packet)
     assert packet.data == b"tried"
-    left = b"".join(iter(lambda: pipe.read(1), b""))
-    assert len(capture) - len(left) == 40 + len(tried) + 16
+    remaining = b"".join(iter(lambda: pipe.read(1), b""))
+    assert len(capture) - len(remaining) == 40 + len(tried) + 16

@@ -77,21 +77,21 @@ def test_requests_are_paired_with_their_responses() -> None:
 
 def test_pipelined_requests_in_one_segment() -> None:
     together = b"".join(request(n) for n in range(5))
-    found = frames(entries(conversation([together], [b"".join(response(n) for n in range(5))])))
-    assert [entry.correlation_id for entry in found] == [0, 1, 2, 3, 4] * 2
-    assert all(entry.error is None for entry in found)
+    result = frames(entries(conversation([together], [b"".join(response(n) for n in range(5))])))
+    assert [entry.correlation_id for entry in result] == [0, 1, 2, 3, 4] * 2
+    assert all(entry.error is None for entry in result)
 
 
 def test_a_start_in_mid_stream_finds_the_next_request() -> None:
     client = [request(1)[9:] + request(2), request(3)]
-    found = entries(conversation(client, [response(1)[5:] + response(2), response(3)], syn=False))
-    stretches = [entry for entry in found if isinstance(entry, UnreadableRange)]
+    result = entries(conversation(client, [response(1)[5:] + response(2), response(3)], syn=False))
+    stretches = [entry for entry in result if isinstance(entry, UnreadableRange)]
     assert [(s.position, s.length) for s in stretches] == [
         (0, len(request(1)) - 9),
         (0, len(response(1)) - 5),
     ]
     assert all("mid-stream" in s.reason for s in stretches)
-    assert [(e.direction, e.correlation_id, e.error) for e in frames(found)] == [
+    assert [(e.direction, e.correlation_id, e.error) for e in frames(result)] == [
         ("request", 2, None),
         ("response", 2, None),
         ("request", 3, None),
@@ -102,15 +102,15 @@ def test_a_start_in_mid_stream_finds_the_next_request() -> None:
 def test_a_lost_segment_costs_only_what_it_held() -> None:
     numbers = range(1, 9)
     data = conversation([request(n) for n in numbers], [response(n) for n in numbers], drop=frozenset({4}))
-    found = entries(data)
-    (gap,) = (entry for entry in found if isinstance(entry, UnreadableRange))
+    result = entries(data)
+    (gap,) = (entry for entry in result if isinstance(entry, UnreadableRange))
     assert (gap.position, gap.length) == (2 * len(request(1)), len(request(3)))
-    orphan = next(e for e in frames(found) if e.direction == "response" and e.correlation_id == 3)
+    orphan = next(e for e in frames(result) if e.direction == "response" and e.correlation_id == 3)
     assert orphan.api_key is None
     assert orphan.error is not None
     assert "no request" in orphan.error.reason
     assert orphan.body == response(3)[4:]
-    assert sum(entry.error is None for entry in frames(found)) == 14
+    assert sum(entry.error is None for entry in frames(result)) == 14
 
 
 def test_what_is_not_kafka_is_left_alone() -> None:
@@ -122,12 +122,12 @@ def test_what_is_not_kafka_is_left_alone() -> None:
 
 
 def test_a_named_port_is_believed() -> None:
-    found = entries(conversation([b"", b"x"], [response(1), response(2)]), ports=(9092,))
-    assert [(e.direction, e.api_key, e.correlation_id) for e in frames(found)] == [
+    result = entries(conversation([b"", b"x"], [response(1), response(2)]), ports=(9092,))
+    assert [(e.direction, e.api_key, e.correlation_id) for e in frames(result)] == [
         ("response", None, 1),
         ("response", None, 2),
     ]
-    assert [s.reason for s in found if isinstance(s, UnreadableRange)] == [
+    assert [s.reason for s in result if isinstance(s, UnreadableRange)] == [
         "the stream ends inside a frame: 1 byte of its size prefix"
     ]
     assert entries(conversation([request(1)], [response(1)]), ports=(1234,)) == []
@@ -145,10 +145,10 @@ def test_bare_sasl_tokens_are_told_from_frames() -> None:
     answer = encode_response(SaslHandshakeResponse(mechanisms=["PLAIN"]), version=0, correlation_id=1)
     token = b"\0me\0secret"
     client = [hello, struct.pack(">i", len(token)) + token, request(2)]
-    found = frames(entries(conversation(client, [answer, b"\0\0\0\0", response(2)])))
-    assert [entry.token for entry in found] == [False, False, True, True, False, False]
-    assert all(entry.error is None for entry in found)
-    assert found[2].body == token
+    result = frames(entries(conversation(client, [answer, b"\0\0\0\0", response(2)])))
+    assert [entry.token for entry in result] == [False, False, True, True, False, False]
+    assert all(entry.error is None for entry in result)
+    assert result[2].body == token
 
 
 def test_an_api_that_nobody_knows() -> None:
@@ -169,15 +169,15 @@ def test_the_same_frames_in_every_format() -> None:
     expected = [e.message for e in frames(entries(conversation(stream[::2], stream[1::2])))]
     lines = "\n".join(data.hex() for data in stream)
     for text in (lines.encode(), lines.upper().encode(), b"".join(stream)):
-        found = entries(text)
-        assert [e.message for e in frames(found)] == expected
-        assert not [e for e in found if isinstance(e, UnreadableRange)]
+        result = entries(text)
+        assert [e.message for e in frames(result)] == expected
+        assert not [e for e in result if isinstance(e, UnreadableRange)]
 
 
 def test_hex_that_is_none_is_said_with_its_place() -> None:
-    found = entries(f"{request(1).hex()}\nxyz\n{request(2).hex()}\n".encode())
-    assert [type(entry) for entry in found] == [FrameEntry, UnreadableRange, FrameEntry]
-    assert "line 2" in found[1].reason if isinstance(found[1], UnreadableRange) else False
+    result = entries(f"{request(1).hex()}\nxyz\n{request(2).hex()}\n".encode())
+    assert [type(entry) for entry in result] == [FrameEntry, UnreadableRange, FrameEntry]
+    assert "line 2" in result[1].reason if isinstance(result[1], UnreadableRange) else False
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def test_every_byte_is_in_one_entry(cuts: list[int], drop: frozenset[int], syn: 
         for cut in [*cuts, *[100] * 40]:
             pieces[side].append(stream[at : at + cut])
             at += cut
-    found = entries(conversation(*pieces, syn=syn, drop=drop), ports=(9092,))
+    result = entries(conversation(*pieces, syn=syn, drop=drop), ports=(9092,))
     for side, port in ((0, 9092), (1, 53412)):
-        mine = [e for e in found if e.flow.endswith(f":{port}")]
+        mine = [e for e in result if e.flow.endswith(f":{port}")]
         total = sum(e.size + 4 if isinstance(e, FrameEntry) else e.length for e in mine)
         lead = 0 if syn else next((sum(map(len, pieces[side][:n])) for n, p in enumerate(pieces[side])
                                    if p and 2 * n + side not in drop), len(streams[side]))  # fmt: skip
@@ -227,7 +227,7 @@ def test_whatever_the_bytes_nothing_else_is_raised(noise: bytes) -> None:
     for data in (noise, request(1) + noise, noise + request(1), conversation([request(1) + noise], [noise])):
         for strict in (True, False):
             try:
-                found = entries(data, strict=strict)
+                result = entries(data, strict=strict)
             except DecodeError:
                 continue
-            assert all(isinstance(entry, (FrameEntry, UnreadableRange)) for entry in found)
+            assert all(isinstance(entry, (FrameEntry, UnreadableRange)) for entry in result)

@@ -18,12 +18,12 @@ HEAD = 24
 
 
 def packets(data: bytes) -> list[bytes]:
-    found, at = [], HEAD
+    results, at = [], HEAD
     while at < len(data):
         (size,) = struct.unpack_from("<I", data, at + 8)
-        found.append(data[at : at + 16 + size])
+        results.append(data[at : at + 16 + size])
         at += 16 + size
-    return found
+    return results
 
 
 def entries(data: bytes) -> list[Entry]:
@@ -64,6 +64,6 @@ def test_an_answer_to_a_request_of_the_capture_before() -> None:
         capture="next", number=1, flow=reply.flow, time_ns=reply.time_ns, direction="response",
         body=reply.body, correlation_id=reply.correlation_id,
     )  # fmt: skip
-    _, found = rejoined([request, alone])
-    assert found is alone
+    _, result = rejoined([request, alone])
+    assert result is alone
     assert (alone.api_key, alone.message, alone.request) == (11, reply.message, request)

@@ -53,15 +53,15 @@ def test_a_reset_must_be_near() -> None:
         (-BACK, True),
         (-BACK - 1, False),
     ):
-        found = events(*BEGUN, build.packet(seq=103 + ahead, flags=RST))
-        closed = [event.ending for event in found if isinstance(event, Closed)]
+        result = events(*BEGUN, build.packet(seq=103 + ahead, flags=RST))
+        closed = [event.ending for event in result if isinstance(event, Closed)]
         assert closed == ["rst" if resets else "end"], ahead
 
 
 def test_bytes_beyond_any_window_begin_a_new_connection() -> None:
     for ahead, new in ((AHEAD, False), (AHEAD + 1, True), (-BACK, False), (-BACK - 1, True)):
-        found = events(*BEGUN, build.packet(b"xy", seq=103 + ahead))
-        assert ("reused" in [event.ending for event in found if isinstance(event, Closed)]) is new, ahead
+        result = events(*BEGUN, build.packet(b"xy", seq=103 + ahead))
+        assert ("reused" in [event.ending for event in result if isinstance(event, Closed)]) is new, ahead
 
 
 def test_pieces_with_a_gap_are_not_joined() -> None:
@@ -69,8 +69,8 @@ def test_pieces_with_a_gap_are_not_joined() -> None:
     pieces = [build.packet(b"C", seq=105), build.packet(b"EF", seq=107), build.packet(b"D", seq=106)]
     for start in range(103, 108):
         across = build.packet(b"abCDEFg"[start - 103 :], seq=start)
-        found = events(*BEGUN, *pieces, across, build.packet(b"ab", seq=103))
-        data = b"".join(event.data for event in found if isinstance(event, Chunk))
+        result = events(*BEGUN, *pieces, across, build.packet(b"ab", seq=103))
+        data = b"".join(event.data for event in result if isinstance(event, Chunk))
         assert data == b"abcabCDEFg", start
 
 
@@ -157,9 +157,9 @@ def record(fraction: int, *, seconds: int = 1, length: int = 4) -> bytes:
 @pytest.mark.parametrize("nano", [False, True])
 def test_a_fraction_is_less_than_a_second(nano: bool) -> None:
     for fraction, sound in ((10**9 - 1, True), (10**9, False)):
-        found = list(read_packets(io.BytesIO(build.pcap([], nano=nano) + record(fraction))))
-        assert isinstance(found[0], Packet) is sound
-        assert sound or isinstance(found[0], UnreadableRange)
+        packets = list(read_packets(io.BytesIO(build.pcap([], nano=nano) + record(fraction))))
+        assert isinstance(packets[0], Packet) is sound
+        assert sound or isinstance(packets[0], UnreadableRange)
 
 
 @pytest.mark.parametrize("nano", [False, True])
@@ -167,15 +167,15 @@ def test_a_search_wants_a_fraction_in_the_units_of_the_file(nano: bool) -> None:
     most = 10**9 if nano else 10**6
     for fraction, sound in ((most - 1, True), (most, False)):
         data = build.pcap([], nano=nano) + record(2**32 - 1) + record(fraction) + record(0)
-        found = [one for one in read_packets(io.BytesIO(data)) if isinstance(one, Packet)]
-        assert len(found) == 1 + sound
+        packets = [packet for packet in read_packets(io.BytesIO(data)) if isinstance(packet, Packet)]
+        assert len(packets) == 1 + sound
 
 
 def test_a_search_wants_a_time_near_the_last() -> None:
     for seconds, sound in ((86_401, True), (86_402, False)):
         data = build.pcap([]) + record(0) + record(2**32 - 1) + record(0, seconds=seconds)
-        found = [one for one in read_packets(io.BytesIO(data)) if isinstance(one, Packet)]
-        assert len(found) == 1 + sound
+        packets = [packet for packet in read_packets(io.BytesIO(data)) if isinstance(packet, Packet)]
+        assert len(packets) == 1 + sound
 
 
 def test_the_greatest_captured_length() -> None:
@@ -191,15 +191,15 @@ def test_the_greatest_block() -> None:
         block = build.block(6, struct.pack("<IIIII", 0, 0, 0, 4, 4) + bytes(length - 32))
         assert len(block) == length
         data = build.section() + build.interface() + block
-        found = [one for one in read_packets(io.BytesIO(data)) if isinstance(one, Packet)]
-        assert bool(found) is sound
+        packets = [packet for packet in read_packets(io.BytesIO(data)) if isinstance(packet, Packet)]
+        assert bool(packets) is sound
 
 
 def test_a_packet_lies_within_its_block() -> None:
     for captured, sound in ((8, True), (9, False)):
         block = build.block(6, struct.pack("<IIIII", 0, 0, 0, captured, captured) + bytes(8))
-        found = list(read_packets(io.BytesIO(build.section() + build.interface() + block)))
-        assert isinstance(found[0], Packet) is sound
+        packets = list(read_packets(io.BytesIO(build.section() + build.interface() + block)))
+        assert isinstance(packets[0], Packet) is sound
 
 
 # --- packets
@@ -243,9 +243,9 @@ def test_a_repetition_is_within_the_budget_of_a_frame() -> None:
         text = b"%08x  " + b"00 " * 16
         lines = [text % 0, text % 16, b"*", b"%08x" % end]
         with limits(frame=112):
-            (found,) = read_frames([line + b"\n" for line in lines])
-        assert isinstance(found, HexFrame) is sound
-        assert not sound or len(found.data if isinstance(found, HexFrame) else b"") == end
+            (result,) = read_frames([line + b"\n" for line in lines])
+        assert isinstance(result, HexFrame) is sound
+        assert not sound or len(result.data if isinstance(result, HexFrame) else b"") == end
 
 
 def test_a_dump_is_within_the_budget_of_a_frame() -> None:
@@ -253,6 +253,6 @@ def test_a_dump_is_within_the_budget_of_a_frame() -> None:
     for size, sound in ((96, True), (112, False)):
         lines = [b"%08x  " % at + b"00 " * 16 + b"\n" for at in range(0, size, 16)]
         with limits(frame=92):
-            (found,) = read_frames(lines)
-        assert isinstance(found, HexFrame) is sound
-        assert sound or (isinstance(found, UnreadableRange) and "the limit of a frame" in found.reason)
+            (result,) = read_frames(lines)
+        assert isinstance(result, HexFrame) is sound
+        assert sound or (isinstance(result, UnreadableRange) and "the limit of a frame" in result.reason)

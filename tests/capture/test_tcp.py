@@ -97,18 +97,18 @@ def test_a_conversation() -> None:
         packet(back=True, seq=905, ack=106, flags=FIN | ACK),
         packet(seq=106, ack=906),
     ])  # fmt: skip
-    there = Flow(NetworkAddress(*CLIENT), SERVER, 0)
-    back = there.reverse
+    flow = Flow(NetworkAddress(*CLIENT), SERVER, 0)
+    back = flow.reverse
     second = 10**9
     assert events == [
-        Opened(there, second, SERVER),
+        Opened(flow, second, SERVER),
         Opened(back, second + 1000, SERVER),
-        Chunk(there, second + 3000, 0, b"ping", 4),
+        Chunk(flow, second + 3000, 0, b"ping", 4),
         Chunk(back, second + 4000, 0, b"pong", 5),
-        Closed(there, second + 5000, "fin"),
+        Closed(flow, second + 5000, "fin"),
         Closed(back, second + 6000, "fin"),
     ]
-    assert str(there) == "10.0.0.1:53412 > 10.0.0.2:9092"
+    assert str(flow) == "10.0.0.1:53412 > 10.0.0.2:9092"
 
 
 @st.composite
@@ -147,7 +147,7 @@ def test_what_is_missing_is_told_exactly(
     case: tuple[bytes, int, list[tuple[int, bytes]]], draw: st.DataObject
 ) -> None:
     data, start, segments = case
-    kept = [each for each in segments if draw.draw(st.booleans())]
+    kept = [segment for segment in segments if draw.draw(st.booleans())]
     seen = {at + index for at, part in kept for index in range(len(part))}
     packets = handshake(start - 1)
     packets += [packet(part, seq=start + at, ack=901) for at, part in kept]
@@ -174,7 +174,7 @@ def test_an_acknowledged_hole_is_given_up_soon() -> None:
     packets += [packet(back=True, seq=901, ack=112)] * 5
     packets += [packet(b"four", seq=112, ack=901)]
     events = [each for each in run(packets) if isinstance(each, Chunk | Gap)]
-    assert [(type(each), each.position) for each in events] == [
+    assert [(type(event), event.position) for event in events] == [
         (Chunk, 0),
         (Gap, 3),
         (Chunk, 6),
@@ -189,8 +189,8 @@ def test_a_hole_is_filled_by_a_retransmission_in_time() -> None:
     packets = [*handshake(), packet(b"three", seq=104, ack=901)]
     packets += [packet(back=True, seq=901, ack=109)] * 2
     packets += [packet(b"one", seq=101, ack=901)]
-    chunks = [each for each in run(packets) if isinstance(each, Chunk)]
-    assert [(each.time_ns, each.data) for each in chunks] == [
+    chunks = [chunk for chunk in run(packets) if isinstance(chunk, Chunk)]
+    assert [(chunk.time_ns, chunk.data) for chunk in chunks] == [
         (10**9 + 6000, b"one"),
         (10**9 + 6000, b"three"),
     ]
@@ -216,7 +216,7 @@ def test_the_window_bounds_what_is_held() -> None:
         Packet(0, 1, each, len(each), 0) for each in [*handshake(), packet(b"first", seq=101), *parts]
     )
     events = list(reassemble(segments, FlowTable(window=5000)))
-    lost = [index for index, each in enumerate(events) if isinstance(each, Gap)]
+    lost = [index for index, gap in enumerate(events) if isinstance(gap, Gap)]
     assert len(lost) == 1
     assert len(events) - lost[0] > 50, "given up when the window was full, not at the end"
     there = next(iter(follow(events).values()))
@@ -254,7 +254,7 @@ def test_from_the_middle() -> None:
     there, back = follow(events).values()
     assert (there.data, there.opened, there.closed) == (b"request", False, "end")
     assert back.data == b"response"
-    (before,) = (each for each in events if isinstance(each, UnreadableRange))
+    (before,) = (unreadable for unreadable in events if isinstance(unreadable, UnreadableRange))
     assert before.length == 6
     assert pcap(packets)[before.position :][:6] == b"before"
 
@@ -262,7 +262,7 @@ def test_from_the_middle() -> None:
 def test_one_direction_only() -> None:
     packets = [*handshake(), packet(b"a", seq=101), packet(b"b", seq=102)]
     del packets[1]
-    assert [each.data for each in streams(packets)] == [b"ab"]
+    assert [stream.data for stream in streams(packets)] == [b"ab"]
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -271,10 +271,10 @@ def test_ports_are_used_again(ended: bool) -> None:
     if ended:
         packets += [packet(seq=104, flags=FIN | ACK), packet(back=True, seq=901, ack=105, flags=FIN | ACK)]
     packets += [*handshake(70_000, 80_000), packet(b"new", seq=70_001, ack=80_001), packet(b"old", seq=101)]
-    found = follow(run(packets))
-    data = {(flow.connection, flow.destination.port): stream.data for flow, stream in found.items()}
+    result = follow(run(packets))
+    data = {(flow.connection, flow.destination.port): stream.data for flow, stream in result.items()}
     assert (data[0, 9092], data[1, 9092]) == (b"old", b"new")
-    assert [stream.closed for stream in found.values()][:2] == (["fin"] * 2 if ended else ["reused"] * 2)
+    assert [stream.closed for stream in result.values()][:2] == (["fin"] * 2 if ended else ["reused"] * 2)
 
 
 def test_ports_are_used_again_unseen() -> None:
@@ -284,8 +284,8 @@ def test_ports_are_used_again_unseen() -> None:
         packet(b"new", seq=101 + 2**31),
         packet(b"er", seq=104 + 2**31),
     ]
-    found = follow(run(packets))
-    assert [each.data for each in found.values() if each.data] == [b"old", b"newer"]
+    result = follow(run(packets))
+    assert [each.data for each in result.values() if each.data] == [b"old", b"newer"]
 
 
 def test_a_syn_behind_its_first_bytes() -> None:
@@ -328,21 +328,26 @@ def test_connections_are_forgotten_in_time() -> None:
             yield Packet(index, 1, bytes(data), len(data), 0)
 
     events = list(reassemble(read_segments(many()), FlowTable(flows=100)))
-    found = follow(events)
-    assert len(found) == 2000
-    assert sum(stream.closed == "forgotten" for stream in found.values()) >= 1900
+    result = follow(events)
+    assert len(result) == 2000
+    assert sum(stream.closed == "forgotten" for stream in result.values()) >= 1900
 
 
 def test_a_port_that_talks_to_itself() -> None:
     data = packet(b"echo", seq=1)
     loop = data[:26] + bytes([127, 0, 0, 1]) * 2 + b"\x23\x84" * 2 + data[38:]
-    assert [each.data for each in streams([loop, loop])] == [b"echo"]
+    assert [stream.data for stream in streams([loop, loop])] == [b"echo"]
 
 
 def test_counts() -> None:
-    tally = CaptureCounts()
-    run([*handshake(), packet(b"x", seq=101), packet(b"x", seq=101)], tally)
-    assert (tally.packets, tally.segments, tally.repeated, tally.passed_over) == (5, 5, 1, 0)
+    capture_counts = CaptureCounts()
+    run([*handshake(), packet(b"x", seq=101), packet(b"x", seq=101)], capture_counts)
+    assert (
+        capture_counts.packets,
+        capture_counts.segments,
+        capture_counts.repeated,
+        capture_counts.passed_over,
+    ) == (5, 5, 1, 0)
 
 
 flags = st.sampled_from([ACK, ACK, ACK, SYN, SYN | ACK, FIN | ACK, RST, RST | ACK, FIN | SYN | RST, 0])
@@ -364,7 +369,7 @@ def test_any_packets_keep_the_promises(packets: list[bytes], snap: int) -> None:
     for event in events:
         if isinstance(event, Opened):
             assert event.server in (event.flow.source, event.flow.destination)
-    follow(each for each in events if not isinstance(each, Opened))
+    follow(event for event in events if not isinstance(event, Opened))
 
 
 @given(st.binary(max_size=100), st.sampled_from([pcap, pcapng]), st.integers(0, 600), st.integers(0, 100))

@@ -30,9 +30,9 @@ HEADER, RECORD = 24, 16
 
 
 def events(data: bytes, *, step: int = 0) -> tuple[list[Event], CaptureCounts]:
-    tally = CaptureCounts()
+    capture_counts = CaptureCounts()
     stream: Any = Pipe(data, step) if step else io.BytesIO(data)
-    return list(read_streams(stream, counts=tally)), tally
+    return list(read_streams(stream, counts=capture_counts)), capture_counts
 
 
 def both(data: bytes, monkeypatch: pytest.MonkeyPatch, *, step: int = 0) -> int:
@@ -45,9 +45,9 @@ def both(data: bytes, monkeypatch: pytest.MonkeyPatch, *, step: int = 0) -> int:
             self._walk = native.PacketWalk(*arguments)  # type: ignore[union-attr]
 
         def advance(self, buffer: bytes, at: int, number: int) -> tuple[int, int, int, list[Any]]:
-            found: tuple[int, int, int, list[Any]] = self._walk.advance(buffer, at, number)
-            taken.append(found[1])
-            return found
+            result: tuple[int, int, int, list[Any]] = self._walk.advance(buffer, at, number)
+            taken.append(result[1])
+            return result
 
     with monkeypatch.context() as patch:
         patch.setattr(streams, "native", type("Native", (), {"PacketWalk": Watched}))
@@ -127,13 +127,13 @@ def test_wrappings(link: int, six: bool, order: str, monkeypatch: pytest.MonkeyP
     for options in (b"", clock, build.option(14, struct.pack(f"{order}q", -5), order=order) + clock):
         head = build.section(order) + build.interface(link, order=order, options=options)
         blocks = [build.enhanced(data, 10**7 + 3, order=order) for data in packets]
-        found = both(head + b"".join(blocks), monkeypatch)
-        assert found == (taken if len(options) < 16 else 0)
+        result = both(head + b"".join(blocks), monkeypatch)
+        assert result == (taken if len(options) < 16 else 0)
 
 
 def test_tags_and_other_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = list(conversation())
-    tagged = [build.ethernet(build.ipv4(one), tags=2) for one in parts]
+    tagged = [build.ethernet(build.ipv4(part), tags=2) for part in parts]
     assert both(build.pcap(tagged), monkeypatch) == 20
     between = build.ethernet(build.ipv4(bytes(30), protocol=17))
     mixed = [packet for one in tagged for packet in (one, between, build.ethernet(bytes(30), b"\x08\x06"))]

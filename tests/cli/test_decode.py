@@ -434,11 +434,11 @@ def test_usage_errors(run: Run, flags: list[str]) -> None:
 
 
 def test_pipes(run: Run, group: Path) -> None:
-    item, other = (
+    item, result = (
         run("decode", "--format", "json", group),
         run("decode", "--format", "json", "-", stdin=group.read_bytes()),
     )
-    assert other.out.replace(b'"capture":"-"', b"") == item.out.replace(f'"capture":"{group}"'.encode(), b"")
+    assert result.out.replace(b'"capture":"-"', b"") == item.out.replace(f'"capture":"{group}"'.encode(), b"")
 
 
 def test_several_files_each_count_alone(run: Run, group: Path, captures: Path) -> None:

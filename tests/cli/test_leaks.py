@@ -114,7 +114,7 @@ def secret_exchanges() -> list[tuple[Message, int, Message]]:
     plain = SaslAuthenticateRequest(auth_bytes=b"\0u\0" + SECRET)
     scram = SaslAuthenticateRequest(auth_bytes=b"n,,n=u,r=" + SECRET)
     response = SaslAuthenticateResponse(auth_bytes=SECRET, session_lifetime_ms=3_600_000)
-    envelope = EnvelopeRequest(
+    request = EnvelopeRequest(
         request_data=b"\0\x24\0\2" + SECRET, request_principal=b"p", client_host_address=b"\1\2\3\4"
     )
     return [
@@ -126,7 +126,7 @@ def secret_exchanges() -> list[tuple[Message, int, Message]]:
         (CreateDelegationTokenRequest(), 1, CreateDelegationTokenResponse(hmac=SECRET, token_id="t")),
         (CreateDelegationTokenRequest(), 3, CreateDelegationTokenResponse(hmac=SECRET, token_id="t")),
         (DescribeDelegationTokenRequest(), 3, DescribeDelegationTokenResponse(tokens=[token, token])),
-        (envelope, 0, EnvelopeResponse(response_data=SECRET)),
+        (request, 0, EnvelopeResponse(response_data=SECRET)),
         (IncrementalAlterConfigsRequest(resources=[increment]), 1, IncrementalAlterConfigsResponse()),
         (AlterConfigsRequest(resources=[altered]), 1, AlterConfigsResponse()),
         (CreateTopicsRequest(topics=[topic]), 5, CreateTopicsResponse()),

@@ -289,9 +289,9 @@ def written(data: bytes, *, lazy: bool, show_secrets: bool, is_plain: bool) -> t
 
 def compare_plain(data: bytes, *, show_secrets: bool) -> int:
     """Compare plain lines with those of the slow path; how many there are."""
-    wanted, _ = written(data, lazy=False, show_secrets=show_secrets, is_plain=False)
+    expected, _ = written(data, lazy=False, show_secrets=show_secrets, is_plain=False)
     text, count = written(data, lazy=True, show_secrets=show_secrets, is_plain=True)
-    assert text == wanted
+    assert text == expected
     assert written(data, lazy=False, show_secrets=show_secrets, is_plain=True) == (text, count)
     return count
 

@@ -31,11 +31,11 @@ def rich_is_there() -> None:
 
 def blocks(text: str) -> dict[str, list[str]]:
     """The lines below each group's title, by its id."""
-    found = {}
+    result = {}
     for part in re.split(r"^── ", text, flags=re.MULTILINE)[1:]:
         title, *lines = part.rstrip("\n").split("\n")
-        found[title.split()[0]] = lines
-    return found
+        result[title.split()[0]] = lines
+    return result
 
 
 def section(lines: list[str], name: str) -> list[str]:
@@ -43,8 +43,10 @@ def section(lines: list[str], name: str) -> list[str]:
     at = next((at for at, line in enumerate(lines) if line.startswith(name)), None)
     if at is None:
         return []
-    rest = lines[at + 1 :]
-    return rest[: next((end for end, line in enumerate(rest) if not line.startswith("   ")), len(rest))]
+    remaining = lines[at + 1 :]
+    return remaining[
+        : next((end for end, line in enumerate(remaining) if not line.startswith("   ")), len(remaining))
+    ]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -62,9 +62,9 @@ def written(data: bytes, *, lazy: bool, show_secrets: bool, is_plain: bool) -> s
 
 
 def compare(data: bytes, *, show_secrets: bool) -> None:
-    wanted = written(data, lazy=False, show_secrets=show_secrets, is_plain=False)
-    assert written(data, lazy=True, show_secrets=show_secrets, is_plain=True) == wanted
-    assert written(data, lazy=False, show_secrets=show_secrets, is_plain=True) == wanted
+    expected = written(data, lazy=False, show_secrets=show_secrets, is_plain=False)
+    assert written(data, lazy=True, show_secrets=show_secrets, is_plain=True) == expected
+    assert written(data, lazy=False, show_secrets=show_secrets, is_plain=True) == expected
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)

@@ -50,8 +50,8 @@ def test_properties_and_logins_are_read_as_java_and_kafka_read_them() -> None:
     different = []
     for (kind, text), answer in zip(asked(), answers, strict=True):
         expected = [answer[0].rpartition(".")[2], answer[1]] if answer and kind == "login" else answer
-        if (found := reading(kind, text)) != expected:
-            different.append((text, found, expected))
+        if (result := reading(kind, text)) != expected:
+            different.append((text, result, expected))
     assert different == []
     assert sum(answer is None for answer in answers) > 10
 

@@ -37,10 +37,10 @@ def one(type: str, **more: Any) -> Any:
 
 def plain(value: Any) -> Any:
     if isinstance(value, Struct):
-        inside = {name: plain(inner) for name, inner in vars(value).items()}
-        if inside["tags"] is None:
-            del inside["tags"]
-        return inside
+        content = {name: plain(inner) for name, inner in vars(value).items()}
+        if content["tags"] is None:
+            del content["tags"]
+        return content
     return [plain(item) for item in value] if isinstance(value, list) else value
 
 
@@ -62,26 +62,26 @@ def strict(cls: Any, version: int, data: bytes) -> Any:
 
 def tolerant(cls: Any, version: int, data: bytes) -> tuple[Any, list[Place]]:
     """The value, and what was tolerated."""
-    found: list[Deviation] = []
-    value = plain(reader(data, version, tolerant=True, deviations=found).message(cls))
+    results: list[Deviation] = []
+    value = plain(reader(data, version, tolerant=True, deviations=results).message(cls))
     assert plain(reader(data, version, tolerant=True).message(cls)) == value
-    return value, [(one.reason, one.position, one.path) for one in found]
+    return value, [(one.reason, one.position, one.path) for one in results]
 
 
 def refused(
     cls: Any, version: int, data: bytes, *, tolerant: bool = False
 ) -> tuple[type[DecodeError], str, int, str]:
-    with pytest.raises(DecodeError) as caught:
+    with pytest.raises(DecodeError) as error_info:
         reader(data, version, tolerant=tolerant).message(cls)
-    error = caught.value
+    error = error_info.value
     assert isinstance(error.partial, cls)
     return type(error), error.reason, error.position, error.path
 
 
 def refused_always(cls: Any, version: int, data: bytes) -> tuple[type[DecodeError], str, int, str]:
-    found = refused(cls, version, data)
-    assert refused(cls, version, data, tolerant=True) == found
-    return found
+    result = refused(cls, version, data)
+    assert refused(cls, version, data, tolerant=True) == result
+    return result
 
 
 INNER = made(Struct, Field("y", "int8"))

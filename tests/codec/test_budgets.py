@@ -40,9 +40,9 @@ def peak(decode: Callable[[], object]) -> int:
 
 
 def refused(cls: type[Message], wire: bytes, version: int) -> LimitExceeded:
-    with pytest.raises(LimitExceeded) as caught:
+    with pytest.raises(LimitExceeded) as error_info:
         cls.decode(wire, version=version)
-    return caught.value
+    return error_info.value
 
 
 def members(count: int) -> bytes:
@@ -118,9 +118,9 @@ def test_what_is_accepted_costs_no_more_than_was_charged(message: Message, versi
 def test_a_count_beyond_the_bytes_left_is_refused_before_it_allocates(
     cls: type[Message], wire: bytes, version: int
 ) -> None:
-    with pytest.raises(Truncated, match="claimed") as caught:
+    with pytest.raises(Truncated, match="claimed") as error_info:
         cls.decode(wire, version=version)
-    assert caught.value.path
+    assert error_info.value.path
 
     def again() -> None:
         with pytest.raises(Truncated):
@@ -139,11 +139,11 @@ def test_oddities_are_listed_up_to_a_number() -> None:
     topics = [MetadataResponseTopic(name="", is_internal=True) for _ in range(3 * MOST_DEVIATIONS)]
     wire = MetadataResponse(topics=topics).encode(version=1).replace(b"\1\0\0\0\0", b"\2\0\0\0\0")
     deviations: list[Deviation] = []
-    found = MetadataResponse.decode(wire, version=1, strict=False, deviations=deviations)
-    assert found.topics is not None
-    assert len(found.topics) == len(topics)
+    message = MetadataResponse.decode(wire, version=1, strict=False, deviations=deviations)
+    assert message.topics is not None
+    assert len(message.topics) == len(topics)
     assert len(deviations) == MOST_DEVIATIONS + 1
-    assert [odd.path for odd in deviations[-2:]] == [
+    assert [deviation.path for deviation in deviations[-2:]] == [
         f"topics[{MOST_DEVIATIONS + n}].is_internal" for n in (-1, 0)
     ]
     assert deviations[-1].reason == "more than 1,000 deviations: the rest are not listed"

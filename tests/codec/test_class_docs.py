@@ -57,7 +57,7 @@ def test_a_class_has_its_own_text_too() -> None:
 def test_the_signature_has_types_and_defaults() -> None:
     parameters = inspect.signature(FetchRequest).parameters
     assert list(parameters) == [*(field.name for field in FetchRequest._layout_.fields), "tags"]
-    assert {each.kind for each in parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}
+    assert {parameter.kind for parameter in parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}
     assert parameters["rack_id"].annotation is str
     assert parameters["rack_id"].default == ""
     assert parameters["cluster_id"].annotation == str | None
@@ -109,5 +109,5 @@ def test_docs_are_made_when_they_are_asked_for() -> None:
 
 def test_python_without_docs() -> None:
     code = "from coordwire.messages import FetchRequest; print(FetchRequest.__doc__)"
-    done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True)
-    assert "    rack_id: str = ''  (string)" in done.stdout
+    result = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True)
+    assert "    rack_id: str = ''  (string)" in result.stdout

@@ -32,13 +32,13 @@ ROOT = Path(__file__).parent.parent.parent
 
 def kinds(layout: VersionLayout) -> set[object]:
     """The kinds of fields in a struct and in those inside it: what the text of a codec depends on."""
-    found: set[object] = {(bool(layout.tagged), bool(layout.reserved), layout.flexible)}
+    result: set[object] = {(bool(layout.tagged), bool(layout.reserved), layout.flexible)}
     for field in [*layout.inline, *layout.tagged.values()]:
         null, compact = (field.null < NEVER, field.nullable(layout.version)), layout.compact(field)
-        found.add((field.type, field.array, field.tag is None, field.unprefixed, null, compact))
+        result.add((field.type, field.array, field.tag is None, field.unprefixed, null, compact))
         inner = layout.inner(field)
-        found |= kinds(inner) if inner is not None else set()
-    return found | {
+        result |= kinds(inner) if inner is not None else set()
+    return result | {
         (field.type, field.array, field.ignorable, field.default is None) for field in layout.absent
     }
 
@@ -50,24 +50,24 @@ def sample() -> list[tuple[type[Message], int]]:
     cells = []
     for cls in MESSAGES:
         for version in cls.versions:
-            found = kinds(cls._layout_.at(version))
-            if not found <= seen:
-                seen |= found
+            result = kinds(cls._layout_.at(version))
+            if not result <= seen:
+                seen |= result
                 cells.append((cls, version))
     return cells
 
 
 def run(script: str, implementation: str) -> str:
     """What a script prints in a process of its own."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "COORDWIRE_IMPL": implementation},
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 EVERYTHING = """
@@ -192,9 +192,9 @@ def test_tracebacks_and_debuggers_show_the_source() -> None:
     assert file == "coordwire.messages.join_group.JoinGroupRequest.decode(version=0)"
     assert linecache.getline(file, 1).startswith("def decode_JoinGroupRequest_v0(")
     for _ in range(2):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(Refused) as error_info:
             decode(b"\xff\xff", 0, 1, 1)
-        (*_, frame) = traceback.extract_tb(caught.value.__traceback__)
+        (*_, frame) = traceback.extract_tb(error_info.value.__traceback__)
         assert (frame.filename, frame.line) == (file, "raise Refused")
         linecache.clearcache()
 
@@ -202,7 +202,8 @@ def test_tracebacks_and_debuggers_show_the_source() -> None:
 def instructions(code: CodeType) -> list[object]:
     """What a function does, wherever it is in its file."""
     consts = [
-        instructions(each) if isinstance(each, CodeType) else (type(each), each) for each in code.co_consts
+        instructions(code_type) if isinstance(code_type, CodeType) else (type(code_type), code_type)
+        for code_type in code.co_consts
     ]
     return [code.co_code, code.co_names, code.co_varnames, consts]
 

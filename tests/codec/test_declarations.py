@@ -108,8 +108,8 @@ def test_a_subclass_keeps_the_table(cls: type[HeartbeatRequest]) -> None:
     assert cls._layout_ is HeartbeatRequest._layout_
     assert cls.response_class is HeartbeatResponse
     wire = cls(group_id="g").encode(version=4)
-    again = cls.decode(wire, version=4)
-    assert (type(again), again.group_id) == (cls, "g")
+    message = cls.decode(wire, version=4)
+    assert (type(message), message.group_id) == (cls, "g")
 
 
 def test_a_subclass_of_a_response_is_not_the_response_of_its_request() -> None:

@@ -43,11 +43,11 @@ class Lacking(HeartbeatRequest):
 
 def test_a_subclass_may_have_its_own_way_to_its_attributes() -> None:
     assert Setting.decode(WIRE, version=4).member_id == "<till-3>"
-    other = HeartbeatRequest(group_id="g", member_id="till-9").encode(version=4)
-    assert Getting(group_id="g").encode(version=4) == other
+    data = HeartbeatRequest(group_id="g", member_id="till-9").encode(version=4)
+    assert Getting(group_id="g").encode(version=4) == data
     lacking = Lacking(group_id="g")
     del lacking.member_id
-    assert lacking.encode(version=4) == other
+    assert lacking.encode(version=4) == data
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="references are counted in CPython alone")
@@ -82,16 +82,16 @@ def test_the_class_of_a_uuid_that_somebody_changed_stays_its_own() -> None:
     changed = MetadataResponse.decode(wire, version=12).topics[-1].topic_id
     object.__setattr__(changed, "__class__", Other)
     assert type(changed) is Other
-    found = MetadataResponse.decode(wire, version=12).topics
-    assert {type(topic.topic_id) for topic in found} == {UUID}
+    topics = MetadataResponse.decode(wire, version=12).topics
+    assert {type(topic.topic_id) for topic in topics} == {UUID}
 
 
 @pytest.mark.parametrize(
     "call", [HeartbeatRequest.decode, HeartbeatRequest._decode_at, HeartbeatRequest.encode]
 )
 def test_what_stands_in_a_class_is_pickled_and_copied(call: Callable[..., Any]) -> None:
-    for found in (pickle.loads(pickle.dumps(call)), copy.copy(call), copy.deepcopy(call)):
-        assert found == call
+    for results in (pickle.loads(pickle.dumps(call)), copy.copy(call), copy.deepcopy(call)):
+        assert results == call
     assert pickle.loads(pickle.dumps(REQUEST.encode))(version=4) == WIRE
     decode = pickle.loads(pickle.dumps(partial(HeartbeatRequest.decode, version=4)))
     assert decode(WIRE) == REQUEST

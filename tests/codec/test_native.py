@@ -61,9 +61,9 @@ def outcome(call: Callable[[], object]) -> object:
 
 
 def program(cls: type[Message], version: int) -> Any:
-    found = message_program(cls, version)
-    assert found is not None
-    return found
+    result = message_program(cls, version)
+    assert result is not None
+    return result
 
 
 def test_every_message_has_a_program() -> None:

@@ -131,13 +131,13 @@ def test_messages_that_are_left_to_python() -> None:
 def test_answers_that_are_left_to_python() -> None:
     owed: deque[Any] = deque()
     event = exchange.next_request(holding(REQUEST), owed)
-    other = exchange.next_request(holding(REQUEST), deque())
-    handshake = RequestReceived(other.frame)
+    request = exchange.next_request(holding(REQUEST), deque())
+    handshake = RequestReceived(request.frame)
     broken = RequestReceived(5)  # type: ignore[arg-type]
     for message, version, asked, queue in (
         (HEARTBEAT, None, event, owed), (HeartbeatResponse(), 99, event, owed), (5, None, event, owed),
         (HeartbeatResponse(), "4", event, owed), (SaslHandshakeResponse(), None, event, owed),
-        (HeartbeatResponse(), None, other, owed), (HeartbeatResponse(), None, handshake, owed),
+        (HeartbeatResponse(), None, request, owed), (HeartbeatResponse(), None, handshake, owed),
         (HeartbeatResponse(), None, broken, owed), (HeartbeatResponse(), None, None, owed),
         (HeartbeatResponse(), None, event, deque()), (HeartbeatResponse(), None, event, 5),
     ):  # fmt: skip

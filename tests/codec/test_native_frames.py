@@ -77,10 +77,10 @@ def _calls(
 
 def test_bytes_that_were_changed(in_python: InPython) -> None:
     chance = random.Random(5)
-    whole = frames.encode_request(REQUEST, version=4, correlation_id=7, client_id="till-3")
+    request = frames.encode_request(REQUEST, version=4, correlation_id=7, client_id="till-3")
     reply = frames.encode_response(HeartbeatResponse(tags={1: b"one"}), version=4, correlation_id=7)
     for _ in range(3000):
-        for raw in (whole, reply):
+        for raw in (request, reply):
             changed = bytearray(raw)
             for _ in range(chance.randrange(1, 3)):
                 changed[chance.randrange(len(raw))] = chance.choice((0, 1, 2, 3, 4, 12, 127, 128, 255))
@@ -184,8 +184,8 @@ def test_framers_that_are_wrong_are_refused() -> None:
 
 def test_a_route_of_other_programs_is_not_taken() -> None:
     assert native is not None
-    other = find_message(11, "request")
-    head, body = message_program(other, 4), message_program(HeartbeatRequest, 4)
+    message = find_message(11, "request")
+    head, body = message_program(message, 4), message_program(HeartbeatRequest, 4)
     for made in ((head, body), (body,), [body, body], 5, (None, body)):
         route: Any = partial(lambda made, key, version: made, made)
         framer = native.Framer(frames.RequestFrame, RequestHeader(), True, route)

@@ -57,7 +57,7 @@ def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
     gc.callbacks.append(look)
     try:
         gc.set_threshold(20)  # so that there is one, whatever was made before
-        found = cls.decode(case.wire, version=case.version)
+        message = cls.decode(case.wire, version=case.version)
     finally:
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(look)
@@ -68,7 +68,7 @@ def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
     whole = before if sys.version_info < (3, 12) else before + 600
     assert all(len(partitions) in (before, whole) for partitions in seen)
     assert after == before + 600
-    assert found == case.message
+    assert message == case.message
     assert held == [case.message] * 5
 
 
@@ -77,12 +77,12 @@ def test_a_cycle_through_a_message_is_collected() -> None:
         pass
 
     seen = Seen()
-    gone = weakref.ref(seen)
+    ref = weakref.ref(seen)
     message = cast(Any, MetadataRequest.decode(MetadataRequest().encode(version=12), version=12))
     message.topics = [message, seen]
     del message, seen
     gc.collect()
-    assert gone() is None
+    assert ref() is None
 
 
 def test_a_long_chain_of_messages_is_freed() -> None:
@@ -118,10 +118,10 @@ def test_a_class_of_a_moment_is_collected() -> None:
         __slots__ = ()
 
     Moment.decode(WIRE, version=4).encode(version=4)
-    gone = weakref.ref(Moment)
+    ref = weakref.ref(Moment)
     del Moment
     gc.collect()
-    assert gone() is None
+    assert ref() is None
 
 
 def test_what_comes_again_is_shared_and_equal() -> None:
@@ -132,12 +132,12 @@ def test_what_comes_again_is_shared_and_equal() -> None:
         for name in names
     ]
     many = MetadataResponse(topics=rows * 4)
-    found = [MetadataResponse.decode(many.encode(version=12), version=12) for _ in range(3)]
-    assert found == [many] * 3
-    for name, one, again in zip(names, found[2].topics, found[2].topics[18:], strict=False):
-        assert (again.name is one.name) == (name.isascii() and len(name) <= 96)
-        assert again.topic_id is one.topic_id
-        assert again.topic_authorized_operations is one.topic_authorized_operations
+    results = [MetadataResponse.decode(many.encode(version=12), version=12) for _ in range(3)]
+    assert results == [many] * 3
+    for name, topic, again in zip(names, results[2].topics, results[2].topics[18:], strict=False):
+        assert (again.name is topic.name) == (name.isascii() and len(name) <= 96)
+        assert again.topic_id is topic.topic_id
+        assert again.topic_authorized_operations is topic.topic_authorized_operations
 
 
 def test_texts_that_differ_in_one_place_are_told_apart() -> None:
@@ -152,14 +152,14 @@ def test_a_uuid_that_somebody_forced_is_not_shared() -> None:
     many = MetadataResponse(topics=[MetadataResponseTopic(topic_id=UUID(int=77)) for _ in range(9)])
     wire = many.encode(version=12)
     broken = MetadataResponse.decode(wire, version=12).topics[-1].topic_id
-    gone = weakref.ref(broken)
+    ref = weakref.ref(broken)
     object.__setattr__(broken, "int", 5)
     assert MetadataResponse.decode(wire, version=12) == many
     del broken
     for number in range(2000):  # others take its place
-        one = MetadataResponseTopic(topic_id=UUID(int=number << 32))
-        MetadataResponse.decode(MetadataResponse(topics=[one] * 3).encode(version=12), version=12)
-    assert gone() is None
+        topic = MetadataResponseTopic(topic_id=UUID(int=number << 32))
+        MetadataResponse.decode(MetadataResponse(topics=[topic] * 3).encode(version=12), version=12)
+    assert ref() is None
 
 
 def test_lists_that_are_freed_with_their_object() -> None:
@@ -243,8 +243,8 @@ for case in (*cases()[:2], cases()[-1]):
 print("whole")
 """
     pytest.importorskip("_testcapi")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout == "whole\n", done.stderr
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert result.stdout == "whole\n", result.stderr
 
 
 def test_another_interpreter_of_the_process_may_load_it() -> None:
@@ -270,5 +270,5 @@ for _ in range(3):
 print("whole")
 """
     pytest.importorskip("_testcapi")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout == "whole\n", done.stderr
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert result.stdout == "whole\n", result.stderr

@@ -43,13 +43,13 @@ def default(cls: type[Message], version: int) -> bytes:
 def same(cls: type[Message], version: int, data: bytes) -> bool:
     """Whether the message is accepted, by both halves alike."""
     program: Any = message_program(cls, version)
-    found = program.decode(GUARD.place(data), 0, *ROOM)
+    message = program.decode(GUARD.place(data), 0, *ROOM)
     try:
-        wanted = vars(Message)["decode"].__func__(cls, data, version=version)
+        expected = vars(Message)["decode"].__func__(cls, data, version=version)
     except DecodeError:
-        assert found is None or found[1] != len(data)
+        assert message is None or message[1] != len(data)
         return False
-    assert found == (wanted, len(data))
+    assert message == (expected, len(data))
     return True
 
 
@@ -64,12 +64,12 @@ def test_the_size_of_a_known_field(cls: type[Message], version: int, tag: int) -
         ]
         assert 0 not in accepted
     for size in range(20):
-        for more in range(4):
+        for number in range(4):
             body = bytes([1] + [0] * (size - 1))[:size]
             same(
                 cls,
                 version,
-                default(cls, version) + bytes([2, tag, size]) + body + bytes([99, more]) + bytes(more),
+                default(cls, version) + bytes([2, tag, size]) + body + bytes([99, number]) + bytes(number),
             )
 
 

@@ -181,17 +181,17 @@ def test_a_tagged_field(tag: int, size: int) -> None:
 def test_a_count_of_tagged_fields_is_charged_and_fits_the_bytes_left() -> None:
     for count in (0, 1, 127, 128, 300):
         wire = b"-" + p.uvarint(count)
-        rest = bytes(2 * count)
+        remaining = bytes(2 * count)
         after = len(wire)
         cost = count * p.ELEMENT_COST
         first = wire[1]
-        assert p.tag_count(wire + rest, 2, first, count, cost) == (count, after, 0, 0)
-        assert p.tag_count(wire + rest, 2, first, count + 4, cost + 9) == (count, after, 4, 9)
+        assert p.tag_count(wire + remaining, 2, first, count, cost) == (count, after, 0, 0)
+        assert p.tag_count(wire + remaining, 2, first, count + 4, cost + 9) == (count, after, 4, 9)
         if count:
             for data, elements, memory in (
-                (wire + rest[:-1], count, cost),
-                (wire + rest, count - 1, cost),
-                (wire + rest, count, cost - 1),
+                (wire + remaining[:-1], count, cost),
+                (wire + remaining, count - 1, cost),
+                (wire + remaining, count, cost - 1),
             ):
                 with pytest.raises(Refused):
                     p.tag_count(data, 2, first, elements, memory)

@@ -77,17 +77,17 @@ def test_what_follows_a_message() -> None:
 def test_a_message_may_begin_after_a_start() -> None:
     walk = reader(b"--\x05", FIXED, start=2)
     assert plain(walk.message(one("int8"))) == {"x": 5}
-    with pytest.raises(Truncated) as caught:
+    with pytest.raises(Truncated) as error_info:
         reader(b"--\x05", FIXED, start=2).message(one("int16"))
-    assert (caught.value.position, caught.value.reason) == (2, "int16 needs 2 bytes, 1 left")
+    assert (error_info.value.position, error_info.value.reason) == (2, "int16 needs 2 bytes, 1 left")
 
 
 def test_a_refusal_carries_what_was_read_before_it() -> None:
     cls = made(Message, Field("a", "int8"), Field("b", "int16"))
-    with pytest.raises(Truncated) as caught:
+    with pytest.raises(Truncated) as error_info:
         reader(b"\x05\x01", FIXED).message(cls)
-    assert plain(caught.value.partial) == {"a": 5, "b": 0}
-    assert caught.value.path == "b"
+    assert plain(error_info.value.partial) == {"a": 5, "b": 0}
+    assert error_info.value.path == "b"
 
 
 # --- varints and lengths

@@ -70,8 +70,8 @@ def test_nulls_and_tags_are_marked() -> None:
 
 
 def test_bytes_without_a_length_and_sizes_are_marked() -> None:
-    rest = one("bytes", unprefixed=True, default=b"")
-    assert marks_of(rest, FIXED, b"rest") == [(0, 4, "x", b"rest", "value", "bytes", "")]
+    remaining = one("bytes", unprefixed=True, default=b"")
+    assert marks_of(remaining, FIXED, b"rest") == [(0, 4, "x", b"rest", "value", "bytes", "")]
     assert marks_of(sized(), FIXED, b"\0\0\0\1\5") == [
         (0, 4, "x[0]", 1, "length", "int32", ""),
         (4, 1, "x[0].y", 5, "value", "int8", "Made"),

@@ -43,8 +43,8 @@ def test_a_struct_that_may_be_null_has_a_marker() -> None:
     cls = one("struct", struct=INNER, null=0, default=None)
     assert strict(cls, FIXED, b"\xff") == {"x": None}
     assert strict(cls, FIXED, b"\x01\x05") == {"x": {"y": 5}}
-    for byte, rest, value in ((0, b"\x05", {"y": 5}), (2, b"\x05", {"y": 5}), (-2, b"", None)):
-        wire = struct.pack("b", byte) + rest
+    for byte, remaining, value in ((0, b"\x05", {"y": 5}), (2, b"\x05", {"y": 5}), (-2, b"", None)):
+        wire = struct.pack("b", byte) + remaining
         odd = (f"a struct's marker is {byte}", 0, "x")
         assert refused(cls, FIXED, wire) == (Malformed, *odd)
         assert tolerant(cls, FIXED, wire) == ({"x": value}, [odd])
@@ -125,9 +125,9 @@ def test_an_element_has_its_index_in_the_path() -> None:
 
 def test_the_elements_before_a_refusal_are_kept() -> None:
     cls = one("struct", array=True, struct=made(Struct, Field("y", "bool")), default=())
-    with pytest.raises(Malformed) as caught:
+    with pytest.raises(Malformed) as error_info:
         reader(b"\0\0\0\3\1\2\1", FIXED).message(cls)
-    assert plain(caught.value.partial) == {"x": [{"y": True}, {"y": 0}]}
+    assert plain(error_info.value.partial) == {"x": [{"y": True}, {"y": 0}]}
 
 
 def test_what_a_decode_may_take() -> None:

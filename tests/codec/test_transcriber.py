@@ -60,9 +60,9 @@ def transcriber_of(cls: type[Message], version: int) -> Any:
 
 
 def transcriber(cls: type[Message], version: int) -> Any:
-    found = transcriber_of(cls, version)
-    assert found is not None, f"{cls.__name__} v{version}"
-    return found
+    result = transcriber_of(cls, version)
+    assert result is not None, f"{cls.__name__} v{version}"
+    return result
 
 
 def expected(cls: type[Message], version: int, data: bytes) -> tuple[str, int] | None:
@@ -80,16 +80,16 @@ def expected(cls: type[Message], version: int, data: bytes) -> tuple[str, int] |
 
 
 def check(cls: type[Message], version: int, data: bytes) -> tuple[str, int] | None:
-    found: tuple[str, int] | None = transcriber(cls, version).transcribe(data)
-    assert found == expected(cls, version, data), f"{cls.__name__} v{version}: {data.hex()}"
-    return found
+    result: tuple[str, int] | None = transcriber(cls, version).transcribe(data)
+    assert result == expected(cls, version, data), f"{cls.__name__} v{version}: {data.hex()}"
+    return result
 
 
 def test_messages_without_a_transcriber() -> None:
-    found = {
+    result = {
         cls.__name__ for cls in MESSAGES for version in cls.versions if transcriber_of(cls, version) is None
     }
-    assert found == OTHERS
+    assert result == OTHERS
 
 
 @settings(max_examples=60)
@@ -184,13 +184,13 @@ def test_tagged_fields_are_where_the_message_has_them() -> None:
         error_code=6,
     )  # fmt: skip
     topic = FetchableTopicResponse(topic_id=UUID(int=7), partitions=[partition, PartitionData(), partition])
-    found = check(FetchResponse, 16, FetchResponse(responses=[topic, topic]).encode(version=16))
-    assert found is not None
-    assert found[1] == HAS_CODES
+    result = check(FetchResponse, 16, FetchResponse(responses=[topic, topic]).encode(version=16))
+    assert result is not None
+    assert result[1] == HAS_CODES
     request = FetchRequest(cluster_id="c", replica_state=ReplicaState(replica_id=4), max_wait_ms=5)
-    found = check(FetchRequest, 15, request.encode(version=15))
-    assert found is not None
-    assert found[0].startswith('{"clusterId":"c","replicaState":{"replicaId":4,')
+    result = check(FetchRequest, 15, request.encode(version=15))
+    assert result is not None
+    assert result[0].startswith('{"clusterId":"c","replicaState":{"replicaId":4,')
 
 
 def test_tagged_fields_at_their_defaults_are_left_out_and_told() -> None:
@@ -198,8 +198,8 @@ def test_tagged_fields_at_their_defaults_are_left_out_and_told() -> None:
     assert wire.endswith(b"\0")
     replica_state = bytes.fromhex("ffffffffffffffffffffffff00")
     for section in (b"\1\0\1\0", b"\1\1\x0d" + replica_state, b"\2\0\1\0\1\x0d" + replica_state):
-        found = check(FetchRequest, 15, wire[:-1] + section)
-        assert found == (encode(to_json(FetchRequest(), version=15)), OTHERWISE)
+        result = check(FetchRequest, 15, wire[:-1] + section)
+        assert result == (encode(to_json(FetchRequest(), version=15)), OTHERWISE)
     for section in (b"\2\0\1\0\0\1\0", b"\2\1\x0d" + replica_state + b"\0\1\0", b"\1\0\2\0\0", b"\1\0\0"):
         assert check(FetchRequest, 15, wire[:-1] + section) is None
 
@@ -236,9 +236,9 @@ def test_the_text_grows_with_the_bytes() -> None:
     def size(count: int) -> int:
         partition = PartitionData(current_leader=LeaderIdAndEpoch(leader_id=5))
         topics = [FetchableTopicResponse(partitions=[partition] * 10) for _ in range(count)]
-        found = check(FetchResponse, 16, FetchResponse(responses=topics).encode(version=16))
-        assert found is not None
-        return len(found[0])
+        result = check(FetchResponse, 16, FetchResponse(responses=topics).encode(version=16))
+        assert result is not None
+        return len(result[0])
 
     assert size(400) - size(200) == 2 * (size(200) - size(100))
 

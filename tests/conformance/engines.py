@@ -59,15 +59,15 @@ def from_container(cls: type[Struct], found: Any) -> Any:
     """What construct parsed, as a message."""
     value = cls(tags=found.tags)  # type: ignore[call-arg]
     for field in cls._layout_.fields:
-        inside = found[field.name]
-        if field.struct is not None and inside is not None:
+        content = found[field.name]
+        if field.struct is not None and content is not None:
             struct = field.struct
-            inside = (
-                [from_container(struct, element) for element in inside]
+            content = (
+                [from_container(struct, element) for element in content]
                 if field.array
-                else from_container(struct, inside)
+                else from_container(struct, content)
             )
-        setattr(value, field.name, inside)
+        setattr(value, field.name, content)
     return value
 
 
@@ -87,8 +87,8 @@ def native_decode(cls: type[Message], version: int, data: bytes) -> Any:
     if program is None:
         assert native is None, f"{cls.__name__} v{version} has no program"
         return fast_decode(cls, version, data)
-    found = program.decode(data, 0, current().elements, current().memory_for(len(data)) - 4 * len(data))
-    return None if found is None or found[1] != len(data) else found[0]
+    message = program.decode(data, 0, current().elements, current().memory_for(len(data)) - 4 * len(data))
+    return None if message is None or message[1] != len(data) else message[0]
 
 
 def native_encode(cls: type[Message], version: int, message: object) -> bytes | None:

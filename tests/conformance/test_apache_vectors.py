@@ -33,7 +33,7 @@ RENAMED = {
 @functools.cache
 def vectors(name: str) -> dict[str, list[Vector]]:
     """By message."""
-    found: dict[str, list[Vector]] = {}
+    result: dict[str, list[Vector]] = {}
     for path in sorted(DATA.glob(f"{name}*.jsonl.gz")):
         for line in gzip.decompress(path.read_bytes()).splitlines():
             vector = json.loads(line)
@@ -41,8 +41,8 @@ def vectors(name: str) -> dict[str, list[Vector]]:
             if vector.get("made_by") != "4.4.0" and vector.get("json"):
                 names = RENAMED.get(of, {})
                 vector["json"] = {names.get(key, key): value for key, value in vector["json"].items()}
-            found.setdefault(of, []).append(vector)
-    return found
+            result.setdefault(of, []).append(vector)
+    return result
 
 
 def message_of(vector: Vector) -> type[Message]:
@@ -141,7 +141,7 @@ def test_fields_outside_the_version(name: str) -> None:
         assert encoding.value.path == writing.value.path
 
 
-PREFIXED = [(name, found[-1]) for name, found in vectors("vectors").items()]
+PREFIXED = [(name, vector[-1]) for name, vector in vectors("vectors").items()]
 
 
 @pytest.mark.parametrize(("name", "vector"), PREFIXED, ids=[name for name, _ in PREFIXED])
@@ -150,10 +150,10 @@ def test_every_prefix_and_extension_is_refused(name: str, vector: Vector) -> Non
     wire = bytes.fromhex(vector["hex"])[:500]
     short = wire if len(vector["hex"]) <= 1000 else wire + b"?"  # a long one's first bytes will do
     for cut in range(len(short)):
-        with pytest.raises(DecodeError) as caught:
+        with pytest.raises(DecodeError) as error_info:
             cls.decode(short[:cut], version=version)
-        assert 0 <= caught.value.position <= cut
-        assert caught.value.reason
+        assert 0 <= error_info.value.position <= cut
+        assert error_info.value.reason
     for more in (b"\0", b"\xff" * 3):
         with pytest.raises(DecodeError, match="trailing"):
             cls.decode(bytes.fromhex(vector["hex"]) + more, version=version)

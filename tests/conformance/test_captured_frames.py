@@ -34,8 +34,8 @@ def declarations() -> dict[str, Declaration]:
 @functools.cache
 def frames(name: str) -> list[FrameEntry]:
     with (DATA / name).open("rb") as stream:
-        found = list(Capture(stream, name, strict=True).entries())
-    return [entry for entry in found if isinstance(entry, FrameEntry)]
+        entries = list(Capture(stream, name, strict=True).entries())
+    return [entry for entry in entries if isinstance(entry, FrameEntry)]
 
 
 def body_of(entry: FrameEntry) -> tuple[type[Message], bytes, int]:
@@ -61,13 +61,13 @@ def test_all_engines_agree_on_every_frame(name: str) -> None:
         fast, end = compiled_decoder(cls, version)(wire, 0, 10**6, 10**9)
         assert (fast, end) == (message, len(wire))
         assert native_decode(cls, version, wire) == message
-        again = message.encode(version=version)
-        assert compiled_encoder(cls, version)(message) == again
-        assert native_encode(cls, version, message) == again
-        assert Writer(version).message(message) == again
+        data = message.encode(version=version)
+        assert compiled_encoder(cls, version)(message) == data
+        assert native_encode(cls, version, message) == data
+        assert Writer(version).message(message) == data
         declaration = declarations()[cls.__name__]
-        assert declaration.build(declaration.parse(wire, version=version), version=version) == again
-        assert declaration.parse(again, version=version) == declaration.parse(wire, version=version)
+        assert declaration.build(declaration.parse(wire, version=version), version=version) == data
+        assert declaration.parse(data, version=version) == declaration.parse(wire, version=version)
 
 
 @pytest.mark.parametrize("name", CAPTURES)
@@ -112,10 +112,10 @@ def test_every_prefix_of_a_sample_is_refused(name: str) -> None:
             continue
         seen.add(kind)
         for cut in range(entry.size):
-            with pytest.raises(DecodeError) as caught:
+            with pytest.raises(DecodeError) as error_info:
                 read(entry, cut)
-            assert 0 <= caught.value.position <= cut
-            assert caught.value.reason
+            assert 0 <= error_info.value.position <= cut
+            assert error_info.value.reason
     assert seen
 
 

@@ -75,9 +75,9 @@ def test_all_engines_agree_on_hostile_bytes(row: StructRow, version: int) -> Non
             parsed = None
         if parsed is None:
             assert native_decode(cls, version, data) is None
-            with pytest.raises(DecodeError) as caught:
+            with pytest.raises(DecodeError) as error_info:
                 cls.decode(data, version=version)
-            assert 0 <= caught.value.position <= len(data)
+            assert 0 <= error_info.value.position <= len(data)
             return
         message = cls.decode(data, version=version)
         assert declaration.build(parsed, version=version) == message.encode(version=version)
@@ -137,18 +137,18 @@ def test_a_null_string_is_null() -> None:
     ],
 )
 def test_a_bad_set_says_where(data: str, offset: int, path: str, reason: str) -> None:
-    with pytest.raises(DecodeError) as caught:
+    with pytest.raises(DecodeError) as error_info:
         Kafka07MultiMessageSetSend.decode(bytes.fromhex(data), version=0)
-    error = caught.value
+    error = error_info.value
     assert (error.position, error.path, error.reason) == (offset, path, reason)
 
 
 def test_a_count_beyond_int16_is_refused() -> None:
     many = Draft1PingResponse(offset_info=[])
     many.offset_info = [object()] * 32768  # type: ignore[list-item]
-    with pytest.raises(EncodeError) as caught:
+    with pytest.raises(EncodeError) as error_info:
         many.encode(version=1)
-    assert caught.value.path == "offset_info"
+    assert error_info.value.path == "offset_info"
     with pytest.raises(DecodeError) as refused:
         Draft1PingResponse.decode(struct.pack(">h", -1), version=1)
     assert refused.value.reason == "an array that can't be null is null"

@@ -35,10 +35,10 @@ def check(cls: type[Message], version: int, data: bytes) -> None:
         assert fast is None, f"the fast path accepts: {error}"
         place(error, data)
         assert not built(cls, version, data), f"construct accepts: {error}"
-        with pytest.raises(DecodeError) as caught:
+        with pytest.raises(DecodeError) as error_info:
             cls.decode(data, version=version)
-        assert str(caught.value) == str(error)
-        assert type(caught.value) is type(error)
+        assert str(error_info.value) == str(error)
+        assert type(error_info.value) is type(error)
     else:
         assert same(fast, exact)
         assert same(from_container(cls, declaration(cls).parse(data, version=version)), exact)

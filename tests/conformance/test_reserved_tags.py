@@ -36,8 +36,8 @@ def structs(value: Any, version: int) -> Iterator[Any]:
     yield value
     for field in value._layout_.at(version).inline:
         if field.struct is not None:
-            inside = getattr(value, field.name)
-            yield from structs(inside[0] if field.array else inside, version)
+            content = getattr(value, field.name)
+            yield from structs(content[0] if field.array else content, version)
 
 
 def reserved() -> Iterator[tuple[type[Message], int, int, list[int], bytes]]:
@@ -47,11 +47,11 @@ def reserved() -> Iterator[tuple[type[Message], int, int, list[int], bytes]]:
             count = sum(1 for _ in structs(filled(cls, version), version))
             for index in range(count):
                 message = filled(cls, version)
-                chosen = list(structs(message, version))[index]
-                chosen.tags = {PLACEHOLDER: b""}
+                struct = list(structs(message, version))[index]
+                struct.tags = {PLACEHOLDER: b""}
                 section = b"\1" + uvarint(PLACEHOLDER) + b"\0"
-                for tag, field in chosen._layout_.at(version).reserved.items():
-                    having = [other for other in cls.versions if field.exists(other)]
+                for tag, field in struct._layout_.at(version).reserved.items():
+                    having = [version for version in cls.versions if field.exists(version)]
                     wire = message.encode(version=version)
                     assert wire.count(section) == 1
                     yield cls, version, tag, having, wire.replace(section, b"\1" + uvarint(tag) + b"\0")

@@ -37,13 +37,13 @@ WRONG: list[Any] = [
 
 def structs(value: Any) -> list[Struct]:
     """The struct, and all inside it."""
-    found = [value]
+    results = [value]
     for field in type(value)._layout_.fields:
-        inside = getattr(value, field.name)
-        for element in inside if isinstance(inside, list) else [inside]:
+        content = getattr(value, field.name)
+        for element in content if isinstance(content, list) else [content]:
             if isinstance(element, Struct):
-                found += structs(element)
-    return found
+                results += structs(element)
+    return results
 
 
 @st.composite
@@ -55,9 +55,9 @@ def spoiled(draw: st.DrawFn, cls: type[Message], *, version: int) -> Message:
     number = draw(st.integers(0, len(WRONG) - 1))
     note(f"{type(struct).__name__}.{name} or an element: WRONG[{number}]")
     wrong = copy.copy(WRONG[number]) if isinstance(WRONG[number], (list, dict)) else WRONG[number]
-    inside = getattr(struct, name)
-    if isinstance(inside, list) and inside and draw(st.booleans()):
-        inside[draw(st.integers(0, len(inside) - 1))] = wrong
+    content = getattr(struct, name)
+    if isinstance(content, list) and content and draw(st.booleans()):
+        content[draw(st.integers(0, len(content) - 1))] = wrong
     else:
         setattr(struct, name, wrong)
     return message
@@ -88,9 +88,9 @@ def check(cls: type[Message], version: int, message: Message) -> None:
 def refused(cls: type[Message], version: int, message: Message, error: EncodeError) -> None:
     assert error.reason
     assert native_encode(cls, version, message) is None, f"the native engine takes it: {error}"
-    with pytest.raises(EncodeError) as caught:
+    with pytest.raises(EncodeError) as error_info:
         message.encode(version=version)
-    assert (type(caught.value), caught.value.reason, caught.value.path) == (
+    assert (type(error_info.value), error_info.value.reason, error_info.value.path) == (
         type(error),
         error.reason,
         error.path,
@@ -101,7 +101,7 @@ def refused(cls: type[Message], version: int, message: Message, error: EncodeErr
         assert (type(other), other.path) == (type(error), error.path)
     else:  # numbers and lengths are left to from_json and encode
         assert not isinstance(error, NotInVersion)
-        with pytest.raises(EncodeError) as caught:
+        with pytest.raises(EncodeError) as error_info:
             from_json(cls, form, version=version).encode(version=version)
-        assert same(caught.value.path, error.path)
-        assert type(caught.value) is type(error)
+        assert same(error_info.value.path, error.path)
+        assert type(error_info.value) is type(error)

@@ -18,10 +18,10 @@ def framed(*bodies: bytes) -> bytes:
 
 
 def drained(buffer: ReceiveBuffer) -> list[bytes]:
-    found = []
+    results = []
     while (body := buffer.next_frame()) is not None:
-        found.append(body)
-    return found
+        results.append(body)
+    return results
 
 
 @given(
@@ -34,7 +34,7 @@ def test_frames_come_whole_whatever_the_chunks(
 ) -> None:
     """Any chunks, with any number of reads after each."""
     data = framed(*bodies) + rest
-    buffer, found, at = ReceiveBuffer(), [], 0
+    buffer, results, at = ReceiveBuffer(), [], 0
     for size, reads in steps:
         if data[at : at + size]:
             buffer.append(data[at : at + size])
@@ -42,12 +42,12 @@ def test_frames_come_whole_whatever_the_chunks(
         for _ in range(reads):
             body = buffer.next_frame()
             if body is not None:
-                found.append(body)
-        assert len(buffer) == len(data[:at]) - len(framed(*found))
+                results.append(body)
+        assert len(buffer) == len(data[:at]) - len(framed(*results))
     if data[at:]:
         buffer.append(data[at:])
-    found += drained(buffer)
-    assert found == bodies
+    results += drained(buffer)
+    assert results == bodies
     assert buffer.close() == rest
     assert len(buffer) == 0
 
@@ -71,7 +71,7 @@ def read_in_place(buffer: ReceiveBuffer) -> bytes | None:
 )
 def test_frames_can_be_read_in_place(bodies: list[bytes], steps: list[tuple[int, list[bool]]]) -> None:
     data = framed(*bodies)
-    buffer, found, at = ReceiveBuffer(), [], 0
+    buffer, results, at = ReceiveBuffer(), [], 0
     for size, reads in [*steps, (len(data), [])]:
         if data[at : at + size]:
             buffer.append(data[at : at + size])
@@ -79,8 +79,8 @@ def test_frames_can_be_read_in_place(bodies: list[bytes], steps: list[tuple[int,
         for in_place in reads:
             body = read_in_place(buffer) if in_place else buffer.next_frame()
             if body is not None:
-                found.append(body)
-    assert found + drained(buffer) == bodies
+                results.append(body)
+    assert results + drained(buffer) == bodies
 
 
 def test_what_a_frame_needed_is_forgotten_once_it_was_read_in_place() -> None:
@@ -145,10 +145,10 @@ def test_the_work_is_linear(step: int, read: bool) -> None:
         return framed(*[b"x" * 20] * count) + struct.pack(">i", 24 * count) + bytes(12 * count)
 
     def feed(data: bytes) -> list[bytes]:
-        buffer, found = ReceiveBuffer(), []
+        buffer, results = ReceiveBuffer(), []
         for at in range(0, len(data), step):
             buffer.append(data[at : at + step])
-            found += drained(buffer) if read else []
-        return found + drained(buffer)
+            results += drained(buffer) if read else []
+        return results + drained(buffer)
 
     assert_linear(make, feed, n=200)

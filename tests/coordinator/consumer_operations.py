@@ -121,7 +121,8 @@ class ConsumerOperations:
             consumer.previous, consumer.epoch = consumer.epoch, response.member_epoch
         if response.assignment is not None:
             consumer.assigned = {
-                other.topic_id: list(other.partitions) for other in response.assignment.topic_partitions
+                partition.topic_id: list(partition.partitions)
+                for partition in response.assignment.topic_partitions
             }
             for topic, partitions in consumer.assigned.items():
                 known = consumer.reported.setdefault(topic, [])

@@ -126,8 +126,8 @@ class StreamsOperations:
                 for part, partitions in now.items():
                     before = known.setdefault(part, [])
                     before += [partition for partition in partitions if partition not in before]
-        others = [other for other in self._streams if other is not member]
-        self._streams = [*others[-self.most_members - 3 :], member]
+        streams = [stream for stream in self._streams if stream is not member]
+        self._streams = [*streams[-self.most_members - 3 :], member]
 
     def learn_created(self, outcome: Outcome) -> None:
         for text in outcome.created.values():
@@ -359,11 +359,11 @@ class StreamsOperations:
 
     def _create_internal_topics(self) -> None:
         """As a broker does it, one topic after the other."""
-        wanted, self._wanted_topics = self._wanted_topics, {}
-        for name, partitions in wanted.items():
+        expected, self._wanted_topics = self._wanted_topics, {}
+        for name, partitions in expected.items():
             if 0 < partitions < 50 and not self._odds(0.05):
                 self._put_topic(name, partitions + (1 if self._odds(0.03) else 0))
-        if not wanted:
+        if not expected:
             self._beat_streams()
 
     def _change_internal_topics(self) -> None:

@@ -72,9 +72,9 @@ def compacted(entries: Log) -> set[tuple[tuple[int, Record], ...]]:
 
 
 def test_the_cleaner_keeps_the_last_record_of_a_key() -> None:
-    first, second, other = Record(key(0), VALUE), Record(key(0), VALUE + b"2"), Record(key(1), VALUE)
-    assert ((1, second), (2, other)) in compacted(log(first, second, other))
-    assert all(other == result[-1][1] for result in compacted(log(first, second, other)))
+    first, second, record = Record(key(0), VALUE), Record(key(0), VALUE + b"2"), Record(key(1), VALUE)
+    assert ((1, second), (2, record)) in compacted(log(first, second, record))
+    assert all(record == result[-1][1] for result in compacted(log(first, second, record)))
 
 
 def test_the_cleaner_drops_aborted_transactions_and_leaves_open_ones() -> None:

@@ -143,7 +143,7 @@ class ShardMachine(RuleBasedStateMachine):
             self.classic.append(
                 _Member(
                     request.group_id, response.member_id, request.group_instance_id, response.generation_id,
-                    response.leader == response.member_id, [other.member_id for other in response.members],
+                    response.leader == response.member_id, [member.member_id for member in response.members],
                     response.protocol_name,
                 )
             )  # fmt: skip
@@ -153,7 +153,7 @@ class ShardMachine(RuleBasedStateMachine):
                     member.epoch = response.member_epoch
                     if response.assignment is not None:
                         topics = response.assignment.topic_partitions
-                        member.owned = {other.topic_id: other.partitions for other in topics}
+                        member.owned = {topic.topic_id: topic.partitions for topic in topics}
 
     # --- classic members ---
 

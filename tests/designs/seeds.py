@@ -133,23 +133,23 @@ def resolve(name: str) -> tuple[Any, str, Any]:
 
 def can_be_left_out(name: str) -> bool:
     """Whether a name is a function, a method or a property."""
-    found = resolve(name)[2]
-    return isinstance(found, property | staticmethod | classmethod) or inspect.isfunction(found)
+    result = resolve(name)[2]
+    return isinstance(result, property | staticmethod | classmethod) or inspect.isfunction(result)
 
 
 def leave_out(name: str) -> None:
     """Replace code by what does nothing, wherever it was imported to."""
-    owner, last, found = resolve(name)
-    function = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
+    owner, last, result = resolve(name)
+    function = result.fget if isinstance(result, property) else getattr(result, "__func__", result)
     without: Any = _no_steps if inspect.isgeneratorfunction(function) else _nothing
-    if isinstance(found, property):
+    if isinstance(result, property):
         without = property(without)
-    elif isinstance(found, staticmethod | classmethod):
+    elif isinstance(result, staticmethod | classmethod):
         without = staticmethod(without)
     setattr(owner, last, without)
     if inspect.ismodule(owner):
         for module in list(sys.modules.values()):
-            if getattr(module, last, None) is found:
+            if getattr(module, last, None) is result:
                 setattr(module, last, without)
 
 
@@ -197,12 +197,12 @@ def page(seeds: Sequence[Seed], demands: Sequence[Demand]) -> str:
         "`tests/data/seeds/demands.toml` by `python -m tests.designs.seeds`.",
     ]  # fmt: skip
     for seed in seeds:
-        rows = [one for one in demands if one.seed == seed.number]
+        rows = [demand for demand in demands if demand.seed == seed.number]
         lines += ["", f"## {seed.title}", "", f"{seed.source}", ""]
         if not rows:
             continue
         lines += ["| the document | code | test |", "|---|---|---|"]
-        lines += [_row(one) for one in rows]
+        lines += [_row(row) for row in rows]
     return "\n".join(lines) + "\n"
 
 
@@ -211,7 +211,7 @@ def _row(demand: Demand) -> str:
     if demand.open:
         return f"| {_cell(quotation)} | – | not done: {demand.open} |"
     code = "<br>".join(f"`{one.replace(':', '.').removeprefix('designs.')}`" for one in demand.code)
-    tests = "<br>".join(f"`{one.rpartition('::')[2]}`" for one in demand.tests)
+    tests = "<br>".join(f"`{test.rpartition('::')[2]}`" for test in demand.tests)
     return f"| {_cell(quotation)} | {code} | {tests} |"
 
 

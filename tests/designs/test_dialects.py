@@ -222,8 +222,8 @@ def test_replies_of_0_7_keep_the_order_of_their_requests() -> None:
     data = server.send(Kafka07MessageSetSend(messages=b"x"), request=first)
     data += server.send(Kafka07OffsetsResponse(offsets=[1]), request=second)
     client.receive_data(data)
-    got = [event.response for event in client.events() if isinstance(event, ResponseReceived)]
-    assert got == [Kafka07MessageSetSend(messages=b"x"), Kafka07OffsetsResponse(offsets=[1])]
+    responses = [event.response for event in client.events() if isinstance(event, ResponseReceived)]
+    assert responses == [Kafka07MessageSetSend(messages=b"x"), Kafka07OffsetsResponse(offsets=[1])]
     with pytest.raises(EncodeError, match="no answer"):
         server.send(Kafka07OffsetsResponse(), request=second)
 

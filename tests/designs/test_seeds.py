@@ -23,7 +23,7 @@ from tests.designs.seeds import (
 )
 
 SEEDS, ROWS = read()
-DONE = [one for one in ROWS if not one.open]
+DONE = [row for row in ROWS if not row.open]
 CHECKED = [one for one in DONE if can_be_left_out(one.code[0])]
 MOST_OPEN = 0
 """Demands that nothing does; the number may only fall."""
@@ -47,7 +47,7 @@ def test_a_quotation_is_in_its_document(demand: Demand) -> None:
 def test_rows_are_in_the_order_of_their_documents() -> None:
     for seed in SEEDS:
         words = document(seed.number)
-        places = [at for one in ROWS if one.seed == seed.number if (at := place(one, words))]
+        places = [at for row in ROWS if row.seed == seed.number if (at := place(row, words))]
         assert places == sorted(places)
 
 

@@ -148,10 +148,10 @@ def test_the_paths_are_the_documents() -> None:
     ],
 )
 def test_what_is_wrong_is_said(path: str, text: str | bytes, offset: int, where: str, reason: str) -> None:
-    with pytest.raises(DecodeError) as caught:
+    with pytest.raises(DecodeError) as error_info:
         parse_node(path, text)
-    assert reason in caught.value.reason
-    assert (caught.value.position, caught.value.path) == (offset, where)
+    assert reason in error_info.value.reason
+    assert (error_info.value.position, error_info.value.path) == (offset, where)
 
 
 PATHS = [path for path, _, _ in EXAMPLES]
@@ -232,10 +232,10 @@ def test_topic_count(text: str, value: TopicCount) -> None:
     ],
 )
 def test_a_topic_count_that_is_none(text: str, offset: int, path: str, reason: str) -> None:
-    with pytest.raises(DecodeError) as caught:
+    with pytest.raises(DecodeError) as error_info:
         parse_topic_count(text)
-    assert reason in caught.value.reason
-    assert (caught.value.position, caught.value.path) == (offset, path)
+    assert reason in error_info.value.reason
+    assert (error_info.value.position, error_info.value.path) == (offset, path)
 
 
 def test_a_registration_as_topic_count() -> None:

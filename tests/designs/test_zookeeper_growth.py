@@ -38,8 +38,8 @@ class Script:
 
     def call(self, name: str, request: Any, answer: Any, pause: int = SECOND // 1000) -> None:
         self.now += pause
-        asked = self._entry(name, "request", request, None)
-        self._entry(name, "response", answer, asked)
+        entry = self._entry(name, "request", request, None)
+        self._entry(name, "response", answer, entry)
 
     def _entry(self, name: str, direction: Any, message: Any, request: FrameEntry | None) -> FrameEntry:
         ends = ("10.0.0.1:40000", "10.0.0.2:2181")

@@ -54,21 +54,21 @@ def groups_of(step: dict[str, Any]) -> dict[str, State]:
 
 def states(events: list[GroupEvent]) -> dict[str, list[State]]:
     """The states after each rebalance, by group."""
-    found: dict[str, list[State]] = {}
+    result: dict[str, list[State]] = {}
     for event in events:
         if isinstance(event, RebalanceEnded):
             owned = {
                 (p.topic, p.partition, row.member_id) for row in event.assignments for p in row.partitions
             }
             members = frozenset(row.member_id for row in event.assignments)
-            found.setdefault(event.group, []).append((members, frozenset(owned)))
-    return found
+            result.setdefault(event.group, []).append((members, frozenset(owned)))
+    return result
 
 
 @pytest.mark.parametrize("name", HISTORIES)
 def test_all_frames_are_read(name: str) -> None:
-    found = captured(name)
-    frames = [entry for entry in found if isinstance(entry, FrameEntry)]
+    result = captured(name)
+    frames = [entry for entry in result if isinstance(entry, FrameEntry)]
     assert len(frames) > 2000
     assert {entry.dialect for entry in frames} == {"zookeeper"}
     assert not [entry for entry in frames if entry.error is not None or entry.deviations]
@@ -77,7 +77,7 @@ def test_all_frames_are_read(name: str) -> None:
 @pytest.mark.parametrize("name", HISTORIES)
 def test_groups_are_what_the_nodes_were_at_each_quiet_point(name: str) -> None:
     """Each state of the nodes, in its order, is one that the timeline has after a rebalance."""
-    of_timeline = {group: iter(found) for group, found in states(told(name)).items()}
+    of_timeline = {group: iter(state) for group, state in states(told(name)).items()}
     before: dict[str, State] = {}
     compared = 0
     for step in steps(name):
@@ -94,12 +94,12 @@ def test_groups_are_what_the_nodes_were_at_each_quiet_point(name: str) -> None:
 def test_members_come_and_go_as_their_nodes(name: str) -> None:
     events = told(name)
     joined = [event.member_id for event in events if isinstance(event, MemberJoined)]
-    left = [(event.member_id, event.how) for event in events if isinstance(event, MemberLeft)]
+    departures = [(event.member_id, event.how) for event in events if isinstance(event, MemberLeft)]
     ids = {consumer for step in steps(name) for state in groups_of(step).values() for consumer in state[0]}
     assert ids <= set(joined)
     actions = [action for step in steps(name) for action in step["action"].get("actions", [step["action"]])]
     killed = sum(action["do"] == "kill" for action in actions)
-    assert sum(how == "session_timeout" for _, how in left) >= min(killed, 1)
+    assert sum(how == "session_timeout" for _, how in departures) >= min(killed, 1)
 
 
 @pytest.mark.parametrize("name", HISTORIES)

@@ -48,9 +48,9 @@ def lines(name: str) -> Iterator[Any]:
 def entries(name: str, **options: Any) -> list[FrameEntry]:
     beside = ConnectionDialect("zookeeper") if "dialect" not in options else None
     data = io.BytesIO(lzma.decompress((DATA / f"{name}.pcap.xz").read_bytes()))
-    found = list(Capture(data, name, alternative=beside, **options).entries())
-    assert not [entry for entry in found if isinstance(entry, UnreadableRange)]
-    return [entry for entry in found if isinstance(entry, FrameEntry)]
+    results = list(Capture(data, name, alternative=beside, **options).entries())
+    assert not [entry for entry in results if isinstance(entry, UnreadableRange)]
+    return [entry for entry in results if isinstance(entry, FrameEntry)]
 
 
 # --- Apache's records ---
@@ -120,23 +120,23 @@ def acl_of(acl: Any) -> list[Any]:
 
 
 def results_of(operations: bytes) -> list[Any]:
-    found: list[Any] = []
+    results: list[Any] = []
     for result in read_operations(operations, results=True):
         message: Any = result.message
         match result.name:
             case "Create" | "Create2":
-                found.append(message.path)
+                results.append(message.path)
             case "SetData":
-                found.append(stat_of(message.stat))
+                results.append(stat_of(message.stat))
             case "GetData":
-                found.append(text_of(message.data))
+                results.append(text_of(message.data))
             case "GetChildren":
-                found.append(message.children)
+                results.append(message.children)
             case "Error":
-                found.append(message.error_code)
+                results.append(message.error_code)
             case _:
-                found.append(True)
-    return found
+                results.append(True)
+    return results
 
 
 def told(entry: FrameEntry) -> Any:
@@ -170,12 +170,12 @@ def told(entry: FrameEntry) -> Any:
 
 @pytest.mark.parametrize("name", CAPTURES)
 def test_answers_are_what_the_client_was_told(name: str) -> None:
-    found = entries(name)
-    assert not [entry for entry in found if entry.error is not None or entry.deviations]
-    answers = [entry for entry in found if entry.direction == "response" and entry.api_name in OPS.values()]
-    wanted = [line for line in lines(f"{name}.jsonl.xz") if line.get("op") in OPS]
-    assert len(answers) == len(wanted) >= 150
-    for entry, fact in zip(answers, wanted, strict=True):
+    result = entries(name)
+    assert not [entry for entry in result if entry.error is not None or entry.deviations]
+    answers = [entry for entry in result if entry.direction == "response" and entry.api_name in OPS.values()]
+    expected = [line for line in lines(f"{name}.jsonl.xz") if line.get("op") in OPS]
+    assert len(answers) == len(expected) >= 150
+    for entry, fact in zip(answers, expected, strict=True):
         answer: Any = entry.message
         assert entry.api_name == OPS[fact["op"]], fact
         request: Any = entry.request and entry.request.message
@@ -199,13 +199,13 @@ def test_answers_are_what_the_client_was_told(name: str) -> None:
 def test_watches_are_the_events_that_the_client_got(name: str) -> None:
     kinds = {1: "NodeCreated", 2: "NodeDeleted", 3: "NodeDataChanged", 4: "NodeChildrenChanged"}
     events: list[Any] = [entry.message for entry in entries(name) if entry.api_name == "WatcherEvent"]
-    wanted = [(line["event"], line["path"]) for line in lines(f"{name}.jsonl.xz") if "event" in line]
+    expected = [(line["event"], line["path"]) for line in lines(f"{name}.jsonl.xz") if "event" in line]
     got = [(kinds[event.type], event.path) for event in events]
-    assert len(wanted) >= 4
+    assert len(expected) >= 4
     if name.startswith("kazoo"):  # which calls each watcher by itself, and from two clients' threads
-        assert set(got) == set(wanted)
+        assert set(got) == set(expected)
     else:
-        assert sorted(got) == sorted(wanted)
+        assert sorted(got) == sorted(expected)
 
 
 @pytest.mark.parametrize("name", CAPTURES)
@@ -268,8 +268,8 @@ def test_a_connection_is_found_in_mid_stream_by_its_requests() -> None:
     records = packets_of(lzma.decompress((DATA / "kazoo-3.9.3.pcap.xz").read_bytes()))
     for lost in (10, 40, 111):
         data = io.BytesIO(b"".join([records[0], *records[1 + lost :]]))
-        found = list(Capture(data, "cut", alternative=ConnectionDialect("zookeeper")).entries())
-        frames = [entry for entry in found if isinstance(entry, FrameEntry)]
+        results = list(Capture(data, "cut", alternative=ConnectionDialect("zookeeper")).entries())
+        frames = [entry for entry in results if isinstance(entry, FrameEntry)]
         assert {entry.dialect for entry in frames} == {"zookeeper"}
         whole = [entry for entry in entries("kazoo-3.9.3") if (entry.packet or 0) > lost]
         read = {entry.body for entry in frames if entry.error is None}

@@ -39,16 +39,18 @@ def test_an_error_code() -> None:
 @pytest.mark.parametrize("enum", ENUMS, ids=lambda enum: enum.__name__)
 @given(st.integers())
 def test_any_number_is_kept(enum: type[OpenEnum], number: int) -> None:
-    found = enum(number)
-    assert isinstance(found, enum)
-    assert found == number
-    assert hash(found) == hash(number)
-    assert found.known is (number in set(enum))
-    assert found.name == f"UNKNOWN_{number}" or found.known
-    pickled = [pickle.loads(pickle.dumps(found, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
-    for again in (enum(number), copy.copy(found), copy.deepcopy(found), *pickled):
-        assert (again, again.name, type(again)) == (found, found.name, enum)
-        assert again is found or not found.known
+    result = enum(number)
+    assert isinstance(result, enum)
+    assert result == number
+    assert hash(result) == hash(number)
+    assert result.known is (number in set(enum))
+    assert result.name == f"UNKNOWN_{number}" or result.known
+    pickled = [
+        pickle.loads(pickle.dumps(result, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+    ]
+    for again in (enum(number), copy.copy(result), copy.deepcopy(result), *pickled):
+        assert (again, again.name, type(again)) == (result, result.name, enum)
+        assert again is result or not result.known
 
 
 def test_nothing_is_remembered() -> None:
@@ -77,12 +79,12 @@ def test_allowed_operations() -> None:
 
 def fields() -> Iterator[tuple[str, Field]]:
     """All fields of all messages, with the classes that have them."""
-    done: set[type[Struct]] = set()
+    result: set[type[Struct]] = set()
 
     def inside(cls: Any) -> Iterator[tuple[str, Field]]:
-        if cls in done:
+        if cls in result:
             return
-        done.add(cls)
+        result.add(cls)
         for field in cls._layout_.fields:
             yield cls.__name__, field
             if field.struct is not None:

@@ -217,7 +217,7 @@ def test_as_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.log", b"second")]
     with Staged(tmp_path) as files, files.new("b.log"):
         (part,) = tmp_path.glob(".b.log.*.part")
-        left = part.read_bytes()
-    part.write_bytes(left)
+        remaining = part.read_bytes()
+    part.write_bytes(remaining)
     remove_stale(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.log"]

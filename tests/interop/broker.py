@@ -72,8 +72,8 @@ class Java:
         except subprocess.TimeoutExpired:
             raise BrokerError(f"{arguments[0]} took more than {wait} s") from None
         if run.returncode:
-            said = (run.stdout + run.stderr).decode(errors="replace")
-            raise BrokerError(f"{arguments[0]}: {said[-2000:]}")
+            message = (run.stdout + run.stderr).decode(errors="replace")
+            raise BrokerError(f"{arguments[0]}: {message[-2000:]}")
         return run.stdout
 
     def start(self, *arguments: str, output: Path) -> subprocess.Popen[bytes]:

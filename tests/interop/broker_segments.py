@@ -113,12 +113,12 @@ def _streams_group(port: int) -> None:
 
 def _dump(java: Java, data: Path) -> None:
     tool = ("org.apache.kafka.tools.DumpLogSegments", "--print-data-log", "--deep-iteration")
-    found = _files(data, DUMPED)
-    split(java.run(*tool, "--files", _listed(found, data), folder=data), data, ".txt")
+    files = _files(data, DUMPED)
+    split(java.run(*tool, "--files", _listed(files, data), folder=data), data, ".txt")
     for topic, decoder in DECODERS.items():
-        chosen = [path for path in found if path.parent.name.startswith(topic) and path.suffix not in INDEXES]
-        said = java.run(*tool, decoder, "--files", _listed(chosen, data), folder=data)
-        split(said, data, ".decoded.txt")
+        chosen = [path for path in files if path.parent.name.startswith(topic) and path.suffix not in INDEXES]
+        result = java.run(*tool, decoder, "--files", _listed(chosen, data), folder=data)
+        split(result, data, ".decoded.txt")
 
 
 def _listed(paths: list[Path], data: Path) -> str:

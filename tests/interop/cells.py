@@ -61,13 +61,13 @@ def java_name(cls: type[Message]) -> str:
 
 @functools.cache
 def _judges(name: str) -> list[tuple[range, JavaOracle]]:
-    found = []
+    results = []
     for release in (CURRENT, FIRST_LOGS if name in RECORDS else PREVIOUS):
         kafka = oracle(release)
         versions = kafka.versions(name)
         if versions is not None:
-            found.append((versions, kafka))
-    return found
+            results.append((versions, kafka))
+    return results
 
 
 def judge(cls: type[Message], version: int) -> JavaOracle | None:
@@ -80,8 +80,8 @@ def drop_great_tags(value: Any) -> None:
     if value.tags is not None:
         value.tags = {tag: data for tag, data in value.tags.items() if tag < GREATEST} or None
     for field in value._layout_.fields:
-        inside = getattr(value, field.name) if field.struct is not None else None
-        for one in inside if isinstance(inside, list) else [inside] * (inside is not None):
+        content = getattr(value, field.name) if field.struct is not None else None
+        for one in content if isinstance(content, list) else [content] * (content is not None):
             drop_great_tags(one)
 
 

@@ -95,9 +95,9 @@ def _in_jar(path: Path) -> Iterator[Definition]:
     with ZipFile(path) as jar:
         for name in sorted(jar.namelist()):
             if name.startswith("common/message/") and name.endswith(".json"):
-                found = definition_of(jar.read(name).decode())
-                if found.versions:
-                    yield found
+                result = definition_of(jar.read(name).decode())
+                if result.versions:
+                    yield result
 
 
 def definition_of(text: str) -> Definition:
@@ -138,7 +138,7 @@ def _fact(raw: Mapping[str, Any], within: frozenset[int], structs: Mapping[str, 
     versions = span(raw["versions"], within)
     nullable = span(raw.get("nullableVersions"), versions)
     nested = kind[0].isupper()
-    inside = raw.get("fields") or (structs[kind]["fields"] if nested else ())
+    content = raw.get("fields") or (structs[kind]["fields"] if nested else ())
     return Fact(
         name=raw["name"][0].lower() + raw["name"][1:],
         type="struct" if nested else kind,
@@ -150,7 +150,7 @@ def _fact(raw: Mapping[str, Any], within: frozenset[int], structs: Mapping[str, 
         ignorable=str(raw.get("ignorable")).lower() == "true",  # at times a text
         fixed=raw.get("flexibleVersions") == "none",
         entity=_CAPITAL.sub(r"_\1", raw["entityType"]).lower() if "entityType" in raw else None,
-        fields=tuple(_fact(field, versions, structs) for field in inside),
+        fields=tuple(_fact(field, versions, structs) for field in content),
     )
 
 

@@ -122,15 +122,15 @@ def _fields(path: str, facts: tuple[Fact, ...], cls: type[Struct], within: froze
             if want != have:
                 yield f"{path}{name}: {what} {_shown(want)}, ours {_shown(have)}"
         if field.struct is not None and fact.type == "struct":
-            inside = fact.versions & frozenset(v for v in within if field.exists(v))
-            yield from _fields(f"{path}{name}.", fact.fields, field.struct, inside)
+            content = fact.versions & frozenset(v for v in within if field.exists(v))
+            yield from _fields(f"{path}{name}.", fact.fields, field.struct, content)
 
 
 def _facts(fact: Fact, field: Field, within: frozenset[int]) -> dict[str, tuple[object, object]]:
     """Theirs beside ours."""
     here = frozenset(v for v in within if field.exists(v))
     prefix = {True: "[]", False: ""}
-    found: dict[str, tuple[object, object]] = {
+    result: dict[str, tuple[object, object]] = {
         "type": (prefix[fact.array] + fact.type, prefix[field.array] + field.type),
         "versions": (fact.versions & within, here),
         "nullable in": (fact.nullable & here, frozenset(v for v in here if field.nullable(v))),
@@ -139,10 +139,10 @@ def _facts(fact: Fact, field: Field, within: frozenset[int]) -> dict[str, tuple[
         "classic": (fact.fixed, field.fixed),
     }
     if fact.entity is not None:  # where the release gives none, ours may say more
-        found["entity"] = (fact.entity, field.entity)
+        result["entity"] = (fact.entity, field.entity)
     if here != within:  # else no version lacks it, and nothing is ignored
-        found["ignorable"] = (fact.ignorable, field.ignorable)
-    return found
+        result["ignorable"] = (fact.ignorable, field.ignorable)
+    return result
 
 
 def _default(field: Field) -> object:
@@ -184,17 +184,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jars", type=Path, help="a folder with its jar, instead of Maven Central")
     options = parser.parse_args(arguments)
     try:
-        found = list(definitions(options.jars or jars(options.release), options.release))
+        results = list(definitions(options.jars or jars(options.release), options.release))
         others = [] if options.jars else list(_others(options.release))
     except (Unavailable, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    lines = [line for each in found for line in drift(each)] + others
+    lines = [line for each in results for line in drift(each)] + others
     reasons = {line: meant(options.release, line) for line in lines}
     for line, why in reasons.items():
         print(f"{line}  [meant: {why}]" if why else line)
-    count = sum(why is None for why in reasons.values())
-    counts = f"{len(found)} messages, {count} differences, {len(lines) - count} meant"
+    count = sum(reason is None for reason in reasons.values())
+    counts = f"{len(results)} messages, {count} differences, {len(lines) - count} meant"
     print(f"Apache Kafka {options.release}: {counts}")
     return 1 if count else 0
 

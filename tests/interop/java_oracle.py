@@ -91,8 +91,8 @@ class JavaOracle:
 
     def versions(self, name: str) -> range | None:
         """The versions that the release has of a class; None if it has no such class."""
-        (found,) = self.ask([Command("V", name)])
-        return None if isinstance(found, Refused) else range(int(found[0]), int(found[1]) + 1)
+        (result,) = self.ask([Command("V", name)])
+        return None if isinstance(result, Refused) else range(int(result[0]), int(result[1]) + 1)
 
     def ask(self, commands: Sequence[Command]) -> list[list[bytes] | Refused]:
         """The parts of each answer, in order."""
@@ -115,8 +115,8 @@ class JavaOracle:
 
     def _answer(self) -> list[bytes] | Refused:
         (parts,) = self._read(">b")
-        found = [self._bytes(self._read(">i")[0]) for _ in range(abs(parts))]
-        return found if parts >= 0 else Refused(found[0].decode(errors="replace"))
+        results = [self._bytes(self._read(">i")[0]) for _ in range(abs(parts))]
+        return results if parts >= 0 else Refused(results[0].decode(errors="replace"))
 
     def _read(self, form: str) -> tuple[int, ...]:
         return struct.unpack(form, self._bytes(struct.calcsize(form)))
@@ -132,6 +132,6 @@ class JavaOracle:
 @functools.cache
 def oracle(release: str, project: Project = "classes") -> JavaOracle:
     """The one JVM of a release and project, ended with this process. Raises `Unavailable`."""
-    found = JavaOracle(release, project)
-    atexit.register(found.close)
-    return found
+    java_oracle = JavaOracle(release, project)
+    atexit.register(java_oracle.close)
+    return java_oracle

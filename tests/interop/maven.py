@@ -108,8 +108,8 @@ def _fetch(release: str, pom: Path, folder: Path, jar: str) -> None:
         except subprocess.TimeoutExpired:
             raise Unavailable(f"Maven Central gave no {jar} {release} in {WAIT} s") from None
         if run.returncode or not (made / f"{jar}-{release}.jar").exists():
-            said = _COLOUR.sub("", run.stdout + run.stderr).strip().splitlines() or ["no word from mvn"]
-            raise Unavailable(f"no {jar} {release}: {said[0]}")
+            output = _COLOUR.sub("", run.stdout + run.stderr).strip().splitlines() or ["no word from mvn"]
+            raise Unavailable(f"no {jar} {release}: {output[0]}")
         try:
             made.rename(folder)
         except OSError:  # another run was faster

@@ -52,14 +52,14 @@ def _same(older: JavaOracle, cls: type[Message], version: int, form: bytes) -> b
     known = older.versions(java_name(cls))
     if known is None or version not in known:
         return False
-    (found,) = older.ask([Command("J", java_name(cls), version, form)])
-    return not isinstance(found, Refused)
+    (result,) = older.ask([Command("J", java_name(cls), version, form)])
+    return not isinstance(result, Refused)
 
 
 def _answer(kafka: JavaOracle, command: Command) -> list[bytes]:
-    (found,) = kafka.ask([command])
-    assert not isinstance(found, Refused), found
-    return found
+    (result,) = kafka.ask([command])
+    assert not isinstance(result, Refused), result
+    return result
 
 
 def main(arguments: list[str] | None = None) -> int:

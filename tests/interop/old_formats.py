@@ -54,9 +54,9 @@ def ours() -> Iterator[str]:
 def printed() -> list[str]:
     """What Kafka's classes print. Raises `Unavailable` or `BrokerError`."""
     java = Java(RELEASE, "zookeeper-consumer")
-    given = "".join(f"{line}\n" for line in ours()).encode()
+    data = "".join(f"{line}\n" for line in ours()).encode()
     with tempfile.TemporaryDirectory() as folder:
-        output = java.pipe(given, str(_SOURCE), folder=Path(folder))
+        output = java.pipe(data, str(_SOURCE), folder=Path(folder))
     return output.decode().splitlines()
 
 

@@ -40,12 +40,12 @@ def make(out: Path) -> None:
     for path in data.iterdir():
         if path.is_dir() and not path.name.startswith(TOPICS):
             shutil.rmtree(path)
-    found = sorted(path.relative_to(data) for path in data.glob("*-*/*.log"))
-    said = java.run(
+    results = sorted(path.relative_to(data) for path in data.glob("*-*/*.log"))
+    result = java.run(
         "kafka.tools.DumpLogSegments", "--print-data-log", "--deep-iteration",
-        "--files", ",".join(map(str, found)), folder=data,
+        "--files", ",".join(map(str, results)), folder=data,
     )  # fmt: skip
-    split(said, data, ".txt")
+    split(result, data, ".txt")
 
 
 @contextmanager

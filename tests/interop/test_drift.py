@@ -43,8 +43,8 @@ def lines(doctor: Doctor) -> list[str]:
 
 
 def member(raw: dict[str, Any], place: int) -> dict[str, Any]:
-    found: dict[str, Any] = raw["fields"][2]["fields"][place]
-    return found
+    result: dict[str, Any] = raw["fields"][2]["fields"][place]
+    return result
 
 
 NEW = {"name": "Why", "type": "int8", "versions": "5+", "taggedVersions": "5+", "tag": 0}
@@ -128,8 +128,8 @@ def test_errors_in_comments() -> None:
     errors = "  // - UNKNOWN_SERVER_ERROR (version 0+)\n  // - NOT_COORDINATOR (version 0+)\n"
     text = json.dumps(LEAVE | {"type": "response", "name": "LeaveGroupResponse", "fields": []})
     assert definition_of(f"// Licence\n{errors}{text}").errors == ("UNKNOWN_SERVER_ERROR", "NOT_COORDINATOR")
-    found = list(drift(definition_of(f"{errors}  // - NO_SUCH_ERROR (version 5+)\n{text}")))
-    assert [line for line in found if " error " in line] == [
+    results = list(drift(definition_of(f"{errors}  // - NO_SUCH_ERROR (version 5+)\n{text}")))
+    assert [line for line in results if " error " in line] == [
         "LeaveGroupResponse: error NO_SUCH_ERROR: lacking"
     ]
 
@@ -150,6 +150,6 @@ def test_a_changed_record_is_told() -> None:
         kafka = oracle(FIRST_LOGS)
     except Unavailable as error:
         give_up(error)
-    found = list(log_drift(jars(FIRST_LOGS), kafka))
-    assert "ShareSnapshotValue v0.snapshot_epoch: UINT16, ours INT32" in found
-    assert not any(line.startswith("OffsetCommit") for line in found)
+    results = list(log_drift(jars(FIRST_LOGS), kafka))
+    assert "ShareSnapshotValue v0.snapshot_epoch: UINT16, ours INT32" in results
+    assert not any(line.startswith("OffsetCommit") for line in results)

@@ -66,15 +66,15 @@ def test_the_samples_are_kafkas() -> None:
 
 def collected(strategy: st.SearchStrategy[bytes]) -> list[bytes]:
     """So many examples, for one JVM."""
-    found: list[bytes] = []
+    results: list[bytes] = []
 
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(strategy)
     def collect(data: bytes) -> None:
-        found.append(data)
+        results.append(data)
 
     collect()
-    return found
+    return results
 
 
 def agree(name: str, wires: list[bytes]) -> None:
@@ -174,7 +174,7 @@ def connect_assignments(draw: st.DrawFn, since: int = 0) -> bytes:
         numbers = draw(st.lists(st.integers(0, 99), min_size=1, max_size=4))
         return [ConnectorAssignment(connector=draw(NAMES), tasks=numbers) for _ in few(draw)]
 
-    given = ConnectProtocolAssignment(
+    assignment = ConnectProtocolAssignment(
         error=draw(st.integers(-(1 << 15), (1 << 15) - 1)),
         leader=draw(NAMES),
         leader_url=draw(NAMES),
@@ -182,9 +182,9 @@ def connect_assignments(draw: st.DrawFn, since: int = 0) -> bytes:
         assignment=some(),
     )
     if version:
-        given.revoked = some()  # Kafka reads null too, and writes it as nothing
-        given.delay = draw(NUMBERS)
-    return prefixed(given, version)
+        assignment.revoked = some()  # Kafka reads null too, and writes it as nothing
+        assignment.delay = draw(NUMBERS)
+    return prefixed(assignment, version)
 
 
 def test_connects_assignments() -> None:

@@ -99,8 +99,8 @@ def agree(asked: JavaOracle, message: Message, version: int) -> None:
     )
     assert not isinstance(read, Refused), read
     assert not isinstance(written, Refused), written
-    said, again, left = read
-    assert left == b"0"
+    said, again, remaining = read
+    assert remaining == b"0"
     assert again.hex() == wire.hex()
     assert text(json.loads(said)) == text(as_kafka(cls, form))
     assert written[0].hex() == plain.encode(version=version).hex()
@@ -118,13 +118,13 @@ def test_the_tags_that_kafka_refuses() -> None:
     ]:
         wire = HeartbeatRequest(tags={tag: b"x"}).encode(version=4)
         assert HeartbeatRequest.decode(wire, version=4).tags == {tag: b"x"}
-        (found,) = asked.ask([Command("B", "HeartbeatRequestData", 4, wire)])
+        (result,) = asked.ask([Command("B", "HeartbeatRequestData", 4, wire)])
         if complaint is None:
-            assert not isinstance(found, Refused)
-            assert found[1] == wire
+            assert not isinstance(result, Refused)
+            assert result[1] == wire
         else:
-            assert isinstance(found, Refused)
-            assert complaint in found.reason
+            assert isinstance(result, Refused)
+            assert complaint in result.reason
 
 
 @pytest.mark.usefixtures("kafka")
@@ -138,9 +138,9 @@ def test_kafka_refuses_the_tags_of_other_versions(
         pytest.skip("its class isn't in kafka-clients")
     known = asked.versions(java_name(cls)) or ()
     assert set(having) & set(known), f"no release that has version {version} has tag {tag}, of {having}"
-    (found,) = asked.ask([Command("B", java_name(cls), version, wire)])
-    assert isinstance(found, Refused), f"Kafka {asked.release} reads tag {tag} in version {version}"
-    assert f"Tag {tag} is not valid for version {version}" in found.reason
+    (result,) = asked.ask([Command("B", java_name(cls), version, wire)])
+    assert isinstance(result, Refused), f"Kafka {asked.release} reads tag {tag} in version {version}"
+    assert f"Tag {tag} is not valid for version {version}" in result.reason
 
 
 @pytest.mark.parametrize(

@@ -79,16 +79,16 @@ def maybe_bytes(source: random.Random) -> bytes | None:
 
 def some_records(source: random.Random, base: int, *, headers: bool) -> list[Record]:
     offset, stamp = base, source.choice([NOW, NOW, 0, -1, (1 << 62) + 7])
-    found = []
+    results = []
     for _ in range(source.choice([1, 1, 2, 5, 70])):
         pairs = [
             (source.choice(["", "trace", "schlüssel", "😀" * 40]), maybe_bytes(source))
             for _ in range(source.choice([0, 0, 1, 3]) if headers else 0)
         ]
-        found.append(Record(offset, stamp, maybe_bytes(source), maybe_bytes(source), pairs))
+        results.append(Record(offset, stamp, maybe_bytes(source), maybe_bytes(source), pairs))
         offset += source.choice([1, 1, 1, 2, 70, 9000])
         stamp = max(-1, stamp + source.choice([0, 1, -1, 63, 64, -65, 8192, -(1 << 33)]))
-    return found
+    return results
 
 
 def control_batch(source: random.Random, base: int) -> Case:
@@ -102,37 +102,37 @@ def control_batch(source: random.Random, base: int) -> Case:
 def case(source: random.Random) -> Case:
     base = source.choice([0, 1, 77, 1 << 31, 1 << 40])
     magic = source.choice([0, 1, 2, 2, 2])
-    made = Case(some_records(source, base, headers=magic == 2))
+    batch = Case(some_records(source, base, headers=magic == 2))
     if magic < 2:
         codec = source.choice(CODECS[:4])
     elif source.random() < 0.1:
-        made, codec = control_batch(source, base), "none"
+        batch, codec = control_batch(source, base), "none"
     else:
         codec = source.choice(CODECS)
         if source.random() < 0.5:
-            made.facts |= {
+            batch.facts |= {
                 "producer_id": source.choice([0, 4_000_000_000]), "producer_epoch": source.choice([0, 32767]),
                 "base_sequence": source.choice([0, 5, (1 << 31) - 1]), "transactional": source.random() < 0.5,
             }  # fmt: skip
-        made.facts["partition_leader_epoch"] = source.choice([-1, 0, 9])
+        batch.facts["partition_leader_epoch"] = source.choice([-1, 0, 9])
         if source.random() < 0.2:
-            made.facts["delete_horizon_ms"] = NOW + source.choice([-5, 86_400_000])
+            batch.facts["delete_horizon_ms"] = NOW + source.choice([-5, 86_400_000])
         if source.random() < 0.2:
-            made.facts["last_offset"] = made.records[-1].offset + source.choice([0, 1, 100])
+            batch.facts["last_offset"] = batch.records[-1].offset + source.choice([0, 1, 100])
         if source.random() < 0.1:
-            made.records, codec = [], "none"
-            made.facts |= {"last_offset": base + 3, "max_timestamp": NOW}
-            made.facts.pop("delete_horizon_ms", None)
-    made.facts |= {"magic": magic, "base_offset": base, "codec": codec}
+            batch.records, codec = [], "none"
+            batch.facts |= {"last_offset": base + 3, "max_timestamp": NOW}
+            batch.facts.pop("delete_horizon_ms", None)
+    batch.facts |= {"magic": magic, "base_offset": base, "codec": codec}
     if magic and source.random() < 0.3:
-        made.facts |= {"timestamp_type": "LogAppendTime", "max_timestamp": NOW + 1}
-    return made
+        batch.facts |= {"timestamp_type": "LogAppendTime", "max_timestamp": NOW + 1}
+    return batch
 
 
 def read(stream: BytesIO) -> list[Record]:
     def number(form: str) -> int:
-        (found,) = struct.unpack(form, stream.read(struct.calcsize(form)))
-        return int(found)
+        (result,) = struct.unpack(form, stream.read(struct.calcsize(form)))
+        return int(result)
 
     def data() -> bytes | None:
         size = number(">i")
@@ -157,12 +157,12 @@ def test_kafka_builds_the_same_batches() -> None:
         give_up(error)
     seen = dict.fromkeys(CODECS, 0)
     for each in cases:
-        ours, theirs = each.data, said.read(*struct.unpack(">i", said.read(4)))
-        found = [record for batch in batches(theirs) for record in batch]
-        assert found == [record for batch in batches(ours) for record in batch], each
-        assert found == read(said), each
+        data, theirs = each.data, said.read(*struct.unpack(">i", said.read(4)))
+        results = [record for batch in batches(theirs) for record in batch]
+        assert results == [record for batch in batches(data) for record in batch], each
+        assert results == read(said), each
         codec = each.facts["codec"]
         seen[codec] += 1
         if codec in EXACT:
-            assert ours.hex() == theirs.hex(), each
+            assert data.hex() == theirs.hex(), each
     assert min(seen.values()) > CASES // 20, seen

@@ -62,18 +62,18 @@ def test_what_apache_writes_is_read_and_written_again(release: str) -> None:
 
 def values(release: str) -> list[tuple[str, Message, int]]:
     """Random messages, with Apache's classes and the version."""
-    rows = [(f"RequestHeader,{name}", f"{ours}Request", 0) for name, ours in REQUESTS.items()]
-    rows += [(f"ReplyHeader,{name}", f"{ours}Response", 1) for name, ours in RESPONSES.items()]
+    rows = [(f"RequestHeader,{name}", f"{request}Request", 0) for name, request in REQUESTS.items()]
+    rows += [(f"ReplyHeader,{name}", f"{response}Response", 1) for name, response in RESPONSES.items()]
     rows += [(name, ours, int("Session" in ours and release != RELEASES[0])) for name, ours in ALONE.items()]
     rows.append(("ReplyHeader,WatcherEvent", "WatcherEvent", 0))
     if release == RELEASES[0]:
         rows = [row for row in rows if row[0].rpartition(",")[2] not in NEW]
-    drawn = [
+    sample = [
         (classes, message, version)
         for classes, ours, version in rows
         for message in examples(find_message(f"ZooKeeper{ours}"), version)
     ]
-    return [row for row in drawn if not has_surrogates(row[1], row[2])]
+    return [row for row in sample if not has_surrogates(row[1], row[2])]
 
 
 def has_surrogates(message: Message, version: int) -> bool:
@@ -84,15 +84,15 @@ def has_surrogates(message: Message, version: int) -> bool:
 
 def examples(cls: type[Message], version: int) -> list[Message]:
     """Random values of a message."""
-    drawn: list[Message] = []
+    sample: list[Message] = []
 
     @settings(max_examples=25, database=None, suppress_health_check=list(HealthCheck))
     @given(strategies.messages(cls, version=version))
     def draw(message: Message) -> None:
-        drawn.append(message)
+        sample.append(message)
 
     draw()
-    return drawn
+    return sample
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -26,4 +26,4 @@ def test_fresh_histories_leave_the_same_nodes(release: str, light: bool, tmp_pat
         give_up(error)
     histories = [undisturbed(history) for history in read_histories([tmp_path])]
     assert histories
-    assert [one for history in histories for one in replay(history).differences] == []
+    assert [difference for history in histories for difference in replay(history).differences] == []

@@ -60,8 +60,8 @@ def random_pattern(rng: random.Random, depth: int = 0) -> str:
     for _ in range(rng.choice((1, 1, 2, 3, 4))):
         kind = rng.random()
         if depth < 4 and kind < 0.25:
-            inside = "|".join(random_pattern(rng, depth + 1) for _ in range(rng.choice((1, 2, 3))))
-            pieces.append(f"{rng.choice(_GROUPS)}{inside})")
+            content = "|".join(random_pattern(rng, depth + 1) for _ in range(rng.choice((1, 2, 3))))
+            pieces.append(f"{rng.choice(_GROUPS)}{content})")
         elif kind < 0.985:
             pieces.append(rng.choice(_ATOMS))
         else:

@@ -44,7 +44,7 @@ def letters(count: int) -> str:
         lambda n: "[[:alpha:]]" + "[[:" * n,
         lambda n: f"[^{letters(n)}]",
         lambda n: f"(?i)[{letters(n)}]",
-        lambda n: f"[{''.join(f'{one}-{one}' for one in letters(n))}]",
+        lambda n: f"[{''.join(f'{letter}-{letter}' for letter in letters(n))}]",
         lambda n: r"[\pL\PN\d]" * n,
         lambda n: "(?:ab?)" * n,
         lambda n: "(?P<a>b)|" + "(?i:c)" * n,
@@ -176,11 +176,11 @@ def test_a_match_can_be_interrupted_and_goes_on(text: str) -> None:
     pattern = RegularExpression(text)
     for length in (0, 1, 12):
         name = "".join(rng.choice("abo") for _ in range(length))
-        match, other = PatternMatch(pattern, name), PatternMatch(pattern, name[::-1])
+        match, pattern_match = PatternMatch(pattern, name), PatternMatch(pattern, name[::-1])
         turns = 0
         while match.result is None:
             assert 0 < match.advance(1) <= pattern.max_work
-            other.advance(1)  # of the same pattern, between
+            pattern_match.advance(1)  # of the same pattern, between
             turns += 1
         assert turns <= length + 1
         assert match.result == RegularExpression(text).matches(name)
@@ -269,8 +269,8 @@ def test_the_page_of_limits_states_the_bounds() -> None:
 
 def test_a_set_is_asked_once_a_character_however_often_it_is_repeated() -> None:
     counts = []
-    for one in ("[b]", r"[\pN\pS\pP\pZ]"):
-        pattern = RegularExpression(f"(?:{one}?){{900}}b")
+    for text in ("[b]", r"[\pN\pS\pP\pZ]"):
+        pattern = RegularExpression(f"(?:{text}?){{900}}b")
         match = PatternMatch(pattern, "\u3042")
         counts.append(match.advance(sys.maxsize))
     assert counts[1] == counts[0] + 4

@@ -23,9 +23,9 @@ def said(text: str, names: list[str]) -> str:
 def test_patterns_mean_what_they_mean_to_kafka() -> None:
     _, header, *lines = KEPT.read_text(encoding="utf-8").split("\n")
     names = header.split(" ")[1:]
-    found = [line.split("\t", 1) for line in lines if line]
-    assert len(found) == 1_500
-    assert [(text, said(text, names)) for expected, text in found if said(text, names) != expected] == []
+    results = [line.split("\t", 1) for line in lines if line]
+    assert len(results) == 1_500
+    assert [(text, said(text, names)) for expected, text in results if said(text, names) != expected] == []
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,10 @@ def re2j(questions: Sequence[Sequence[str]]) -> list[str]:
 
 def ours(texts: Sequence[str]) -> str:
     try:
-        whole, anywhere = RegularExpression(texts[0]), RegularExpression(texts[0], anywhere=True)
+        regular_expression, anywhere = RegularExpression(texts[0]), RegularExpression(texts[0], anywhere=True)
     except InvalidPattern as error:
         return f"E {error.description}"
-    return "".join(f"{whole.matches(name):d}{anywhere.matches(name):d}" for name in texts[1:])
+    return "".join(f"{regular_expression.matches(name):d}{anywhere.matches(name):d}" for name in texts[1:])
 
 
 def test_random_patterns_are_taken_and_match_as_re2j_says() -> None:

@@ -22,19 +22,19 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def rows(data: bytes, **options: Any) -> list[dict[str, Any]]:
-    found = []
+    results = []
     for table in iter_batches(data, **options):
         table.validate(full=True)
         assert table.schema == schema(options.get("columns"))
-        found += table.to_pylist()
-    return found
+        results += table.to_pylist()
+    return results
 
 
 def check(data: bytes, max_bytes: int) -> None:
-    found = rows(data, columns=EVERYTHING, max_bytes=max_bytes)
-    wanted = [(batch, record) for batch in batches(data) for record in batch]
-    assert len(found) == len(wanted)
-    for row, (batch, record) in zip(found, wanted, strict=True):
+    result = rows(data, columns=EVERYTHING, max_bytes=max_bytes)
+    expected = [(batch, record) for batch in batches(data) for record in batch]
+    assert len(result) == len(expected)
+    for row, (batch, record) in zip(result, expected, strict=True):
         assert (row["offset"], row["key"], row["value"]) == (record.offset, record.key, record.value)
         assert [(pair["key"], pair["value"]) for pair in row["headers"]] == list(record.headers)
         assert row["timestamp_ms"] == record.timestamp
@@ -72,9 +72,9 @@ def test_the_fixed_schema() -> None:
 def test_timestamps() -> None:
     stamps = [0, -1, 1_700_000_000_123, 2**62, -(2**53), 5]
     (table,) = iter_batches(encode_batch([Record(timestamp=stamp) for stamp in stamps]))
-    found = list(table["timestamp"])
-    assert [t.value for t in found] == [0, None, 1_700_000_000_123_000, None, -(2**53) * 1000, 5000]
-    assert found[2].as_py() == datetime(2023, 11, 14, 22, 13, 20, 123000, tzinfo=UTC)
+    results = list(table["timestamp"])
+    assert [t.value for t in results] == [0, None, 1_700_000_000_123_000, None, -(2**53) * 1000, 5000]
+    assert results[2].as_py() == datetime(2023, 11, 14, 22, 13, 20, 123000, tzinfo=UTC)
 
 
 def test_tables_are_bounded() -> None:
@@ -96,15 +96,15 @@ def test_header_keys_that_are_not_utf8() -> None:
 
 
 def test_bad_batches() -> None:
-    good = encode_batch([Record(value=b"v")])
-    bad = good[:-1] + b"!"
+    batch = encode_batch([Record(value=b"v")])
+    bad = batch[:-1] + b"!"
     with pytest.raises(CorruptBatch):
-        list(iter_batches(good + bad))
+        list(iter_batches(batch + bad))
     skipped: list[UnreadableRange] = []
-    assert len(rows(good + bad + good + bad, on_error="skip", skipped=skipped)) == 2
-    assert [each.position for each in skipped] == [len(good), 3 * len(good)]
+    assert len(rows(batch + bad + batch + bad, on_error="skip", skipped=skipped)) == 2
+    assert [each.position for each in skipped] == [len(batch), 3 * len(batch)]
     with pytest.raises(ValueError, match="on_error"):
-        iter_batches(good, on_error="report")  # type: ignore[arg-type]
+        iter_batches(batch, on_error="report")  # type: ignore[arg-type]
 
 
 def test_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:

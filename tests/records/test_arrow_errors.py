@@ -55,28 +55,28 @@ DAMAGES: dict[str, Damage] = {
 
 def read(data: bytes) -> tuple[list[Any], str | None]:
     """The records that iterating gives, and the error that ends it."""
-    found: list[Any] = []
+    results: list[Any] = []
     try:
         for batch in batches(data):
             for record in batch:
-                found.append((record.offset, record.key, record.value, len(record.headers)))
+                results.append((record.offset, record.key, record.value, len(record.headers)))
     except CorruptBatch as error:
-        return found, str(error)
-    return found, None
+        return results, str(error)
+    return results, None
 
 
 def rows(data: bytes, **options: Any) -> tuple[list[Any], str | None]:
     """The rows that come before the error, and it."""
-    found: list[Any] = []
+    results: list[Any] = []
     try:
         for table in iter_batches(data, **options):
             table.validate(full=True)
-            found += [
+            results += [
                 (row["offset"], row["key"], row["value"], len(row["headers"])) for row in table.to_pylist()
             ]
     except CorruptBatch as error:
-        return found, str(error)
-    return found, None
+        return results, str(error)
+    return results, None
 
 
 @pytest.mark.parametrize("name", DAMAGES)
@@ -85,14 +85,14 @@ def test_the_records_before_the_error_come_first(name: str, at: int) -> None:
     parts = [made(number) for number in range(COUNT)]
     parts[at] = DAMAGES[name](parts[at])
     data = b"".join(parts)
-    wanted, error = read(data)
+    expected, error = read(data)
     assert error is not None
-    assert len(wanted) >= at * RECORDS
+    assert len(expected) >= at * RECORDS
     for max_bytes in (1, 700, 4 << 20):
         for view in (False, True):
             for many in (1, len(data) + 1):
                 with spread_from(many):
-                    assert rows(data, max_bytes=max_bytes, view=view) == (wanted, error)
+                    assert rows(data, max_bytes=max_bytes, view=view) == (expected, error)
 
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4"])
@@ -105,10 +105,10 @@ def test_compressed_and_old_ones(codec: Any, at: int) -> None:
         bodies = [resized(plain[:22] + b"\x01" + plain[23:61] + _gzip(plain[61:-3]))] if magic == 2 else []
         for bad in [parts[at][:-9] + bytes(9), *bodies]:
             data = b"".join([*parts[:at], bad, *parts[at + 1 :]])
-            wanted, error = read(data)
+            expected, error = read(data)
             assert error is not None
             for max_bytes in (1, 700, 4 << 20):
-                assert rows(data, max_bytes=max_bytes) == (wanted, error)
+                assert rows(data, max_bytes=max_bytes) == (expected, error)
         assert read(b"".join(parts)) == rows(b"".join(parts))
 
 
@@ -124,22 +124,22 @@ def test_skipping_loses_the_bad_batch_alone(name: str) -> None:
         parts = [made(number) for number in range(COUNT)]
         parts[at] = DAMAGES[name](parts[at])
         for max_bytes in (1, 700, 4 << 20):
-            found, error = rows(b"".join(parts), on_error="skip", max_bytes=max_bytes)
+            result, error = rows(b"".join(parts), on_error="skip", max_bytes=max_bytes)
             assert error is None
             sound = b"".join(parts[:at] + parts[at + 1 :])
-            assert found == read(sound)[0]
+            assert result == read(sound)[0]
 
 
 def test_nulls_before_the_bad_record_are_not_those_of_the_next_batch() -> None:
     """The validity bits that a bad batch has cleared are set again: of keys, values, times and headers. They
     are looked at where a column has any null."""
     null = Record(-1, -1, None, None, (("h", None),))
-    bad = in_record(49)(encode_batch([null] * 49 + [Record(key=b"k49")], base_offset=RECORDS))
+    record = in_record(49)(encode_batch([null] * 49 + [Record(key=b"k49")], base_offset=RECORDS))
     full = [Record(-1, 5, b"k", b"v", (("h", b"x"), ("g", b"y"))) for _ in range(80)]
     sound = [encode_batch([null, *full], base_offset=100 * number) for number in (0, 5)]
     for columns in (None, ["timestamp"], ["key"], ["value"], ["headers"]):
         options: dict[str, Any] = {"on_error": "skip", "columns": columns}
-        whole = pa.Table.from_batches(iter_batches(sound[0] + bad + sound[1], **options))
+        whole = pa.Table.from_batches(iter_batches(sound[0] + record + sound[1], **options))
         whole.validate(full=True)
         assert whole.equals(pa.Table.from_batches(iter_batches(b"".join(sound), **options)))
         for name in set(whole.column_names) & {"timestamp", "key", "value"}:
@@ -153,11 +153,11 @@ def test_what_was_passed_over_is_noted_before_an_error(monkeypatch: pytest.Monke
     data = made(0) + DAMAGES["checksum"](made(1)) + made(2) + made(3, "lz4")
     monkeypatch.setitem(sys.modules, "lz4.frame", None)
     skipped: list[Any] = []
-    found: list[Any] = []
+    results: list[Any] = []
     tables = iter_batches(data, on_error="skip", skipped=skipped, columns=["offset"])
     with pytest.raises(CoordwireError, match="lz4 needs the package"):
-        found.extend(offset for table in tables for offset in table["offset"].to_pylist())
-    assert found == [*range(RECORDS), *range(2 * RECORDS, 3 * RECORDS)]
+        results.extend(offset for table in tables for offset in table["offset"].to_pylist())
+    assert results == [*range(RECORDS), *range(2 * RECORDS, 3 * RECORDS)]
     assert [bad.position for bad in skipped] == [len(made(0))]
 
 
@@ -170,11 +170,11 @@ def test_a_record_with_too_many_bytes_of_header_keys(half: str, monkeypatch: pyt
     data = encode_batch(records)
     assert len(rows(data)[0]) == 3
     records[1].headers = (("\udcff" * 33, None), ("nn", None))
-    found: list[Any] = []
+    results: list[Any] = []
     tables = iter_batches(encode_batch(records), columns=["value"])
     with pytest.raises(LimitExceeded, match="record 1 has 101 bytes of header keys"):
-        found.extend(value for table in tables for value in table["value"].to_pylist())
-    assert found == [b"before"]
+        results.extend(value for table in tables for value in table["value"].to_pylist())
+    assert results == [b"before"]
 
 
 def test_a_segment_is_read_whole_or_raises(tmp_path: Any) -> None:

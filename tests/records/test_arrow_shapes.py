@@ -84,8 +84,8 @@ def check(shape: Shape, **options: Any) -> None:
     for table in tables:
         table.validate(full=True)
     columns, view = options.get("columns"), options.get("view", False)
-    found = pa.Table.from_batches(tables, schema=schema(columns, view=view))
-    assert found.equals(wanted(shape, columns, view))
+    result = pa.Table.from_batches(tables, schema=schema(columns, view=view))
+    assert result.equals(wanted(shape, columns, view))
 
 
 @pytest.mark.parametrize("codec", CODECS)

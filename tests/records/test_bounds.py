@@ -23,11 +23,11 @@ def varint(number: int, width: int = 0) -> bytes:
     """Zigzag, in at least so many bytes."""
     raw = number << 1 ^ number >> 63
     raw &= (1 << 64) - 1
-    found = bytearray()
-    while raw > 127 or len(found) < width - 1:
-        found.append(raw & 127 | 128)
+    result = bytearray()
+    while raw > 127 or len(result) < width - 1:
+        result.append(raw & 127 | 128)
         raw >>= 7
-    return bytes([*found, raw])
+    return bytes([*result, raw])
 
 
 def record(count: bytes, headers: bytes) -> bytes:
@@ -42,9 +42,9 @@ def refusal(body: bytes, records: int = 1) -> str | None:
     tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy does not trace memory")
     tracemalloc.start()
     try:
-        (found,) = batches(batch)
+        (result,) = batches(batch)
         try:
-            assert len(list(found)) == records
+            assert len(list(result)) == records
         except CorruptBatch as error:
             return error.reason
         return None
@@ -164,18 +164,18 @@ def with_length(length: int) -> bytes:
 def first(data: Any) -> Any:
     """The size of the first batch, what refuses it, or None if it isn't all there."""
     try:
-        found = next(batches(data), None)
+        batch = next(batches(data), None)
     except CorruptBatch as error:
         return error.reason
-    return None if found is None else found.size
+    return None if batch is None else batch.size
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_the_least_length_of_a_batch(kind: Any) -> None:
     whole = with_length(0)
     for length in range(14, 49):
-        found = first(kind(with_length(length)))
-        assert found == f"a batch of magic 2 can't have a length of {length} bytes"
+        result = first(kind(with_length(length)))
+        assert result == f"a batch of magic 2 can't have a length of {length} bytes"
     for length in range(49, len(whole) - 12 + 1):
         assert first(kind(with_length(length))) == length + 12
     assert first(kind(with_length(len(whole) - 12 + 1))) is None
@@ -190,7 +190,7 @@ def test_the_least_length_of_a_batch(kind: Any) -> None:
 def test_the_largest_length_of_a_batch(tmp_path: Path) -> None:
     """In a file of more than 2 GB, all of them holes."""
     path = tmp_path / "holes"
-    for length, wanted in (
+    for length, expected in (
         (LARGEST, LARGEST + 12),
         (LARGEST + 1, f"a batch can't have a length of {LARGEST + 1} bytes"),
         (0x7FFFFFFF, f"a batch can't have a length of {0x7FFFFFFF} bytes"),
@@ -200,14 +200,14 @@ def test_the_largest_length_of_a_batch(tmp_path: Path) -> None:
         with path.open("r+b") as file:
             file.truncate((1 << 32) + 100)
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
-                assert first(view) == wanted
+                assert first(view) == expected
 
 
 def test_a_batch_ends_where_it_says() -> None:
     """Its checksum is of its own bytes, whatever comes after them."""
-    one = encode_batch([Record(value=b"v")])
-    for behind in (b"", bytes(5), one, one + bytes(70)):
-        found = next(batches(one + behind))
-        assert found.size == len(one)
-        found.verify()
-    assert first(resized(one)[:-1]) is None
+    batch = encode_batch([Record(value=b"v")])
+    for behind in (b"", bytes(5), batch, batch + bytes(70)):
+        result = next(batches(batch + behind))
+        assert result.size == len(batch)
+        result.verify()
+    assert first(resized(batch)[:-1]) is None

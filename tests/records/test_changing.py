@@ -74,9 +74,9 @@ def test_between_the_length_and_the_header(kind: str, on_error: Any, monkeypatch
         data = bytearray(KINDS[kind] * 2)
 
         def changed(self: Search, pos: int, data: bytearray = data, head: bytes = head) -> int:
-            found = size(self, pos)
+            result = size(self, pos)
             spoil(data, head, pos)
-            return found
+            return result
 
         monkeypatch.setattr(Search, "size", changed)
         everything(batches(data, on_error=on_error))
@@ -94,10 +94,10 @@ def test_between_the_length_and_the_header_of_kafka_07(
             data = bytearray(kafka_07.encode_messages([payload, payload], magic=magic))
 
             def changed(self: Any, pos: int, data: bytearray = data, value: int = value) -> int:
-                found = size(self, pos)
-                if found:
+                result = size(self, pos)
+                if result:
                     data[pos + 4] = value
-                return found
+                return result
 
             monkeypatch.setattr(kafka_07._Search, "size", changed)
             everything(kafka_07.batches(data, on_error=on_error))
@@ -111,9 +111,9 @@ def test_a_header_that_is_too_short_or_of_another_magic() -> None:
         with pytest.raises(CorruptBatch, match="at least 26 bytes"):
             LegacyBatch(memoryview(bytes(size)), 7)
     for magic in (2, 127, 128, 255):
-        with pytest.raises(CorruptBatch, match="expected a message's magic of 0 or 1") as caught:
+        with pytest.raises(CorruptBatch, match="expected a message's magic of 0 or 1") as error_info:
             LegacyBatch(memoryview(bytes(16) + bytes([magic]) + bytes(20)), 7)
-        assert caught.value.position == 7 + 16
+        assert error_info.value.position == 7 + 16
     for short in (bytes(4), bytes(8), b"\0\0\0\0\1" + bytes(4)):
         with pytest.raises(CorruptBatch, match="at least"):
             kafka_07.Kafka07Batch(memoryview(short))
@@ -123,14 +123,14 @@ def test_a_header_that_is_too_short_or_of_another_magic() -> None:
 
 def tables(data: bytearray, **options: Any) -> list[pa.RecordBatch]:
     """The tables up to an error of ours."""
-    found: list[pa.RecordBatch] = []
+    results: list[pa.RecordBatch] = []
     try:
         for table in iter_batches(data, **options):
             table.validate(full=True)
-            found.append(table)
+            results.append(table)
     except DecodeError:
         pass
-    return found
+    return results
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
@@ -140,8 +140,8 @@ def test_a_table_says_of_its_batches_what_was_read(
     """The batch's columns are made when the table is full: of the header as it was."""
     parts = [encode_batch(RECORDS, base_offset=100 * n, codec=codec, producer_id=n) for n in range(4)]
     columns = ["offset", *BATCH_COLUMNS]
-    wanted = pa.Table.from_batches(tables(bytearray(b"".join(parts)), columns=columns))
-    assert wanted.num_rows == 120
+    expected = pa.Table.from_batches(tables(bytearray(b"".join(parts)), columns=columns))
+    assert expected.num_rows == 120
     for head in HEADS:
         data = bytearray(b"".join(parts))
 
@@ -153,7 +153,7 @@ def test_a_table_says_of_its_batches_what_was_read(
         name = "table" if half == "c" else "_table"
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, _before(getattr(owner, name), wreck))
-            assert pa.Table.from_batches(tables(data, columns=columns)).equals(wanted)
+            assert pa.Table.from_batches(tables(data, columns=columns)).equals(expected)
 
 
 def _before(call: Callable[..., Any], first: Callable[[], None]) -> Callable[..., Any]:

@@ -43,8 +43,8 @@ def test_at_the_edges_of_blocks(kind: ChecksumKind, wanted: Callable[[bytes], in
     sums = Checksums(memoryview(DATA), kind, first)
     for start in (first, first + 1, first + BLOCK - 1, first + BLOCK, first + BLOCK + 1):
         for size in (0, 1, SHORT - 1, SHORT, SHORT + 1, SHORT + BLOCK, 33 * BLOCK):
-            for more in (-1, 0, 1):
-                end = max(start + size + more, start)
+            for number in (-1, 0, 1):
+                end = max(start + size + number, start)
                 assert sums.of(start, end) == wanted(DATA[start:end])
 
 

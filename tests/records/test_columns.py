@@ -62,12 +62,12 @@ def same(data: Any, **options: Any) -> pa.Table:
     with spread_from(len(data) + 1):
         tables = list(iter_batches(data, **options))
     with python():
-        wanted = list(iter_batches(data, **options))
-    assert [table.num_rows for table in tables] == [table.num_rows for table in wanted]
-    found = pa.Table.from_batches(tables)
-    found.validate(full=True)
-    assert found.equals(pa.Table.from_batches(wanted))
-    return found
+        batches = list(iter_batches(data, **options))
+    assert [table.num_rows for table in tables] == [table.num_rows for table in batches]
+    result = pa.Table.from_batches(tables)
+    result.validate(full=True)
+    assert result.equals(pa.Table.from_batches(batches))
+    return result
 
 
 @pytest.mark.parametrize("view", [False, True])
@@ -188,8 +188,8 @@ def test_bad_ones_among_many_compressed(worth: float, monkeypatch: pytest.Monkey
         parts[number] = resized(parts[number][:-30])
     skipped: list[Any] = []
     tables = iter_batches(b"".join(parts), columns=["base_offset"], on_error="skip", skipped=skipped)
-    found = {row["base_offset"] for table in tables for row in table.to_pylist()}
-    assert found == {1000 * n for n in range(400) if n not in (3, 200, 399)}
+    result = {row["base_offset"] for table in tables for row in table.to_pylist()}
+    assert result == {1000 * n for n in range(400) if n not in (3, 200, 399)}
     assert len(skipped) == 3
     with pytest.raises(CorruptBatch, match="not valid lz4"):
         list(iter_batches(b"".join(parts)))
@@ -201,17 +201,17 @@ def test_spread_over_threads(view: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     parts = [encode_batch(FREE, base_offset=1000 * n) for n in range(1200)]
     data = b"".join(parts)
     assert len(data) > 2 * native.MANY
-    wanted = [1000 * n + row.offset for n in range(1200) for row in ROWS]
+    expected = [1000 * n + row.offset for n in range(1200) for row in ROWS]
     options: dict[str, Any] = {"columns": ["offset", "value"], "view": view}
     for most in (1 << 16, 1 << 20, 8 << 20):
         whole = pa.Table.from_batches(iter_batches(data, max_bytes=most, **options))
         whole.validate(full=True)
-        assert whole["offset"].to_pylist() == wanted
+        assert whole["offset"].to_pylist() == expected
         assert whole["value"].slice(0, 600).to_pylist() == [row.value for row in ROWS] * 3
     parts[700] = resized(parts[700][:-3])
     skipped: list[Any] = []
-    found = iter_batches(b"".join(parts), on_error="skip", skipped=skipped, max_bytes=1 << 20, **options)
-    assert sum(table.num_rows for table in found) == 1199 * 200
+    batches = iter_batches(b"".join(parts), on_error="skip", skipped=skipped, max_bytes=1 << 20, **options)
+    assert sum(table.num_rows for table in batches) == 1199 * 200
     assert [each.position for each in skipped] == [sum(map(len, parts[:700]))]
     seen: list[int] = []
     with pytest.raises(CorruptBatch):
@@ -231,8 +231,8 @@ def test_a_batch_in_a_value_at_the_end(many: bool, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(native, "MANY", 4000)
     parts = [encode_batch(FREE[:20], base_offset=100 + 20 * n) for n in range(30)]
     inner = encode_batch(FREE[:20], base_offset=50)
-    whole = encode_batch([Record(value=inner + b"more")], base_offset=1000)
-    data = b"".join(parts) + whole[: whole.index(inner) + len(inner)]
+    batch = encode_batch([Record(value=inner + b"more")], base_offset=1000)
+    data = b"".join(parts) + batch[: batch.index(inner) + len(inner)]
     assert len(b"".join(parts)) > 4000
     skipped: list[Any] = []
     tables = list(iter_batches(data, max_bytes=2000, on_error="skip", skipped=skipped))
@@ -253,6 +253,6 @@ def test_threads_begin_at_the_first_batch(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(native._Spread, "tables", noted)
     part = encode_batch(FREE[:20])
     stretch = part * (20_000 // len(part))
-    found = iter_batches(stretch, columns=["offset"])
-    assert sum(table.num_rows for table in found) == 20 * (20_000 // len(part))
+    batches = iter_batches(stretch, columns=["offset"])
+    assert sum(table.num_rows for table in batches) == 20 * (20_000 // len(part))
     assert begun == ([0] if backend.columns is not None else [])

@@ -234,9 +234,9 @@ def test_what_snappy_can_become(framed: bool) -> None:
     for size in (1, 5, 100, 5_000):
         for declared in range(21 * (size + 1), 22 * (size + 5)):
             block = snappy_block(declared, bytes(size))
-            with pytest.raises(CorruptBatch) as caught:
+            with pytest.raises(CorruptBatch) as error_info:
                 decompress("snappy", stream(block))
-            beyond = f"{len(block)} bytes can't decompress to {declared}" in caught.value.reason
+            beyond = f"{len(block)} bytes can't decompress to {declared}" in error_info.value.reason
             assert beyond == (declared > 22 * len(block))
     tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy does not trace memory")
     tracemalloc.start()

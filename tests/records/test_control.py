@@ -46,8 +46,10 @@ def test_vectors() -> None:
     seen = set()
     for vector in lines("batches"):
         told = [r for r in vector["records"] if "control_type" in r]
-        found = [each for batch in batches(bytes.fromhex(vector["hex"])) for each in batch.control_records()]
-        for record, facts in zip(found, told, strict=True):
+        results = [
+            record for batch in batches(bytes.fromhex(vector["hex"])) for record in batch.control_records()
+        ]
+        for record, facts in zip(results, told, strict=True):
             assert isinstance(record.type, ControlType)
             assert record.type.name == facts["control_type"]
             assert (record.offset, record.timestamp) == (facts["offset"], facts["timestamp"])
@@ -58,13 +60,13 @@ def test_vectors() -> None:
 
 
 def test_unknown_types_pass_through() -> None:
-    (found,) = read(Record(key=b"\0\0\0\x63", value=b"anything"))
-    assert (found.type, found.version, found.value) == (99, 0, b"anything")
-    assert not isinstance(found.type, ControlType)
-    (found,) = read(Record(key=b"\0\0\0\x01", value=b"\0\x07later"))
-    assert found.value == b"\0\x07later"
-    (found,) = read(Record(key=b"\0\x05\0\x01more", value=b"\0\0\0\0\0\x07"))
-    assert (found.version, found.value) == (5, EndTxnMarker(coordinator_epoch=7))
+    (result,) = read(Record(key=b"\0\0\0\x63", value=b"anything"))
+    assert (result.type, result.version, result.value) == (99, 0, b"anything")
+    assert not isinstance(result.type, ControlType)
+    (result,) = read(Record(key=b"\0\0\0\x01", value=b"\0\x07later"))
+    assert result.value == b"\0\x07later"
+    (result,) = read(Record(key=b"\0\x05\0\x01more", value=b"\0\0\0\0\0\x07"))
+    assert (result.version, result.value) == (5, EndTxnMarker(coordinator_epoch=7))
 
 
 @pytest.mark.parametrize(
@@ -80,9 +82,9 @@ def test_unknown_types_pass_through() -> None:
     ],
 )
 def test_malformed(key: bytes | None, value: bytes | None, path: str) -> None:
-    with pytest.raises(CorruptBatch) as caught:
+    with pytest.raises(CorruptBatch) as error_info:
         read(Record(key=key, value=value))
-    assert caught.value.path == path
+    assert error_info.value.path == path
 
 
 def test_other_batches_have_none() -> None:

@@ -264,6 +264,6 @@ def test_a_wrapper_of_many() -> None:
         assert_linear(make, draw, 500, charges=CHARGES)
     assert_linear(
         lambda n: kafka_07.encode_messages([b""] * n, codec="gzip"),
-        lambda data: [list(each) for each in kafka_07.batches(data)],
+        lambda data: [list(batch) for batch in kafka_07.batches(data)],
         500,
     )

@@ -53,8 +53,8 @@ def blank_packed(n: int) -> bytes:
 
 def bad_and_sound(n: int) -> bytes:
     """All headers lead on to the next, up to one that doesn't."""
-    bad = layouts.head(0, 49)
-    return b"".join(layouts.sound(k) + bad for k in range(n)) + b"?" * 1200 * n
+    head = layouts.head(0, 49)
+    return b"".join(layouts.sound(k) + head for k in range(n)) + b"?" * 1200 * n
 
 
 MADE = [*layouts.MADE, far_packed, blank_packed, bad_and_sound]

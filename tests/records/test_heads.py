@@ -37,12 +37,12 @@ def test_places_are_those_of_reading(seed: int) -> None:
     read = [shown(item) for item in batches(data, on_error="report", check_records=False)]
     heads = [shown(item) for item in batches(data, on_error="report", check_records=False).heads(len(data))]
     # A batch with a wrong checksum is one of them, unless no header follows it.
-    assert [one[:2] for one in heads] == [one[:2] for one in read]
-    assert {one[0] for one in heads if one[2]} <= {one[0] for one in read if one[2]}
+    assert [head[:2] for head in heads] == [one[:2] for one in read]
+    assert {head[0] for head in heads if head[2]} <= {one[0] for one in read if one[2]}
     for stop in (1, len(data) // 2, len(data)):
         walk = batches(data, on_error="report", check_records=False)
         some = [shown(item) for item in walk.heads(stop)]
-        assert some == [one for one in heads if one[0] < stop]
+        assert some == [head for head in heads if head[0] < stop]
         assert some + [shown(item) for item in walk.heads(len(data))] == heads
 
 

@@ -54,15 +54,15 @@ def test_what_construct_parses(payloads: list[bytes], magic: int) -> None:
 @given(PAYLOADS, st.sampled_from(CODECS))
 def test_written_and_read(payloads: list[bytes], codec: Codec) -> None:
     data = encode_messages(payloads, codec=codec)
-    found = list(batches(data, position=50))
-    assert [record.value for batch in found for record in batch] == payloads
-    assert all(record.offset == batch.base_offset for batch in found for record in batch)
-    again = pickle.loads(pickle.dumps(found))
+    results = list(batches(data, position=50))
+    assert [record.value for batch in results for record in batch] == payloads
+    assert all(record.offset == batch.base_offset for batch in results for record in batch)
+    again = pickle.loads(pickle.dumps(results))
     assert [(batch.position, list(batch)) for batch in again] == [
-        (batch.position, list(batch)) for batch in found
+        (batch.position, list(batch)) for batch in results
     ]
     if codec != "none" and payloads:
-        (wrapper,) = found
+        (wrapper,) = results
         assert (wrapper.codec, wrapper.count, wrapper.base_offset) == (codec, None, 50)
         assert [row.attributes & 3 for row in Kafka07MessageSet.parse(data)] == [CODECS.index(codec)]
 
@@ -77,14 +77,14 @@ def test_hostile(draw: st.DataObject) -> None:
         data[at : at + draw.draw(st.integers(0, 2))] = draw.draw(st.binary(max_size=2))
     told = Kafka07MessageSet.parse(bytes(data))
     ends: int = len(Kafka07MessageSet.build(told))
-    found: list[Any] = []
+    results: list[Any] = []
     with suppress(CorruptBatch):
         for batch in batches(data):
-            found += [record.value for record in batch]
+            results += [record.value for record in batch]
     plain = [row.payload for row in told if not (row.attributes or 0) & 3]
-    assert found == plain[: len(found)]
+    assert results == plain[: len(results)]
     if ends == len(data) and len(plain) == len(told):
-        assert found == plain
+        assert results == plain
 
 
 MIDDLE = message(b"middle")
@@ -108,15 +108,17 @@ def test_a_bad_message_among_good_ones(reason: str) -> None:
         message(b"behind", 0) + message(b"") + message(b"end"),
     )
     data = before + BAD[reason] + behind
-    with pytest.raises(CorruptBatch, match=reason) as caught:
+    with pytest.raises(CorruptBatch, match=reason) as error_info:
         [list(batch) for batch in batches(data)]
-    assert len(before) <= caught.value.position < len(data) - len(behind)
-    found = list(batches(data, on_error="report"))
-    bad = [each for each in found if isinstance(each, UnreadableRange)]
-    assert [(each.position, each.length) for each in bad] == [(len(before), len(BAD[reason]))]
+    assert len(before) <= error_info.value.position < len(data) - len(behind)
+    results = list(batches(data, on_error="report"))
+    bad = [unreadable for unreadable in results if isinstance(unreadable, UnreadableRange)]
+    assert [(unreadable.position, unreadable.length) for unreadable in bad] == [
+        (len(before), len(BAD[reason]))
+    ]
     assert reason in bad[0].reason
-    kept = [record.value for each in found if isinstance(each, Kafka07Batch) for record in each]
-    assert kept == [b"before", b"", b"behind", b"", b"end"]
+    values = [record.value for each in results if isinstance(each, Kafka07Batch) for record in each]
+    assert values == [b"before", b"", b"behind", b"", b"end"]
 
 
 INSIDE = {
@@ -135,19 +137,19 @@ def test_bad_messages_inside_a_compressed_one(reason: str) -> None:
     (batch,) = batches(data, position=7)
     reader = iter(batch)
     assert next(reader).value == b"middle"
-    with pytest.raises(CorruptBatch, match=reason) as caught:
+    with pytest.raises(CorruptBatch, match=reason) as error_info:
         list(reader)
-    assert caught.value.position == 10
-    assert caught.value.path.startswith("records[1]") or "a length needs" in reason
-    assert "bytes into the decompressed records" in caught.value.reason
+    assert error_info.value.position == 10
+    assert error_info.value.path.startswith("records[1]") or "a length needs" in reason
+    assert "bytes into the decompressed records" in error_info.value.reason
 
 
 def test_the_ends() -> None:
     data = encode_messages(WORDS)
     for end in range(len(data)):
         reader = batches(data[:end])
-        whole = [record.value for batch in reader for record in batch]
-        assert whole == WORDS[: len(whole)]
+        values = [record.value for batch in reader for record in batch]
+        assert values == WORDS[: len(values)]
         assert bytes(reader.remainder) == data[reader.position : end]
     with pytest.raises(CorruptBatch, match="only 100 zero bytes"):
         list(batches(data + bytes(100)))
@@ -160,8 +162,8 @@ def test_the_ends() -> None:
 
 def test_a_message_lost_in_zeros_is_found() -> None:
     data = b"\xff" * 5 + bytes(1000) + message(b"x" * 70000) + bytes(200) + message(b"last", 0)
-    found = list(batches(data, on_error="skip"))
-    assert [len(record.value or b"") for batch in found for record in batch] == [70000, 4]
+    results = list(batches(data, on_error="skip"))
+    assert [len(record.value or b"") for batch in results for record in batch] == [70000, 4]
 
 
 def test_a_bomb() -> None:

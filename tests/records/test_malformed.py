@@ -24,9 +24,9 @@ START = 61
 
 
 def refusal(data: bytes) -> DecodeError:
-    with pytest.raises(DecodeError) as caught:
+    with pytest.raises(DecodeError) as error_info:
         list(chain.from_iterable(batches(data)))
-    return caught.value
+    return error_info.value
 
 
 def put(data: bytes, at: int, fmt: str, value: int) -> bytes:
@@ -129,10 +129,10 @@ def test_records_before_the_bad_one_come_first() -> None:
     (batch,) = batches(with_body(body, 706))
     records = iter(batch)
     assert [record.offset for record in islice(records, 700)] == [100] * 700
-    with pytest.raises(CorruptBatch) as caught:
+    with pytest.raises(CorruptBatch) as error_info:
         next(records)
-    assert caught.value.path == "records[700].key"
-    assert caught.value.position == START + len(good) * 700 + 4
+    assert error_info.value.path == "records[700].key"
+    assert error_info.value.position == START + len(good) * 700 + 4
 
 
 def test_offsets_are_absolute() -> None:
@@ -150,9 +150,9 @@ def test_inside_a_codec() -> None:
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_garbage_in_the_codec(codec: str) -> None:
-    good = encode_batch([Record(key=b"k" * 200)], codec=codec)  # type: ignore[arg-type]
-    for body in (b"", b"garbage", good[61:-4], b"\0" * 40):
-        error = refusal(resized(good[:61] + body))
+    batch = encode_batch([Record(key=b"k" * 200)], codec=codec)  # type: ignore[arg-type]
+    for body in (b"", b"garbage", batch[61:-4], b"\0" * 40):
+        error = refusal(resized(batch[:61] + body))
         assert isinstance(error, CorruptBatch)
         assert error.position == START
         assert error.path.startswith("records")
@@ -224,6 +224,6 @@ def test_wrapper_at_offset_0() -> None:
 
 def test_limit_of_one_batch() -> None:
     data = encode_batch([Record(value=bytes(5000))], codec="gzip")
-    with limits(decompressed=4000), pytest.raises(LimitExceeded) as caught:
+    with limits(decompressed=4000), pytest.raises(LimitExceeded) as error_info:
         list(next(batches(data)))
-    assert caught.value.position == START
+    assert error_info.value.position == START

@@ -55,10 +55,10 @@ def half() -> str:
 @given(st.integers(0, 20_000), st.integers(0, 15), st.integers(0, 2**32 - 1), st.randoms())
 def test_checksums(size: int, shift: int, crc: int, source: Any) -> None:
     data = memoryview(source.randbytes(size + shift))[shift:]
-    wanted = package.crc32c(bytes(data), crc)
-    assert NATIVE.crc32c(data, crc) == wanted
-    assert NATIVE.crc32c_by_table(data, crc) == wanted
-    assert NATIVE.crc32c(GUARD.place(bytes(data)), crc) == wanted
+    expected = package.crc32c(bytes(data), crc)
+    assert NATIVE.crc32c(data, crc) == expected
+    assert NATIVE.crc32c_by_table(data, crc) == expected
+    assert NATIVE.crc32c(GUARD.place(bytes(data)), crc) == expected
 
 
 def test_every_short_checksum() -> None:
@@ -118,24 +118,24 @@ def test_a_used_record_that_held_the_iterator() -> None:
 def test_headers_of_bytes_that_change() -> None:
     rows = [Record(headers=(("h", b"%d" % (n % 2)),)) for n in range(6)]
     buffer = bytearray(encode_batch(rows))
-    found = []
+    results = []
     for record in next(batches(buffer)):
-        found.append(record.headers)
+        results.append(record.headers)
         buffer[-1:] = b"7"
-    assert found[:5] == [row.headers for row in rows[:5]]
-    assert found[5] == (("h", b"7"),)
+    assert results[:5] == [row.headers for row in rows[:5]]
+    assert results[5] == (("h", b"7"),)
 
 
 @pytest.mark.parametrize("size", [1, 100, 200])
 def test_headers_are_compared_with_what_was_read(size: int) -> None:
     rows = [Record(headers=((name, bytes(size)),)) for name in ("aa", "bb", "bb", "aa")]
     buffer = bytearray(encode_batch(rows))
-    found = []
+    results = []
     for record in next(batches(memoryview(buffer).toreadonly())):
-        found.append(record.headers)
-        if len(found) == 1:
+        results.append(record.headers)
+        if len(results) == 1:
             buffer[:] = buffer.replace(b"aa", b"bb", 1)
-    assert found == [row.headers for row in rows]
+    assert results == [row.headers for row in rows]
 
 
 def test_equal_headers_are_one_object() -> None:
@@ -262,7 +262,7 @@ def test_contains(data: str, part: str) -> None:
 def more(work: Callable[[], Any], turns: int) -> int:
     """Blocks of memory that are more after some turns: the least of a few times, as others keep some too."""
     forget: Callable[[], None] = getattr(sys, "_clear_internal_caches", sys._clear_type_cache)
-    found = []
+    results = []
     gc.freeze()  # what other tests left need not be looked at again and again
     try:
         for _ in range(5):
@@ -274,10 +274,10 @@ def more(work: Callable[[], Any], turns: int) -> int:
                     work()
             gc.collect()
             forget()
-            found.append(sys.getallocatedblocks() - before)
+            results.append(sys.getallocatedblocks() - before)
     finally:  # a skip comes here too
         gc.unfreeze()
-    return min(found)
+    return min(results)
 
 
 BAD = resized(DATA[:-3])
@@ -306,17 +306,17 @@ def test_memory_that_runs_out() -> None:
     for start in range(0, 600, 3):
         run = codec.read(batch.raw[61:], 200, 0, 1000, None)
         body = codec.body(None, None)
-        found: list[Any] = [None] * 400
-        del found[200:]  # which leaves room, so that keeping a record takes no memory
+        result: list[Any] = [None] * 400
+        del result[200:]  # which leaves room, so that keeping a record takes no memory
         try:
             testcapi.set_nomemory(start, start + 1)
-            found.extend(run)  # by C: a line of Python that is traced may lack memory itself
+            result.extend(run)  # by C: a line of Python that is traced may lack memory itself
             body.add(rows, -1)
         except MemoryError:
             failed += 1
         finally:
             testcapi.remove_mem_hooks()
-        found.extend(run)
-        assert [record.offset for record in found[200:]] == list(range(200))
+        result.extend(run)
+        assert [record.offset for record in result[200:]] == list(range(200))
         assert body.add(rows, -1)
     assert failed > 50

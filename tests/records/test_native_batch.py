@@ -106,7 +106,7 @@ def test_a_batch_whose_bytes_python_code_takes() -> None:
 
 def test_a_walk_whose_bytes_are_taken_while_memory_is_got() -> None:
     walk: Any = batches(b"")
-    found: list[RecordBatch | None] = []
+    results: list[RecordBatch | None] = []
 
     def take() -> None:
         walk._view = b""
@@ -115,8 +115,8 @@ def test_a_walk_whose_bytes_are_taken_while_memory_is_got() -> None:
         for _ in range(20):
             walk._view = bytes(bytearray(DATA))
             walk.position = 0
-            found.append(next(walk, None))
-    opened = [batch for batch in found if batch is not None]
+            results.append(next(walk, None))
+    opened = [batch for batch in results if batch is not None]
     assert opened
     assert [list(batch) for batch in opened] == [ROWS] * len(opened)
 
@@ -180,16 +180,16 @@ class Taking:
 @pytest.mark.parametrize("field", ["offset", "timestamp", "key", "value", "headers"])
 def test_a_used_record_whose_contents_take_the_next(field: str) -> None:
     records = iter(next(batches(DATA)))
-    found: list[Record] = []
+    results: list[Record] = []
     offsets = []
     for record in records:
         offsets.append(record.offset)
         if len(offsets) % 5 == 1 and len(offsets) < 100:
-            setattr(record, field, Taking(records, found))
+            setattr(record, field, Taking(records, results))
         del record
     del records
-    assert found
-    assert sorted(offsets + [each.offset for each in found]) == list(range(len(ROWS)))
+    assert results
+    assert sorted(offsets + [each.offset for each in results]) == list(range(len(ROWS)))
 
 
 def test_two_threads_on_one_iterator() -> None:
@@ -199,13 +199,15 @@ def test_two_threads_on_one_iterator() -> None:
     for _ in range(20):
         records = iter(next(batches(data)))
         start = threading.Barrier(2)
-        found: list[int] = []
+        results: list[int] = []
 
-        def take(records: Iterator[Record] = records, found: list[int] = found, start: Any = start) -> None:
+        def take(
+            records: Iterator[Record] = records, results: list[int] = results, start: Any = start
+        ) -> None:
             start.wait()
             while True:
                 try:
-                    found.extend(record.offset for record in records)
+                    results.extend(record.offset for record in records)
                 except ValueError as error:
                     refused.add(str(error))
                 else:
@@ -216,7 +218,7 @@ def test_two_threads_on_one_iterator() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert sorted(found) == list(range(2000))
+        assert sorted(results) == list(range(2000))
     assert refused <= {"generator already executing"}
 
 
@@ -237,11 +239,11 @@ def test_an_iterator_that_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_bytes_outlive_the_walk() -> None:
     whole = bytearray(DATA * 3)
-    found = list(batches(memoryview(whole)))
-    assert [batch.position for batch in found] == [0, len(DATA), 2 * len(DATA)]
+    results = list(batches(memoryview(whole)))
+    assert [batch.position for batch in results] == [0, len(DATA), 2 * len(DATA)]
     with pytest.raises(BufferError):
         whole.clear()
-    assert [list(batch) for batch in found] == [ROWS] * 3
+    assert [list(batch) for batch in results] == [ROWS] * 3
 
 
 def test_append_is_the_same_method() -> None:
@@ -312,9 +314,9 @@ def test_headers_that_append_a_record() -> None:
     assert builder.append(FREE[1])
     assert builder.append(FREE[3])
     (batch,) = batches(builder.build())
-    found = [(record.value, record.headers) for record in batch]
+    results = [(record.value, record.headers) for record in batch]
     one, three = (FREE[1].value, FREE[1].headers), (FREE[3].value, FREE[3].headers)
-    assert found == [one, (b"outer", ()), one, three]
+    assert results == [one, (b"outer", ()), one, three]
 
 
 def test_headers_that_append_a_record_of_a_later_offset() -> None:

@@ -28,8 +28,8 @@ def half() -> str:
 def test_whatever_is_copied_ends_where_memory_does(sizes: range, view: bool) -> None:
     """Copies are made in steps larger than what they copy: what follows it may be any size too."""
     for size in sizes:
-        for behind in range(100):
-            key, value = PATTERN[:size], PATTERN[7 : 7 + behind]
+        for number in range(100):
+            key, value = PATTERN[:size], PATTERN[7 : 7 + number]
             data = encode_batch([Record(key=key, value=value)])
             assert filled(data, KEY | VALUE, 1 << 20, view) == ([(key, value)], len(data))
 
@@ -37,21 +37,21 @@ def test_whatever_is_copied_ends_where_memory_does(sizes: range, view: bool) -> 
 def test_lengths_that_lead_beyond_the_end() -> None:
     """Each byte of a last record as anything that a length may be."""
     for record in (Record(key=b"k", value=b"v"), Record(), Record(key=PATTERN[:70], headers=(("h", b"x"),))):
-        sound = encode_batch([Record(value=b"before"), record])
-        for at in range(61, len(sound)):
+        batch = encode_batch([Record(value=b"before"), record])
+        for at in range(61, len(batch)):
             for byte in (0, 1, 2, 16, 30, 32, 34, 64, 126, 127, 128, 130, 254, 255):
-                data = sealed(sound[:at] + bytes([byte]) + sound[at + 1 :])
+                data = sealed(batch[:at] + bytes([byte]) + batch[at + 1 :])
                 check(data, EVERYTHING, 1 << 20, False)
 
 
 def test_a_last_record_that_breaks_off() -> None:
     before = Record(value=b"before")
-    sound, single = encode_batch([before, Record()]), encode_batch([before])
+    batch, single = encode_batch([before, Record()]), encode_batch([before])
     key = bytes([0, 0, 0, 2 * 20]) + PATTERN[:20]
     for length in range(1, 5):
         for tail in map(bytes, product((0, 2, 15, 128, 255), repeat=length)):
             for record in (tail, bytes([2 * (len(key) + length)]) + key + tail):
-                check(sealed(sound[: len(single)] + record), EVERYTHING, 1 << 20, False)
+                check(sealed(batch[: len(single)] + record), EVERYTHING, 1 << 20, False)
 
 
 LARGE_AMONG_SMALL = """

@@ -76,7 +76,7 @@ def test_what_construct_builds(told: dict[str, Any]) -> None:
     assert (batch.is_control, batch.transactional) == (flags["control"], flags["transactional"])
     assert (batch.timestamp_type == "LogAppendTime") == flags["log_append"]
     assert batch.delete_horizon_ms == (covered["base_timestamp"] if flags["delete_horizon"] else None)
-    wanted = [
+    expected = [
         Record(
             wrapped(told["base_offset"] + record["offset_delta"]),
             wrapped(covered["base_timestamp"] + record["timestamp_delta"]),
@@ -86,7 +86,7 @@ def test_what_construct_builds(told: dict[str, Any]) -> None:
         )
         for record in covered["records"]
     ]
-    assert list(batch.records(create_time=True)) == wanted
+    assert list(batch.records(create_time=True)) == expected
     if flags["log_append"]:
         assert all(record.timestamp == batch.max_timestamp for record in batch)
 
@@ -100,11 +100,11 @@ def test_what_construct_parses(records: list[Record], flag: bool, sequence: int)
     covered = told.batch.covered
     assert told.base_offset == records[0].offset
     assert (covered.base_sequence, covered.attributes.transactional) == (sequence, flag)
-    for record, found in zip(records, covered.records, strict=True):
-        assert found.offset_delta == record.offset - told.base_offset
-        assert found.timestamp_delta == record.timestamp - covered.base_timestamp
-        assert (found.key, found.value) == (record.key, record.value)
-        assert [(h.key.decode(), h.value) for h in found.headers] == list(record.headers)
+    for record, result in zip(records, covered.records, strict=True):
+        assert result.offset_delta == record.offset - told.base_offset
+        assert result.timestamp_delta == record.timestamp - covered.base_timestamp
+        assert (result.key, result.value) == (record.key, record.value)
+        assert [(h.key.decode(), h.value) for h in result.headers] == list(record.headers)
 
 
 @SLOWLY
@@ -113,13 +113,13 @@ def test_message_sets(records: list[Record], magic: int) -> None:
     data = encode_batch(records, magic=magic)
     told = MessageSet.parse(data)
     assert MessageSet.build(told) == data
-    for record, found in zip(records, told, strict=True):
-        assert (found.offset, found.message.key, found.message.value) == (
+    for record, result in zip(records, told, strict=True):
+        assert (result.offset, result.message.key, result.message.value) == (
             record.offset,
             record.key,
             record.value,
         )
-        assert found.message.timestamp == (record.timestamp if magic else None)
+        assert result.message.timestamp == (record.timestamp if magic else None)
 
 
 def test_vectors() -> None:

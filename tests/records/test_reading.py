@@ -35,8 +35,8 @@ def flipped(data: bytes, at: int, bit: int = 1) -> bytes:
 def offsets(data: bytes) -> tuple[list[int], list[UnreadableRange]]:
     """The base offsets that "skip" finds, and what it passed over."""
     reader = batches(data, on_error="skip")
-    found = [batch.base_offset for batch in reader for _ in [list(batch)]]
-    return found, reader.skipped
+    base_offsets = [batch.base_offset for batch in reader for _ in [list(batch)]]
+    return base_offsets, reader.skipped
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
@@ -103,28 +103,30 @@ def test_every_cut(on_error: str) -> None:
 def test_a_flipped_bit_costs_one_batch() -> None:
     for at in range(EDGES[4], EDGES[5]):
         for bit in (1, 0x10, 0x80):
-            found, skipped = offsets(flipped(SEGMENT, at, bit))
+            result, skipped = offsets(flipped(SEGMENT, at, bit))
             if EDGES[4] + 12 <= at < EDGES[4] + 16:  # the leader epoch isn't under the checksum
                 assert not skipped
             elif at < EDGES[4] + 8 and not skipped:  # nor is the base offset
-                assert len(found) == 12
+                assert len(result) == 12
             else:
-                assert found == [n * 10 for n in range(12) if n != 4], (at - EDGES[4], bit)
-                assert [(bad.position, bad.length) for bad in skipped] == [(EDGES[4], len(PARTS[4]))]
+                assert result == [n * 10 for n in range(12) if n != 4], (at - EDGES[4], bit)
+                assert [(unreadable.position, unreadable.length) for unreadable in skipped] == [
+                    (EDGES[4], len(PARTS[4]))
+                ]
 
 
 def test_two_bad_neighbours_are_two_ranges() -> None:
     data = flipped(flipped(SEGMENT, EDGES[3] - 1), EDGES[4] - 1)
-    found, skipped = offsets(data)
+    result, skipped = offsets(data)
     assert [bad.position for bad in skipped] == [EDGES[2], EDGES[3]]
-    assert len(found) == 10
+    assert len(result) == 10
 
 
 @pytest.mark.parametrize("junk", [JUNK, bytes(300), b"\xff" * 50, b"x", SEGMENT[:50], b"\0" * 17])
 def test_junk_in_the_middle(junk: bytes) -> None:
-    found, skipped = offsets(SEGMENT[: EDGES[6]] + junk + SEGMENT[EDGES[6] :])
-    assert found == [n * 10 for n in range(12)]
-    assert [(bad.position, bad.length) for bad in skipped] == [(EDGES[6], len(junk))]
+    result, skipped = offsets(SEGMENT[: EDGES[6]] + junk + SEGMENT[EDGES[6] :])
+    assert result == [n * 10 for n in range(12)]
+    assert [(unreadable.position, unreadable.length) for unreadable in skipped] == [(EDGES[6], len(junk))]
     assert "at byte" in skipped[0].reason
 
 
@@ -132,27 +134,27 @@ def test_zeros_at_the_end() -> None:
     data = SEGMENT + bytes(5000)
     with pytest.raises(CorruptBatch, match="only 5000 zero bytes to the end"):
         list(batches(data))
-    found, skipped = offsets(data)
-    assert len(found) == 12
-    assert [(bad.position, bad.length) for bad in skipped] == [(len(SEGMENT), 5000)]
+    result, skipped = offsets(data)
+    assert len(result) == 12
+    assert [(unreadable.position, unreadable.length) for unreadable in skipped] == [(len(SEGMENT), 5000)]
 
 
 def test_overlapping_segments() -> None:
-    found, skipped = offsets(SEGMENT[: EDGES[8]] + SEGMENT[EDGES[5] :])
-    assert found == [0, 10, 20, 30, 40, 50, 60, 70, 50, 60, 70, 80, 90, 100, 110]
+    result, skipped = offsets(SEGMENT[: EDGES[8]] + SEGMENT[EDGES[5] :])
+    assert result == [0, 10, 20, 30, 40, 50, 60, 70, 50, 60, 70, 80, 90, 100, 110]
     assert not skipped
 
 
 def test_a_length_beyond_the_end_is_no_partial_batch() -> None:
     data = SEGMENT[: EDGES[2] + 8] + (1 << 20).to_bytes(4) + SEGMENT[EDGES[2] + 12 :]
     reader = batches(data)
-    with pytest.raises(CorruptBatch, match="with whole batches among them") as caught:
+    with pytest.raises(CorruptBatch, match="with whole batches among them") as error_info:
         list(reader)
-    assert caught.value.position == EDGES[2] + 8
+    assert error_info.value.position == EDGES[2] + 8
     assert list(reader) == []
-    found, skipped = offsets(data)
-    assert len(found) == 11
-    assert [(bad.position, bad.length) for bad in skipped] == [(EDGES[2], len(PARTS[2]))]
+    result, skipped = offsets(data)
+    assert len(result) == 11
+    assert [(unreadable.position, unreadable.length) for unreadable in skipped] == [(EDGES[2], len(PARTS[2]))]
 
 
 def test_batches_within_values_are_no_batches() -> None:
@@ -161,17 +163,20 @@ def test_batches_within_values_are_no_batches() -> None:
         reader = batches(outer[:cut])
         assert list(reader) == []
         assert len(reader.remainder) == cut
-    found, skipped = offsets(flipped(outer, len(outer) - 1) + PARTS[0])
-    assert found == [0]
+    result, skipped = offsets(flipped(outer, len(outer) - 1) + PARTS[0])
+    assert result == [0]
     assert len(skipped) == 1
 
 
 def test_report_comes_in_order() -> None:
     data = SEGMENT[: EDGES[1]] + JUNK + flipped(SEGMENT[EDGES[1] :], 30) + bytes(100)
     reader = batches(data, on_error="report")
-    kinds = [each if isinstance(each, UnreadableRange) else each.base_offset for each in reader]
-    assert [each for each in kinds if isinstance(each, int)] == [0, *range(20, 120, 10)]
-    assert [each.position for each in kinds if isinstance(each, UnreadableRange)] == [
+    kinds = [
+        unreadable if isinstance(unreadable, UnreadableRange) else unreadable.base_offset
+        for unreadable in reader
+    ]
+    assert [kind for kind in kinds if isinstance(kind, int)] == [0, *range(20, 120, 10)]
+    assert [unreadable.position for unreadable in kinds if isinstance(unreadable, UnreadableRange)] == [
         bad.position for bad in reader.skipped
     ]
     assert isinstance(kinds[1], UnreadableRange)
@@ -181,8 +186,8 @@ def test_report_comes_in_order() -> None:
 def test_bad_records_under_a_good_checksum() -> None:
     bad = sealed(PARTS[1][:65] + b"\x03" + PARTS[1][66:])
     data = PARTS[0] + bad + PARTS[2]
-    found, skipped = offsets(data)
-    assert found == [0, 20]
+    result, skipped = offsets(data)
+    assert result == [0, 20]
     assert skipped == [UnreadableRange(len(PARTS[0]), len(bad), skipped[0].reason)]
     assert "records[0].key" in skipped[0].reason
     reader = batches(data)
@@ -195,8 +200,8 @@ def test_bad_records_under_a_good_checksum() -> None:
 def test_too_much_is_skipped_too() -> None:
     data = PARTS[0] + encode_batch([Record(value=bytes(9000))], codec="gzip", base_offset=10) + PARTS[2]
     with limits(decompressed=4000):
-        found, skipped = offsets(data)
-    assert found == [0, 20]
+        result, skipped = offsets(data)
+    assert result == [0, 20]
     assert "decompress to more than 4000" in skipped[0].reason
 
 
@@ -219,13 +224,13 @@ def test_headers_all_over_are_accounted_for() -> None:
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_copies_have_bytes_of_their_own(magic: int) -> None:
     data = bytearray(b"".join(encode_batch(ROWS, magic=magic, base_offset=n) for n in range(3)))
-    found = list(batches(data))
-    made = [*pickle.loads(pickle.dumps(found)), copy.copy(found[0]), copy.deepcopy(found[-1])]
-    wanted = [*found, found[0], found[-1]]
-    for each, batch in zip(made, wanted, strict=True):
+    results = list(batches(data))
+    made = [*pickle.loads(pickle.dumps(results)), copy.copy(results[0]), copy.deepcopy(results[-1])]
+    expected = [*results, results[0], results[-1]]
+    for each, batch in zip(made, expected, strict=True):
         assert (type(each), each.position, bytes(each.raw)) == (type(batch), batch.position, bytes(batch.raw))
         assert list(each) == list(batch)
-    del found, wanted, batch
+    del results, expected, batch
     gc.collect()  # where references aren't counted
     data.clear()  # no one looks at it any more
     assert made[0].base_offset == 0
@@ -246,11 +251,11 @@ def test_every_byte_is_accounted_for(data: st.DataObject) -> None:
             whole[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
     reader = batches(bytes(whole), on_error="report")
     at = 0
-    for each in reader:
-        assert each.position == at
-        at += each.length if isinstance(each, UnreadableRange) else each.size
-        if isinstance(each, RecordBatch):
-            list(each)
+    for unreadable in reader:
+        assert unreadable.position == at
+        at += unreadable.length if isinstance(unreadable, UnreadableRange) else unreadable.size
+        if isinstance(unreadable, RecordBatch):
+            list(unreadable)
     assert at + len(reader.remainder) == len(whole)
 
 
@@ -259,17 +264,17 @@ def test_many_bad_ones_are_passed_over_without_crawling(first: int) -> None:
     """Each is searched after, and these searches may not all look at everything that is left."""
     bad = flipped(flipped(encode_batch([Record(value=b"")], magic=0), 12), 0, first)
     data = bad * 20_000 + SEGMENT
-    found, skipped = offsets(data)
+    result, skipped = offsets(data)
     assert sum(each.length for each in skipped) == len(bad) * 20_000
-    assert found == offsets(SEGMENT)[0]
+    assert result == offsets(SEGMENT)[0]
 
 
 def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coordwire.records.resync.WINDOW", (16, 16))
     for gap in range(40):
         for filler in (b"\xff", b"\0", b"\1"):
-            found, skipped = offsets(b"\xff" * 17 + filler * (gap + 100) + SEGMENT)
-            assert found == offsets(SEGMENT)[0]
+            result, skipped = offsets(b"\xff" * 17 + filler * (gap + 100) + SEGMENT)
+            assert result == offsets(SEGMENT)[0]
             assert sum(each.length for each in skipped) == 117 + gap
 
 
@@ -280,19 +285,19 @@ def test_a_batch_in_a_value_at_the_end_however_one_comes_there() -> None:
     """
     before = [encode_batch(ROWS, base_offset=100 + 10 * n) for n in range(4)]
     inner = encode_batch(ROWS, base_offset=50)
-    whole = encode_batch([Record(value=inner + b"more")], base_offset=200)
-    cut = whole[: whole.index(inner) + len(inner)]
+    batch = encode_batch([Record(value=inner + b"more")], base_offset=200)
+    cut = batch[: batch.index(inner) + len(inner)]
     bad = flipped(encode_batch(ROWS, base_offset=10), 40)
     for parts in (before, [*before, bad]):
         data = b"".join([*parts, cut])
         edges = [sum(map(len, parts[:n])) for n in range(len(parts) + 1)]
-        wanted = list(batches(data, on_error="report"))
-        assert len(wanted) == len(parts)
+        expected = list(batches(data, on_error="report"))
+        assert len(expected) == len(parts)
         for stop in (1, edges[1], edges[2] + 1, edges[-1], edges[-1] + 1, len(data)):
             reader = batches(data, on_error="report")
             at = reader.advance(stop)
             assert at == next(edge for edge in edges if edge >= min(stop, edges[-1]))
             assert [each.position for each in reader] == [
-                each.position for each in wanted if each.position >= at
+                each.position for each in expected if each.position >= at
             ]
             assert bytes(reader.remainder) == cut

@@ -85,9 +85,9 @@ def refused(data: bytes, count: int = 1) -> tuple[str, int, str]:
     """Doubted by the fast reading, refused by the exact one."""
     with pytest.raises((Refused, IndexError)):
         read_records(data, 0, count, BASE_OFFSET, BASE_TIMESTAMP)
-    with pytest.raises(CorruptBatch) as caught:
+    with pytest.raises(CorruptBatch) as error_info:
         exact(data, count)
-    return caught.value.reason, caught.value.position, caught.value.path
+    return error_info.value.reason, error_info.value.position, error_info.value.path
 
 
 # --- what is read
@@ -102,16 +102,16 @@ WIDTHS = [1, 2, 5]
 def test_timestamps(width: int) -> None:
     for number in [*NUMBERS, *LARGE]:
         for delta in (number, -number - 1):
-            (found,) = both(whole(timestamp=varint(delta, width)))
-            assert found == Record(BASE_OFFSET, BASE_TIMESTAMP + delta)
+            (result,) = both(whole(timestamp=varint(delta, width)))
+            assert result == Record(BASE_OFFSET, BASE_TIMESTAMP + delta)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_offsets(width: int) -> None:
     for number in NUMBERS:
         for delta in (number, -number - 1):
-            (found,) = both(whole(offset=varint(delta, width)))
-            assert found == Record(BASE_OFFSET + delta, BASE_TIMESTAMP)
+            (result,) = both(whole(offset=varint(delta, width)))
+            assert result == Record(BASE_OFFSET + delta, BASE_TIMESTAMP)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -119,10 +119,10 @@ def test_offsets(width: int) -> None:
 def test_keys_and_values(size: int, width: int) -> None:
     data = bytes(at % 251 for at in range(size))
     wire = field(data, width)
-    (found,) = both(whole(key=wire))
-    assert (found.key, found.value, found.headers) == (data, None, ())
-    (found,) = both(whole(value=wire, width=width))
-    assert (found.key, found.value, found.headers) == (None, data, ())
+    (result,) = both(whole(key=wire))
+    assert (result.key, result.value, result.headers) == (data, None, ())
+    (result,) = both(whole(value=wire, width=width))
+    assert (result.key, result.value, result.headers) == (None, data, ())
     first, second = both(whole(key=wire, value=field(b"v")) + whole(key=field(b"k"), value=wire), 2)
     assert (first.key, first.value, second.key, second.value) == (data, b"v", b"k", data)
 
@@ -133,8 +133,8 @@ def test_header_keys_and_values(size: int, width: int) -> None:
     data = b"a" * size
     for key, value in ((data, b"v"), (b"k", data), (data, data), (data, None), (data, b"")):
         pair = field(key, width) + (b"\1" if value is None else field(value, width))
-        (found,) = both(whole(headers=varint(2) + pair + field(b"z") + field(b"y")))
-        assert found.headers == ((key.decode(), value), ("z", b"y"))
+        (result,) = both(whole(headers=varint(2) + pair + field(b"z") + field(b"y")))
+        assert result.headers == ((key.decode(), value), ("z", b"y"))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -142,13 +142,13 @@ def test_header_keys_and_values(size: int, width: int) -> None:
 def test_header_counts(count: int, width: int) -> None:
     for pair, header in ((b"\0\1", ("", None)), (b"\0\0", ("", b"")), (b"\2k\2v", ("k", b"v"))):
         if width == 1 or count:
-            (found,) = both(whole(headers=varint(count, width) + pair * count))
-            assert found.headers == (header,) * count
+            (result,) = both(whole(headers=varint(count, width) + pair * count))
+            assert result.headers == (header,) * count
 
 
 def test_a_header_key_that_is_not_utf_8_is_kept() -> None:
-    (found,) = both(whole(headers=varint(1) + field(b"\xff\xc3") + field(b"v")))
-    ((key, _),) = found.headers
+    (result,) = both(whole(headers=varint(1) + field(b"\xff\xc3") + field(b"v")))
+    ((key, _),) = result.headers
     assert key.encode("utf-8", "surrogateescape") == b"\xff\xc3"
 
 
@@ -160,7 +160,7 @@ def test_equal_header_keys_are_one_object() -> None:
 
 def test_many_records_and_none() -> None:
     wire = b"".join(whole(offset=varint(at), value=field(b"%d" % at)) for at in range(200))
-    assert [(found.offset, found.value) for found in both(wire, 200)] == [
+    assert [(record.offset, record.value) for record in both(wire, 200)] == [
         (BASE_OFFSET + at, b"%d" % at) for at in range(200)
     ]
     assert both(b"", 0) == []
@@ -181,8 +181,8 @@ def test_numbers_wrap_as_those_of_java_do() -> None:
 def test_the_exact_reading_begins_where_it_is_asked_to() -> None:
     wire = whole(value=field(b"a")) + whole(value=field(b"b"))
     reader = StrictReader(b"--" + wire, 5, Origin(0, False))
-    found = reader.read(2 + len(wire) // 2, 4, 0, 0)
-    assert [one.value for one in found] == [b"b"]
+    result = reader.read(2 + len(wire) // 2, 4, 0, 0)
+    assert [one.value for one in result] == [b"b"]
 
 
 # --- what is refused
@@ -264,9 +264,9 @@ def test_refusals(second: bytes, reason: str, at: int, field: str) -> None:
 
 
 def test_nothing_follows_the_last_record() -> None:
-    with pytest.raises(CorruptBatch) as caught:
+    with pytest.raises(CorruptBatch) as error_info:
         exact(FIRST + b"zz")
-    error = caught.value
+    error = error_info.value
     expected = ("2 bytes after the last of 1 record", AT, "records")
     assert (error.reason, error.position, error.path) == expected
 

@@ -47,11 +47,11 @@ def test_only_a_later_batch_decides_of_those_that_were_passed(later: int, decide
     """They are compared with the last sound one, though none of them was read."""
     parts = [encode_batch([Record(n)], base_offset=n) for n in range(6)]
     cut = (9).to_bytes(8) + (1 << 20).to_bytes(4) + b"\0\0\0\0\2" + b"?" * 60
-    rest = cut + encode_batch([Record(later)], base_offset=later)
-    reader = batches(b"".join(parts) + rest, on_error="report")
+    remaining = cut + encode_batch([Record(later)], base_offset=later)
+    reader = batches(b"".join(parts) + remaining, on_error="report")
     assert reader.advance(sum(map(len, parts))) == sum(map(len, parts))
     assert len(list(reader)) == (2 if decides else 0)
-    assert len(reader.remainder) == (0 if decides else len(rest))
+    assert len(reader.remainder) == (0 if decides else len(remaining))
 
 
 def test_claims_that_touch_and_claims_inside_claims() -> None:

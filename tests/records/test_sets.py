@@ -36,31 +36,31 @@ def fetched(*sets: bytes | None) -> FetchResponse:
 
 
 def test_a_fetch_response() -> None:
-    found = list(record_sets(fetched(None, BATCH, b"", OLD + BATCH)))
-    assert [(each.path, each.topic, each.topic_id, each.partition) for each in found] == [
+    results = list(record_sets(fetched(None, BATCH, b"", OLD + BATCH)))
+    assert [(each.path, each.topic, each.topic_id, each.partition) for each in results] == [
         ("responses[0].partitions[1].records", "orders", None, 4),
         ("responses[0].partitions[3].records", "orders", None, 6),
     ]
-    values = [[record.value for batch in each.batches() for record in batch] for each in found]
+    values = [[record.value for batch in each.batches() for record in batch] for each in results]
     assert values == [[b"one", b"two"], [b"old", b"one", b"two"]]
-    assert next(found[0].batches()).raw.obj is found[0].data  # a view, not a copy
+    assert next(results[0].batches()).raw.obj is results[0].data  # a view, not a copy
 
 
 def test_produce_by_name_and_by_id() -> None:
     data = produce.PartitionProduceData(index=0, records=BATCH)
     named = ProduceRequest(topic_data=[produce.TopicProduceData(name="orders", partition_data=[data])])
-    (found,) = record_sets(ProduceRequest.decode(named.encode(version=9), version=9))
-    assert (found.topic, found.topic_id, found.partition) == ("orders", None, 0)
+    (result,) = record_sets(ProduceRequest.decode(named.encode(version=9), version=9))
+    assert (result.topic, result.topic_id, result.partition) == ("orders", None, 0)
     by_id = ProduceRequest(topic_data=[produce.TopicProduceData(topic_id=TOPIC, partition_data=[data])])
-    (found,) = record_sets(ProduceRequest.decode(by_id.encode(version=13), version=13))
-    assert (found.topic_id, found.partition, found.is_kafka_07) == (TOPIC, 0, False)
+    (result,) = record_sets(ProduceRequest.decode(by_id.encode(version=13), version=13))
+    assert (result.topic_id, result.partition, result.is_kafka_07) == (TOPIC, 0, False)
 
 
 def test_share_fetch() -> None:
     row = share_fetch.PartitionData(partition_index=2, records=BATCH)
     topic = share_fetch.ShareFetchableTopicResponse(topic_id=TOPIC, partitions=[row])
-    (found,) = record_sets(ShareFetchResponse(responses=[topic]))
-    assert found[:4] == ("responses[0].partitions[0].records", None, TOPIC, 2)
+    (result,) = record_sets(ShareFetchResponse(responses=[topic]))
+    assert result[:4] == ("responses[0].partitions[0].records", None, TOPIC, 2)
 
 
 def test_a_piece_of_a_snapshot_may_begin_within_a_batch() -> None:
@@ -68,20 +68,20 @@ def test_a_piece_of_a_snapshot_may_begin_within_a_batch() -> None:
         index=0, unaligned_records=OLD[20:] + BATCH + BATCH[:40]
     )
     topic = fetch_snapshot.FetchSnapshotResponseTopicSnapshot(name="__cluster_metadata", partitions=[row])
-    (found,) = record_sets(FetchSnapshotResponse(topics=[topic]))
-    assert found[:4] == ("topics[0].partitions[0].unaligned_records", "__cluster_metadata", None, 0)
-    reader = found.batches(on_error="skip")
+    (result,) = record_sets(FetchSnapshotResponse(topics=[topic]))
+    assert result[:4] == ("topics[0].partitions[0].unaligned_records", "__cluster_metadata", None, 0)
+    reader = result.batches(on_error="skip")
     assert [batch.raw for batch in reader] == [BATCH]
-    assert [(bad.position, bad.length) for bad in reader.skipped] == [(0, len(OLD) - 20)]
+    assert [(unreadable.position, unreadable.length) for unreadable in reader.skipped] == [(0, len(OLD) - 20)]
     assert reader.remainder == BATCH[:40]
 
 
 def test_a_bad_batch_is_no_error_of_the_message() -> None:
     bad = BATCH[:-1] + b"\xff"
-    (found,) = record_sets(FetchResponse.decode(fetched(bad + BATCH).encode(version=12), version=12))
+    (result,) = record_sets(FetchResponse.decode(fetched(bad + BATCH).encode(version=12), version=12))
     with pytest.raises(CorruptBatch, match="CRC"):
-        [list(batch) for batch in found.batches()]
-    first, second = found.batches(on_error="report")
+        [list(batch) for batch in result.batches()]
+    first, second = result.batches(on_error="report")
     assert isinstance(first, UnreadableRange)
     assert not isinstance(second, UnreadableRange)
 
@@ -97,10 +97,10 @@ def test_kafka_07() -> None:
         (Kafka07MultiProduceRequest(produces=[request]), ("produces[0].messages", "orders", None, 1)),
         (sets, ("message_sets[0].messages", None, None, None)),
     ):
-        (found,) = record_sets(type(message).decode(message.encode(version=0), version=0))
-        assert found[:4] == place
-        assert found.is_kafka_07
-        assert [record.value for batch in found.batches() for record in batch] == [b"one", b"two", b"three"]
+        (result,) = record_sets(type(message).decode(message.encode(version=0), version=0))
+        assert result[:4] == place
+        assert result.is_kafka_07
+        assert [record.value for batch in result.batches() for record in batch] == [b"one", b"two", b"three"]
 
 
 def test_most_messages_have_none() -> None:

@@ -38,18 +38,18 @@ def b64(value: bytes | None) -> str | None:
 def test_records_and_headers(vector: dict[str, Any]) -> None:
     data = bytes.fromhex(vector["hex"])
     reader = batches(data)
-    found = list(reader)
+    results = list(reader)
     records = [
         [r.offset, r.timestamp, b64(r.key), b64(r.value), [[k, b64(v)] for k, v in r.headers]]
-        for batch in found
+        for batch in results
         for r in batch
     ]
     fields = ("offset", "timestamp", "key_b64", "value_b64", "headers")
     assert records == [[r[field] for field in fields] for r in vector["records"]]
     assert bytes(reader.remainder) == data[vector["valid_bytes"] :]
-    assert len(found) == len(vector["batches"])
+    assert len(results) == len(vector["batches"])
     at = 0
-    for batch, facts in zip(found, vector["batches"], strict=True):
+    for batch, facts in zip(results, vector["batches"], strict=True):
         check_facts(batch, facts)
         assert batch.position == at
         at += batch.size
@@ -96,9 +96,9 @@ def test_hostile(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("frame", CAPTURED, ids=lambda frame: f"{frame['file']}-{frame['frame']}")
 def test_captured(frame: dict[str, Any]) -> None:
-    found = [batch for hexed in frame["sets"] for batch in batches(bytes.fromhex(hexed))]
-    assert len(found) == len(frame["batches"])
-    for batch, told in zip(found, frame["batches"], strict=True):
+    results = [batch for hexed in frame["sets"] for batch in batches(bytes.fromhex(hexed))]
+    assert len(results) == len(frame["batches"])
+    for batch, told in zip(results, frame["batches"], strict=True):
         match = re.fullmatch(r"([^!:]*)(!crc)?:(\d+)", told)
         assert match is not None
         assert kind(batch) == match[1]
@@ -120,14 +120,14 @@ def kind(batch: RecordBatch) -> str:
 def test_captures(path: Path) -> None:
     """The batches of real traffic are those that Apache Kafka's classes found there."""
     told = json.loads((CAPTURES / "batches.json").read_text()).get(path.name, {})
-    found = Counter(
+    counts = Counter(
         f"{kind(batch)}:{len(list(batch))}"
         for entry in Capture(io.BytesIO(path.read_bytes()), path.name).entries()
         if isinstance(entry, FrameEntry) and entry.message is not None
         for records in record_sets(entry.message)
         for batch in records.batches()
     )
-    assert found == told
+    assert counts == told
 
 
 def test_only_our_errors() -> None:

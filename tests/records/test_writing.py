@@ -38,13 +38,13 @@ def test_there_and_back(records: list[Record], codec: Codec) -> None:
 @SLOWLY
 @given(record_lists(headers=False), st.sampled_from(CODECS[:4]), st.sampled_from([0, 1]))
 def test_old_message_sets(records: list[Record], codec: Codec, magic: int) -> None:
-    found = list(batches(encode_batch(records, codec=codec, magic=magic)))
-    assert len(found) == (len(records) if codec == "none" else 1)
+    results = list(batches(encode_batch(records, codec=codec, magic=magic)))
+    assert len(results) == (len(records) if codec == "none" else 1)
     for record in records if magic == 0 else ():
         record.timestamp = -1
-    assert [record for batch in found for record in batch] == records
-    assert found[0].base_offset == records[0].offset
-    assert found[-1].last_offset == records[-1].offset
+    assert [record for batch in results for record in batch] == records
+    assert results[0].base_offset == records[0].offset
+    assert results[-1].last_offset == records[-1].offset
 
 
 def test_every_field_of_the_header() -> None:
@@ -74,9 +74,9 @@ def test_offsets() -> None:
     rows = [Record(), Record(offset=5), Record(), Record(offset=9)]
     assert [r.offset for r in only(encode_batch(rows))] == [0, 5, 6, 9]
     assert [r.offset for r in only(encode_batch(rows, base_offset=3))] == [3, 5, 6, 9]
-    with pytest.raises(OutOfRange) as caught:
+    with pytest.raises(OutOfRange) as error_info:
         encode_batch([Record(offset=5), Record(offset=5)])
-    assert caught.value.path == "records[1].offset"
+    assert error_info.value.path == "records[1].offset"
     with pytest.raises(OutOfRange):
         encode_batch([Record(offset=5)], base_offset=6)
 
@@ -121,9 +121,9 @@ def test_refused_records(records: list[Any], error: type[EncodeError], path: str
             continue
         if magic == 1 and path == "records[1].timestamp":
             continue
-        with pytest.raises(error) as caught:
+        with pytest.raises(error) as error_info:
             encode_batch(records, magic=magic)
-        assert caught.value.path == path
+        assert error_info.value.path == path
 
 
 @pytest.mark.parametrize(
@@ -148,15 +148,15 @@ def test_refused_records(records: list[Any], error: type[EncodeError], path: str
     ],
 )
 def test_refused_fields(fields: dict[str, Any], error: type[EncodeError], path: str) -> None:
-    with pytest.raises(error) as caught:
+    with pytest.raises(error) as error_info:
         encode_batch([Record(), Record()], **fields)
-    assert caught.value.path == path
+    assert error_info.value.path == path
 
 
 def test_headers_need_magic_2() -> None:
-    with pytest.raises(NotInVersion) as caught:
+    with pytest.raises(NotInVersion) as error_info:
         encode_batch([Record(headers=(("a", b""),))], magic=1)
-    assert caught.value.path == "records[0].headers"
+    assert error_info.value.path == "records[0].headers"
 
 
 def test_nothing() -> None:
@@ -197,9 +197,9 @@ def test_builder_takes_the_first_record_whatever_its_size() -> None:
 def test_builder_after_a_refusal() -> None:
     builder = RecordBatchBuilder()
     builder.append(Record(timestamp=5, value=b"a"))
-    with pytest.raises(WrongType) as caught:
+    with pytest.raises(WrongType) as error_info:
         builder.append(Record(value=3))  # type: ignore[arg-type]
-    assert caught.value.path == "records[1].value"
+    assert error_info.value.path == "records[1].value"
     with pytest.raises(OutOfRange):
         builder.extend([Record(), Record(offset=0)])
     builder.append(Record(timestamp=6, value=b"b"))

@@ -43,7 +43,7 @@ def test_generation_is_deterministic() -> None:
     script = "from schemas.__main__ import texts; import hashlib; t = texts(); " + (
         "print(hashlib.sha256(repr(sorted(t.items())).encode()).hexdigest())"
     )
-    seen = {
+    stdouts = {
         subprocess.run(
             [sys.executable, "-c", script],
             env={"PYTHONHASHSEED": seed, "PATH": ""},
@@ -54,7 +54,7 @@ def test_generation_is_deterministic() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(seen) == 1
+    assert len(stdouts) == 1
 
 
 def test_a_missing_a_stale_and_an_extra_file_are_found(tmp_path: Path) -> None:
@@ -156,9 +156,9 @@ def test_null_up_to_a_version_is_refused_behind_it() -> None:
         wire = response(b"\xaa").encode(version=version)
         assert ShareFetchResponse.decode(wire, version=version) == response(b"\xaa")
         null = wire.replace(b"\x02\xaa", b"\x00")
-        with pytest.raises(Malformed, match="null") as caught:
+        with pytest.raises(Malformed, match="null") as error_info:
             ShareFetchResponse.decode(null, version=version)
-        assert caught.value.path == "responses[0].partitions[0].records"
+        assert error_info.value.path == "responses[0].partitions[0].records"
         with pytest.raises(NotInVersion, match="can't be null"):
             response(None).encode(version=version)
         with pytest.raises(NotInVersion, match="can't be null"):

@@ -14,22 +14,22 @@ from .build import log
 def saved(paths: list[Path], out: Path) -> list[Recovered]:
     """Recover, and hold what must be true of any recovery."""
     before = [path.read_bytes() for path in paths]
-    found = list(recover(paths, out))
+    results = list(recover(paths, out))
     assert [path.read_bytes() for path in paths] == before
     by_source = dict(zip(paths, before, strict=True))
     written = []
-    for one in found:
-        written += one.files
-        data = by_source[one.source]
-        clean = one.log.read_bytes()
-        assert len(clean) == one.size
-        assert len(clean) + one.bad_bytes == len(data)
-        assert rebuilt(data, clean, manifest(one), bad_bytes(one)) == data
-        with Segment(one.log) as copy:
+    for partition in results:
+        written += partition.files
+        data = by_source[partition.source]
+        clean = partition.log.read_bytes()
+        assert len(clean) == partition.size
+        assert len(clean) + partition.bad_bytes == len(data)
+        assert rebuilt(data, clean, manifest(partition), bad_bytes(partition)) == data
+        with Segment(partition.log) as copy:
             assert list(copy.verify()) == []
-            assert sum(1 for _ in copy.batches()) == one.batches
+            assert sum(1 for _ in copy.batches()) == partition.batches
     assert sorted(written) == sorted(out.iterdir())
-    return found
+    return results
 
 
 def manifest(one: Recovered) -> list[dict[str, Any]]:
@@ -44,15 +44,15 @@ def bad_bytes(one: Recovered) -> bytes:
 
 def rebuilt(data: bytes, clean: bytes, lines: list[dict[str, Any]], bad: bytes) -> bytes:
     """The original, from the clean copy and the quarantine."""
-    parts, done, at = [], 0, 0
+    parts, result, at = [], 0, 0
     for line in lines:
         kept = line["position"] - at
         start = line["quarantinePosition"]
-        parts += [clean[done : done + kept], bad[start : start + line["length"]]]
-        done += kept
+        parts += [clean[result : result + kept], bad[start : start + line["length"]]]
+        result += kept
         at = line["position"] + line["length"]
         assert line["reason"]
-    return b"".join([*parts, clean[done:]])
+    return b"".join([*parts, clean[result:]])
 
 
 PARTS = log(12)
@@ -62,4 +62,4 @@ SIZE = len(PARTS[0])
 
 def offsets(path: Path) -> list[int]:
     with Segment(path) as segment:
-        return [each.base_offset // 3 for each in segment.batches()]
+        return [batch.base_offset // 3 for batch in segment.batches()]

@@ -25,21 +25,21 @@ def logs(folder: Path) -> list[Path]:
 
 def compare(folder: Path) -> Counter[str]:
     """Hold each log against the tool's text beside it; what there was to compare."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for path in logs(folder):
         data = path.read_bytes()
         text = path.with_name(f"{path.name}.txt").read_bytes().decode("utf-8", "surrogateescape")
         assert dump(path.name, data).splitlines() == text.splitlines(), path
         for batch in batches(data):
-            seen[batch.codec] += 1
-            seen["records"] += batch.count or 0
-            seen["empty"] += batch.count == 0
-            seen["control"] += batch.is_control
-            seen["horizon"] += batch.delete_horizon_ms is not None
-            seen["append time"] += batch.timestamp_type == "LogAppendTime"
-        seen["segments"] += path.suffix == ".log"
-        seen["checkpoints"] += path.suffix == ".checkpoint"
-    return seen
+            counts[batch.codec] += 1
+            counts["records"] += batch.count or 0
+            counts["empty"] += batch.count == 0
+            counts["control"] += batch.is_control
+            counts["horizon"] += batch.delete_horizon_ms is not None
+            counts["append time"] += batch.timestamp_type == "LogAppendTime"
+        counts["segments"] += path.suffix == ".log"
+        counts["checkpoints"] += path.suffix == ".checkpoint"
+    return counts
 
 
 def check_headers(folder: Path) -> None:

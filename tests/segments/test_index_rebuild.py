@@ -41,9 +41,9 @@ def test_a_brokers_recovery_writes_the_same() -> None:
                 segment.batches(), segment.base_offset, interval=interval(segment.topic), producers=producers
             )
             for kind, data in made.files().items():
-                beside = segment.sibling_path(kind)
-                assert beside is not None
-                assert beside.read_bytes() == data, beside
+                sibling_path = segment.sibling_path(kind)
+                assert sibling_path is not None
+                assert sibling_path.read_bytes() == data, sibling_path
                 seen[kind] += bool(data)
             if "txnindex" not in made.files():
                 assert not segment.transaction_index
@@ -127,5 +127,5 @@ def test_the_order_of_javas_hash_map() -> None:
     """Written by a `HashMap` of these keys, put in in this order."""
     keys = [1000, 16, 0, 33, 1 << 32, 17, 5_000_000_000]
     entries = [ProducerEntry(producer_id=key, last_offset=-1, current_txn_first_offset=-1) for key in keys]
-    found = [entry.producer_id for entry in Producers(entries).entries()]
-    assert found == [16, 0, 33, 1 << 32, 17, 5_000_000_000, 1000]
+    producer_ids = [entry.producer_id for entry in Producers(entries).entries()]
+    assert producer_ids == [16, 0, 33, 1 << 32, 17, 5_000_000_000, 1000]

@@ -48,10 +48,10 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 def test_offsets_are_places_in_the_partitions_log(log: Path) -> None:
     with Segment(log) as segment:
         assert (segment.topic, segment.partition, segment.base_offset) == ("orders", 0, FIRST)
-        found = [(record.offset, record.value) for batch in segment.batches() for record in batch]
+        results = [(record.offset, record.value) for batch in segment.batches() for record in batch]
         places = [FIRST + sum(map(len, MESSAGES[:count])) for count in range(4)]
         last = FIRST + len(LOG) - len(bytes_of(b"last"))
-        assert found == [
+        assert results == [
             (places[0], b"first"), (places[1], b"second"), (places[2], b""), (places[3], b"a"),
             (places[3], b"bb"), (last, b"last"),
         ]  # fmt: skip

@@ -22,14 +22,14 @@ INNER = re.compile(r"(valueSize: -?\d+) isValid: true crc: \d+}")
 
 
 def check(folder: Path) -> None:
-    seen: Counter[tuple[int, str, str]] = Counter()
+    counts: Counter[tuple[int, str, str]] = Counter()
     records = 0
     for path in sorted(folder.glob("data/*-*/*.log")):
         data = path.read_bytes()
         told = path.with_name(f"{path.name}.txt").read_text("utf-8", "surrogateescape")
         assert dump(path.name, data).splitlines() == INNER.sub(r"\1", told).splitlines(), path
         for batch in batches(data):
-            seen[batch.magic, batch.codec, batch.timestamp_type] += 1
+            counts[batch.magic, batch.codec, batch.timestamp_type] += 1
             records += len(list(batch))
             if batch.codec == "none":
                 (record,) = batch
@@ -42,7 +42,7 @@ def check(folder: Path) -> None:
         assert not list(segment.verify()), path
     assert records > 1500
     codecs = ("none", "gzip", "snappy", "lz4")
-    assert set(seen) == {
+    assert set(counts) == {
         *((0, codec, "NoTimestampType") for codec in codecs),
         *((1, codec, kind) for codec in codecs for kind in ("CreateTime", "LogAppendTime")),
     }

@@ -46,10 +46,10 @@ def test_a_flipped_bit(tmp_path_factory: pytest.TempPathFactory, bit: int) -> No
     data = bytearray(DATA)
     data[bit // 8] ^= 1 << bit % 8
     (one,) = saved([write(folder, bytes(data))], folder / "out")
-    number, inside = divmod(bit // 8, SIZE)
+    number, content = divmod(bit // 8, SIZE)
     kept = offsets(one.log)
     others = [n for n in range(12) if n != number]
-    if 8 <= inside < 12 or inside >= 16:
+    if 8 <= content < 12 or content >= 16:
         assert kept == others
         assert [line["position"] for line in manifest(one)] == [number * SIZE]
     else:

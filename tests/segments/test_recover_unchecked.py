@@ -84,7 +84,7 @@ def test_damage_before_the_checksum(
 ) -> None:
     """Whatever is there: the copy is sound, and what wasn't touched is kept where it fits."""
     data = bytearray(DATA)
-    for number, inside, byte in harm:
-        data[number * SIZE + inside] = byte
+    for number, content, byte in harm:
+        data[number * SIZE + content] = byte
     folder = tmp_path_factory.mktemp("head")
     saved([write(folder, bytes(data))], folder / "out")

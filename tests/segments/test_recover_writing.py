@@ -72,13 +72,13 @@ def test_whatever_stops_it_leaves_nothing(
         monkeypatch.setattr(staged, "_UNNAMED", 0)
     path = write(tmp_path, DATA + b"junk")
     whole = getattr(os, call)
-    left = after
+    remaining = after
 
     def stopped(*arguments: Any, **options: Any) -> None:
-        nonlocal left
-        if not left:
+        nonlocal remaining
+        if not remaining:
             raise error
-        left -= 1
+        remaining -= 1
         whole(*arguments, **options)
 
     monkeypatch.setattr(os, call, stopped)

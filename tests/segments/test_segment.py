@@ -73,10 +73,10 @@ def test_what_cant_be_opened(tmp_path: Path) -> None:
 
 def test_batches_outlive_it(tmp_path: Path) -> None:
     segment = Segment(write(tmp_path, b"".join(log(3))))
-    kept = list(segment.batches())
+    batches = list(segment.batches())
     segment.close()
     segment.close()
-    assert [record.offset for each in kept for record in each] == list(range(9))
+    assert [record.offset for each in batches for record in each] == list(range(9))
     with pytest.raises(ValueError, match="released"):
         list(segment.batches())
 
@@ -92,11 +92,11 @@ def test_errors_tell_places_in_the_file(tmp_path: Path) -> None:
     size = len(parts[0])
     data[2 * size + 70] ^= 1
     with Segment(write(tmp_path, bytes(data))) as segment:
-        found = list(segment.batches(on_error="report", start=size))
-        assert [each.position for each in found] == [size, 2 * size, 3 * size]
-        assert isinstance(found[1], UnreadableRange)
-        assert found[1].length == size
-        assert f"at byte {2 * size + 17}" in found[1].reason
+        batches = list(segment.batches(on_error="report", start=size))
+        assert [each.position for each in batches] == [size, 2 * size, 3 * size]
+        assert isinstance(batches[1], UnreadableRange)
+        assert batches[1].length == size
+        assert f"at byte {2 * size + 17}" in batches[1].reason
         bad = next(segment.batches(start=2 * size))
         with pytest.raises(CorruptBatch):
             list(bad)
@@ -116,7 +116,7 @@ def test_as_arrow(tmp_path: Path) -> None:
         with pytest.raises(CorruptBatch):
             segment.to_arrow()
         assert segment.to_arrow(on_error="skip", skipped=skipped).num_rows == 9
-    assert [(bad.position, bad.length) for bad in skipped] == [(0, len(data) // 4)]
+    assert [(unreadable.position, unreadable.length) for unreadable in skipped] == [(0, len(data) // 4)]
     with Segment(write(tmp_path, b"")) as segment:
         assert segment.to_arrow(columns=["value"]).num_rows == 0
 
@@ -146,9 +146,9 @@ def test_find_an_offset(tmp_path: Path, with_index: bool) -> None:
         path.with_suffix(".index").unlink()
     with Segment(path) as segment:
         for offset in range(30):
-            found = segment.find(offset=offset)
-            assert found is not None
-            assert found.base_offset == offset // 3 * 3
+            result = segment.find(offset=offset)
+            assert result is not None
+            assert result.base_offset == offset // 3 * 3
         assert segment.find(offset=30) is None
         first = segment.find(offset=-5)
         assert first is not None
@@ -157,9 +157,9 @@ def test_find_an_offset(tmp_path: Path, with_index: bool) -> None:
 
 def test_find_behind_a_gap(tmp_path: Path) -> None:
     with Segment(write(tmp_path, batch(0) + batch(100))) as segment:
-        found = segment.find(offset=50)
-        assert found is not None
-        assert found.base_offset == 100
+        result = segment.find(offset=50)
+        assert result is not None
+        assert result.base_offset == 100
 
 
 @pytest.mark.parametrize("with_index", [True, False])
@@ -169,9 +169,9 @@ def test_find_a_time(tmp_path: Path, with_index: bool) -> None:
         path.with_suffix(".timeindex").unlink()
     with Segment(path) as segment:
         for offset in range(30):
-            found = segment.find(timestamp=START_MS + offset)
-            assert found is not None
-            assert found.offset == offset
+            result = segment.find(timestamp=START_MS + offset)
+            assert result is not None
+            assert result.offset == offset
         assert segment.find(timestamp=START_MS + 30) is None
         first = segment.find(timestamp=0)
         assert first is not None
@@ -206,9 +206,9 @@ def test_find_passes_over_what_is_bad(tmp_path: Path) -> None:
     data = bytearray(b"".join(parts))
     data[len(parts[0]) * 4 + 70] ^= 1
     with Segment(write(tmp_path, bytes(data))) as segment:
-        found = segment.find(offset=13)
-        assert found is not None
-        assert found.base_offset == 15
+        result = segment.find(offset=13)
+        assert result is not None
+        assert result.base_offset == 15
 
 
 # --- cutting ---
@@ -249,8 +249,8 @@ def test_cuts(
         assert ranges[-1][1] == segment.size
         assert all(before[1] == after[0] for before, after in pairwise(ranges))
         assert all(end - start >= size for start, end in ranges[:-1])
-        found = [each for a, b in ranges for each in segment.batches(on_error="skip", start=a, end=b)]
-        assert starts(found) == starts(list(segment.batches(on_error="skip")))
+        results = [each for a, b in ranges for each in segment.batches(on_error="skip", start=a, end=b)]
+        assert starts(results) == starts(list(segment.batches(on_error="skip")))
 
 
 def test_cuts_of_a_sound_segment(tmp_path: Path) -> None:
@@ -274,9 +274,9 @@ def test_no_cut_inside_a_value(tmp_path: Path) -> None:
     outer = encode_batch([Record(value=b"".join(log(5)))], base_offset=50)
     data = batch(0) + outer + batch(60)
     with Segment(write(tmp_path, data)) as segment:
-        wanted = [
+        expected = [
             (0, len(batch(0))),
             (len(batch(0)), len(batch(0) + outer)),
             (len(batch(0) + outer), len(data)),
         ]
-        assert list(segment.cuts(1)) == wanted
+        assert list(segment.cuts(1)) == expected

@@ -68,14 +68,14 @@ def test_leader_epochs() -> None:
     ],
 )
 def test_leader_epochs_that_are_none(data: bytes, offset: int, path: str) -> None:
-    with pytest.raises(Malformed) as caught:
+    with pytest.raises(Malformed) as error_info:
         read_leader_epochs(data)
-    assert (caught.value.position, caught.value.path) == (offset, path)
+    assert (error_info.value.position, error_info.value.path) == (offset, path)
 
 
 def test_partition_metadata() -> None:
-    found = read_metadata(b"version: 0\ntopic_id: sFavgQ4QSrCtu69D3jt4Zw")
-    assert found == (0, UUID("b056af81-0e10-4ab0-adbb-af43de3b7867"))
+    metadata = read_metadata(b"version: 0\ntopic_id: sFavgQ4QSrCtu69D3jt4Zw")
+    assert metadata == (0, UUID("b056af81-0e10-4ab0-adbb-af43de3b7867"))
 
 
 @pytest.mark.parametrize(

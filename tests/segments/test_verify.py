@@ -69,12 +69,12 @@ def test_a_brokers_segments_are_sound(part: str) -> None:
 
 
 def test_the_tally(tmp_path: Path) -> None:
-    tally = SegmentCounts()
-    assert faults(indexed(tmp_path), counts=tally) == []
-    assert tally == SegmentCounts(12, 36, 0, 0, 35)
-    tally = SegmentCounts()
-    assert faults(write(tmp_path, DATA), counts=tally, check_records=False) == []
-    assert tally == SegmentCounts(12, None, 0, 0, 35)
+    segment_counts = SegmentCounts()
+    assert faults(indexed(tmp_path), counts=segment_counts) == []
+    assert segment_counts == SegmentCounts(12, 36, 0, 0, 35)
+    segment_counts = SegmentCounts()
+    assert faults(write(tmp_path, DATA), counts=segment_counts, check_records=False) == []
+    assert segment_counts == SegmentCounts(12, None, 0, 0, 35)
     assert faults(write(tmp_path, b""), counts=SegmentCounts()) != []  # the indexes say otherwise
 
 
@@ -84,14 +84,14 @@ def test_a_flipped_bit(tmp_path_factory: pytest.TempPathFactory, bit: int) -> No
     data = bytearray(DATA)
     data[bit // 8] ^= 1 << bit % 8
     path = write(tmp_path_factory.mktemp("flip"), bytes(data))
-    number, inside = divmod(bit // 8, SIZE)
-    tally = SegmentCounts()
-    found = faults(path, counts=tally)
-    if 8 <= inside < 12 or inside >= 16:
-        assert [(fault.position, fault.length) for fault in found] == [(number * SIZE, SIZE)]
-        assert (tally.batches, tally.bad_bytes) == (11, SIZE)
+    number, content = divmod(bit // 8, SIZE)
+    segment_counts = SegmentCounts()
+    result = faults(path, counts=segment_counts)
+    if 8 <= content < 12 or content >= 16:
+        assert [(fault.position, fault.length) for fault in result] == [(number * SIZE, SIZE)]
+        assert (segment_counts.batches, segment_counts.bad_bytes) == (11, SIZE)
     else:
-        assert tally.bad_bytes == 0
+        assert segment_counts.bad_bytes == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, len(DATA)), st.binary(max_size=50)), max_size=3))
@@ -152,10 +152,10 @@ def test_the_end_of_the_file(tmp_path: Path) -> None:
 
 
 def test_all_bad_bytes_are_counted(tmp_path: Path) -> None:
-    tally = SegmentCounts()
+    segment_counts = SegmentCounts()
     path = write(tmp_path, b"?" * 100 + PARTS[0] + b"?" * 80 + PARTS[1] + PARTS[2][:-3])
-    assert len(faults(path, counts=tally)) == 3
-    assert tally.bad_bytes == 100 + 80 + SIZE - 3
+    assert len(faults(path, counts=segment_counts)) == 3
+    assert segment_counts.bad_bytes == 100 + 80 + SIZE - 3
 
 
 def test_over_a_limit(tmp_path: Path) -> None:
@@ -170,12 +170,12 @@ def test_without_a_codec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = write(tmp_path, batch(0) + batch(3, codec="zstd") + batch(6)[:-1] + b"!" + batch(9, codec="lz4"))
     for name in ("zstandard", "lz4.frame"):
         monkeypatch.setitem(sys.modules, name, None)
-    tally = SegmentCounts()
-    found: list[Fault] = []
+    segment_counts = SegmentCounts()
+    results: list[Fault] = []
     with Segment(path) as segment, pytest.raises(CodecUnavailable, match=r"zstd.*coordwire\[compression\]"):
-        found.extend(segment.verify(counts=tally))
-    assert ["CRC-32C" in fault.reason for fault in found] == [True]
-    assert (tally.batches, tally.records, tally.unread) == (3, 3, 2)
+        results.extend(segment.verify(counts=segment_counts))
+    assert ["CRC-32C" in fault.reason for fault in results] == [True]
+    assert (segment_counts.batches, segment_counts.records, segment_counts.unread) == (3, 3, 2)
     assert len(faults(path, check_records=False)) == 1
 
 
@@ -258,9 +258,9 @@ def times(*rows: tuple[int, int]) -> bytes:
 def test_offset_indexes(tmp_path: Path, data: bytes, wanted: list[str]) -> None:
     path = write(tmp_path, DATA)
     path.with_suffix(".index").write_bytes(data)
-    found = reasons(path)
-    assert len(found) == len(wanted)
-    for reason, pattern in zip(found, wanted, strict=True):
+    result = reasons(path)
+    assert len(result) == len(wanted)
+    for reason, pattern in zip(result, wanted, strict=True):
         assert re.fullmatch(f"index {pattern}", reason)
 
 
@@ -286,9 +286,9 @@ def test_time_indexes(tmp_path: Path, data: bytes, wanted: list[str]) -> None:
     path = write(tmp_path, DATA)
     path.with_suffix(".index").write_bytes(offsets((8, 2 * SIZE)))
     path.with_suffix(".timeindex").write_bytes(data)
-    found = reasons(path)
-    assert len(found) == len(wanted), found
-    for reason, pattern in zip(found, wanted, strict=True):
+    result = reasons(path)
+    assert len(result) == len(wanted), result
+    for reason, pattern in zip(result, wanted, strict=True):
         assert re.fullmatch(f"timeindex {pattern}", reason)
 
 
@@ -370,9 +370,9 @@ def test_transaction_indexes(
 ) -> None:
     path = write(tmp_path, transaction())
     path.with_suffix(".txnindex").write_bytes(TransactionIndex.pack(entries) + more)
-    found = reasons(path)
-    assert len(found) == len(wanted), found
-    for reason, pattern in zip(found, wanted, strict=True):
+    result = reasons(path)
+    assert len(result) == len(wanted), result
+    for reason, pattern in zip(result, wanted, strict=True):
         assert re.fullmatch(f"txnindex {pattern}", reason)
 
 
@@ -402,11 +402,11 @@ def test_hostile_indexes(
     path = write(tmp_path_factory.mktemp("hostile"), DATA)
     for kind, data in (("index", one), ("timeindex", two), ("txnindex", three)):
         path.with_suffix(f".{kind}").write_bytes(data)
-    tally = SegmentCounts()
-    for fault in faults(path, counts=tally):
+    segment_counts = SegmentCounts()
+    for fault in faults(path, counts=segment_counts):
         assert fault.reason
         assert fault.position + fault.length <= path.with_name(fault.file).stat().st_size
-    assert tally.batches == 12
+    assert segment_counts.batches == 12
 
 
 # --- beside it ---
@@ -417,8 +417,8 @@ def test_small_files(tmp_path: Path) -> None:
     path.with_suffix(".snapshot").write_bytes(write_snapshot([])[:-1] + b"\1")
     path.with_name("leader-epoch-checkpoint").write_bytes(b"0\n1\n")
     path.with_name("partition.metadata").write_bytes(b"version: 7")
-    found = faults(path)
-    assert [fault.file for fault in found] == [
+    result = faults(path)
+    assert [fault.file for fault in result] == [
         "leader-epoch-checkpoint", "partition.metadata", f"{NAME}.snapshot"
     ]  # fmt: skip
-    assert "CRC-32C" in found[2].reason
+    assert "CRC-32C" in result[2].reason

@@ -70,8 +70,8 @@ class Troublemaker(threading.Thread):
 
     def run(self) -> None:
         while not self._ended.wait(self._random.uniform(0.1, 0.8)):
-            if found := self._workers():
-                self._trouble(self._random.choice(found), self._random.random() < 0.25)
+            if workers := self._workers():
+                self._trouble(self._random.choice(workers), self._random.random() < 0.25)
 
     def _trouble(self, worker: int, kill: bool) -> None:
         with suppress(ProcessLookupError):
@@ -104,8 +104,8 @@ def cluster(folder: Path) -> Iterator[str]:
         commands.append(["worker.Worker", *place, "--cores", "1", "--memory", "1g", "--webui-port", "0", url])
     started: list[subprocess.Popen[bytes]] = []
     try:
-        for name, *rest in commands:
-            command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *rest]
+        for name, *remaining in commands:
+            command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *remaining]
             log = (folder / f"{name}-{len(started)}.txt").open("w")
             started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
         yield url
@@ -167,12 +167,12 @@ def main() -> None:
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        logs, events, wanted = Path(folder, "logs"), Path(folder, "events"), 0
+        logs, events, expected = Path(folder, "logs"), Path(folder, "events"), 0
         events.mkdir()
         for number in range(PARTITIONS):
             data = segment(random.Random(number), BATCHES)
             partition(logs, "orders", number, data)
-            wanted += sum(batch.count or 0 for batch in batches(data))
+            expected += sum(batch.count or 0 for batch in batches(data))
         engine: Engine
         if options.engine == "local":
             engine, workers = LocalEngine(2), local_workers
@@ -201,7 +201,7 @@ def main() -> None:
             pipeline.run(engine, [str(logs)], str(out), options=OPTIONS, report=False)
             if wait_for_late_attempts(out, counts):
                 pipeline.run(engine, [str(logs)], str(out), options=OPTIONS, report=False)
-            check(out, wanted)
+            check(out, expected)
             print(run, dict(counts), flush=True)
         if options.engine == "spark":
             spark.stop()

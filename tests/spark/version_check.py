@@ -52,11 +52,11 @@ def make_inputs(folder: Path) -> Path:
 
 def same(what: str, got: Iterable[Any], wanted: Iterable[Any]) -> int:
     """How many rows there are. Raises `AssertionError` where they differ."""
-    found, expected = Counter(map(repr, got)), Counter(map(repr, wanted))
-    if found != expected:
-        missing, more = list((expected - found).items())[:2], list((found - expected).items())[:2]
+    counts, expected = Counter(map(repr, got)), Counter(map(repr, wanted))
+    if counts != expected:
+        missing, more = list((expected - counts).items())[:2], list((counts - expected).items())[:2]
         raise AssertionError(f"{what}: missing {missing}, not expected {more}")
-    return sum(found.values())
+    return sum(counts.values())
 
 
 def plain(row: dict[str, Any]) -> list[Any]:
@@ -102,13 +102,13 @@ def check_sources(spark: SparkSession, inputs: Path) -> dict[str, int]:
 def run_through(writer: DataStreamWriter, out: Path) -> None:
     """Run a query to its end. Spark gives up on the query's Python process after 10 s, which no setting
     changes; on a busy machine it takes longer, and the query is started again."""
-    for left in reversed(range(3)):
+    for remaining in reversed(range(3)):
         query = writer.trigger(availableNow=True).start(str(out))
         try:
             assert query.awaitTermination(300)
             return
         except Exception as error:
-            if NOT_STARTED not in str(error) or not left:
+            if NOT_STARTED not in str(error) or not remaining:
                 raise
 
 
@@ -135,8 +135,8 @@ def check_stream(spark: SparkSession, folder: Path) -> int:
         file.write(more)
     from coordwire.records import batches
 
-    wanted = [record.offset for part in (*data, more) for batch in batches(part) for record in batch]
-    return same("stream", run(), wanted)
+    offsets = [record.offset for part in (*data, more) for batch in batches(part) for record in batch]
+    return same("stream", run(), offsets)
 
 
 def check_pipeline(spark: SparkSession, inputs: Path, folder: Path) -> dict[str, int]:
@@ -147,13 +147,13 @@ def check_pipeline(spark: SparkSession, inputs: Path, folder: Path) -> dict[str,
     counts = {"units": summary.units}
     for path in sorted((folder / "local").iterdir()):
         if path.is_dir() and not path.name.startswith("_"):
-            wanted, got = (
+            expected, got = (
                 pyarrow.dataset.dataset(folder / engine / path.name, partitioning="hive")
                 .to_table()
                 .to_pylist()
                 for engine in ("local", "spark")
             )
-            counts[path.name] = same(path.name, map(plain, got), map(plain, wanted))
+            counts[path.name] = same(path.name, map(plain, got), map(plain, expected))
     assert coordwire.spark.table(spark, str(folder / "spark"), "frames").count() == counts["frames"]
     return counts
 
@@ -183,10 +183,10 @@ def check_store(spark: SparkSession, inputs: Path, folder: Path, store: str) -> 
     assert spark.read.parquet(str(folder / "store-streamed")).count() == counts["kafka-segment"]
     pipeline.run(coordwire.spark.engine(spark), [read], out, report=False, options=options)
     for table in TABLES:
-        wanted = texts(coordwire.spark.table(spark, str(folder / "spark"), table))
-        counts[table] = same(f"{table} in a store", texts(coordwire.spark.table(spark, out, table)), wanted)
-    again = pipeline.run(coordwire.spark.engine(spark), [read], out, report=False, options=options)
-    assert again.reused == again.units
+        expected = texts(coordwire.spark.table(spark, str(folder / "spark"), table))
+        counts[table] = same(f"{table} in a store", texts(coordwire.spark.table(spark, out, table)), expected)
+    result = pipeline.run(coordwire.spark.engine(spark), [read], out, report=False, options=options)
+    assert result.reused == result.units
     return counts
 
 
@@ -206,14 +206,14 @@ def main(folder: str, remote: str | None = None) -> None:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         register(spark)
     inputs = make_inputs(Path(folder))
-    found: dict[str, Any] = {"pyspark": pyspark.__version__, "session": type(spark).__module__}
-    found["sources"] = check_sources(spark, inputs)
-    found["stream"] = check_stream(spark, Path(folder))
-    found["pipeline"] = check_pipeline(spark, inputs, Path(folder))
+    result: dict[str, Any] = {"pyspark": pyspark.__version__, "session": type(spark).__module__}
+    result["sources"] = check_sources(spark, inputs)
+    result["stream"] = check_stream(spark, Path(folder))
+    result["pipeline"] = check_pipeline(spark, inputs, Path(folder))
     if store := os.environ.get("STORE"):
-        found["store"] = check_store(spark, inputs, Path(folder), store)
+        result["store"] = check_store(spark, inputs, Path(folder), store)
     spark.stop()
-    print(json.dumps(found))
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -30,20 +30,20 @@ def rows(path: Path, dialect: str) -> Iterator[dict[str, Any]]:
 
 
 def test_zookeeper_is_found_beside_kafka() -> None:
-    found = list(rows(DATA / "zookeeper" / "java-3.9.3.pcap.xz", "kafka"))
-    assert len(found) == 584
-    assert {row["dialect"] for row in found} == {"zookeeper"}
-    assert not [row for row in found if row["error_reason"]]
-    refused = [row for row in found if row["error_code"]]
+    results = list(rows(DATA / "zookeeper" / "java-3.9.3.pcap.xz", "kafka"))
+    assert len(results) == 584
+    assert {row["dialect"] for row in results} == {"zookeeper"}
+    assert not [row for row in results if row["error_reason"]]
+    refused = [row for row in results if row["error_code"]]
     assert {row["error_name"] for row in refused} >= {"NONODE", "NODEEXISTS", "BADVERSION"}
 
 
 def test_a_draft_is_named() -> None:
     path = DATA / "drafts" / "runs" / "draft-2.pcap"
-    found = list(rows(path, "draft-2"))
-    assert {row["dialect"] for row in found} == {"draft-2"}
-    assert {"Ping", "RegisterConsumer", "StartFetcher"} <= {row["api"] for row in found}
-    assert not [row for row in found if row["error_reason"]]
+    results = list(rows(path, "draft-2"))
+    assert {row["dialect"] for row in results} == {"draft-2"}
+    assert {"Ping", "RegisterConsumer", "StartFetcher"} <= {row["api"] for row in results}
+    assert not [row for row in results if row["error_reason"]]
 
 
 def test_the_option_names_a_dialect() -> None:
@@ -70,8 +70,8 @@ def test_tables_of_another_dialect_are_not_reused(tmp_path: Path) -> None:
         summary = pipeline.run(
             engine, [str(path)], str(out), options=options, tables=["frames"], report=False
         )
-        found = [pyarrow.parquet.read_table(path)["dialect"] for path in out.rglob("*.parquet")]
-        return summary.reused, {str(value) for column in found for value in column}
+        results = [pyarrow.parquet.read_table(path)["dialect"] for path in out.rglob("*.parquet")]
+        return summary.reused, {str(value) for column in results for value in column}
 
     assert run("draft-2") == (0, {"draft-2"})
     assert run("draft-2") == (1, {"draft-2"})

@@ -61,8 +61,8 @@ def test_records_and_messages_are_those_of_the_segment(log: Path, split_size: in
 
 def test_ranges(log: Path) -> None:
     second = FIRST + len(MESSAGES[0])
-    found = rows(log, "kafka-segment", starting_offset=second, ending_offset=second + 1)
-    assert [row["value"] for row in found] == [b"second"]
+    result = rows(log, "kafka-segment", starting_offset=second, ending_offset=second + 1)
+    assert [row["value"] for row in result] == [b"second"]
     assert rows(log, "kafka-segment", starting_timestamp=0) == []
 
 
@@ -99,5 +99,5 @@ def test_the_pipeline_has_them_too(log: Path, tmp_path: Path) -> None:
     assert sorted(row["value"] for row in records) == [b"", b"a", b"bb", b"first", b"last", b"second"]
     batches = pyarrow.parquet.read_table(out / "batches", partitioning=None).to_pylist()
     assert {row["base_offset"] for row in batches} == {row["offset"] for row in records}
-    again = pipeline.run(pipeline.LocalEngine(1), [str(log.parent.parent)], str(out), report=False)
-    assert again.reused == 1
+    result = pipeline.run(pipeline.LocalEngine(1), [str(log.parent.parent)], str(out), report=False)
+    assert result.reused == 1

@@ -24,8 +24,8 @@ FEW = settings(max_examples=25, database=None)
 @FEW
 @given(st.lists(strategies.records(), max_size=4))
 def test_records_come_back(records: list[Record]) -> None:
-    found = [record for batch in batches(encode_batch(records)) for record in batch]
-    assert [(r.key, r.value, r.timestamp, tuple(r.headers)) for r in found] == [
+    results = [record for batch in batches(encode_batch(records)) for record in batch]
+    assert [(r.key, r.value, r.timestamp, tuple(r.headers)) for r in results] == [
         (r.key, r.value, r.timestamp, tuple(r.headers)) for r in records
     ]
 
@@ -40,15 +40,15 @@ def test_record_sets_are_read_without_a_fault(data: bytes) -> None:
 
 
 def test_what_batches_may_have_is_there() -> None:
-    found = [next(iter(batches(data))) for data in drawn(strategies.record_batches(), 120)]
+    results = [next(iter(batches(data))) for data in drawn(strategies.record_batches(), 120)]
     installed = {codec for codec in CODECS if codec not in LIBRARIES or find_spec(LIBRARIES[codec])}
-    assert {batch.codec for batch in found} == installed
-    assert {batch.magic for batch in found} == {2}
-    assert {batch.producer_id == -1 for batch in found} == {True, False}
-    assert {batch.transactional for batch in found} == {True, False}
-    assert {batch.timestamp_type for batch in found} == {"CreateTime", "LogAppendTime"}
-    assert any(batch.last_offset - batch.base_offset + 1 > (batch.count or 0) for batch in found)
-    records = [record for batch in found for record in batch]
+    assert {batch.codec for batch in results} == installed
+    assert {batch.magic for batch in results} == {2}
+    assert {batch.producer_id == -1 for batch in results} == {True, False}
+    assert {batch.transactional for batch in results} == {True, False}
+    assert {batch.timestamp_type for batch in results} == {"CreateTime", "LogAppendTime"}
+    assert any(batch.last_offset - batch.base_offset + 1 > (batch.count or 0) for batch in results)
+    records = [record for batch in results for record in batch]
     assert any(record.value is None for record in records)
     assert any(record.headers for record in records)
     old = [next(iter(batches(data))) for data in drawn(strategies.record_batches(magics=(0, 1)), 40)]
@@ -64,15 +64,15 @@ def test_log_records_come_back(record: LogRecord) -> None:
 
 @pytest.mark.parametrize("log", RECORD_TYPES)
 def test_log_records_of_one_log(log: str) -> None:
-    found = drawn(strategies.log_records(log), 80)  # type: ignore[arg-type]
-    assert {record.log for record in found} == {log}
-    assert len({record.type for record in found}) > len(RECORD_TYPES[log]) // 3  # type: ignore[index]
-    assert any(record.value is None for record in found) == (log != "metadata")
+    result = drawn(strategies.log_records(log), 80)  # type: ignore[arg-type]
+    assert {record.log for record in result} == {log}
+    assert len({record.type for record in result}) > len(RECORD_TYPES[log]) // 3  # type: ignore[index]
+    assert any(record.value is None for record in result) == (log != "metadata")
 
 
 def test_log_records_without_tombstones() -> None:
-    found = drawn(strategies.log_records("consumer_offsets", tombstones=False), 30)
-    assert all(record.value is not None for record in found)
+    result = drawn(strategies.log_records("consumer_offsets", tombstones=False), 30)
+    assert all(record.value is not None for record in result)
 
 
 def test_records_shrink() -> None:

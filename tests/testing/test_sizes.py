@@ -90,7 +90,7 @@ def describe_groups(data: bytes, flaw: Flaw) -> tuple[Any, ...]:
 def read_batch(data: bytes, flaw: Flaw) -> list[tuple[Any, ...]]:
     """Offset, key, value and headers of each record of one batch of magic 2 that isn't compressed."""
     (base,) = struct.unpack_from(">q", data)
-    reader, found = Reader(data[61:], flaw, canonical=False), []
+    reader, results = Reader(data[61:], flaw, canonical=False), []
     for _ in range(int.from_bytes(data[57:61], "big")):
         length = reader.zigzag("record")
         end = reader.at + length
@@ -107,10 +107,10 @@ def read_batch(data: bytes, flaw: Flaw) -> list[tuple[Any, ...]]:
         ]
         if reader.at != end:
             raise RefusedError(reader.at)
-        found.append((offset, key, value, headers))
+        results.append((offset, key, value, headers))
     if reader.at != len(reader.data):
         raise RefusedError(reader.at)
-    return found
+    return results
 
 
 def describes(data: bytes, flaw: Flaw) -> bool:
@@ -130,15 +130,15 @@ def reads(data: bytes, flaw: Flaw) -> bool:
     """Whether the small reader reads each batch that this package accepts, and that is for it."""
     at = 0
     try:
-        found = [(batch, list(batch)) for batch in batches(data)]
+        results = [(batch, list(batch)) for batch in batches(data)]
     except DecodeError:
         return True
-    for batch, records in found:
+    for batch, records in results:
         whole = data[at : at + batch.size]
         at += batch.size
         if batch.magic != 2 or batch.codec != "none":
             continue
-        expected = [(one.offset, one.key, one.value, list(one.headers)) for one in records]
+        expected = [(record.offset, record.key, record.value, list(record.headers)) for record in records]
         try:
             if read_batch(whole, flaw) != expected:
                 return False
@@ -191,28 +191,28 @@ def test_each_short_varint_is_found(
 @pytest.mark.slow
 def test_hostile_frames_are_large_too() -> None:
     """Some that are large are accepted: more than a few that chance makes so."""
-    found: Counter[tuple[str, bool]] = Counter()
+    counts: Counter[tuple[str, bool]] = Counter()
     for frame in drawn(strategies.hostile_frames(DescribeGroupsRequest, version=5), 6000):
         with contextlib.suppress(DecodeError):
             message = decode_request(frame).message
             if not isinstance(message, DescribeGroupsRequest):  # its API key was changed
                 continue
-            found["count", len(message.groups) > 126] += 1
-            found["length", any(len(group.encode()) > 16_382 for group in message.groups)] += 1
-            found["tag", any(len(data) > 127 for data in (message.tags or {}).values())] += 1
+            counts["count", len(message.groups) > 126] += 1
+            counts["length", any(len(group.encode()) > 16_382 for group in message.groups)] += 1
+            counts["tag", any(len(data) > 127 for data in (message.tags or {}).values())] += 1
     for what, least_large in (("count", 30), ("length", 1), ("tag", 8)):
-        assert found[what, True] >= least_large, what
-        assert found[what, False] >= 1, what
+        assert counts[what, True] >= least_large, what
+        assert counts[what, False] >= 1, what
 
 
 def test_nested_arrays_are_large_too() -> None:
-    found = drawn(strategies.messages(DescribeGroupsResponse, version=6), 600)
-    assert any(len(message.groups) > 126 for message in found)
-    assert any(len(group.members) > 126 for message in found for group in message.groups)
-    members = [one for message in found for group in message.groups for one in group.members]
-    assert any(len(group.protocol_data.encode()) > 16_000 for message in found for group in message.groups)
+    result = drawn(strategies.messages(DescribeGroupsResponse, version=6), 600)
+    assert any(len(message.groups) > 126 for message in result)
+    assert any(len(group.members) > 126 for message in result for group in message.groups)
+    members = [member for message in result for group in message.groups for member in group.members]
+    assert any(len(group.protocol_data.encode()) > 16_000 for message in result for group in message.groups)
     assert len({id(member) for member in members}) == len(members)  # none shares what can be changed
-    sizes = sorted(len(message.encode(version=6)) for message in found)
+    sizes = sorted(len(message.encode(version=6)) for message in result)
     assert sizes[len(sizes) // 2] < 5000
     assert sizes[-1] < 1 << 20
 

@@ -106,17 +106,17 @@ def test_structs(struct: JoinGroupRequestProtocol) -> None:
 
 def drawn(strategy: st.SearchStrategy[M], count: int = 600) -> list[M]:
     """Some of what a strategy gives, from several seeds: within one, what is drawn is alike."""
-    found: list[M] = []
+    results: list[M] = []
     for number in range(SEEDS):
 
         @seed(number)
         @settings(max_examples=-(-count // SEEDS), database=None)
         @given(strategy)
         def gather(value: M) -> None:
-            found.append(value)
+            results.append(value)
 
         gather()
-    return found
+    return results
 
 
 def least(strategy: st.SearchStrategy[M], wanted: Callable[[M], bool], most: int = 100) -> M:
@@ -204,8 +204,8 @@ def test_without_hypothesis_the_error_says_what_to_install() -> None:
         "try: import coordwire.testing.strategies\n"
         "except ImportError as error: print(error)\n"
     )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "coordwire[hypothesis]" in found.stdout
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "coordwire[hypothesis]" in result.stdout
 
 
 def test_what_is_drawn_is_printed_with_its_version() -> None:
@@ -214,9 +214,9 @@ def test_what_is_drawn_is_printed_with_its_version() -> None:
     def older_than_5(drawn: strategies.Versioned[JoinGroupRequest]) -> None:
         assert drawn.version < 5
 
-    with pytest.raises(AssertionError) as caught:
+    with pytest.raises(AssertionError) as error_info:
         older_than_5()
-    assert re.search(r"\b5,?\s*\)", "".join(caught.value.__notes__))
+    assert re.search(r"\b5,?\s*\)", "".join(error_info.value.__notes__))
 
 
 @pytest.mark.parametrize("cls", [JoinGroupRequest, HeartbeatResponse])
@@ -255,6 +255,10 @@ def test_hostile_record_sets_get_past_the_checksum(magic: int) -> None:
             reasons.add(error.reason)
 
     read()
-    past = {one for one in reasons if "CRC" not in one and "length of" not in one and one != "valid"}
+    past = {
+        reason
+        for reason in reasons
+        if "CRC" not in reason and "length of" not in reason and reason != "valid"
+    }
     assert "valid" in reasons
     assert len(past) > 2

@@ -70,10 +70,10 @@ def written(capture: bytes, kept: list[Packet]) -> bytes:
 def loses(capture: bytes, one_in: int = 23) -> bytes:
     """Every so many of the packets with data are lost."""
     kept, seen = [], 0
-    for one in packets(capture):
-        seen += one.payload > 0
-        if one.payload <= 0 or seen % one_in:
-            kept.append(one)
+    for packet in packets(capture):
+        seen += packet.payload > 0
+        if packet.payload <= 0 or seen % one_in:
+            kept.append(packet)
     return written(capture, kept)
 
 
@@ -86,12 +86,12 @@ def begins_late(capture: bytes, part: float = 0.5) -> bytes:
 
 def one_side(capture: bytes, requests: bool) -> bytes:
     """Only what clients sent, or only what the broker did."""
-    return written(capture, [one for one in packets(capture) if one.to_broker is requests])
+    return written(capture, [packet for packet in packets(capture) if packet.to_broker is requests])
 
 
 def snapped(capture: bytes, length: int = 160) -> bytes:
     """No packet has more bytes than these."""
-    return written(capture, [one._replace(data=one.data[:length]) for one in packets(capture)])
+    return written(capture, [packet._replace(data=packet.data[:length]) for packet in packets(capture)])
 
 
 DERIVED: dict[str, Callable[[bytes], bytes]] = {

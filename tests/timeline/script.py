@@ -109,10 +109,10 @@ class Script:
         self, generation: int, leader: str, *asked: FrameEntry, members: list[str] | None = None
     ) -> None:
         """The answers to some JoinGroups, the leader's with all members."""
-        names = [f"{one.client_id}-id" for one in asked] if members is None else members
+        names = [f"{entry.client_id}-id" for entry in asked] if members is None else members
         for one in asked:
             name = f"{one.client_id}-id"
-            listed = [JoinGroupResponseMember(member_id=who) for who in names] if name == leader else []
+            listed = [JoinGroupResponseMember(member_id=name) for name in names] if name == leader else []
             self.answer(one, JoinGroupResponse(
                 generation_id=generation, protocol_type="consumer", protocol_name="range", leader=leader,
                 member_id=name, members=listed,
@@ -144,8 +144,8 @@ class Script:
         self.answer(self.ask(request, client), HeartbeatResponse(error_code=error_code))
 
     def leave(self, client: str, reason: str | None = None) -> None:
-        gone = MemberIdentity(member_id=f"{client}-id", group_instance_id=None, reason=reason)
-        asked = self.ask(LeaveGroupRequest(group_id=self.group, members=[gone]), client)
+        member_identity = MemberIdentity(member_id=f"{client}-id", group_instance_id=None, reason=reason)
+        asked = self.ask(LeaveGroupRequest(group_id=self.group, members=[member_identity]), client)
         self.answer(asked, LeaveGroupResponse())
 
     def steady(self, *clients: str) -> Script:

@@ -64,25 +64,25 @@ def differences(told: Sequence[Event], facts: Facts, end: int) -> Iterator[str]:
 
 
 def _joined(events: list[Event], truth: Facts) -> Iterator[str]:
-    joined = {one["memberId"] for one in events if one["event"] == "memberJoined"}
+    joined = {event["memberId"] for event in events if event["event"] == "memberJoined"}
     for fact in truth["joined"]:
         if fact["member"] not in joined:
             yield f"{fact['member']} joined at {_clock(fact['time'])}, which isn't told"
 
 
 def _left(events: list[Event], truth: Facts, end: int) -> Iterator[str]:
-    left = [one for one in events if one["event"] == "memberLeft"]
+    departures = [event for event in events if event["event"] == "memberLeft"]
     for fact in truth["left"]:
         who, when = fact["member"], fact["time"]
-        same = [one for one in left if one["memberId"] == who]
-        found = [one for one in same if abs(_ms(one["time"]) - when) <= HEARTBEAT]
-        if not found and fact["how"] != "replaced" and when <= end:
+        same = [one for one in departures if one["memberId"] == who]
+        results = [one for one in same if abs(_ms(one["time"]) - when) <= HEARTBEAT]
+        if not results and fact["how"] != "replaced" and when <= end:
             others = [one["time"] for one in same]
             told = f"which is told for {others}" if others else "which isn't told"
             yield f"{who} went ({fact['how']}) at {_clock(when)}, {told}"
-        if found and not any(one["how"] in HOW[fact["how"]] for one in found):
-            yield f"{who} went by {fact['how']}, told as {[one['how'] for one in found]}"
-    for one in left:
+        if results and not any(one["how"] in HOW[fact["how"]] for one in results):
+            yield f"{who} went by {fact['how']}, told as {[one['how'] for one in results]}"
+    for one in departures:
         times = [fact["time"] for fact in truth["left"] if fact["member"] == one["memberId"]]
         if any(abs(_ms(one["time"]) - time) <= HEARTBEAT for time in times) or _comes_again(one, events):
             continue
@@ -96,20 +96,22 @@ def _departure(event: Event) -> str:
 def _comes_again(gone: Event, events: list[Event]) -> bool:
     """Whether a member was told that it is fenced, and comes again: its coordinator has kept it."""
     return gone["how"] == "fenced" and any(
-        one["event"] == "memberJoined" and one["memberId"] == gone["memberId"] and one["time"] > gone["time"]
-        for one in events
+        event["event"] == "memberJoined"
+        and event["memberId"] == gone["memberId"]
+        and event["time"] > gone["time"]
+        for event in events
     )
 
 
 def _in_at_the_end(events: list[Event], truth: Facts, end: int) -> Iterator[str]:
     within: dict[str, str | None] = {}
-    for one in events:
-        if one["event"] == "memberJoined":
-            if one["instanceId"] is not None:
-                within = {who: name for who, name in within.items() if name != one["instanceId"]}
-            within[one["memberId"]] = one["instanceId"]
-        elif one["event"] == "memberLeft":
-            within.pop(one["memberId"], None)
+    for event in events:
+        if event["event"] == "memberJoined":
+            if event["instanceId"] is not None:
+                within = {who: name for who, name in within.items() if name != event["instanceId"]}
+            within[event["memberId"]] = event["instanceId"]
+        elif event["event"] == "memberLeft":
+            within.pop(event["memberId"], None)
     nameless = [one for one in truth["members"] if one.endswith("-?")]  # whose ids the log doesn't say
     alive = set(truth["members"]).difference(nameless)
     unseen = {one["member"] for one in truth["left"] if one["time"] > end}
@@ -124,7 +126,7 @@ def _in_at_the_end(events: list[Event], truth: Facts, end: int) -> Iterator[str]
 
 
 def _generations(events: list[Event], truth: Facts) -> Iterator[str]:
-    ended = [one for one in events if one["event"] == "rebalanceEnded"]
+    ended = [event for event in events if event["event"] == "rebalanceEnded"]
     real = {one["generation"] for one in truth["generations"]}
     times = Counter(one["generation"] for one in ended if one["outcome"] == "steady")
     for number, count in times.items():
@@ -141,9 +143,9 @@ def _generations(events: list[Event], truth: Facts) -> Iterator[str]:
             continue
         if fact["members"]:
             same = [one for one in ended if one["generation"] == fact["generation"]]
-            found = [one for one in same if one["outcome"] in ("steady", "superseded")]
+            results = [one for one in same if one["outcome"] in ("steady", "superseded")]
             gone = [one["member"] for one in truth["left"] if abs(one["time"] - fact["began"]) < 1000]
-            yield from _generation(fact, found, passed, gone)
+            yield from _generation(fact, results, passed, gone)
         passed = []
 
 
@@ -200,7 +202,7 @@ def false_claims(told: Sequence[Event], facts: Facts) -> Iterator[str]:
 def _false_departure(event: Event, truth: Facts) -> Iterator[str]:
     times = [one["time"] for one in truth["left"] if one["member"] == event["memberId"]]
     at = _ms(event["time"])
-    if event["how"] != "fenced" and not any(-HEARTBEAT <= at - one <= SHOWN for one in times):
+    if event["how"] != "fenced" and not any(-HEARTBEAT <= at - time <= SHOWN for time in times):
         yield f"{_departure(event)}; it went at {_clocks(times)}"
 
 
@@ -231,9 +233,9 @@ def _false_length(event: Event, truth: Facts) -> Iterator[str]:
     if event["began"] and event["ended"]:
         began, ended = _ms(event["began"]) - NEAR, _ms(event["ended"])
         whole = [one for one in truth["generations"] if one["began"] >= began and "steady" in one]
-        inside = [one["generation"] for one in whole if one["steady"] <= ended]
-        if len(inside) > 2:
-            yield f"one rebalance of {event['lengthMs']} ms is told for the generations {inside}"
+        content = [one["generation"] for one in whole if one["steady"] <= ended]
+        if len(content) > 2:
+            yield f"one rebalance of {event['lengthMs']} ms is told for the generations {content}"
 
 
 # --- words ---

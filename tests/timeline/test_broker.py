@@ -38,8 +38,8 @@ def items(data: Path, log: str) -> list[LogItem]:
 def told(path: str) -> dict[int, tuple[int, str]]:
     """What the tool says of each offset: the time, and key and value."""
     text = Path(f"{path}.decoded.txt").read_text()
-    found = filter(None, map(_RECORD.match, text.splitlines()))
-    return {int(match[1]): (int(match[2]), match[3]) for match in found}
+    result = filter(None, map(_RECORD.match, text.splitlines()))
+    return {int(match[1]): (int(match[2]), match[3]) for match in result}
 
 
 def part(name: str, text: str) -> Any:
@@ -53,25 +53,25 @@ def part(name: str, text: str) -> Any:
 def opened(value: Message, version: int) -> Any:
     """Kafka's JSON form with the consumers' bytes opened, as the tool prints a group."""
     form: Any = to_json(value, version=version)
-    for path, inside in embedded(value, show_secrets=True).items():
-        found = re.fullmatch(r"members\[(\d+)\]\.(\w+)", path)
-        assert found is not None
-        form["members"][int(found[1])][found[2]] = inside["value"]
+    for path, content in embedded(value, show_secrets=True).items():
+        result = re.fullmatch(r"members\[(\d+)\]\.(\w+)", path)
+        assert result is not None
+        form["members"][int(result[1])][result[2]] = content["value"]
     return form
 
 
 def test_every_record_is_what_kafkas_tool_says(data: Path) -> None:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for file in find_files([data]):
         expected = told(file.path)
-        found = list(read_file(file))
-        for item in found:
+        results = list(read_file(file))
+        for item in results:
             assert isinstance(item, CoordinatorRecord | Marker)
             time_ms, text = expected.pop(item.log_offset)
             assert item.timestamp_ms == time_ms
-            seen[item.log] += 1
+            counts[item.log] += 1
             if isinstance(item, Marker):
-                seen[item.kind] += 1
+                counts[item.kind] += 1
                 if match := _MARKER.match(text):
                     assert (item.kind, item.coordinator_epoch) == (match[1].lower(), int(match[2]))
                 continue
@@ -82,7 +82,7 @@ def test_every_record_is_what_kafkas_tool_says(data: Path) -> None:
             else:
                 assert isinstance(item.key, Message)
                 assert (int(key["type"]), key["data"]) == (item.type, to_json(item.key, version=0))
-            seen["tombstones"] += item.tombstone
+            counts["tombstones"] += item.tombstone
             if value is None:
                 assert item.value is None
             else:
@@ -92,9 +92,9 @@ def test_every_record_is_what_kafkas_tool_says(data: Path) -> None:
                 assert value["data"] == opened(item.value, item.version)
         assert expected == {}
     assert min(
-        seen[name] for name in ("consumer_offsets", "transaction_state", "share_group_state", "metadata")
+        counts[name] for name in ("consumer_offsets", "transaction_state", "share_group_state", "metadata")
     )
-    assert min(seen[name] for name in ("commit", "abort", "leader_change", "tombstones")) > 0
+    assert min(counts[name] for name in ("commit", "abort", "leader_change", "tombstones")) > 0
 
 
 def test_a_group_lies_open_in_the_json_lines(data: Path, run: Run) -> None:
@@ -115,9 +115,9 @@ def test_a_group_lies_open_in_the_json_lines(data: Path, run: Run) -> None:
 def test_what_stands_at_the_end(data: Path) -> None:
     kept = latest(items(data, "consumer_offsets"))
     commits = {
-        (one.group, one.topic, one.partition): getattr(one.value, "offset", None)
-        for one in kept.records
-        if one.kind == "OffsetCommit"
+        (record.group, record.topic, record.partition): getattr(record.value, "offset", None)
+        for record in kept.records
+        if record.kind == "OffsetCommit"
     }
     assert commits[("exactly-once", "several.segments", 0)] == 2
     assert not any(group == "orders-classic" for group, _, _ in commits)  # its offsets were deleted
@@ -127,23 +127,25 @@ def test_what_stands_at_the_end(data: Path) -> None:
 def test_the_log_tells_the_groups_stories(data: Path) -> None:
     names = topic_names(items(data, "metadata"))
     events = list(log_timeline(items(data, "consumer_offsets"), names))
-    found = stories(events)
-    kinds = {group: story.kind for group, story in found.items()}
+    result = stories(events)
+    kinds = {group: story.kind for group, story in result.items()}
     assert kinds["orders-classic"] == "classic"
     assert kinds["orders-new"] == "consumer"
     assert kinds["shared"] == "share"
     assert kinds["counting"] == "streams"
-    assert found["exactly-once"].commits == 1
-    classic = next(one for one in events if isinstance(one, RebalanceEnded) and one.group == "orders-classic")
+    assert result["exactly-once"].commits == 1
+    classic = next(
+        event for event in events if isinstance(event, RebalanceEnded) and event.group == "orders-classic"
+    )
     assert (classic.generation, classic.protocol, classic.outcome) == (2, "range", "steady")
     assert classic.length_ns is None
-    assert sum(len(one.partitions) for one in classic.assignments) == 3
-    new = next(one for one in events if isinstance(one, RebalanceEnded) and one.group == "orders-new")
-    assert {one.topic for share in new.assignments for one in share.partitions} == {
+    assert sum(len(assignment.partitions) for assignment in classic.assignments) == 3
+    new = next(event for event in events if isinstance(event, RebalanceEnded) and event.group == "orders-new")
+    assert {partition.topic for share in new.assignments for partition in share.partitions} == {
         "codec-zstd",
         "several.segments",
     }
-    static = [one for one in events if isinstance(one, MemberJoined) and one.instance_id]
+    static = [event for event in events if isinstance(event, MemberJoined) and event.instance_id]
     assert [one.instance_id for one in static] == ["till-1"]
-    assert any(isinstance(one, OffsetCommitted) and one.removed for one in events)
-    assert all(isinstance(story, GroupStory) for story in found.values())
+    assert any(isinstance(event, OffsetCommitted) and event.removed for event in events)
+    assert all(isinstance(story, GroupStory) for story in result.values())

@@ -39,14 +39,14 @@ REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, NOT_COORDINATOR, FENCED = 27, 25, 16, 
 
 
 def last_rebalance(script: Script) -> RebalanceEnded:
-    found: RebalanceEnded = only(script.events(), RebalanceEnded)[-1]
-    return found
+    result: RebalanceEnded = only(script.events(), RebalanceEnded)[-1]
+    return result
 
 
 def cause(script: Script) -> tuple[str, str | None, bool]:
     """What caused the last rebalance, who, and whether that is inferred."""
-    found = last_rebalance(script)
-    return found.cause, found.member_id, found.inferred
+    result = last_rebalance(script)
+    return result.cause, result.member_id, result.inferred
 
 
 def test_the_first_member() -> None:
@@ -62,7 +62,7 @@ def test_the_first_member() -> None:
     assert ended.last_to_join is None
     assert ended.began_ns == START
     assert ended.length_ns == 3_000_000
-    assert [(one.member_id, one.partitions) for one in ended.assignments] == [
+    assert [(assignment.member_id, assignment.partitions) for assignment in ended.assignments] == [
         ("a-id", (TopicPartition("t", 0),))
     ]
 
@@ -82,8 +82,8 @@ def test_a_join_without_an_id_counts_from_its_request_on() -> None:
     asked = script.join("a", member="")
     script.now = 3
     script.rebalance(1, {"a": {"t": [0]}}, asked)
-    found = last_rebalance(script)
-    assert (found.cause, found.began_ns, found.members) == ("first_member", START, ("a-id",))
+    result = last_rebalance(script)
+    assert (result.cause, result.began_ns, result.members) == ("first_member", START, ("a-id",))
 
 
 def test_a_new_member_and_who_was_last_to_join() -> None:
@@ -94,22 +94,22 @@ def test_a_new_member_and_who_was_last_to_join() -> None:
     script.now = 13
     script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, late, script.join("a"))
     assert cause(script) == ("new_member", "b-id", False)
-    found = last_rebalance(script)
-    assert found.last_to_join == "a-id"
-    assert (found.generation_before, found.generation) == (1, 2)
-    assert found.began_ns == START + 10_000_000_000
-    assert found.length_ns is not None
-    assert 3 < found.length_ns / 1e9 < 3.1
-    assert [tuple(one) for one in found.moved] == [("t", 1, None, "b-id")]
+    result = last_rebalance(script)
+    assert result.last_to_join == "a-id"
+    assert (result.generation_before, result.generation) == (1, 2)
+    assert result.began_ns == START + 10_000_000_000
+    assert result.length_ns is not None
+    assert 3 < result.length_ns / 1e9 < 3.1
+    assert [tuple(one) for one in result.moved] == [("t", 1, None, "b-id")]
 
 
 def test_partitions_that_changed_hands() -> None:
     script = Script().steady("a", "b")
     asked = [script.join("a", "t", "u"), script.join("b")]
     script.rebalance(2, {"a": {"t": [1]}, "b": {"t": [0]}}, *asked)
-    found = last_rebalance(script)
-    assert [tuple(one) for one in found.moved] == [("t", 0, "a-id", "b-id"), ("t", 1, "b-id", "a-id")]
-    assert (found.cause, found.detail) == ("subscription_changed", "t → t, u")
+    result = last_rebalance(script)
+    assert [tuple(one) for one in result.moved] == [("t", 0, "a-id", "b-id"), ("t", 1, "b-id", "a-id")]
+    assert (result.cause, result.detail) == ("subscription_changed", "t → t, u")
 
 
 def test_a_member_that_leaves() -> None:
@@ -117,8 +117,13 @@ def test_a_member_that_leaves() -> None:
     script.leave("b", "going home")
     script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
     script.rebalance(2, {"a": {"t": [0, 1]}}, script.join("a"))
-    (left,) = only(script.events(), MemberLeft)
-    assert (left.member_id, left.how, left.reason, left.inferred) == ("b-id", "left", "going home", False)
+    (departure,) = only(script.events(), MemberLeft)
+    assert (departure.member_id, departure.how, departure.reason, departure.inferred) == (
+        "b-id",
+        "left",
+        "going home",
+        False,
+    )
     assert cause(script) == ("member_left", "b-id", False)
     assert [tuple(one) for one in last_rebalance(script).moved] == [("t", 1, "b-id", "a-id")]
 
@@ -139,8 +144,8 @@ def test_a_session_that_timed_out_is_inferred_from_silence() -> None:
     script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
     script.rebalance(2, {"a": {"t": [0, 1]}}, script.join("a"))
     assert cause(script) == ("session_timeout", "b-id", True)
-    (left,) = only(script.events(), MemberLeft)
-    assert (left.member_id, left.how, left.inferred) == ("b-id", "session_timeout", True)
+    (departure,) = only(script.events(), MemberLeft)
+    assert (departure.member_id, departure.how, departure.inferred) == ("b-id", "session_timeout", True)
 
 
 def test_a_member_that_the_coordinator_no_longer_knows() -> None:
@@ -159,8 +164,8 @@ def test_a_member_that_is_silent_until_the_end() -> None:
     script = Script().steady("a", "b")
     for script.now in (4, 8, 12):
         script.heartbeat("a", 1)
-    (left,) = only(script.events(), MemberLeft)
-    assert (left.member_id, left.how, left.inferred) == ("b-id", "session_timeout", True)
+    (departure,) = only(script.events(), MemberLeft)
+    assert (departure.member_id, departure.how, departure.inferred) == ("b-id", "session_timeout", True)
 
 
 def test_an_operator_removes_a_static_member_and_fails_with_another() -> None:
@@ -174,8 +179,8 @@ def test_an_operator_removes_a_static_member_and_fails_with_another() -> None:
     ]
     asked = script.ask(LeaveGroupRequest(group_id="g", members=gone), "operator")
     script.answer(asked, LeaveGroupResponse(members=outcomes))
-    (left,) = only(script.events(), MemberLeft)
-    assert (left.member_id, left.instance_id) == ("a-id", "i")
+    (departure,) = only(script.events(), MemberLeft)
+    assert (departure.member_id, departure.instance_id) == ("a-id", "i")
     (error,) = only(script.events(), ErrorMet)
     assert error.error_code == UNKNOWN_MEMBER_ID
 
@@ -183,8 +188,8 @@ def test_an_operator_removes_a_static_member_and_fails_with_another() -> None:
 def test_a_fenced_member() -> None:
     script = Script().steady("a", "b")
     script.heartbeat("b", 1, FENCED)
-    (left,) = only(script.events(), MemberLeft)
-    assert (left.how, left.inferred) == ("fenced", False)
+    (departure,) = only(script.events(), MemberLeft)
+    assert (departure.how, departure.inferred) == ("fenced", False)
     assert cause(script) == ("member_fenced", "b-id", False)
 
 
@@ -272,9 +277,9 @@ def test_the_group_was_there_before_the_capture() -> None:
     script = Script()
     script.joined(7, "a-id", script.join("a"), members=["a-id", "elsewhere"])
     script.sync(7, {"a": {"t": [0]}})
-    found = last_rebalance(script)
-    assert (found.cause, found.inferred, found.members) == ("new_member", True, ("a-id", "elsewhere"))
-    assert found.outcome == "steady"
+    result = last_rebalance(script)
+    assert (result.cause, result.inferred, result.members) == ("new_member", True, ("a-id", "elsewhere"))
+    assert result.outcome == "steady"
 
 
 def test_what_nobody_answers_is_told() -> None:
@@ -309,8 +314,13 @@ def test_frames_without_a_time_have_no_lengths() -> None:
     for entry in script.entries:
         assert isinstance(entry, FrameEntry)
         entry.time_ns = None
-    found = last_rebalance(script)
-    assert (found.outcome, found.began_ns, found.ended_ns, found.length_ns) == ("steady", None, None, None)
+    result = last_rebalance(script)
+    assert (result.outcome, result.began_ns, result.ended_ns, result.length_ns) == (
+        "steady",
+        None,
+        None,
+        None,
+    )
 
 
 def test_an_assignment_that_is_no_consumers_stays_unknown() -> None:
@@ -330,8 +340,8 @@ def test_captures_may_be_mixed(count: int) -> None:
     mixed = [
         entry for entries in zip(*(script.entries for script in scripts), strict=True) for entry in entries
     ]
-    found = only(list(timeline(mixed)), RebalanceEnded)
-    assert [(one.group, one.outcome) for one in found] == [(f"g{n}", "steady") for n in range(count)]
+    result = only(list(timeline(mixed)), RebalanceEnded)
+    assert [(one.group, one.outcome) for one in result] == [(f"g{n}", "steady") for n in range(count)]
 
 
 def everything() -> Script:

@@ -75,6 +75,6 @@ def test_what_is_unknown_ends_nothing() -> None:
 def test_the_replay_of_generations_is_bounded(patience: int) -> None:
     """A join after each generation forms another, of all static members: each looks at all of them."""
     count = 10 * MOST_GENERATIONS
-    members = {str(one): Awaited(10**9, 10**9, patience, static=True) for one in range(50)}
-    joins = tuple((2 * patience * one, f"new{one}") for one in range(count))
+    members = {str(number): Awaited(10**9, 10**9, patience, static=True) for number in range(50)}
+    joins = tuple((2 * patience * number, f"new{number}") for number in range(count))
     assert gone(members, joins=joins, formed=None, until=10**6) is not None

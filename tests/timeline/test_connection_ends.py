@@ -29,7 +29,7 @@ SECOND = 1_000_000_000
 def endings(name: str) -> list[MemberEnding]:
     capture = Capture(BytesIO(lzma.decompress((DATA / f"{name}.pcap.xz").read_bytes())), name)
     events = list(timeline(capture.entries_and_ends(), ends=True))
-    return [one.ending for one in events if isinstance(one, MemberLeft) and one.ending is not None]
+    return [event.ending for event in events if isinstance(event, MemberLeft) and event.ending is not None]
 
 
 def test_a_killed_process_is_not_a_frozen_one() -> None:
@@ -48,7 +48,7 @@ def test_a_killed_process_is_not_a_frozen_one() -> None:
 def test_without_ends_nothing_is_claimed() -> None:
     data = lzma.decompress((DATA / "classic-freezes.pcap.xz").read_bytes())
     events = list(timeline(Capture(BytesIO(data), "x").entries()))
-    assert {one.ending for one in events if isinstance(one, MemberLeft)} == {None}
+    assert {event.ending for event in events if isinstance(event, MemberLeft)} == {None}
 
 
 class Script:
@@ -98,11 +98,11 @@ class Script:
         )  # fmt: skip
 
     def out(self, name: str) -> MemberEnding | None:
-        left = MemberLeft(
+        event = MemberLeft(
             group="g", time_ns=20 * SECOND, source="x", number=9, member_id=name, client_id="c",
             how="session_timeout", inferred=True,
         )  # fmt: skip
-        seen = self.ends.see(left)
+        seen = self.ends.see(event)
         assert isinstance(seen, MemberLeft)
         return seen.ending
 
@@ -188,10 +188,10 @@ def test_an_ending_is_no_evidence_for_a_member_of_the_same_id_in_another_group()
 def test_packets_are_cited_of_the_capture_that_shows_the_departure() -> None:
     script = Script("m")
     script.end(script.flow(0), 5)
-    left = MemberLeft(
+    event = MemberLeft(
         group="g", time_ns=20 * SECOND, source="y", number=9, packet=3, member_id="m", client_id="c",
         how="session_timeout", inferred=True,
     )  # fmt: skip
-    seen = script.ends.see(left)
+    seen = script.ends.see(event)
     assert isinstance(seen, MemberLeft)
     assert seen.ending == MemberEnding("closed", 5 * SECOND, (), SECOND, None, None)

@@ -48,12 +48,12 @@ def test_remembered_or_not(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for known in (consumer_data._ASSIGNMENTS, consumer_data._SUBSCRIPTIONS):
         known.clear()
     chance = random.Random(most)
-    drawn = [(chance.choice(KINDS), bytes_of(chance)) for _ in range(150)]
-    found = 0
-    for kind, data in drawn * 2:
+    sample = [(chance.choice(KINDS), bytes_of(chance)) for _ in range(150)]
+    result = 0
+    for kind, data in sample * 2:
         answer = SyncGroupResponse(protocol_type=kind, assignment=data)
         expected = assigned_partitions(open_embedded(answer).get("assignment"))
-        found += expected is not None
+        result += expected is not None
         assert assignment_of(answer, kind) == expected
         share = SyncGroupRequestAssignment(assignment=data)
         request = SyncGroupRequest(protocol_type=kind, assignments=[share])
@@ -62,12 +62,12 @@ def test_remembered_or_not(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
         )
         offer = JoinGroupRequestProtocol(name="range", metadata=data)
         joining = JoinGroupRequest(protocol_type=kind or "", protocols=[offer])
-        one, other = Member("m"), Member("m")
-        subscribe_by_offer(one, offer, joining.protocol_type)
+        member, other = Member("m"), Member("m")
+        subscribe_by_offer(member, offer, joining.protocol_type)
         subscribe(other, open_embedded(joining).get("protocols[0].metadata"))
-        assert one == other
+        assert member == other
         assert len(consumer_data._ASSIGNMENTS) <= most
         assert len(consumer_data._SUBSCRIPTIONS) <= most
-    assert found > 20
+    assert result > 20
     kept = [*consumer_data._ASSIGNMENTS, *consumer_data._SUBSCRIPTIONS]
     assert all(len(data) <= consumer_data.LONGEST for _, data, _ in kept)

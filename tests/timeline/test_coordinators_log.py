@@ -57,13 +57,13 @@ class Recorded(NamedTuple):
 
 @cache
 def logged() -> dict[str, list[Line]]:
-    found = defaultdict(list)
+    result = defaultdict(list)
     text = lzma.decompress((DATA / "kafka-4.4.0__coordinator.log.xz").read_bytes()).decode()
     for line in text.splitlines():
         time, group, text = line.split(" ", 2)
         moment = datetime.fromisoformat(time).replace(tzinfo=UTC)
-        found[group].append(Line(round(moment.timestamp() * 1000) * 1_000_000, text))
-    return found
+        result[group].append(Line(round(moment.timestamp() * 1000) * 1_000_000, text))
+    return result
 
 
 @cache
@@ -81,7 +81,7 @@ def recorded(name: str) -> Recorded:
 
 
 def matches(log: list[Line], pattern: str) -> list[tuple[int, re.Match[str]]]:
-    return [(line.time_ns, found) for line in log if (found := re.search(pattern, line.text))]
+    return [(line.time_ns, result) for line in log if (result := re.search(pattern, line.text))]
 
 
 def near(one_ns: int | None, other_ns: int, seconds: float) -> bool:
@@ -99,21 +99,26 @@ GONE = (
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_who_went_and_when(name: str) -> None:
-    found = recorded(name)
-    gone = [(time, next(filter(None, match.groups()))) for time, match in matches(found.log, GONE)]
-    left = [(one.time_ns, one.member_id) for one in only(found.events, MemberLeft) if one.how != "fenced"]
+    result = recorded(name)
+    gone = [(time, next(filter(None, match.groups()))) for time, match in matches(result.log, GONE)]
+    departures = [
+        (entry.time_ns, entry.member_id) for entry in only(result.events, MemberLeft) if entry.how != "fenced"
+    ]
     for time, member in gone:
-        assert any(who == member and near(when, time, 0.2) for when, who in left), (member, "isn't reported")
-    for when, member in left:
+        assert any(who == member and near(when, time, 0.2) for when, who in departures), (
+            member,
+            "isn't reported",
+        )
+    for when, member in departures:
         assert any(who == member and near(when, time, 0.2) for time, who in gone), (member, "didn't go")
 
 
 @pytest.mark.parametrize("name", MODERN)
 def test_who_joined(name: str) -> None:
-    found = recorded(name)
+    result = recorded(name)
     joins = r"(?:[Mm]ember (\S+)|MemberId (\S+?)\] Member)(?: with instance id \S+)? joins the"
-    joined = [one.member_id for one in only(found.events, MemberJoined)]
-    assert joined == [next(filter(None, match.groups())) for _, match in matches(found.log, joins)]
+    joined = [one.member_id for one in only(result.events, MemberJoined)]
+    assert joined == [next(filter(None, match.groups())) for _, match in matches(result.log, joins)]
 
 
 # --- classic generations
@@ -129,11 +134,11 @@ REASONS = [
 
 @pytest.mark.parametrize("name", CLASSIC)
 def test_classic_generations_and_their_causes(name: str) -> None:
-    found = recorded(name)
-    ended = [one for one in only(found.events, RebalanceEnded) if one.kind == "classic"]
+    result = recorded(name)
+    ended = [one for one in only(result.events, RebalanceEnded) if one.kind == "classic"]
     formed = {one.generation: one for one in ended if one.outcome in ("steady", "superseded")}
     stable = {
-        int(at[1]): (time, int(at[2])) for time, at in matches(found.log, r"generation (\d+) with (\d+)")
+        int(at[1]): (time, int(at[2])) for time, at in matches(result.log, r"generation (\d+) with (\d+)")
     }
     assert set(formed) == set(stable)
     for generation, (time, members) in stable.items():
@@ -141,7 +146,7 @@ def test_classic_generations_and_their_causes(name: str) -> None:
         assert near(formed[generation].joined_ns, time, 0.05)
     reasons = {
         int(at[1]) + 1: (time, at[2])
-        for time, at in matches(found.log, r"old generation (\d+) \(reason: (.*)\)")
+        for time, at in matches(result.log, r"old generation (\d+) \(reason: (.*)\)")
     }
     for generation in set(reasons) & set(formed):
         time, reason = reasons[generation]
@@ -162,28 +167,28 @@ def test_a_refused_join_begins_nothing() -> None:
 
 def test_a_pipelined_leave_takes_effect_after_the_join() -> None:
     events = recorded("java-classic").events
-    joined = {one.member_id: one.time_ns for one in only(events, MemberJoined)}
-    for left in only(events, MemberLeft):
-        assert left.time_ns >= joined[left.member_id]
+    joined = {entry.member_id: entry.time_ns for entry in only(events, MemberJoined)}
+    for departures in only(events, MemberLeft):
+        assert departures.time_ns >= joined[departures.member_id]
 
 
 def test_a_group_that_converts_is_one() -> None:
-    found = recorded("java431-classic")
-    converted = only(found.events, GroupConverted)
+    result = recorded("java431-classic")
+    converted = only(result.events, GroupConverted)
     assert [(one.kind_before, one.kind) for one in converted] == [
         ("classic", "consumer"),
         ("consumer", "classic"),
     ]
-    for event, (time, _) in zip(converted, matches(found.log, "Converted the"), strict=True):
+    for event, (time, _) in zip(converted, matches(result.log, "Converted the"), strict=True):
         assert near(event.time_ns, time, 0.02)
-    sixth = next(one for one in only(found.events, RebalanceEnded) if one.generation == 6)
+    sixth = next(one for one in only(result.events, RebalanceEnded) if one.generation == 6)
     assert (sixth.kind, sixth.cause, sixth.outcome, len(sixth.members)) == (
         "consumer",
         "new_member",
         "steady",
         4,
     )
-    assert sum(len(one.partitions) for one in sixth.assignments) == 6
+    assert sum(len(assignment.partitions) for assignment in sixth.assignments) == 6
 
 
 # --- epochs of groups whose coordinator assigns
@@ -199,28 +204,28 @@ SIGNS = {
 
 def causes(log: list[Line]) -> dict[int, set[str]]:
     """The causes that the log has for each epoch: what happened since the one before."""
-    found: dict[int, set[str]] = {}
+    result: dict[int, set[str]] = {}
     since: set[str] = set()
     for line in log:
         if match := re.search(EPOCH, line.text):
             epoch = int(match[1] or match[2])
-            if epoch not in found:
-                found[epoch], since = since, set()
+            if epoch not in result:
+                result[epoch], since = since, set()
         for sign, allowed in SIGNS.items():
             if sign in line.text:
                 since |= allowed
-    return found
+    return result
 
 
 @pytest.mark.parametrize("name", MODERN)
 def test_epochs_and_their_causes(name: str) -> None:
-    found = recorded(name)
+    result = recorded(name)
     states = r"(?:Member (\S+)|MemberId (\S+?)\] Member's) new assignment state: epoch=(\d+), .*state=STABLE"
     stable = defaultdict(list)
-    for time, match in matches(found.log, states):
+    for time, match in matches(result.log, states):
         stable[int(match[3])].append(time)
-    expected = causes(found.log)
-    steady = [one for one in only(found.events, RebalanceEnded) if one.outcome == "steady"]
+    expected = causes(result.log)
+    steady = [one for one in only(result.events, RebalanceEnded) if one.outcome == "steady"]
     assert len({one.generation for one in steady}) == len(steady)
     for event in steady:
         assert event.generation is not None
@@ -233,14 +238,16 @@ def test_epochs_and_their_causes(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODERN)
 def test_assignments(name: str) -> None:
-    found = recorded(name)
+    result = recorded(name)
     targets = {}
-    for _, match in matches(found.log, r"target assignment for epoch (\d+) .*?in \d+ms: (\{.*\})"):
-        targets[int(match[1])] = assigned(match[2], found.names)
+    for _, match in matches(result.log, r"target assignment for epoch (\d+) .*?in \d+ms: (\{.*\})"):
+        targets[int(match[1])] = assigned(match[2], result.names)
     checked = 0
-    for event in only(found.events, RebalanceEnded):
+    for event in only(result.events, RebalanceEnded):
         if event.outcome == "steady" and event.generation in targets:
-            ours: dict[str, Any] = {one.member_id: {*map(tuple, one.partitions)} for one in event.assignments}
+            ours: dict[str, Any] = {
+                assignment.member_id: {*map(tuple, assignment.partitions)} for assignment in event.assignments
+            }
             assert ours == targets[event.generation], event.generation
             checked += 1
     assert checked >= 3
@@ -249,18 +256,18 @@ def test_assignments(name: str) -> None:
 def assigned(text: str, names: TopicsById) -> dict[str, set[tuple[str, int]]]:
     """The log's assignment of each member: {member=MemberAssignment(partitions={topic=[0, 1]})}, of a streams
     group {member=(active=[0-0, 0-1], …)}."""
-    found = {}
+    result = {}
     for member, parts in re.findall(r"([^\s,{}=]+)=MemberAssignment\(partitions=\{(.*?)\}\)", text):
-        found[member] = {
+        result[member] = {
             (names.name_of(topic), int(number))
             for topic, numbers in re.findall(r"(\S+)=\[(.*?)\]", parts)
             for number in numbers.split(", ")
         }
     for member, tasks in re.findall(r"([^\s,{}=]+)=\(active=\[(.*?)\]", text):
-        found[member] = {
+        result[member] = {
             (task.rpartition("-")[0], int(task.rpartition("-")[2])) for task in tasks.split(", ") if task
         }
-    return found
+    return result
 
 
 # --- what any timeline keeps
@@ -287,9 +294,9 @@ def test_a_part_of_a_capture_is_survived(name: str, part: str) -> None:
         at += 16 + size
     kept = {
         "middle": packets[len(packets) // 2 :],
-        "requests": [one for one in packets if port(one, 36) in (39192, 39193)],
-        "responses": [one for one in packets if port(one, 34) in (39192, 39193)],
-        "holes": [one for number, one in enumerate(packets) if number % 29],
+        "requests": [packet for packet in packets if port(packet, 36) in (39192, 39193)],
+        "responses": [packet for packet in packets if port(packet, 34) in (39192, 39193)],
+        "holes": [packet for number, packet in enumerate(packets) if number % 29],
     }[part]
     events = list(timeline(Capture(BytesIO(data[:24] + b"".join(kept)), name).entries()))
     assert len(only(events, RebalanceBegan)) == len(only(events, RebalanceEnded))

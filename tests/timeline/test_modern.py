@@ -120,8 +120,8 @@ def test_topics_are_named_as_soon_as_somebody_says_their_names() -> None:
     topic = MetadataResponseTopic(name="orders", topic_id=ORDERS)
     script.answer(script.ask(MetadataRequest(), "a"), MetadataResponse(topics=[topic]))
     beat(script, "a", 1, 1, owns=[0])
-    (found,) = rebalances(script)
-    assert found.assignments[0].partitions == (TopicPartition("orders", 0),)
+    (result,) = rebalances(script)
+    assert result.assignments[0].partitions == (TopicPartition("orders", 0),)
 
 
 def test_a_member_leaves_and_a_static_one_only_for_now() -> None:
@@ -136,10 +136,10 @@ def test_a_member_leaves_and_a_static_one_only_for_now() -> None:
     beat(script, "s2", -1, -1)
     beat(script, "a", 2, 3, given=[0, 1])
     beat(script, "a", 3, 3, owns=[0, 1])
-    for_now, left = only(script.events(), MemberLeft)
+    for_now, departure = only(script.events(), MemberLeft)
     assert (for_now.member_id, for_now.how) == ("s", "left_for_now")
-    assert (left.member_id, left.how, left.instance_id) == ("s2", "left", "till-3")
-    assert [one.cause for one in rebalances(script)] == [
+    assert (departure.member_id, departure.how, departure.instance_id) == ("s2", "left", "till-3")
+    assert [rebalance.cause for rebalance in rebalances(script)] == [
         "first_member", "new_member", "static_member_returned", "member_left",
     ]  # fmt: skip
     assert rebalances(script)[-1].assignments[0].partitions[0].partition == 0
@@ -155,8 +155,8 @@ def test_a_member_that_the_coordinator_refuses(error_code: int, how: str, cause:
     joined(script, "b", 2, [1])
     beat(script, "a", 1, 2)
     beat(script, "b", 2, 0, error_code=error_code)
-    (left,) = only(script.events(), MemberLeft)
-    assert (left.member_id, left.how) == ("b", how)
+    (departure,) = only(script.events(), MemberLeft)
+    assert (departure.member_id, departure.how) == ("b", how)
     assert rebalances(script)[-1].cause == cause
     (error,) = only(script.events(), ErrorMet)
     assert (error.api, error.error_code) == ("ConsumerGroupHeartbeat", error_code)
@@ -192,8 +192,8 @@ def test_a_share_group() -> None:
         error_message=None, member_id="a", member_epoch=1, assignment=assigned
     )
     script.answer(script.ask(request, "a"), answer)
-    (found,) = rebalances(script)
-    assert (found.kind, found.outcome, len(found.assignments[0].partitions)) == ("share", "steady", 2)
+    (result,) = rebalances(script)
+    assert (result.kind, result.outcome, len(result.assignments[0].partitions)) == ("share", "steady", 2)
 
 
 def test_a_streams_group() -> None:
@@ -213,9 +213,9 @@ def test_a_streams_group() -> None:
 
     streams(0, [], [0, 1])
     streams(1, [0, 1], None)
-    (found,) = rebalances(script)
-    assert (found.kind, found.outcome) == ("streams", "steady")
-    assert found.assignments[0].partitions == (TopicPartition("0", 0), TopicPartition("0", 1))
+    (result,) = rebalances(script)
+    assert (result.kind, result.outcome) == ("streams", "steady")
+    assert result.assignments[0].partitions == (TopicPartition("0", 0), TopicPartition("0", 1))
 
 
 @given(st.data())

@@ -44,10 +44,10 @@ def commits(found: list[CoordinatorRecord]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("log", LOGS)
 def test_every_record_of_kafkas_is_read(log: Log) -> None:
-    found = items(kafkas_segment(log), log)
+    result = items(kafkas_segment(log), log)
     told = of_log(log)
-    assert len(found) == len(told) > 0
-    for number, (item, one) in enumerate(zip(found, told, strict=True)):
+    assert len(result) == len(told) > 0
+    for number, (item, one) in enumerate(zip(result, told, strict=True)):
         assert isinstance(item, CoordinatorRecord)
         assert (item.log_offset, item.timestamp_ms) == (number, TIME + 1000 * number)
         assert (item.type, item.version) == (one["type"], one["version"])
@@ -79,8 +79,8 @@ def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
 
 
 def test_items_can_be_pickled() -> None:
-    found = items(kafkas_segment("consumer_offsets")[:-1] + marker(90, ControlType.COMMIT))
-    assert pickle.loads(pickle.dumps(found)) == found
+    result = items(kafkas_segment("consumer_offsets")[:-1] + marker(90, ControlType.COMMIT))
+    assert pickle.loads(pickle.dumps(result)) == result
 
 
 def test_an_unknown_type_passes_with_its_bytes() -> None:
@@ -104,14 +104,14 @@ def test_bad_bytes_and_a_torn_end_are_told() -> None:
     first, second, third = (plain(n, commit("g", n)) for n in range(3))
     broken = bytearray(second)
     broken[-1] ^= 1
-    found = items(first + broken + third + first[:-2])
-    assert [type(item) for item in found] == [
+    result = items(first + broken + third + first[:-2])
+    assert [type(item) for item in result] == [
         CoordinatorRecord,
         UnreadableRange,
         CoordinatorRecord,
         UnreadableRange,
     ]
-    bad, torn = (item for item in found if isinstance(item, UnreadableRange))
+    bad, torn = (item for item in result if isinstance(item, UnreadableRange))
     assert (bad.position, bad.length) == (len(first), len(second))
     assert "CRC" in bad.reason
     assert torn.position == len(first + broken + third)
@@ -125,9 +125,9 @@ def test_markers_say_what_they_decide() -> None:
         + marker(3, ControlType.COMMIT)
         + marker(4, ControlType.ABORT, producer_id=10)
     )
-    found = list(decide(items(data)))
-    assert all(item.transactional for item in found if isinstance(item, CoordinatorRecord))
-    committed, aborted = (item for item in found if isinstance(item, Marker))
+    results = list(decide(items(data)))
+    assert all(item.transactional for item in results if isinstance(item, CoordinatorRecord))
+    committed, aborted = (item for item in results if isinstance(item, Marker))
     assert (committed.kind, committed.producer_id, committed.coordinator_epoch) == ("commit", 9, 5)
     assert commits(list(committed.decided)) == [("g", "orders", 0, 1), ("g", "orders", 1, 2)]
     assert aborted.kind == "abort"
@@ -185,10 +185,10 @@ def test_whatever_the_bytes_are_nothing_raises(data: st.DataObject) -> None:
         segment[place] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(segment)))
     asked = data.draw(st.sampled_from(LOGS))
-    found = items(bytes(segment[:cut]), asked)
-    kept = latest(found)
-    assert len(kept.records) <= len(found)
-    assert pickle.loads(pickle.dumps(found)) == found
+    result = items(bytes(segment[:cut]), asked)
+    kept = latest(result)
+    assert len(kept.records) <= len(result)
+    assert pickle.loads(pickle.dumps(result)) == result
 
 
 @given(st.binary(max_size=40), st.none() | st.binary(max_size=40), st.sampled_from(LOGS))

@@ -26,7 +26,7 @@ def test_partitions_beyond_the_limit_are_the_last_ones(monkeypatch: pytest.Monke
     group.has("a", frozenset(MANY), 0)
     group.ends("a", 10)
     group.has("b", frozenset(MANY), 30)
-    assert [(one.topic, one.until_ns - one.since_ns) for one in group.take_gaps()] == [
+    assert [(gap.topic, gap.until_ns - gap.since_ns) for gap in group.take_gaps()] == [
         (one.topic, 20) for one in MANY[:5]
     ]
 
@@ -40,7 +40,7 @@ def test_topics_that_have_one_name_by_now_are_one() -> None:
     named.ends("a", 10)
     named.ends("b", 20)
     named.has("c", frozenset([TopicPartition("orders", 0)]), 50)
-    assert [(one.since_ns, one.until_ns) for one in named.take_gaps()] == [(20, 50)]
+    assert [(gap.since_ns, gap.until_ns) for gap in named.take_gaps()] == [(20, 50)]
 
 
 def test_a_partition_that_has_a_consumer_under_its_new_name_is_not_idle() -> None:

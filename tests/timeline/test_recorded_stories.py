@@ -58,22 +58,22 @@ def test_a_recording_is_told_as_the_coordinator_logged_it(
     capture = capture_of(name)
     told = known[name] = tell(run, capture, tmp_path)
     end = packets(capture)[-1].micros // 1000
-    found = list(differences(told, truth_of(name)["groups"], end))
-    assert not found, "\n".join([f"{name}:", *found])
+    results = list(differences(told, truth_of(name)["groups"], end))
+    assert not results, "\n".join([f"{name}:", *results])
 
 
 @pytest.mark.parametrize("how", DERIVED)
 @pytest.mark.parametrize("name", MUTILATED)
 def test_what_is_told_of_half_a_capture_was_so(name: str, how: str, run: Run, tmp_path: Path) -> None:
     told = tell(run, DERIVED[how](capture_of(name)), tmp_path)
-    found = list(false_claims(told, truth_of(name)["groups"]))
-    assert not found, "\n".join([f"{name}, {how}:", *found])
+    results = list(false_claims(told, truth_of(name)["groups"]))
+    assert not results, "\n".join([f"{name}, {how}:", *results])
 
 
 def clients_words(truth: dict[str, Any]) -> Iterator[tuple[int, str, str]]:
     """When a client said that it has which partitions."""
-    for time, name, *rest in truth["assigned"]:
-        yield int(time), name, rest[0] if rest else ""
+    for time, name, *remaining in truth["assigned"]:
+        yield int(time), name, remaining[0] if remaining else ""
 
 
 def test_members_have_what_their_clients_say(run: Run, tmp_path: Path) -> None:
@@ -182,5 +182,5 @@ def test_a_difference_is_found(
     told, truth = right
     changed = [dict(one) for one in told]
     next(one for one in changed if one["event"] == event).update(changes)
-    found = list(differences(changed, truth, 1 << 60))
-    assert any(words in text for text in found), found
+    results = list(differences(changed, truth, 1 << 60))
+    assert any(words in text for text in results), results

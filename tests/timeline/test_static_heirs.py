@@ -37,12 +37,12 @@ def seen() -> list[GroupEvent]:
 
 
 def ended(seen: list[GroupEvent], outcome: str) -> list[RebalanceEnded]:
-    return [one for one in seen if isinstance(one, RebalanceEnded) and one.outcome == outcome]
+    return [event for event in seen if isinstance(event, RebalanceEnded) and event.outcome == outcome]
 
 
 def test_an_heir_has_what_the_one_before_had(seen: list[GroupEvent]) -> None:
     for heir, event in zip((TWICE, THRICE), ended(seen, "not_needed"), strict=True):
-        has = {one.member_id: one.partitions for one in event.assignments}
+        has = {assignment.member_id: assignment.partitions for assignment in event.assignments}
         assert has[heir] == (("o", 0),)
         assert len(has) == 3
 
@@ -71,7 +71,7 @@ def test_what_was_not_needed_is_no_rebalance_in_the_sums(seen: list[GroupEvent])
     story = stories(seen)["jq.cl"]
     assert story.rebalances == 8
     assert not any("static_member_returned" in causes for causes in story.caused.values())
-    assert story.idle_ns == sum(one.idle_ns for one in seen if isinstance(one, RebalanceEnded))
+    assert story.idle_ns == sum(event.idle_ns for event in seen if isinstance(event, RebalanceEnded))
     assert list(story.members) == [THRICE]
 
 
@@ -86,7 +86,11 @@ def test_the_story_names_who_took_whose_place(seen: list[GroupEvent]) -> None:
 
 
 def test_a_group_is_presumably_classic_once_the_last_member_of_kip_848_went(seen: list[GroupEvent]) -> None:
-    converted = [(one.kind, one.inferred) for one in seen if isinstance(one, GroupConverted)]
+    converted = [
+        (group_converted.kind, group_converted.inferred)
+        for group_converted in seen
+        if isinstance(group_converted, GroupConverted)
+    ]
     assert converted == [("consumer", False), ("classic", True)]
     lines = "\n".join(story_lines(seen))
     assert "⇄ the group presumably goes on as a classic group, no longer a consumer one" in lines

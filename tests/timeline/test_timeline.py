@@ -121,7 +121,7 @@ def kafkas() -> list[GroupEvent]:
 
 def told(events: list[GroupEvent], group: str) -> list[tuple[str, str]]:
     """The causes of a group's rebalances with the clients that were the cause."""
-    clients = {one.member_id: one.client_id for one in only(events, MemberJoined)}
+    clients = {entry.member_id: entry.client_id for entry in only(events, MemberJoined)}
     return [
         (one.cause, clients.get(one.member_id, ""))
         for one in only(events, RebalanceEnded)
@@ -131,11 +131,11 @@ def told(events: list[GroupEvent], group: str) -> list[tuple[str, str]]:
 
 def shares(events: list[GroupEvent], group: str, generation: int) -> list[list[str]]:
     """Who has what in a generation, in the order of the clients' names."""
-    clients = {one.member_id: one.client_id for one in only(events, MemberJoined)}
+    clients = {entry.member_id: entry.client_id for entry in only(events, MemberJoined)}
     ended = (one for one in only(events, RebalanceEnded) if one.group == group)
-    found = next(one.assignments for one in ended if one.generation == generation)
-    found = sorted(found, key=lambda one: clients[one.member_id])
-    return [[f"{part.topic}-{part.partition}" for part in one.partitions] for one in found]
+    assignment = next(one.assignments for one in ended if one.generation == generation)
+    assignment = sorted(assignment, key=lambda one: clients[one.member_id])
+    return [[f"{part.topic}-{part.partition}" for part in one.partitions] for one in assignment]
 
 
 def test_a_classic_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
@@ -149,8 +149,8 @@ def test_a_classic_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
     assert [one.inferred for one in ended] == [False] * 5 + [True]
     assert all(0 < one.length_ns < 1_000_000_000 for one in ended)
     assert shares(kafkas, "classic", 4) == [["orders-2", "orders-3"], ["orders-0", "orders-1"]]
-    left = [one for one in only(kafkas, MemberLeft) if one.group == "classic"]
-    assert [(one.client_id, one.how, one.reason) for one in left] == [
+    departures = [one for one in only(kafkas, MemberLeft) if one.group == "classic"]
+    assert [(entry.client_id, entry.how, entry.reason) for entry in departures] == [
         ("b", "left", "the consumer is being closed"),
         ("d", "session_timeout", None),
         ("a", "left", "the consumer is being closed"),
@@ -174,20 +174,20 @@ def test_a_consumer_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
     assert [one.outcome for one in ended] == ["steady"] * 6 + ["empty"]
     assert [one.generation for one in ended][:6] == [2, 3, 4, 4, 5, 6]
     assert shares(kafkas, "new", 6)[1] == ["orders-0", "orders-1", "orders-3"]
-    hows = [(one.client_id, one.how) for one in only(kafkas, MemberLeft) if one.group == "new"]
+    hows = [(entry.client_id, entry.how) for entry in only(kafkas, MemberLeft) if entry.group == "new"]
     assert hows == [("s", "left_for_now"), ("h", "left"), ("s2", "left_for_now"), ("g", "left")]
 
 
 def test_a_share_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
     assert told(kafkas, "share")[:2] == [("first_member", "x"), ("new_member", "y")]
-    found = stories(kafkas)["share"]
-    assert (found.kind, found.joined, found.departed, found.members) == ("share", 2, 2, {})
+    story = stories(kafkas)["share"]
+    assert (story.kind, story.joined, story.departed, story.members) == ("share", 2, 2, {})
 
 
 def test_lag_and_commits_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
-    found = stories(kafkas)
-    assert found["new"].lag[TopicPartition("payments", 1)] == 0
-    assert found["new"].commits == 8
+    result = stories(kafkas)
+    assert result["new"].lag[TopicPartition("payments", 1)] == 0
+    assert result["new"].commits == 8
     committed = [one for one in only(kafkas, OffsetCommitted) if one.group == "new"]
     assert {(one.topic, one.partition, one.offset) for one in committed} >= {
         ("orders", 0, 20), ("orders", 1, 20), ("payments", 0, 10), ("payments", 1, 10),
@@ -245,8 +245,8 @@ def test_a_commit_beyond_the_end() -> None:
     commit(script, 1_100)
     commit(script, 1_170)
     end(script, 1_180)
-    found = [(one.lag, one.reason) for one in only(script.events(), LagMeasured)]
-    assert found == [
+    results = [(one.lag, one.reason) for one in only(script.events(), LagMeasured)]
+    assert results == [
         (-99_998_839, "end_seen_earlier"),
         (-99_998_839, "committed_beyond_end"),
         (60, None),
@@ -264,14 +264,14 @@ def test_the_end_that_was_asked_for_and_the_offset_that_was_fetched() -> None:
     )])  # fmt: skip
     script.answer(script.ask(OffsetFetchRequest(), "a", version=8), OffsetFetchResponse(groups=[fetched]))
     for timestamp, offset in ((-2, 0), (-1, 9)):
-        asked = ListOffsetsTopic(
+        topic = ListOffsetsTopic(
             name="t", partitions=[ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
         )
-        told = ListOffsetsTopicResponse(
+        response = ListOffsetsTopicResponse(
             name="t", partitions=[ListOffsetsPartitionResponse(partition_index=0, offset=offset)]
         )
-        request = script.ask(ListOffsetsRequest(topics=[asked]), "a")
-        script.answer(request, ListOffsetsResponse(topics=[told]))
+        request = script.ask(ListOffsetsRequest(topics=[topic]), "a")
+        script.answer(request, ListOffsetsResponse(topics=[response]))
     assert lags(script) == [(4, 9, 5)]
 
 
@@ -292,7 +292,7 @@ def test_a_transactions_commits_hold_once_it_is_committed(
     script.answer(script.ask(EndTxnRequest(committed=committed, **ids), "p"), EndTxnResponse())  # type: ignore[arg-type]
     assert lags(script) == expected
     steps = only(script.events(), TransactionStep)
-    assert [(one.group, one.step) for one in steps] == [
+    assert [(step.group, step.step) for step in steps] == [
         ("g", "add_offsets"),
         ("g", "commit" if committed else "abort"),
     ]
@@ -325,9 +325,9 @@ def test_a_drafts_conversation_is_a_story(name: str) -> None:
     events = list(timeline(entries, dialect=dialect))
     (story,) = stories(events).values()
     assert (story.group, story.kind, story.joined) == ("payments", "draft", 1)
-    found = only(events, RebalanceEnded)
-    assert [one.outcome for one in found] == ["steady", "steady"]
-    assert len(found[0].assignments[0].partitions) == 1
+    result = only(events, RebalanceEnded)
+    assert [one.outcome for one in result] == ["steady", "steady"]
+    assert len(result[0].assignments[0].partitions) == 1
     assert {one.error_code for one in only(events, ErrorMet)} == ({9} if name == "draft-3" else {1})
     if name != "draft-3":
         committed = only(events, OffsetCommitted)

@@ -253,16 +253,16 @@ def many_groups(n: int) -> list[Entry]:
     for k in range(n):
         script.group = f"g{k}"
         script.steady("c")
-        found = FindCoordinatorResponse(error_message=None, node_id=1, host="h", port=1)
+        response = FindCoordinatorResponse(error_message=None, node_id=1, host="h", port=1)
         asked = script.ask(FindCoordinatorRequest(key=script.group), "c", 3)
-        script.answer(asked, found)
+        script.answer(asked, response)
     return script.entries
 
 
 def commit(script: Script, group: str, *partitions: int) -> None:
     parts = [
-        OffsetCommitRequestPartition(partition_index=one, committed_offset=1, committed_metadata=None)
-        for one in partitions
+        OffsetCommitRequestPartition(partition_index=partition, committed_offset=1, committed_metadata=None)
+        for partition in partitions
     ]
     request = OffsetCommitRequest(
         group_id=group, group_instance_id=None, topics=[OffsetCommitRequestTopic(name="t", partitions=parts)]

@@ -40,9 +40,9 @@ def test_a_topic_id_is_told_by_its_name(told: bool, name: str) -> None:
     codes = [TxnOffsetCommitResponsePartition(partition_index=n, error_code=113 * n) for n in (1, 0)]
     answer = TxnOffsetCommitResponse(topics=[TxnOffsetCommitResponseTopic(topic_id=TOPIC, partitions=codes)])
     script.answer(script.ask(request, "p"), answer)
-    found = [one for one in script.events() if isinstance(one, OffsetCommitted)]
-    assert [(one.topic, one.partition, one.offset, one.error_code) for one in found] == [
+    events = [event for event in script.events() if isinstance(event, OffsetCommitted)]
+    assert [(one.topic, one.partition, one.offset, one.error_code) for one in events] == [
         (name, 0, 5, 0),
         (name, 1, 6, 113),
     ]
-    assert {(one.generation, one.member_id, one.transactional_id) for one in found} == {(4, "m", "x")}
+    assert {(one.generation, one.member_id, one.transactional_id) for one in events} == {(4, "m", "x")}

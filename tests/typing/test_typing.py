@@ -72,7 +72,7 @@ def test_api_keys() -> None:
 def test_messages_are_dataclasses() -> None:
     changed = dataclasses.replace(HeartbeatRequest(group_id="g"), member_id="m")
     assert_type(changed, HeartbeatRequest)
-    assert [each.name for each in dataclasses.fields(changed)][-1] == "tags"
+    assert [field.name for field in dataclasses.fields(changed)][-1] == "tags"
     match changed:
         case HeartbeatRequest(group_id=group, member_id=member):
             assert_type(group, str)

@@ -16,7 +16,7 @@ _FILE = Path(__file__).parents[2] / "data" / "authorized" / f"kafka-{RELEASE}.js
 def kept() -> dict[str, list[Any]]:
     """By the set of ACLs, what the real broker answered."""
     lines = _FILE.read_text(encoding="utf-8").splitlines()
-    return {one["acls"]: one["answers"] for one in map(json.loads, lines)}
+    return {line["acls"]: line["answers"] for line in map(json.loads, lines)}
 
 
 def keep(found: dict[str, list[Any]]) -> None:

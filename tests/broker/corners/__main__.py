@@ -19,22 +19,22 @@ def main() -> int:
     parser.add_argument("command", choices=("record", "compare"))
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    chosen = [
-        one
-        for one in CASES.values()
-        if not arguments.names or any(part in one.name for part in arguments.names)
+    cases = [
+        case
+        for case in CASES.values()
+        if not arguments.names or any(part in case.name for part in arguments.names)
     ]
     known = kafkas_answers()
     if arguments.command == "record":
         with kafka() as address:
-            found = {one.name: answers(one, address) for one in chosen}
-        changed = [name for name, outcomes in found.items() if known.get(name, outcomes) != outcomes]
-        keep({name: found.get(name, known.get(name, [])) for name in CASES})
-        print(f"{len(found)} cases recorded; changed: {', '.join(changed) or 'none'}")
+            result = {one.name: answers(one, address) for one in cases}
+        changed = [name for name, outcomes in result.items() if known.get(name, outcomes) != outcomes]
+        keep({name: result.get(name, known.get(name, [])) for name in CASES})
+        print(f"{len(result)} cases recorded; changed: {', '.join(changed) or 'none'}")
         return 0
     differ = 0
     with ours() as address:
-        for one in chosen:
+        for one in cases:
             mine = answers(one, address)
             places = list(differing(known[one.name], mine))
             if not places:
@@ -43,7 +43,7 @@ def main() -> int:
             print(f"{one.name}: {reasons().get(one.name, 'no reason')}")
             for place, theirs, own in places:
                 print(f"  {place}: kafka {json.dumps(theirs)}, here {json.dumps(own)}")
-    print(f"{differ} of {len(chosen)} cases differ")
+    print(f"{differ} of {len(cases)} cases differ")
     return 0
 
 

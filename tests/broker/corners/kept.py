@@ -19,18 +19,18 @@ DIFFERENCES = FOLDER / "differences.json"
 def kafkas_answers() -> dict[str, list[Outcome]]:
     """By case, what the real broker did."""
     lines = _ANSWERS.read_text(encoding="utf-8").splitlines() if _ANSWERS.exists() else []
-    return {one["case"]: one["outcomes"] for one in map(json.loads, lines)}
+    return {line["case"]: line["outcomes"] for line in map(json.loads, lines)}
 
 
 def keep(answers: Mapping[str, list[Outcome]]) -> None:
     """Write what the real broker did."""
     lines = (
-        json.dumps({"case": name, "outcomes": found}, ensure_ascii=False) for name, found in answers.items()
+        json.dumps({"case": name, "outcomes": answer}, ensure_ascii=False) for name, answer in answers.items()
     )
     _ANSWERS.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def reasons() -> dict[str, str]:
     """By case, why this broker answers it otherwise."""
-    found: dict[str, str] = json.loads(DIFFERENCES.read_text(encoding="utf-8"))
-    return found
+    result: dict[str, str] = json.loads(DIFFERENCES.read_text(encoding="utf-8"))
+    return result

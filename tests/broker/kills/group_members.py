@@ -96,8 +96,8 @@ class ConsumerMember:
             epoch = answer.member_epoch
             if answer.assignment is not None:
                 owned = [
-                    Owned(topic_id=one.topic_id, partitions=list(one.partitions))
-                    for one in answer.assignment.topic_partitions
+                    Owned(topic_id=partition.topic_id, partitions=list(partition.partitions))
+                    for partition in answer.assignment.topic_partitions
                 ]
             await asyncio.sleep(0.01)
         while True:

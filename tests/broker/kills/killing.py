@@ -122,8 +122,8 @@ async def judge(link: Link, producer: Producer, ledger: Ledger, committer: Commi
     extra = places.keys() - producer.acknowledged.keys() - producer.open.keys()
     if extra:
         raise Wrong(f"values that nobody wrote: {sorted(extra)[:5]}")
-    asked = InitProducerIdRequest(transactional_id="ledger", transaction_timeout_ms=60_000)
-    while (await link.ask(asked, 5)).error_code == ErrorCode.CONCURRENT_TRANSACTIONS:
+    request = InitProducerIdRequest(transactional_id="ledger", transaction_timeout_ms=60_000)
+    while (await link.ask(request, 5)).error_code == ErrorCode.CONCURRENT_TRANSACTIONS:
         await asyncio.sleep(0.01)
     logs = await read_logs(link, LEDGER, committed_only=True)
     seen = [[int(value) for _, value in log] for log in logs]
@@ -141,14 +141,14 @@ async def judge(link: Link, producer: Producer, ledger: Ledger, committer: Commi
     offset = await committed(link, READ, LEDGER)
     if offset != seen[0][-1]:
         raise Wrong(f"the transactions' offset is {offset}, expected {seen[0][-1]}")
-    found = await committed(link, COMMITTED, TOPIC)
-    if not committer.acknowledged <= found <= committer.sent:
-        raise Wrong(f"committed offset {found}, expected {committer.acknowledged} to {committer.sent}")
+    result = await committed(link, COMMITTED, TOPIC)
+    if not committer.acknowledged <= result <= committer.sent:
+        raise Wrong(f"committed offset {result}, expected {committer.acknowledged} to {committer.sent}")
 
 
 async def read_logs(link: Link, topic: str, committed_only: bool) -> list[list[tuple[int, bytes]]]:
     """Offsets and values, by partition."""
-    found: list[list[tuple[int, bytes]]] = []
+    results: list[list[tuple[int, bytes]]] = []
     for index in range(PARTITIONS):
         values: list[tuple[int, bytes]] = []
         offset = 0
@@ -163,7 +163,9 @@ async def read_logs(link: Link, topic: str, committed_only: bool) -> list[list[t
             read = list(batches(answer.records or b""))
             if not read:
                 break
-            starts = sorted((one.first_offset, one.producer_id) for one in answer.aborted_transactions or ())
+            starts = sorted(
+                (batch.first_offset, batch.producer_id) for batch in answer.aborted_transactions or ()
+            )
             aborted: set[int] = set()
             for one in read:
                 while starts and starts[0][0] <= one.last_offset:
@@ -177,5 +179,5 @@ async def read_logs(link: Link, topic: str, committed_only: bool) -> list[list[t
                         if record.offset >= offset
                     ]
             offset = read[-1].last_offset + 1
-        found.append(values)
-    return found
+        results.append(values)
+    return results

@@ -112,14 +112,14 @@ async def committed(link: Link, group: str, topic: str) -> int:
     request = OffsetFetchRequest(
         groups=[OffsetFetchRequestGroup(group_id=group, topics=None)], require_stable=True
     )
-    found = -1
+    result = -1
 
     async def fetch() -> int:
-        nonlocal found
+        nonlocal result
         answer = (await link.ask(request, 8)).groups[0]
         parts = [part for one in answer.topics if one.name == topic for part in one.partitions]
-        found = parts[0].committed_offset if parts else -1
+        result = parts[0].committed_offset if parts else -1
         return int(answer.error_code or (parts[0].error_code if parts else 0))
 
     await again(fetch, "OffsetFetch", ErrorCode.UNSTABLE_OFFSET_COMMIT)
-    return found
+    return result

@@ -102,19 +102,22 @@ class Ledger:
 
             async def begin() -> int:
                 nonlocal given
-                asked = InitProducerIdRequest(transactional_id="ledger", transaction_timeout_ms=60_000)
-                given = await self._link.ask(asked, 5)
+                request = InitProducerIdRequest(transactional_id="ledger", transaction_timeout_ms=60_000)
+                given = await self._link.ask(request, 5)
                 return int(given.error_code)
 
             await again(begin, "InitProducerId", ErrorCode.CONCURRENT_TRANSACTIONS)
-            who: dict[str, Any] = {"producer_id": given.producer_id, "producer_epoch": given.producer_epoch}
+            transaction: dict[str, Any] = {
+                "producer_id": given.producer_id,
+                "producer_epoch": given.producer_epoch,
+            }
             sequence = 0
             while True:
                 self._link.check()
                 number += 1
                 self.unknown.append(number)
                 try:
-                    who = await self._transaction(number, who, sequence)
+                    transaction = await self._transaction(number, transaction, sequence)
                 except OSError:
                     break  # what became of it is seen when it is read
                 self.unknown.pop()
@@ -151,9 +154,9 @@ class Committer:
     async def run(self) -> None:
         while True:
             least = self.acknowledged
-            found = await committed(self._link, COMMITTED, TOPIC)
-            if not least <= max(found, 0) <= self.sent:
-                raise Wrong(f"committed offset {found}, expected {least} to {self.sent}")
+            result = await committed(self._link, COMMITTED, TOPIC)
+            if not least <= max(result, 0) <= self.sent:
+                raise Wrong(f"committed offset {result}, expected {least} to {self.sent}")
             for _ in range(20):
                 self.sent += 1
                 part = OffsetCommitRequestPartition(committed_offset=self.sent)

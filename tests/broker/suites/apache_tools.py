@@ -35,11 +35,11 @@ class _Tools:
 
     def plain(self, tool: str, *arguments: str, expect: Iterable[str] = (), given: bytes = b"") -> str:
         name = tool if "." in tool and not tool.startswith(("consumer.", "reassign.")) else _TOOLS + tool
-        said = self._java.pipe(given, name, *arguments, wait=90).decode(errors="replace")
+        message = self._java.pipe(given, name, *arguments, wait=90).decode(errors="replace")
         for pattern in expect:
-            if not re.search(pattern, said):
-                raise AssertionError(f"{tool} {' '.join(arguments)}: no {pattern!r} in\n{said[-3000:]}")
-        return said
+            if not re.search(pattern, message):
+                raise AssertionError(f"{tool} {' '.join(arguments)}: no {pattern!r} in\n{message[-3000:]}")
+        return message
 
     def file(self, name: str, content: object) -> str:
         path = self.folder / name
@@ -88,13 +88,15 @@ def _console(tools: _Tools) -> None:
     properties = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=:")
     tools.run("ConsoleProducer", "--topic", "typed", *properties, given=given)
     for protocol in ("classic", "consumer"):
-        said = tools.run(
+        result = tools.run(
             "consumer.ConsoleConsumer", "--topic", "typed", "--from-beginning", "--max-messages", "100",
             "--timeout-ms", "20000", "--group", f"console-{protocol}",
             "--formatter-property", "print.key=true", "--command-property", f"group.protocol={protocol}",
         )  # fmt: skip
-        read = [line for line in said.splitlines() if line.startswith("key-")]
-        assert sorted(read) == sorted(f"key-{one}\tvalue-{one}" for one in range(100)), said[-1000:]
+        read = [line for line in result.splitlines() if line.startswith("key-")]
+        assert sorted(read) == sorted(f"key-{number}\tvalue-{number}" for number in range(100)), result[
+            -1000:
+        ]
 
 
 def _topics(tools: _Tools) -> None:
@@ -139,8 +141,8 @@ def _consumer_groups(tools: _Tools) -> None:
 
 
 def _transactions(tools: _Tools) -> None:
-    listed = tools.run("TransactionsCommand", "list", expect=[r"perf\S*\s+1\s+\d+\s+CompleteCommit"])
-    name = next(line.split()[0] for line in listed.splitlines() if line.startswith("perf"))
+    result = tools.run("TransactionsCommand", "list", expect=[r"perf\S*\s+1\s+\d+\s+CompleteCommit"])
+    name = next(line.split()[0] for line in result.splitlines() if line.startswith("perf"))
     tools.run("TransactionsCommand", "describe", "--transactional-id", name, expect=["CompleteCommit"])
     tools.run(
         "TransactionsCommand", "describe-producers", "--topic", "orders", "--partition", "0", expect=["None"]
@@ -188,12 +190,12 @@ def _configs(tools: _Tools) -> None:
 
 def _get_offsets(tools: _Tools) -> None:
     for time in ("latest", "earliest", "max-timestamp", "earliest-local", "latest-tiered"):
-        said = tools.run("GetOffsetShell", "--topic", "orders", "--time", time)
-        found = dict(re.findall(r"orders:(\d):(\d*)", said))
+        result = tools.run("GetOffsetShell", "--topic", "orders", "--time", time)
+        found = dict(re.findall(r"orders:(\d):(\d*)", result))
         if time == "latest":
-            assert sum(int(one) for one in found.values()) > 2 * _RECORDS, said  # the markers too
+            assert sum(int(one) for one in found.values()) > 2 * _RECORDS, result  # the markers too
         if time == "earliest":
-            assert found == dict.fromkeys("012", "0"), said
+            assert found == dict.fromkeys("012", "0"), result
     tools.run("GetOffsetShell", "--topic-partitions", "typed:0", expect=["typed:0:100"])
 
 
@@ -213,27 +215,27 @@ def _leader_election(tools: _Tools) -> None:
 
 
 def _log_dirs(tools: _Tools) -> None:
-    said = tools.run("LogDirsCommand", "--describe", "--topic-list", "orders")
-    found = json.loads(said.splitlines()[-1])
+    result = tools.run("LogDirsCommand", "--describe", "--topic-list", "orders")
+    found = json.loads(result.splitlines()[-1])
     (place,) = found["brokers"][0]["logDirs"]
     assert place["error"] is None
     assert place["logDir"] == str((tools.folder / "data").resolve())
     sizes = {one["partition"]: one["size"] for one in place["partitions"]}
-    assert sizes.keys() == {"orders-0", "orders-1", "orders-2"}, said
+    assert sizes.keys() == {"orders-0", "orders-1", "orders-2"}, result
     tools.run("LogDirsCommand", "--describe", "--broker-list", "1", expect=["__consumer_offsets-0"])
 
 
 def _api_versions(tools: _Tools) -> None:
-    said = tools.run("BrokerApiVersionsCommand", expect=[r"Produce\(0\): 0 to 13 \[usable: 13\]"])
-    assert "UNKNOWN" not in said
+    result = tools.run("BrokerApiVersionsCommand", expect=[r"Produce\(0\): 0 to 13 \[usable: 13\]"])
+    assert "UNKNOWN" not in result
 
 
 def _delete_records(tools: _Tools) -> None:
-    wanted = {"partitions": [{"topic": "typed", "partition": 0, "offset": 30}], "version": 1}
+    expected = {"partitions": [{"topic": "typed", "partition": 0, "offset": 30}], "version": 1}
     tools.run(
         "DeleteRecordsCommand",
         "--offset-json-file",
-        tools.file("delete.json", wanted),
+        tools.file("delete.json", expected),
         expect=["low_watermark: 30"],
     )
     tools.run("GetOffsetShell", "--topic", "typed", "--time", "earliest", expect=["typed:0:30"])

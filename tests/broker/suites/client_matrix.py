@@ -153,7 +153,7 @@ def _members(kafka: Kafka, start: Callable[..., _Program], protocol: str) -> lis
 
 def _shared(kafka: Kafka, protocol: str) -> None:
     group = kafka.group("readers").wait(
-        lambda group: group.is_stable and [len(one.partitions) for one in group.members] == [3, 3],
+        lambda group: group.is_stable and [len(member.partitions) for member in group.members] == [3, 3],
         "two members with three partitions each",
         timeout=_WAIT,
     )
@@ -166,16 +166,16 @@ def _found(kafka: Kafka) -> None:
     deadline = time.monotonic() + _WAIT
     while time.monotonic() < deadline:
         _shared(kafka, "classic")
-        heard = {
+        member_ids = {
             entry.request.message.member_id
             for entry in list(kafka.exchange.entries())[said:]
             if isinstance(entry.message, HeartbeatResponse) and not entry.message.error_code
             if entry.request is not None and isinstance(entry.request.message, HeartbeatRequest)
         }
-        if heard >= {member.id for member in kafka.group("readers").state.members}:
+        if member_ids >= {member.id for member in kafka.group("readers").state.members}:
             return
         time.sleep(0.1)
-    raise AssertionError(f"only {len(heard)} members found their coordinator")
+    raise AssertionError(f"only {len(member_ids)} members found their coordinator")
 
 
 def _finish(kafka: Kafka, members: list[_Program], expected: list[int]) -> None:
@@ -184,9 +184,9 @@ def _finish(kafka: Kafka, members: list[_Program], expected: list[int]) -> None:
         kafka.produce("orders", "stop", partition=partition)
     read = {tuple(line.split(" ", 2)) for member in members for line in member.wait()}
     records = kafka.records("orders")
-    numbers = sorted(int(one.value or b"") for one in records if one.value != b"stop")
+    numbers = sorted(int(record.value or b"") for record in records if record.value != b"stop")
     assert numbers == expected, f"{len(numbers)} records in the log, expected {len(expected)}"
-    kept = {(str(one.partition), str(one.offset), (one.value or b"").decode()) for one in records}
+    kept = {(str(record.partition), str(record.offset), (record.value or b"").decode()) for record in records}
     assert read == kept, f"{len(kept - read)} records were not read"
     ends = {("orders", index): 0 for index in range(_PARTITIONS)}
     for one in records:
@@ -203,9 +203,9 @@ def _transactions(command: list[str], mode: str) -> None:
         fenced = said[-1].partition("fenced: ")[2]
         assert fenced not in ("", "no"), f"the older producer was not fenced: {said}"
         expected = sorted(value for value in (b"one", b"two") for _ in range(_PARTITIONS))
-        found = sorted(one.value or b"" for one in kafka.records("ledger", committed=True))
-        assert found == expected, f"committed: {found}"
-        everything = [one.value for one in kafka.records("ledger")]
+        results = sorted(record.value or b"" for record in kafka.records("ledger", committed=True))
+        assert results == expected, f"committed: {results}"
+        everything = [record.value for record in kafka.records("ledger")]
         assert everything.count(b"lost") == _PARTITIONS, f"all records: {everything}"
         committed = kafka.committed("books")
         assert committed == {("input", 0): 5}, f"the transaction's offsets are {committed}"

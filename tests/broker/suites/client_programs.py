@@ -36,10 +36,10 @@ class MatrixClient:
 
 
 def _run(work: Path, *command: str) -> None:
-    found = shutil.which(command[0])
-    if found is None:
+    result = shutil.which(command[0])
+    if result is None:
         raise Unavailable(f"{command[0]} isn't installed")
-    done = subprocess.run([found, *command[1:]], cwd=work, capture_output=True, text=True, check=False)
+    done = subprocess.run([result, *command[1:]], cwd=work, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unavailable(f"{' '.join(command[:2])}: {(done.stderr or done.stdout).strip()[-500:]}")
 

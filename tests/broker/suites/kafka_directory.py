@@ -93,24 +93,24 @@ def _everything(java: Java, bootstrap: str, count: int) -> list[int]:
 
 
 def _consumed(java: Java, bootstrap: str, count: int, *options: str) -> list[int]:
-    said = java.run(
+    result = java.run(
         f"{_TOOLS}consumer.ConsoleConsumer", "--bootstrap-server", bootstrap, "--topic", _TOPIC,
         "--from-beginning", "--max-messages", str(count), "--timeout-ms", "30000", *options,
     )  # fmt: skip
-    return sorted(int(line) for line in said.splitlines() if line.isdecimal())
+    return sorted(int(line) for line in result.splitlines() if line.isdecimal())
 
 
 def _transactions(java: Java, bootstrap: str, turn: int) -> None:
     """A transactional producer goes on with its id: one epoch after the other, on whichever broker."""
-    said = java.run(
+    result = java.run(
         f"{_TOOLS}ProducerPerformance", "--topic", "ledger", "--num-records", "200", "--record-size", "50",
         "--throughput", "-1", "--bootstrap-server", bootstrap, "--transactional-id", "ledger",
         "--transaction-duration-ms", "50",
     )  # fmt: skip
-    assert "200 records sent" in said, said
+    assert "200 records sent" in result, result
     at = ("--bootstrap-server", bootstrap)
-    said = java.run(f"{_TOOLS}TransactionsCommand", *at, "describe", "--transactional-id", "ledger")
-    assert "CompleteCommit" in said, said
-    said = java.run(f"{_TOOLS}GetOffsetShell", *at, "--topic-partitions", "ledger:0", "--time", "latest")
-    count = int(said.strip().rpartition(":")[2])
+    result = java.run(f"{_TOOLS}TransactionsCommand", *at, "describe", "--transactional-id", "ledger")
+    assert "CompleteCommit" in result, result
+    result = java.run(f"{_TOOLS}GetOffsetShell", *at, "--topic-partitions", "ledger:0", "--time", "latest")
+    count = int(result.strip().rpartition(":")[2])
     assert count > 200 * (turn + 1), f"{count} records and markers after {turn + 1} turns"

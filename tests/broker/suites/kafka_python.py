@@ -41,9 +41,9 @@ def _python() -> Path:
         venv.create(folder, with_pip=True, clear=True)
         needed = ["pytest", "pytest-mock", "pytest-timeout"]
         command = [str(python), "-m", "pip", "install", "-q", *needed]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise Unavailable(f"pip: {done.stderr.strip()[-300:]}")
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise Unavailable(f"pip: {result.stderr.strip()[-300:]}")
         (folder / "made").touch()
     return python
 
@@ -67,17 +67,17 @@ def _file(source: Path, python: Path, name: str) -> None:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         command = [str(python), "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--timeout=120"]
-        done = subprocess.run(
+        result = subprocess.run(
             [*command, f"test/integration/test_{name}_integration.py"],
             env=environment, cwd=source, capture_output=True, text=True, timeout=_WAIT, check=False,
         )  # fmt: skip
-    said = done.stdout + done.stderr
-    outcomes = re.findall(r"(?m)^(PASSED|FAILED|ERROR|SKIPPED) (.*)", said)
+    output = result.stdout + result.stderr
+    outcomes = re.findall(r"(?m)^(PASSED|FAILED|ERROR|SKIPPED) (.*)", output)
     passed = sum(outcome == "PASSED" for outcome, _ in outcomes)
     bad = [text for outcome, text in outcomes if outcome in ("FAILED", "ERROR")]
     print(f"    {passed} tests passed, {len(bad)} failed")
-    if done.returncode or not passed:
+    if result.returncode or not passed:
         kept = Path(tempfile.gettempdir()) / f"kafka-python-{name}-failed.txt"
-        kept.write_text(said)
-        listed = "\n".join(bad) or f"status {done.returncode}"
+        kept.write_text(output)
+        listed = "\n".join(bad) or f"status {result.returncode}"
         raise AssertionError(f"{listed}\nwhat it said is in {kept}")

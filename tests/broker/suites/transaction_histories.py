@@ -46,21 +46,21 @@ def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
         tempfile.TemporaryDirectory() as work,
         KafkaBroker(java, Path(work) / "data", _SETTINGS) as kafka,
         Broker.in_thread() as ours,
-        TransactionSide(kafka.address) as left,
+        TransactionSide(kafka.address) as transaction_side,
         TransactionSide(ours.bootstrap) as right,
     ):
-        checks.run("histories", lambda: _histories(seeds, left, right))
+        checks.run("histories", lambda: _histories(seeds, transaction_side, right))
 
 
 def _histories(seeds: list[int], kafka: TransactionSide, ours: TransactionSide) -> None:
     steps = 0
-    said: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for seed in seeds:
         history = _History(seed, kafka, ours)
         history.run()
         steps += len(history.steps)
-        said += history.errors
-    names = ", ".join(f"{name} {count}" for name, count in said.most_common())
+        counts += history.errors
+    names = ", ".join(f"{name} {count}" for name, count in counts.most_common())
     print(f"    {len(seeds)} histories, {steps} requests; errors in the answers: {names}")
 
 
@@ -88,8 +88,8 @@ class _History:
             side.begin(**about)
         for _ in range(_LENGTH):
             self._step()
-        for what in ("transactions", "values", "offsets", "states"):
-            self._same(what, about)
+        for text in ("transactions", "values", "offsets", "states"):
+            self._same(text, about)
 
     def _same(self, name: str, arguments: dict[str, Any]) -> Any:
         """Do a step on both sides; what both give."""
@@ -108,13 +108,13 @@ class _History:
         kinds = ["init", "produce", "produce", "offsets", "end", "end", "add", "commit"]
         kind = source.choice(kinds) if self._known[name] else "init"
         step, arguments = getattr(self, f"_{kind}")(name)
-        found = self._same(step, arguments)
-        self.steps.append((step, arguments | {"gave": found}))
-        self.errors.update(ErrorCode(code).name for code in found["errors"] if code)
-        producer = found.get("producer")
-        if producer is not None and not any(found["errors"]) and producer not in self._known[name]:
+        result = self._same(step, arguments)
+        self.steps.append((step, arguments | {"gave": result}))
+        self.errors.update(ErrorCode(code).name for code in result["errors"] if code)
+        producer = result.get("producer")
+        if producer is not None and not any(result["errors"]) and producer not in self._known[name]:
             self._known[name].append(producer)
-        if step == "produce" and not any(found["errors"]):
+        if step == "produce" and not any(result["errors"]):
             who, partition = arguments["who"], arguments["partition"]
             self._sequences[who, partition] = max(self._sequences[who, partition], arguments["sequence"] + 1)
 
@@ -128,14 +128,14 @@ class _History:
     def _who(self, name: str) -> Producer:
         """Mostly the id's present producer; else an older one, a newer epoch, or another id's."""
         source, known = self._source, self._known[name]
-        drawn = source.random()
-        if drawn < 0.8:
+        sample = source.random()
+        if sample < 0.8:
             return known[-1]
-        if drawn < 0.88:
+        if sample < 0.88:
             return source.choice(known)
-        if drawn < 0.93:
+        if sample < 0.93:
             return Producer(known[-1].number, known[-1].epoch + source.choice((1, 2)))
-        if drawn < 0.96:
+        if sample < 0.96:
             return Producer(known[-1].number, max(known[-1].epoch - 1, 0))
         others = self._known[source.choice(self._ids)]
         return source.choice(others) if others else known[0]
@@ -143,11 +143,11 @@ class _History:
     def _init(self, name: str) -> Step:
         source = self._source
         version = source.choice((2, 3, 4, 5)) if self._mixed else 5 if self._new_client else 4
-        who = Producer(-1, -1)
+        producer = Producer(-1, -1)
         if version >= 3 and self._known[name] and source.random() < 0.35:
-            who = self._who(name)
+            producer = self._who(name)
         timeout = 60_000 if source.random() < 0.95 else source.choice((0, 10_000_000))
-        return "init", {"name": name, "who": who, "timeout_ms": timeout, "version": version}
+        return "init", {"name": name, "who": producer, "timeout_ms": timeout, "version": version}
 
     def _produce(self, name: str) -> Step:
         source, who = self._source, self._who(name)

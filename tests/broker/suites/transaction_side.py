@@ -97,10 +97,12 @@ class TransactionSide:
     def begin(self, topic: str, ids: list[str], group: str) -> None:
         """Make a topic, and let the coordinators be found, which makes their topics."""
         for kind, keys in ((_GROUPS, [group]), (_TRANSACTIONS, ids)):
-            asked = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
-            self._settled(asked, 4, lambda one: [found.error_code for found in one.coordinators])
-        wanted = CreatableTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1)
-        answer = self._peer.ask(CreateTopicsRequest(topics=[wanted], timeout_ms=10_000), 5)
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
+            self._settled(
+                request, 4, lambda one: [coordinator.error_code for coordinator in one.coordinators]
+            )
+        expected = CreatableTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1)
+        answer = self._peer.ask(CreateTopicsRequest(topics=[expected], timeout_ms=10_000), 5)
         assert answer.topics[0].error_code == 0, answer
 
     def init(self, name: str, who: Producer, timeout_ms: int, version: int) -> dict[str, Any]:
@@ -140,7 +142,7 @@ class TransactionSide:
 
         def errors(answer: Any) -> list[int]:
             parts = answer.results_by_topic_v3_and_below[0].results_by_partition
-            return [one.partition_error_code for one in sorted(parts, key=lambda one: one.partition_index)]
+            return [part.partition_error_code for part in sorted(parts, key=lambda one: one.partition_index)]
 
         return {"errors": errors(self._settled(request, version, errors))}
 
@@ -164,8 +166,8 @@ class TransactionSide:
         request = EndTxnRequest(transactional_id=name, committed=committed, **self._who(who))
         answer = self._settled(request, version, lambda one: [one.error_code])
         self._completed([name])
-        given = self._producer(answer.producer_id, answer.producer_epoch)
-        return {"errors": [answer.error_code], "producer": given if given.number >= 0 else None}
+        producer = self._producer(answer.producer_id, answer.producer_epoch)
+        return {"errors": [answer.error_code], "producer": producer if producer.number >= 0 else None}
 
     def _settled(self, request: Request[Any], version: int, errors: Callable[[Any], Iterable[int]]) -> Any:
         """The answer, once it is none that a client repeats."""
@@ -185,14 +187,14 @@ class TransactionSide:
         answer = self._completed(ids)
         return [
             (
-                one.error_code,
-                one.transactional_id,
-                one.transaction_state,
-                one.transaction_timeout_ms,
-                self._producer(one.producer_id, one.producer_epoch),
-                sorted((found.topic, sorted(found.partitions)) for found in one.topics),
+                transaction_state.error_code,
+                transaction_state.transactional_id,
+                transaction_state.transaction_state,
+                transaction_state.transaction_timeout_ms,
+                self._producer(transaction_state.producer_id, transaction_state.producer_epoch),
+                sorted((topic.topic, sorted(topic.partitions)) for topic in transaction_state.topics),
             )
-            for one in sorted(answer.transaction_states, key=lambda one: one.transactional_id)
+            for transaction_state in sorted(answer.transaction_states, key=lambda one: one.transactional_id)
         ]
 
     def _completed(self, ids: list[str]) -> Any:
@@ -201,15 +203,18 @@ class TransactionSide:
         deadline = time.monotonic() + _WAIT
         while True:
             answer = self._peer.ask(DescribeTransactionsRequest(transactional_ids=ids), 0)
-            if not any(one.transaction_state.startswith("Prepare") for one in answer.transaction_states):
+            if not any(
+                transaction_state.transaction_state.startswith("Prepare")
+                for transaction_state in answer.transaction_states
+            ):
                 return answer
             assert time.monotonic() < deadline, answer
             time.sleep(0.01)
 
     def values(self, topic: str, ids: list[str], group: str) -> list[list[bytes]]:
         """What a reader of committed records gets."""
-        found = asyncio.run(read_logs(_Asked(self._peer), topic, committed_only=True))  # type: ignore[arg-type]
-        return [[value for _, value in log] for log in found]
+        result = asyncio.run(read_logs(_Asked(self._peer), topic, committed_only=True))  # type: ignore[arg-type]
+        return [[value for _, value in log] for log in result]
 
     def offsets(self, topic: str, ids: list[str], group: str) -> list[Any]:
         """A group's offsets."""
@@ -218,9 +223,9 @@ class TransactionSide:
         return [
             answer.error_code,
             sorted(
-                (one.name, part.partition_index, part.committed_offset, part.error_code)
-                for one in answer.topics
-                for part in one.partitions
+                (topic.name, part.partition_index, part.committed_offset, part.error_code)
+                for topic in answer.topics
+                for part in topic.partitions
             ),
         ]
 
@@ -233,17 +238,17 @@ class TransactionSide:
         while True:
             part = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 24)
             topics = [FetchTopic(topic=_STATE, partitions=[part])]
-            asked = FetchRequest(max_wait_ms=0, min_bytes=0, session_epoch=-1, topics=topics)
-            (answer,) = self._peer.ask(asked, 12).responses[0].partitions
+            request = FetchRequest(max_wait_ms=0, min_bytes=0, session_epoch=-1, topics=topics)
+            (answer,) = self._peer.ask(request, 12).responses[0].partitions
             assert answer.error_code == 0, answer
             read = list(batches(answer.records or b""))
             if not read:
                 return
             for record in (record for batch in read for record in batch if record.offset >= offset):
-                found = open_log_record(_STATE, record)
-                assert found is not None
-                if isinstance(found.key, TransactionLogKey) and found.key.transactional_id == name:
-                    yield self._plain(found.value)
+                result = open_log_record(_STATE, record)
+                assert result is not None
+                if isinstance(result.key, TransactionLogKey) and result.key.transactional_id == name:
+                    yield self._plain(result.value)
             offset = read[-1].last_offset + 1
 
     def _plain(self, value: Any) -> Any:
@@ -255,7 +260,7 @@ class TransactionSide:
             if key.endswith("producer_id"):
                 fields[key] = self._number(fields[key])
         places = fields.pop("transaction_partitions") or ()
-        fields["places"] = sorted((one["topic"], sorted(one["partition_ids"])) for one in places)
+        fields["places"] = sorted((place["topic"], sorted(place["partition_ids"])) for place in places)
         return fields
 
 

@@ -125,11 +125,13 @@ def _lag(broker: BrokerThread) -> int:
 
     def found(running: Broker) -> int:
         cluster = running.cluster
-        ends = sum(one.log.end_offset for one in cluster.topics[_TOPIC].partitions)
+        ends = sum(partition.log.end_offset for partition in cluster.topics[_TOPIC].partitions)
         answer = asked_of(cluster, request, 8, cluster.groups.coordinator_of(_GROUP))
         assert isinstance(answer, OffsetFetchResponse)
         topics = answer.groups[0].topics
-        return ends - sum(max(one.committed_offset, 0) for topic in topics for one in topic.partitions)
+        return ends - sum(
+            max(partition.committed_offset, 0) for topic in topics for partition in topic.partitions
+        )
 
     return broker.call(found)
 
@@ -140,7 +142,8 @@ def _logs(broker: BrokerThread) -> dict[int, list[bytes | None]]:
     def found(running: Broker) -> dict[int, list[bytes | None]]:
         partitions = running.cluster.topics[_TOPIC].partitions
         return {
-            one.index: [record.value for batch in one.log.batches() for record in batch] for one in partitions
+            partition.index: [record.value for batch in partition.log.batches() for record in batch]
+            for partition in partitions
         }
 
     return broker.call(found)
@@ -149,8 +152,8 @@ def _logs(broker: BrokerThread) -> dict[int, list[bytes | None]]:
 def _judge(broker: BrokerThread, sent: list[dict[str, Any]], consumers: list[_Program]) -> None:
     logs = _logs(broker)
     for event in sent:
-        found = logs[event["partition"]][event["offset"]]
-        assert found == event["value"].encode(), f"acknowledged {event}, found {found!r}"
+        result = logs[event["partition"]][event["offset"]]
+        assert result == event["value"].encode(), f"acknowledged {event}, found {result!r}"
     values = [value for log in logs.values() for value in log]
     assert len(set(values)) == len(values), "a value is in the log twice"
     read: dict[int, set[int]] = defaultdict(set)

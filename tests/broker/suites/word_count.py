@@ -50,12 +50,12 @@ def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
 
 def expected(lines: int) -> Counter[str]:
     """How often each word is in the lines that WordCount.java writes."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for number in range(lines):
         mixed = number * 2654435761 & 0xFFFFFFFF
         for word in range(number % 3 + 1):
-            found[f"w{(mixed >> 7 * word) % _WORDS}"] += 1
-    return found
+            counts[f"w{(mixed >> 7 * word) % _WORDS}"] += 1
+    return counts
 
 
 def _counted(java: Java, lines: int, restarts: bool) -> None:
@@ -101,7 +101,7 @@ def _counted(java: Java, lines: int, restarts: bool) -> None:
         _judge(lines, counts, said)
         segments = verify(data)
         replaced = said["count"].count("replaced")
-        deleted = [one for one in _starts(data) if one]
+        deleted = [start for start in _starts(data) if start]
         assert deleted, "Streams deleted nothing of its repartition topic"
         print(
             f"    {lines} lines, {counts.total()} words in {seconds:.0f} s; the broker ended {stops} times,"
@@ -116,10 +116,10 @@ def _last(said: str) -> str:
 
 def _judge(lines: int, counts: Counter[str], said: dict[str, str]) -> None:
     assert f"written {lines}" in said["write"].splitlines(), f"the writer said {said['write'][-1500:]}"
-    found = [line.split() for line in said["read"].splitlines()]
-    fell = [line for line in found if line[0] == "fell"]
+    results = [line.split() for line in said["read"].splitlines()]
+    fell = [line for line in results if line[0] == "fell"]
     assert not fell, f"{len(fell)} counts fell, as {fell[0]}"
-    got = {line[0]: int(line[1]) for line in found if len(line) == 2}
+    got = {line[0]: int(line[1]) for line in results if len(line) == 2}
     wrong = {word: (got.get(word), count) for word, count in counts.items() if got.get(word) != count}
     tail = said["count"][-1500:]
     assert not wrong, (

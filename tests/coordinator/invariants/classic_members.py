@@ -154,13 +154,13 @@ class Parked(Checker):
     def _drop_leavers(self, request: LeaveGroupRequest) -> None:
         member_ids = {request.member_id, *(identity.member_id for identity in request.members)}
         instances = {identity.group_instance_id for identity in request.members} - {None}
-        for other in self.shard.open_calls.values():
-            parked = other.request
+        for call in self.shard.open_calls.values():
+            parked = call.request
             if isinstance(parked, SyncGroupRequest) and parked.group_id == request.group_id:
                 group = self.shard.classic(parked.group_id)
                 member = None if group is None else group.members.get(parked.member_id)
                 if parked.member_id in member_ids or (member is not None and member.instance_id in instances):
-                    other.facts["S9"] = "left"
+                    call.facts["S9"] = "left"
 
     def settled(self) -> None:
         if not self.shard.is_settled:

@@ -388,7 +388,7 @@ class Conversions(Checker):
             members = {member.member_id: member.instance_id for member in group.members.values()}
             native = set()
             if isinstance(group, ConsumerGroupModel):
-                native = {other.member_id for other in group.members.values() if other.classic is None}
+                native = {member.member_id for member in group.members.values() if member.classic is None}
             before = known.get(group.group_id)
             if before is not None and type(before[0]) is not type(group) and before[1]:
                 instances = set(members.values()) - {None}

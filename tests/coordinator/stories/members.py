@@ -121,8 +121,8 @@ class MemberComparison:
         for event in self.truth.leavers:
             if event.how == "fenced" or event.member_id not in self.answered or ns(event) > self.end:
                 continue
-            matches = [other for other in self.reported.leavers if other.member_id == event.member_id]
-            near = [other for other in matches if apart(event, other) <= DEPARTURE_MS]
+            matches = [leaver for leaver in self.reported.leavers if leaver.member_id == event.member_id]
+            near = [match for match in matches if apart(event, match) <= DEPARTURE_MS]
             if any(other.how in HOW[event.how] for other in near) or self._is_unseen(event, matches):
                 continue
             if near:
@@ -130,19 +130,19 @@ class MemberComparison:
                     f"left {event.how}", f"{event.member_id} at {at(event)}: told as {near[0].how}"
                 )
             else:
-                times = ", ".join(f"{other.how} {at(other)}" for other in matches) or "nothing"
+                times = ", ".join(f"{match.how} {at(match)}" for match in matches) or "nothing"
                 yield Difference(f"left {event.how}", f"{event.member_id} went at {at(event)}; told: {times}")
         for event in self.reported.leavers:
-            matches = [other for other in self.truth.leavers if other.member_id == event.member_id]
-            if any(apart(event, other) <= DEPARTURE_MS for other in matches) or self._comes_again(event):
+            matches = [leaver for leaver in self.truth.leavers if leaver.member_id == event.member_id]
+            if any(apart(event, match) <= DEPARTURE_MS for match in matches) or self._comes_again(event):
                 continue
-            if event.member_id in self.refused or any(self._is_unseen(other, [event]) for other in matches):
+            if event.member_id in self.refused or any(self._is_unseen(match, [event]) for match in matches):
                 continue
             if event.inferred and (self._murky(event) and self._excuse(SHIFTED)):
                 continue
             if event.inferred and self._goes_as_its_heir(event) and self._excuse(NEVER_ANSWERED):
                 continue
-            times = ", ".join(f"{other.how} {at(other)}" for other in matches) or "it stayed"
+            times = ", ".join(f"{match.how} {at(match)}" for match in matches) or "it stayed"
             yield Difference(
                 f"left falsely {event.how}", f"{event.member_id} told at {at(event)}; true: {times}"
             )

@@ -228,9 +228,9 @@ def d10_owners_are_ranges(cluster: Cluster, group: str, topic: str, partitions: 
     for index, thread in enumerate(threads):
         size = partitions // len(threads) + (1 if index < partitions % len(threads) else 0)
         expected += [thread.encode()] * size
-    found = [cluster.read(f"/consumers/{group}/owners/{topic}/{number}") for number in range(partitions)]
-    if found != expected:
-        yield f"D10: expected the owners {expected}, got {found}"
+    results = [cluster.read(f"/consumers/{group}/owners/{topic}/{number}") for number in range(partitions)]
+    if results != expected:
+        yield f"D10: expected the owners {expected}, got {results}"
     for number, thread_id in enumerate(expected):
         consumer = thread_id.decode().rpartition("-")[0]
         if cluster.owner(topic, str(number)) != consumer:

@@ -255,12 +255,12 @@ class Cluster:
                     self._deliver_events()
                 case FetchersStarted(partitions=partitions):
                     self._note(node.name, action)
-                    for one in partitions:
-                        self._own(one, node.name)
+                    for partition in partitions:
+                        self._own(partition, node.name)
                 case FetchersStopped(partitions=partitions):
                     self._note(node.name, action)
-                    for one in partitions:
-                        self._disown(one, node.name)
+                    for partition in partitions:
+                        self._disown(partition, node.name)
                 case Noted():
                     self._note(node.name, action)
 
@@ -310,9 +310,9 @@ class Cluster:
         self._carry(line, 0, arrive)
 
     def _send(self, name: str, number: int, data: bytes) -> None:
-        found = self._lines.get((name, number))
-        if found is not None:
-            line, side = found
+        result = self._lines.get((name, number))
+        if result is not None:
+            line, side = result
             self._carry(
                 line, side,
                 lambda: self._to(line, 1 - side, lambda node, number: self._received(node, number, data)),
@@ -337,9 +337,9 @@ class Cluster:
         return line.ends[1 - side][0]
 
     def _close(self, name: str, number: int) -> None:
-        found = self._lines.pop((name, number), None)
-        if found is not None:
-            line, side = found
+        result = self._lines.pop((name, number), None)
+        if result is not None:
+            line, side = result
             self._carry(line, side, lambda: self._closed(line, 1 - side))
 
     def _closed(self, line: Line, side: int) -> None:
@@ -390,10 +390,10 @@ class Cluster:
             if not node.zookeeper:
                 node.held.append(action)
                 return
-            outcomes = tuple(self.tree.apply(session, one, self.now) for one in action.operations)
+            outcomes = tuple(self.tree.apply(session, operation, self.now) for operation in action.operations)
             self._deliver_events()
             self._reply(node, session, lambda: node.machine.zookeeper_reply(action.number, outcomes))
-            if any(one.error is ZooKeeperError.SESSION_EXPIRED for one in outcomes):
+            if any(outcome.error is ZooKeeperError.SESSION_EXPIRED for outcome in outcomes):
                 self._reach_zookeeper(node)
 
         self._at(due, run)

@@ -72,20 +72,20 @@ def nodes(design: str) -> dict[str, str]:
     world.plan(parse_faults(PLAN))
     world.run(70_000)  # the ZooKeeper consumer commits once a minute
     zookeeper: Any = run.zookeeper
-    found = {}
+    result = {}
     for path in zookeeper.tree.paths():
         data = zookeeper.tree.apply(zookeeper._admin, GetData(path), world.now).data
         if data:
-            found[path] = data.decode()
-    return found
+            result[path] = data.decode()
+    return result
 
 
 def main() -> None:
     RUNS.mkdir(parents=True, exist_ok=True)
     for design in DRAFTS:
         (RUNS / f"{design}.pcap").write_bytes(capture(design))
-    left = {design: nodes(design) for design in ("zookeeper", "draft-2")}
-    (RUNS / "zookeeper-nodes.json").write_text(json.dumps(left, indent=1) + "\n")
+    remaining = {design: nodes(design) for design in ("zookeeper", "draft-2")}
+    (RUNS / "zookeeper-nodes.json").write_text(json.dumps(remaining, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -109,8 +109,8 @@ def d2_d3_steps_are_in_order(world: Any) -> Iterator[str]:
                 (part.topic or "", part.partition or ""): part.offset for part in one.what.offset_info
             }
         elif isinstance(one.what, Draft1StartResponse | Draft2StartFetcherResponse):
-            left = unanswered[one.peer, one.name] = unanswered.get((one.peer, one.name), 0) - 1
-            if answered is not None and not left:
+            remaining = unanswered[one.peer, one.name] = unanswered.get((one.peer, one.name), 0) - 1
+            if answered is not None and not remaining:
                 answered.start_answers.add(one.name)
         elif isinstance(one.what, Written) and one.name in rounds:
             yield from _written(one, rounds)

@@ -89,11 +89,11 @@ class SimulatedCluster:
         }
 
     def overlaps(self) -> dict[Any, int]:
-        found: dict[Any, int] = {}
+        result: dict[Any, int] = {}
         for spell in self.observer.spells:
             if spell.owners:
-                found[spell.partition] = found.get(spell.partition, 0) + spell.ended - spell.began
-        return found
+                result[spell.partition] = result.get(spell.partition, 0) + spell.ended - spell.began
+        return result
 
     def read(self, path: str) -> bytes | None:
         outcome: OperationOutcome = self.tree.apply(self.run.zookeeper._admin, GetData(path), self.world.now)
@@ -150,9 +150,11 @@ class SimulatedCluster:
                     case Disconnect(connection=number) if number in process._links:
                         self.note(node, action, self.peer(process._links[number]))
                     case AskZooKeeper(operations=operations):
-                        for one in operations:
-                            if isinstance(one, SetData | CreateNode) and one.path.startswith("/consumers/"):
-                                self.note(node, Written(one.path, one.data))
+                        for operation in operations:
+                            if isinstance(operation, SetData | CreateNode) and operation.path.startswith(
+                                "/consumers/"
+                            ):
+                                self.note(node, Written(operation.path, operation.data))
                 do(action)
 
             machine.received, machine.do = received, done
@@ -166,17 +168,19 @@ class SimulatedCluster:
     def _known(self) -> frozenset[str]:
         """The consumers that own something, as ZooKeeper has it."""
         above = f"/consumers/{GROUP}/owners/"
-        found = {self.read(path) for path in self.tree.paths() if path.startswith(f"{above}{TOPIC}/")}
-        return frozenset(Owner.parse(data).thread_id.rpartition("-")[0] for data in found if data)
+        result = {self.read(path) for path in self.tree.paths() if path.startswith(f"{above}{TOPIC}/")}
+        return frozenset(Owner.parse(data).thread_id.rpartition("-")[0] for data in result if data)
 
     def _claimed(self, node: str, machine: Any, started: FetchersStarted) -> None:
         """D10: the ZooKeeper consumer has its nodes when it begins to read, unless its session is over."""
         if self.draft or machine.session not in self.tree.sessions():
             return
-        for one in started.partitions:
-            data = self.read(Owner.path(GROUP, *one))
+        for partition in started.partitions:
+            data = self.read(Owner.path(GROUP, *partition))
             if data is None or data.decode().rpartition("-")[0] != self.name(node):
-                self.broken.append(f"D10: {node} reads {one} whose owner is {data!r} at {self.world.now}")
+                self.broken.append(
+                    f"D10: {node} reads {partition} whose owner is {data!r} at {self.world.now}"
+                )
 
     def consume(self) -> None:
         """Every consumer has read something of all that it owns."""
@@ -200,14 +204,14 @@ def simulated_run(design: str, seed: int, *, end_ms: int = END_MS) -> SimulatedC
     faults = random_faults(seed, members=MEMBERS, coordinators=COORDINATORS, count=12)
     world.plan(fault for fault in faults if fault.kind != "freeze")
     while not world.run(end_ms, steps=WATCHED_STEPS):
-        found = watch(cast(Any, cluster))
-        assert found == [], (seed, world.now, found)
+        result = watch(cast(Any, cluster))
+        assert result == [], (seed, world.now, result)
         cluster.consume()
     cluster.observer.finish()
-    found = check(cast(Any, cluster)) + cluster.broken
+    result = check(cast(Any, cluster)) + cluster.broken
     if design == "zookeeper":
-        found += d10_owners_are_ranges(cast(Any, cluster), GROUP, TOPIC, PARTITIONS)
-    assert found == [], (seed, found)
+        result += d10_owners_are_ranges(cast(Any, cluster), GROUP, TOPIC, PARTITIONS)
+    assert result == [], (seed, result)
     if design != "draft-1":  # there a consumer that reaches no broker gives up for good
         owned = [len(world.ownership.owners((GROUP, TOPIC, number))) for number in range(PARTITIONS)]
         assert owned == [1] * PARTITIONS, (seed, owned)

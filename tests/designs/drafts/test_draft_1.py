@@ -35,8 +35,10 @@ def test_a_rebalance_stops_and_starts_at_once_and_waits_for_the_answers() -> Non
     world.join("b")
     world.run(200)
     kinds = [type(one.what) for one in world.history]
-    wanted = [one for one in kinds if one in (Draft1StopRequest, Draft1StartRequest, Draft1StartResponse)]
-    assert wanted == [Draft1StopRequest] * 2 + [Draft1StartRequest] * 2 + [Draft1StartResponse] * 2
+    expected = [
+        kind for kind in kinds if kind in (Draft1StopRequest, Draft1StartRequest, Draft1StartResponse)
+    ]
+    assert expected == [Draft1StopRequest] * 2 + [Draft1StartRequest] * 2 + [Draft1StartResponse] * 2
 
 
 def test_offsets_come_with_pings_and_go_with_starts() -> None:
@@ -47,7 +49,7 @@ def test_offsets_come_with_pings_and_go_with_starts() -> None:
     world.join("b")
     world.run(200)
     (start,) = world.sent(Draft1StartRequest, to="b")
-    assert [one.offset for one in start.what.assigned_parts] == [8, 8]
+    assert [assigned_part.offset for assigned_part in start.what.assigned_parts] == [8, 8]
 
 
 def test_without_auto_commit_pings_bring_no_offsets() -> None:
@@ -56,7 +58,7 @@ def test_without_auto_commit_pings_bring_no_offsets() -> None:
     world.run(5_000)
     assert {len(one.what.offset_info) for one in world.sent(Draft1PingResponse)} == {0}
     (start,) = world.sent(Draft1StartRequest)
-    assert {one.offset for one in start.what.assigned_parts} == {-1}
+    assert {assigned_part.offset for assigned_part in start.what.assigned_parts} == {-1}
 
 
 def test_a_consumer_fails_after_its_own_number_of_retries() -> None:
@@ -206,10 +208,10 @@ def test_a_start_of_an_earlier_attempt_that_is_answered_late_is_not_the_answer_t
     answers = line.held[side]
     assert len(answers) == 3  # to the Start of each attempt
     assert group.waiting == {"a"}
-    for left in ({"a"}, {"a"}, set()):
+    for remaining in ({"a"}, {"a"}, set()):
         answers.pop(0)()
-        assert group.waiting == left
-        assert group.members["a"].is_rebalancing is bool(left)
+        assert group.waiting == remaining
+        assert group.members["a"].is_rebalancing is bool(remaining)
     assert world.owned() == "aabb"
     world.run(10)
     assert world.read("/consumers/g/owners/t/1-3") == b"b-0"

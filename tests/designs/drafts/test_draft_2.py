@@ -246,13 +246,13 @@ def test_a_request_for_another_consumer_is_an_error() -> None:
 
 def test_the_reasons_for_a_rebalance() -> None:
     """D6: section 9, steps 3.1 to 3.5."""
-    zero, one = DraftPartition("t", "1-0"), DraftPartition("t", "1-1")
-    plan, partitions = {zero: "a-0", one: "b-0"}, {"t": ["1-0", "1-1"]}
+    zero, partition = DraftPartition("t", "1-0"), DraftPartition("t", "1-1")
+    plan, partitions = {zero: "a-0", partition: "b-0"}, {"t": ["1-0", "1-1"]}
     gone = DraftPartition("t", "1-7")
     assert rebalance_reason(plan, {}, partitions) == "no registered ownership"
     assert rebalance_reason(plan, {zero: "a-0"}, partitions) == "partitions without an owner"
     assert rebalance_reason(plan, plan | {gone: "a-0"}, partitions) == "partitions that no longer exist"
-    assert rebalance_reason(plan, {zero: "b-0", one: "a-0"}, partitions) == "another ownership"
+    assert rebalance_reason(plan, {zero: "b-0", partition: "a-0"}, partitions) == "another ownership"
     assert rebalance_reason(plan, plan, partitions) is None
     assert rebalance_reason({}, {}, {}) is None
 
@@ -306,20 +306,20 @@ def test_a_coordinator_that_is_shut_down_closes_its_elector_first() -> None:
     """Section 12.7: another one is elected at once, and the consumers find it as soon as their connections
     end; after a crash that takes a session timeout of ZooKeeper."""
     elected, began = {}, {}
-    for how in ("shut down", "crash"):
+    for text in ("shut down", "crash"):
         world = World(2, consumers="ab")
         world.run(5_000)
-        began[how] = world.now
-        if how == "crash":
+        began[text] = world.now
+        if text == "crash":
             world.crash("broker-1")
         else:
             world.nodes["broker-1"].machine.shut_down()
             world.drain("broker-1")
         world.run(30_000)
         assert (world.owned(), world.overlaps()) == ("aabb", {})
-        elected[how] = world.noted("Elected")[-1].time - began[how]
+        elected[text] = world.noted("Elected")[-1].time - began[text]
         order = [one.what.name for one in world.noted("Resigned") + world.noted("ShutDown")]
-        assert order == ([] if how == "crash" else ["Resigned", "ShutDown"])
+        assert order == ([] if text == "crash" else ["Resigned", "ShutDown"])
     assert elected["shut down"] < 20
     assert elected["crash"] > 5_000
 

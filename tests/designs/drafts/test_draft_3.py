@@ -143,7 +143,7 @@ def test_a_generation_is_written_before_it_begins(loads_groups: bool) -> None:
     world = World(3, consumers="a", broker={"loads_groups": loads_groups})
     if loads_groups:
         stored = GroupMetadata.parse(world.read("/consumers/g/metadata") or b"")
-        assert (stored.generation, [len(one.owned) for one in stored.members.values()]) == (1, [4])
+        assert (stored.generation, [len(member.owned) for member in stored.members.values()]) == (1, [4])
     world.run(200)
     world.cut_zookeeper("broker-1")
     world.run(10_000)
@@ -151,8 +151,8 @@ def test_a_generation_is_written_before_it_begins(loads_groups: bool) -> None:
     world.history.clear()
     world.join("b")
     world.run(4_000)
-    begun = [one.name for one in world.sent(Draft3JoinGroupResponse) if not one.what.error_code]
-    assert begun == ([] if loads_groups else ["broker-1"] * 2)
+    names = [one.name for one in world.sent(Draft3JoinGroupResponse) if not one.what.error_code]
+    assert names == ([] if loads_groups else ["broker-1"] * 2)
 
 
 def test_a_node_that_cannot_be_read_is_passed_over() -> None:

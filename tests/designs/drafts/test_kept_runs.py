@@ -24,9 +24,9 @@ def kept(draft: str) -> Path:
 
 def frames(draft: str) -> list[FrameEntry]:
     stream = io.BytesIO(kept(draft).read_bytes())
-    found = list(Capture(stream, draft, dialect=ConnectionDialect(DRAFT_DESIGNS[draft])).entries())
-    assert all(isinstance(one, FrameEntry) for one in found)
-    return [one for one in found if isinstance(one, FrameEntry)]
+    entries = list(Capture(stream, draft, dialect=ConnectionDialect(DRAFT_DESIGNS[draft])).entries())
+    assert all(isinstance(entry, FrameEntry) for entry in entries)
+    return [entry for entry in entries if isinstance(entry, FrameEntry)]
 
 
 @pytest.mark.parametrize("draft", DRAFTS)
@@ -42,7 +42,7 @@ def test_every_message_decodes_and_encodes_back(draft: str) -> None:
         assert data[4:] == entry.body
         versions.add((type(entry.message).__name__, entry.api_version or 0))
     calls = [one for one in CALLS[DRAFT_DESIGNS[draft]] if one.name != "CommitOffset"]  # only on request
-    assert seen == {one.request for one in calls} | {one.response for one in calls if one.response}
+    assert seen == {call.request for call in calls} | {call.response for call in calls if call.response}
     kinds = {
         "draft-1": ["Draft1PingResponse"],
         "draft-2": ["Draft2PingResponse", "Draft2StopFetcherResponse"],
@@ -53,11 +53,13 @@ def test_every_message_decodes_and_encodes_back(draft: str) -> None:
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_the_timeline_has_the_members_and_their_partitions(draft: str) -> None:
     events = list(timeline(frames(draft), dialect=ConnectionDialect(DRAFT_DESIGNS[draft])))
-    assert {one.group for one in events} == {"group"}
-    assert len({one.member_id for one in events if isinstance(one, MemberJoined)}) >= MEMBERS
-    last = [one for one in events if isinstance(one, RebalanceEnded)][-1]
+    assert {event.group for event in events} == {"group"}
+    assert len({event.member_id for event in events if isinstance(event, MemberJoined)}) >= MEMBERS
+    last = [event for event in events if isinstance(event, RebalanceEnded)][-1]
     owned = {
-        (one.topic.partition("/")[0], one.partition) for row in last.assignments for one in row.partitions
+        (partition.topic.partition("/")[0], partition.partition)
+        for row in last.assignments
+        for partition in row.partitions
     }
     assert owned == {("orders", number) for number in range(3)}
 
@@ -75,9 +77,9 @@ def test_the_commands_show_them(draft: str, capfdbinary: pytest.CaptureFixture[b
 
 
 def test_what_is_left_in_zookeeper_parses_and_builds_to_the_same_bytes() -> None:
-    left = json.loads((RUNS / "zookeeper-nodes.json").read_text())
+    remaining = json.loads((RUNS / "zookeeper-nodes.json").read_text())
     seen = set()
-    for path, text in (one for found in left.values() for one in found.items()):
+    for path, text in (one for found in remaining.values() for one in found.items()):
         node = parse_node(path, text)
         seen.add(type(node))
         assert node.build() == text.encode(), path

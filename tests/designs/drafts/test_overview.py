@@ -38,8 +38,8 @@ def test_one_more_consumer_makes_all_others_register_again() -> None:
     world.history.clear()
     world.join("c")
     world.run(200)
-    again = [one.name for one in world.history if isinstance(one.what, Draft2RegisterConsumerRequest)]
-    assert sorted(again) == ["a", "b", "c"]
+    names = [one.name for one in world.history if isinstance(one.what, Draft2RegisterConsumerRequest)]
+    assert sorted(names) == ["a", "b", "c"]
     assert (world.owned(), world.overlaps()) == ("aabc", {})
     assert world.sent(Draft2StopFetcherRequest) == world.sent(Draft2StartFetcherRequest) == []
 
@@ -104,7 +104,7 @@ def test_failover_waits_for_one_that_does_not_come() -> None:
     assert world.owned() == "aabb"
     elected = world.noted("Elected")[-1].time
     answers = [one for one in world.sent(Draft2RegisterConsumerResponse) if one.name == "broker-2"]
-    assert min(one.time for one in answers) >= elected + 6_000
+    assert min(answer.time for answer in answers) >= elected + 6_000
 
 
 def test_what_was_read_since_the_last_ping_is_read_again() -> None:

@@ -111,7 +111,7 @@ def test_a_broker_answers_before_its_session_is_there(draft: int) -> None:
         3: Draft3MetadataRequest(client_id="a", topics=["t"], group_ids=["g"]),
     }  # fmt: skip
     host.receive(number, client.send(requests[draft]))
-    (answer,) = [one for one in host.actions() if isinstance(one, SendBytes)]
+    (answer,) = [send_bytes for send_bytes in host.actions() if isinstance(send_bytes, SendBytes)]
     client.receive_data(answer.data)
     (event,) = client.events()
     assert isinstance(event, ResponseReceived)

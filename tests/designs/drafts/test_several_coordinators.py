@@ -32,27 +32,31 @@ def offices(run: Any) -> dict[str, set[int]]:
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_brokers_divide_the_groups(design: str) -> None:
-    found = run(design)
-    assert offices(found) == {
+    result = run(design)
+    assert offices(result) == {
         "coordinator-1": {0, 3, 6}, "coordinator-2": {1, 4, 7}, "coordinator-3": {2, 5, 8}
     }  # fmt: skip
-    assert {len(found.world.ownership.owners(one)) for one in found.world.ownership.partitions} == {1}
-    assert found.world.ownership.duplicated_ms == 0
-    served = [set(found.machine(name).groups) for name in offices(found)]
+    assert {
+        len(result.world.ownership.owners(partition)) for partition in result.world.ownership.partitions
+    } == {1}
+    assert result.world.ownership.duplicated_ms == 0
+    served = [set(result.machine(name).groups) for name in offices(result)]
     assert sum(map(len, served)) == len(set().union(*served)) == 12
 
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_the_groups_of_a_broker_that_dies_go_to_the_others(design: str) -> None:
     """And to them alone: the other groups are not rebalanced."""
-    found = run(design, "20s crash coordinator-2", 45_000)
-    left = offices(found)
-    assert set(left) == {"coordinator-1", "coordinator-3"}
-    assert sorted(office for one in left.values() for office in one) == list(range(SUBSETS))
-    assert {len(found.world.ownership.owners(one)) for one in found.world.ownership.partitions} == {1}
+    result = run(design, "20s crash coordinator-2", 45_000)
+    remaining = offices(result)
+    assert set(remaining) == {"coordinator-1", "coordinator-3"}
+    assert sorted(office for one in remaining.values() for office in one) == list(range(SUBSETS))
+    assert {
+        len(result.world.ownership.owners(partition)) for partition in result.world.ownership.partitions
+    } == {1}
     generations = {
         name: getattr(group, "generation", None)
-        for machine in map(found.machine, left) for name, group in machine.groups.items()
+        for machine in map(result.machine, remaining) for name, group in machine.groups.items()
     }  # fmt: skip
     assert len(generations) == 12
 
@@ -61,11 +65,11 @@ def test_the_rest_of_the_groups_does_not_notice() -> None:
     """Of three brokers one crashes. Where it coordinated all groups, all stop; else a third of them."""
     unread = {}
     for subsets in (1, SUBSETS):
-        done = simulate(
+        result = simulate(
             "draft-2", members=24, partitions=3, coordinators=3, groups=12, subsets=subsets,
             plan=parse_faults("20s crash coordinator-1"), duration_ms=45_000,
         )  # fmt: skip
-        unread[subsets] = {one.partition for one in done.observer.spells if one.began >= 20_000}
+        unread[subsets] = {spell.partition for spell in result.observer.spells if spell.began >= 20_000}
     assert len(unread[1]) == 36
     assert 3 <= len(unread[SUBSETS]) <= 21
 
@@ -74,14 +78,14 @@ def test_the_rest_of_the_groups_does_not_notice() -> None:
 @pytest.mark.parametrize("design", ["draft-2", "draft-3-loaded"])
 def test_5_000_consumers_spread_over_brokers(design: str) -> None:
     """Section 13, "Multiple Coordinator": no broker has more than half of the connections."""
-    done = simulate(
+    result = simulate(
         design, members=5_000, partitions=20, coordinators=5, groups=500, subsets=50, duration_ms=25_000
     )
-    ownership = done.run.world.ownership
-    assert {len(ownership.owners(one)) for one in ownership.partitions} == {1}
+    ownership = result.run.world.ownership
+    assert {len(ownership.owners(partition)) for partition in ownership.partitions} == {1}
     assert len(ownership.partitions) == 10_000
     links = [
-        sum(link.is_listener for link in done.run.world.nodes[f"coordinator-{number}"].links.values())
+        sum(link.is_listener for link in result.run.world.nodes[f"coordinator-{number}"].links.values())
         for number in range(1, 6)
     ]
     assert sum(links) == 5_000

@@ -96,7 +96,7 @@ def test_a_broker_takes_anything(draft: int, data: st.DataObject) -> None:
 
 def deliver(host: MachineHost, peers: dict[int, tuple[Connection, list[RequestReceived]]]) -> None:
     """Take what the machine sends its peers; leave the rest to the world."""
-    rest: list[Any] = []
+    remaining: list[Any] = []
     for action in host.actions():
         if isinstance(action, SendBytes) and action.connection in peers:
             connection, asked = peers[action.connection]
@@ -106,8 +106,8 @@ def deliver(host: MachineHost, peers: dict[int, tuple[Connection, list[RequestRe
                 if isinstance(event, RequestReceived) and event.expects_response
             ]  # fmt: skip
         elif not isinstance(action, Disconnect):
-            rest.append(action)
-    for action in rest:
+            remaining.append(action)
+    for action in remaining:
         host.machine.do(action)
 
 
@@ -187,9 +187,11 @@ def test_a_machine_takes_any_answer_of_zookeeper(kind: Any) -> None:
             machine.end_all()
         machine.start(7)
         for _ in range(25):
-            for one in list(machine.actions()):
-                if isinstance(one, AskZooKeeper):
-                    machine.zookeeper_reply(one.number, tuple(any_outcome(random) for _ in one.operations))
+            for action in list(machine.actions()):
+                if isinstance(action, AskZooKeeper):
+                    machine.zookeeper_reply(
+                        action.number, tuple(any_outcome(random) for _ in action.operations)
+                    )
             if random.random() < 0.3:
                 kinds = list(EventKind)
                 machine.zookeeper_event(WatchEvent(7, random.choice(kinds), random.choice(PATHS)))

@@ -34,7 +34,9 @@ def test_nodes_are_those_of_kafkas_own_consumer(release: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_all_kept_histories_agree(release: str) -> None:
-    assert [one for history in kept(release)[DEFAULT:] for one in judged(history).differences] == []
+    assert [
+        difference for history in kept(release)[DEFAULT:] for difference in judged(history).differences
+    ] == []
 
 
 def test_a_difference_is_found() -> None:
@@ -47,4 +49,4 @@ def test_a_difference_is_found() -> None:
     )
     node = next(node for node in step["nodes"] if "/owners/" in node["path"] and node["data"])
     node["data"] += "1"
-    assert node["path"] in {one.path for one in judged(history).differences}
+    assert node["path"] in {difference.path for difference in judged(history).differences}

@@ -79,7 +79,7 @@ class Group:
         )  # fmt: skip
 
     def stop(self, name: str, *, kill: bool) -> None:
-        node = next(one for one in self.cluster.nodes if one.startswith(name))
+        node = next(node for node in self.cluster.nodes if node.startswith(name))
         if not kill:
             self.cluster.nodes[node].machine.shut_down()
             self.cluster.drain(node)

@@ -93,17 +93,17 @@ def test_a_watch_fires_once() -> None:
 
 def test_a_session_that_is_not_heard_takes_its_nodes_and_watches_with_it() -> None:
     tree, mine = opened(1_000)
-    other = tree.open_session(5_000, 0)
+    session = tree.open_session(5_000, 0)
     tree.apply(mine, CreateNode("/a", ephemeral=True), 100)
     tree.apply(mine, GetChildren("/", watch=True), 100)
-    tree.apply(other, NodeExists("/a", watch=True), 100)
+    tree.apply(session, NodeExists("/a", watch=True), 100)
     assert tree.next_expiry() == 1_100
     assert tree.expire(1_099) == []
     assert tree.expire(1_100) == [mine]
     assert tree.paths() == []
-    assert list(tree.events()) == [WatchEvent(other, EventKind.DELETED, "/a")]
+    assert list(tree.events()) == [WatchEvent(session, EventKind.DELETED, "/a")]
     assert not tree.renew(mine, 1_100)
-    assert tree.open_session(1_000, 1_100) == other + 1
+    assert tree.open_session(1_000, 1_100) == session + 1
 
 
 def test_a_transaction_does_all_or_nothing() -> None:
@@ -117,11 +117,14 @@ def test_a_transaction_does_all_or_nothing() -> None:
         CheckVersion("/a", 5), CreateNode("/c"),
     )), 0)  # fmt: skip
     assert failed.error is E.BAD_VERSION
-    assert [one.error for one in failed.outcomes] == [E.OK] * 4 + [E.BAD_VERSION, E.RUNTIME_INCONSISTENCY]
+    assert [outcome.error for outcome in failed.outcomes] == [E.OK] * 4 + [
+        E.BAD_VERSION,
+        E.RUNTIME_INCONSISTENCY,
+    ]
     assert tree == before
     assert list(tree.events()) == []
-    done = tree.apply(session, Transaction((CheckVersion("/a", 0), SetData("/a", b"1"))), 0)
-    assert done.ok
+    result = tree.apply(session, Transaction((CheckVersion("/a", 0), SetData("/a", b"1"))), 0)
+    assert result.ok
     assert list(tree.events()) == [WatchEvent(session, EventKind.DATA_CHANGED, "/a")]
 
 
@@ -149,7 +152,7 @@ class Model:
 
     def children(self, path: str) -> list[str]:
         above = "" if path == "/" else path
-        return sorted(one[len(above) + 1 :] for one in self.nodes if one.rpartition("/")[0] == above)
+        return sorted(node[len(above) + 1 :] for node in self.nodes if node.rpartition("/")[0] == above)
 
     def fire(self, kind: EventKind, path: str) -> None:
         tables = {EventKind.CHILDREN_CHANGED: [self.child_watches], EventKind.DELETED: [
@@ -168,8 +171,10 @@ class Model:
     def expire(self, now: int) -> None:
         for session in [one for one, deadline in self.sessions.items() if deadline <= now]:
             del self.sessions[session]
-            self.data_watches = {one for one in self.data_watches if one[0] != session}
-            self.child_watches = {one for one in self.child_watches if one[0] != session}
+            self.data_watches = {data_watch for data_watch in self.data_watches if data_watch[0] != session}
+            self.child_watches = {
+                child_watch for child_watch in self.child_watches if child_watch[0] != session
+            }
             for path in [one for one, node in self.nodes.items() if node[2] == session]:
                 self.delete(path)
 
@@ -251,9 +256,9 @@ def test_the_tree_is_as_a_naive_model(steps: list[tuple[int, Operation, int]]) -
         if isinstance(operation, GetChildren) and outcome.ok:
             assert outcome.children == value
         assert tree.paths() == sorted(model.nodes)
-        found = list(tree.events())
-        assert set(found) == model.events
-        assert len(found) == len(model.events)
+        events = list(tree.events())
+        assert set(events) == model.events
+        assert len(events) == len(model.events)
         model.events.clear()
         assert set(tree.sessions()) == set(model.sessions)
 
@@ -269,8 +274,8 @@ def test_a_transaction_is_its_operations_or_nothing(first: list[Operation], then
     before, single = tree.copy(), tree.copy()
     outcome = tree.apply(session, Transaction(parts), 0)
     each = []
-    for one in parts:
-        each.append(single.apply(session, one, 0).error)
+    for part in parts:
+        each.append(single.apply(session, part, 0).error)
         if each[-1] is not E.OK:
             break
     if outcome.ok:

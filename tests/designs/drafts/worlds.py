@@ -82,11 +82,13 @@ class World(Cluster):
 
     def owned(self) -> str:
         """Who owns the partitions, of each topic in order; "-" is nobody, "+" two."""
-        found = ""
-        for one in sorted(self.owners, key=lambda one: (one.topic, int(one.partition.rpartition("-")[2]))):
-            names = self.owners[one]
-            found += "-" if not names else "+" if len(names) > 1 else min(names)
-        return found
+        result = ""
+        for owner in sorted(
+            self.owners, key=lambda owner: (owner.topic, int(owner.partition.rpartition("-")[2]))
+        ):
+            names = self.owners[owner]
+            result += "-" if not names else "+" if len(names) > 1 else min(names)
+        return result
 
     def consume(self, name: str, offset: int) -> None:
         machine = self.nodes[name].machine
@@ -95,7 +97,7 @@ class World(Cluster):
 
     @property
     def coordinator(self) -> Any:
-        (found,) = (
+        (result,) = (
             node.machine for node in self.nodes.values() if getattr(node.machine, "coordinates", False)
         )  # fmt: skip
-        return found
+        return result

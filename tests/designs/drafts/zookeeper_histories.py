@@ -142,7 +142,7 @@ class Replay:
         ):
             self._run(begin + delay)
             self._act(one, extra)
-        if any(one["do"] == "kill" for one in actions):
+        if any(action["do"] == "kill" for action in actions):
             self._run(self.cluster.now + EXPIRY_MS + extra)
         if not quiet:
             self._run(self.cluster.now + step["waited_ms"])
@@ -239,8 +239,8 @@ class Replay:
                 if parts[-1] == "state":
                     self.leaders[DraftPartition(parts[3], parts[5])] = json.loads(data)["leader"]
         self.brokers = frozenset(int(path[13:]) for path in given if path.startswith("/brokers/ids/"))
-        ours = [path for path in tree.paths() if path.startswith("/brokers/")]
-        for path in sorted(set(ours) - set(given), reverse=True):
+        paths = [path for path in tree.paths() if path.startswith("/brokers/")]
+        for path in sorted(set(paths) - set(given), reverse=True):
             tree.apply(self.admin, DeleteNode(path), now)
         for path, data in given.items():
             outcome = tree.apply(self.admin, GetData(path), now)
@@ -326,10 +326,10 @@ def replay(history: History, schedules: Iterable[int] = (), *, attempts: int = S
                 break
         else:
             known.append(0)
-    found = _compare(history, known)
+    result = _compare(history, known)
     return Verdict(
-        history, tuple(one for differences in found for one in differences),
-        frozenset(number for number, differences in enumerate(found) if differences), tuple(known),
+        history, tuple(difference for differences in result for difference in differences),
+        frozenset(number for number, differences in enumerate(result) if differences), tuple(known),
     )  # fmt: skip
 
 
@@ -352,11 +352,11 @@ def _variants(known: list[int]) -> Iterator[list[int]]:
 
 def _compare(history: History, schedules: list[int]) -> list[list[Difference]]:
     run = Replay(history)
-    found = []
+    results = []
     for step, schedule in zip(history.steps, schedules, strict=False):
         run.carry_out(step, schedule)
-        found.append(list(run.differences(history.name, step)))
-    return found
+        results.append(list(run.differences(history.name, step)))
+    return results
 
 
 def kept_lines(verdict: Verdict) -> Iterator[str]:
@@ -391,9 +391,11 @@ def main(arguments: list[str]) -> int:
         histories += 1
         steps += len(history.steps)
         different += len(verdict.different_steps)
-        for one in verdict.differences:
+        for difference in verdict.differences:
             print(
-                f"{one.history} step {one.step} {one.path}: real {one.real!r}, ours {one.ours!r}", flush=True
+                f"{difference.history} step {difference.step} {difference.path}: real {difference.real!r}, "
+                f"ours {difference.ours!r}",
+                flush=True,
             )
     print(f"{histories} histories, {steps} quiet points of {recorded}, {steps - different} alike")
     if keep:

@@ -121,24 +121,27 @@ class _Run:
 
 
 def _operation(words: list[str]) -> Operation:
-    kind, path, *rest = words
+    kind, path, *remaining = words
     if kind == "multi":
         return Transaction(tuple(_operation(part.split(" ")) for part in words[1:]))  # type: ignore[misc]
     path = f"/r{path}"
     match kind:
         case "create":
             return CreateNode(
-                path, rest[0].encode(), ephemeral="EPHEMERAL" in rest[1], sequential="SEQUENTIAL" in rest[1]
+                path,
+                remaining[0].encode(),
+                ephemeral="EPHEMERAL" in remaining[1],
+                sequential="SEQUENTIAL" in remaining[1],
             )
         case "delete":
-            return DeleteNode(path, int(rest[0]))
+            return DeleteNode(path, int(remaining[0]))
         case "set":
-            return SetData(path, rest[0].encode(), int(rest[1]))
+            return SetData(path, remaining[0].encode(), int(remaining[1]))
         case "check":
-            return CheckVersion(path, int(rest[0]))
+            return CheckVersion(path, int(remaining[0]))
         case "get":
-            return GetData(path, rest[0] == "true")
+            return GetData(path, remaining[0] == "true")
         case "exists":
-            return NodeExists(path, rest[0] == "true")
+            return NodeExists(path, remaining[0] == "true")
         case _:
-            return GetChildren(path, rest[0] == "true")
+            return GetChildren(path, remaining[0] == "true")

@@ -36,54 +36,54 @@ def curves(title: str, across: str, series: Mapping[str, Sequence[tuple[float, f
             bottom - (log10(max(y, LEAST)) - y_low) / (y_high - y_low) * (bottom - TOP),
         )
 
-    drawn = []
+    sample = []
     for power in range(y_low, y_high + 1):
         y = place(1, 10.0**power)[1]
-        drawn.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>')
-        drawn.append(_text(LEFT - 8, y + 4, f"{10.0**power:,.10g}", "end"))
+        sample.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>')
+        sample.append(_text(LEFT - 8, y + 4, f"{10.0**power:,.10g}", "end"))
     for power in range(x_low, x_high + 1):
         x = place(10.0**power, 1)[0]
-        drawn.append(f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>')
-        drawn.append(_text(x, bottom + 18, f"{10.0**power:,.10g}", "middle"))
-    drawn.append(_text((LEFT + right) / 2, HEIGHT - 8, across, "middle"))
+        sample.append(f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>')
+        sample.append(_text(x, bottom + 18, f"{10.0**power:,.10g}", "middle"))
+    sample.append(_text((LEFT + right) / 2, HEIGHT - 8, across, "middle"))
     names = []
     for number, (name, row) in enumerate(series.items()):
         if row:
-            found = [place(x, y) for x, y in row]
-            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in found)
+            results = [place(x, y) for x, y in row]
+            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in results)
             colour = COLOURS[number % len(COLOURS)]
-            drawn.append(f'<polyline class="curve" stroke="{colour}" points="{path}"/>')
-            drawn += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in found]
-            names.append((found[-1][1], found[-1][0], name, colour))
+            sample.append(f'<polyline class="curve" stroke="{colour}" points="{path}"/>')
+            sample += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in results]
+            names.append((results[-1][1], results[-1][0], name, colour))
     last = 0.0
     for y, x, name, colour in sorted(names):
         last = max(y + 4, last + 15)
-        drawn.append(f'<text x="{x + 8:.1f}" y="{last:.1f}" style="fill:{colour}">{escape(name)}</text>')
-    return _svg(title, HEIGHT, drawn)
+        sample.append(f'<text x="{x + 8:.1f}" y="{last:.1f}" style="fill:{colour}">{escape(name)}</text>')
+    return _svg(title, HEIGHT, sample)
 
 
 def bars(title: str, parts: Sequence[str], values: Mapping[str, Sequence[float]]) -> str:
     """A group of bars for each name, one bar for each part."""
     most = max((value for row in values.values() for value in row), default=0) or 1.0
     room, thick = WIDTH - LEFT - 40 - RIGHT, 16
-    drawn, y = [], float(TOP)
+    sample, y = [], float(TOP)
     for number, part in enumerate(parts):
         x = LEFT + 20 + 120 * number
-        drawn.append(f'<rect x="{x}" y="{y:.1f}" width="12" height="12" fill="{COLOURS[number * 2]}"/>')
-        drawn.append(_text(x + 18, y + 11, part))
+        sample.append(f'<rect x="{x}" y="{y:.1f}" width="12" height="12" fill="{COLOURS[number * 2]}"/>')
+        sample.append(_text(x + 18, y + 11, part))
     y += 28
     for name, row in values.items():
-        drawn.append(_text(LEFT + 12, y + thick * len(row) / 2 + 4, name, "end"))
+        sample.append(_text(LEFT + 12, y + thick * len(row) / 2 + 4, name, "end"))
         for number, value in enumerate(row):
             width = max(value / most * room, 1)
-            drawn.append(
+            sample.append(
                 f'<rect x="{LEFT + 20}" y="{y:.1f}" width="{width:.1f}" height="{thick - 2}" '
                 f'fill="{COLOURS[number * 2]}"/>'
             )
-            drawn.append(_text(LEFT + 26 + width, y + 12, f"{value:.1f}"))
+            sample.append(_text(LEFT + 26 + width, y + 12, f"{value:.1f}"))
             y += thick
         y += 10
-    return _svg(title, round(y + 8), drawn)
+    return _svg(title, round(y + 8), sample)
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:

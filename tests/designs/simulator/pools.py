@@ -45,7 +45,7 @@ def rebalance_ms(consumers: int, processors: int, handlers: int) -> tuple[int, f
     observer.finish()
     assert run.machine("coordinator-1") is not None
     whole = world.ownership.is_whole
-    changes = [one.ended or END_MS for one in observer.rebalances if one.began >= CHANGE_MS]
+    changes = [rebalance.ended or END_MS for rebalance in observer.rebalances if rebalance.began >= CHANGE_MS]
     return (max(changes) - CHANGE_MS if whole and changes else -1), busy
 
 

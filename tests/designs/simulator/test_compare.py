@@ -39,8 +39,8 @@ def test_a_small_comparison(tmp_path: Path) -> None:
     assert "old" not in text
     assert {path.name for path in (tmp_path / "plots").iterdir()} == set(once.plots)
     for plot in once.plots.values():
-        found = "".join(ElementTree.fromstring(plot).itertext())
-        assert all(design in found for design in SOME)
+        result = "".join(ElementTree.fromstring(plot).itertext())
+        assert all(design in result for design in SOME)
 
 
 def test_the_page_and_its_plots_are_those_of_the_command() -> None:
@@ -70,8 +70,8 @@ def test_one_more_consumer_costs_zookeepers_consumers_more_than_a_coordinators()
 
 def test_a_coordinator_that_is_shut_down_is_replaced_at_once() -> None:
     """The detailed design's order: its elector is closed first."""
-    (crashed, unread), (left, less) = (ended_coordinator("draft-2", how) for how in ("crash", "leave"))
-    assert left < 100 < 3_000 < crashed
+    (crashed, unread), (departed, less) = (ended_coordinator("draft-2", text) for text in ("crash", "leave"))
+    assert departed < 100 < 3_000 < crashed
     assert less < unread / 4
 
 
@@ -83,7 +83,7 @@ def test_many_groups_share_the_brokers() -> None:
 
 
 def test_plots_take_zeros_and_odd_names() -> None:
-    drawn = curves("a < b", "x & y", {"one": [(2, 0), (5000, 3)], "<two>": []})
-    assert ElementTree.fromstring(drawn).attrib["aria-label"] == "a < b"
+    sample = curves("a < b", "x & y", {"one": [(2, 0), (5000, 3)], "<two>": []})
+    assert ElementTree.fromstring(sample).attrib["aria-label"] == "a < b"
     assert ElementTree.fromstring(bars("none", ("p",), {})) is not None
     assert curves("none", "x", {}) == curves("none", "x", {})

@@ -42,7 +42,7 @@ EVERY = [*DRAFTS, "zookeeper"]
 
 
 def owners(world: World) -> list[int]:
-    return [len(world.ownership.owners(one)) for one in world.ownership.partitions]
+    return [len(world.ownership.owners(partition)) for partition in world.ownership.partitions]
 
 
 @pytest.mark.parametrize("design", EVERY)
@@ -51,7 +51,7 @@ def test_members_share_the_partitions(design: str) -> None:
     run = add_design(world, design, members=4, partitions={"orders": 6, "payments": 2})
     world.run(30_000)
     assert owners(world) == [1] * 8
-    assert {world.ownership.owners(one)[0] for one in world.ownership.partitions} == {
+    assert {world.ownership.owners(partition)[0] for partition in world.ownership.partitions} == {
         f"consumer-{number}" for number in range(1, 5)
     }
     if design != "draft-1":
@@ -84,7 +84,9 @@ def test_draft_2_has_one_owner_for_each_partition_at_any_time(seed: int) -> None
     """As far as consumers run: a frozen one owns what it had, and knows nothing."""
     world = World(seed=seed)
     run = add_design(world, "draft-2", members=4)
-    world.plan(one for one in random_faults(seed, members=4) if one.kind != "freeze")
+    world.plan(
+        random_fault for random_fault in random_faults(seed, members=4) if random_fault.kind != "freeze"
+    )
     world.run(200_000)
     assert world.ownership.duplicated_ms == 0
     assert owners(world) == [1] * 6
@@ -142,9 +144,9 @@ def test_the_headers_of_0_8_change_nothing_but_the_frames() -> None:
         world.plan(parse_faults("8s crash consumer-2 for 3s; 16s crash coordinator-1"))
         world.run(40_000)
         assert owners(world) == [1] * 6
-        found = list(Capture(io.BytesIO(file.getvalue()), "run", dialect=ConnectionDialect(name)).entries())
-        frames = [entry for entry in found if isinstance(entry, FrameEntry)]
-        assert len(frames) == len(found) > 100
+        entries = list(Capture(io.BytesIO(file.getvalue()), "run", dialect=ConnectionDialect(name)).entries())
+        frames = [entry for entry in entries if isinstance(entry, FrameEntry)]
+        assert len(frames) == len(entries) > 100
         assert not [entry for entry in frames if entry.error is not None]
         logs.append(run.log)
         messages.append([(entry.time_ns, entry.message) for entry in frames])
@@ -181,10 +183,10 @@ def test_a_run_is_a_capture_with_every_message(design: str) -> None:
         data = entry.call.encode(entry.message, entry.direction, version=entry.api_version or 0)
         assert data[4:] == entry.body
     calls = [one for one in CALLS[design_dialect] if one.name != "CommitOffset"]  # only on request
-    assert seen == {one.request for one in calls} | {one.response for one in calls if one.response}
+    assert seen == {call.request for call in calls} | {call.response for call in calls if call.response}
     events = list(timeline(entries, dialect=dialect))
-    assert {one.group for one in events} == {"group"}
-    assert any(isinstance(one, RebalanceEnded) for one in events)
+    assert {event.group for event in events} == {"group"}
+    assert any(isinstance(event, RebalanceEnded) for event in events)
 
 
 @pytest.mark.parametrize("design", EVERY)
@@ -219,9 +221,9 @@ def test_a_registration_during_the_startup_waits_for_what_zookeeper_knows() -> N
     """A consumer that registers while the new coordinator still reads who owns what does not get everything:
     the frozen coordinator's other consumers read on until their session timeout."""
     plan = parse_faults("25100ms freeze coordinator-1 for 8s")
-    done = simulate("draft-2", members=4, partitions=12, seed=26, duration_ms=36_000, plan=plan)
-    assert [note.node for note in done.run.notes() if note.name == "Elected"] == [
+    result = simulate("draft-2", members=4, partitions=12, seed=26, duration_ms=36_000, plan=plan)
+    assert [note.node for note in result.run.notes() if note.name == "Elected"] == [
         "coordinator-1", "coordinator-2",
     ]  # fmt: skip
-    assert done.measures.duplicated_ms == 0
-    assert done.measures.orphaned_ms > 0
+    assert result.measures.duplicated_ms == 0
+    assert result.measures.orphaned_ms > 0

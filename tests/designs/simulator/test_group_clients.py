@@ -57,7 +57,9 @@ class Run:
 
     def check_owned_once(self) -> None:
         ownership = self.world.ownership
-        assert {one: len(ownership.owners(one)) for one in ownership.partitions} == dict.fromkeys(EVERY, 1)
+        assert {
+            partition: len(ownership.owners(partition)) for partition in ownership.partitions
+        } == dict.fromkeys(EVERY, 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -104,7 +106,7 @@ def test_a_static_member_that_comes_back_in_time_keeps_its_partitions() -> None:
     group = run.cluster.process("coordinator-1")
     assert group is not None
     groups = group.shard.groups.values()
-    assert [one.generation for one in groups if isinstance(one, ClassicGroupModel)] == [1]
+    assert [group.generation for group in groups if isinstance(group, ClassicGroupModel)] == [1]
 
 
 def test_topics_that_grow_are_assigned() -> None:
@@ -124,16 +126,16 @@ def test_appends_that_wait_are_written_together() -> None:
         append, sizes = cluster.append, []
 
         def counted(epoch: int, records: Iterable[tuple[bytes, bytes | None]]) -> ErrorCode | None:
-            found = list(records)
-            sizes.append(len(found))
-            return append(epoch, found)
+            results = list(records)
+            sizes.append(len(results))
+            return append(epoch, results)
 
         cluster.append = counted  # type: ignore[method-assign]
         for number in range(1, 41):
             config = GroupClientConfig(client_id=f"till-{number}")
             world.add(f"consumer-{number}", partial(ConsumerClient, config), at=500)
         world.run(30_000)
-        owners = [len(world.ownership.owners(one)) for one in world.ownership.partitions]
+        owners = [len(world.ownership.owners(partition)) for partition in world.ownership.partitions]
         assert owners == [1] * 80
         return sizes
 
@@ -146,12 +148,12 @@ def test_appends_that_wait_are_written_together() -> None:
 def test_a_run_is_a_capture_that_the_timeline_reads(kind: str) -> None:
     run = Run(kind, 1, plan="40s crash consumer-2")
     run.world.run(90_000)
-    found = list(timeline(Capture(io.BytesIO(run.file.getvalue()), "run.pcap").entries()))
-    joined = {event.member_id for event in found if isinstance(event, MemberJoined)}
-    left = {event.member_id for event in found if isinstance(event, MemberLeft)}
+    results = list(timeline(Capture(io.BytesIO(run.file.getvalue()), "run.pcap").entries()))
+    joined = {event.member_id for event in results if isinstance(event, MemberJoined)}
+    member_ids = {event.member_id for event in results if isinstance(event, MemberLeft)}
     assert joined >= {run.client(number).member_id for number in (1, 3, 4)}
     assert len(joined) == 4
-    assert len(left) == 1
+    assert len(member_ids) == 1
 
 
 SCRIPT = """
@@ -161,18 +163,18 @@ print(digests())
 
 
 def digests() -> list[str]:
-    found = []
+    results = []
     for kind in KINDS:
         run = Run(kind, 3, plan="20s crash coordinator-1 for 9s; 30s freeze consumer-2 for 30s")
         run.world.run(60_000)
-        found.append(hashlib.sha256(run.file.getvalue()).hexdigest())
-    return found
+        results.append(hashlib.sha256(run.file.getvalue()).hexdigest())
+    return results
 
 
 def test_a_seed_gives_the_same_bytes_whatever_the_hashes_are() -> None:
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-    other = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True,
         env={**os.environ, "PYTHONHASHSEED": seed},
     )  # fmt: skip
-    assert other.stdout.strip() == str(digests())
+    assert result.stdout.strip() == str(digests())

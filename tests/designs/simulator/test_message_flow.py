@@ -30,10 +30,10 @@ def deliveries(design: str, plan: str = "", *, seed: int = 1, duration_ms: int =
 def test_every_message_is_delivered_in_order(design: str) -> None:
     """No message is lost after a commit, and a partition's messages come in their order."""
     plan = "20s crash consumer-1 for 5s; 30s cut consumer-2 * for 4s; 40s crash coordinator-1 for 3s"
-    found = deliveries(design, plan, duration_ms=90_000)
-    assert found.stored == 6 * 800
-    assert (found.skipped, found.disordered) == (0, 0)
-    assert found.never == 0
+    result = deliveries(design, plan, duration_ms=90_000)
+    assert result.stored == 6 * 800
+    assert (result.skipped, result.disordered) == (0, 0)
+    assert result.never == 0
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -49,9 +49,9 @@ def test_no_plan_loses_a_message_after_a_commit(design: str, seed: int) -> None:
         design, members=4, partitions=12, seed=seed, plan=comparable_faults(seed, members=4),
         duration_ms=120_000, messages=True,
     )  # fmt: skip
-    found = run.measures.deliveries
-    assert found is not None
-    assert (found.skipped, found.disordered) == (0, 0)
+    result = run.measures.deliveries
+    assert result is not None
+    assert (result.skipped, result.disordered) == (0, 0)
 
 
 def test_offsets_that_are_committed_before_they_are_consumed_lose_messages() -> None:
@@ -150,9 +150,9 @@ def test_groups_get_all_messages_and_the_consumers_of_a_group_each_one() -> None
         world.add(name, make, at=number * 1_000)
     flow = MessageFlow(world, groups=["group", "other"], topics={"orders": 6}, brokers=2)
     world.run(60_000)
-    found = flow.deliveries(50_000)
-    assert found.stored == 2 * 6 * 500
-    assert (found.never, found.skipped) == (0, 0)
+    result = flow.deliveries(50_000)
+    assert result.stored == 2 * 6 * 500
+    assert (result.never, result.skipped) == (0, 0)
     assert run.machine("consumer-3").owned.keys() & run.machine("consumer-4").owned.keys() == set()
     quiet = slice(200, 500)  # no consumer comes or goes
     assert {count for log in flow.logs.values() for count in log.counts[quiet]} == {1}

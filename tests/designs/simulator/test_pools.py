@@ -29,11 +29,11 @@ def assigned_at(processors: int) -> int:
         processors=(processors, 20_000),
     )  # fmt: skip
     world.run(15_000)
-    found = world.ownership.assigned_at
-    assert found is not None
+    result = world.ownership.assigned_at
+    assert result is not None
     pool: Any = world.nodes["coordinator-1"].process
     assert pool.pool.busy_us > 0
-    return found
+    return result
 
 
 def test_fewer_processors_are_slower() -> None:

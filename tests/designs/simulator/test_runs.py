@@ -66,9 +66,9 @@ def test_a_frozen_owner_reads_nothing_until_it_goes_on() -> None:
     assert world.ownership.assigned_at == 1_000
     assert world.ownership.orphaned_later_ms == 4_000
     assert world.ownership.duplicated_ms == 3_000
-    spells = [(one.began, one.ended, one.owners) for one in observer.spells]
+    spells = [(spell.began, spell.ended, spell.owners) for spell in observer.spells]
     assert spells == [(10_000, 14_000, ()), (20_000, 23_000, ("a", "c"))]
-    assert [(one.began, one.ended, one.moved) for one in observer.rebalances] == [
+    assert [(rebalance.began, rebalance.ended, rebalance.moved) for rebalance in observer.rebalances] == [
         (1_000, 1_000, 2), (14_000, 14_000, 1), (23_000, 23_000, 0)
     ]  # fmt: skip
     assert observer.rebalances[1].owners == {"b": (2,), "c": (1,)}
@@ -96,7 +96,10 @@ def test_a_death_is_over_when_each_partition_has_an_owner() -> None:
     observer.finish()
     (death,) = observer.deaths
     assert (death.time, death.node, death.partitions, death.taken_over) == (5_000, "a", 2, 9_500)
-    assert [(one.began, one.ended) for one in observer.rebalances] == [(1_000, 1_000), (7_000, 9_500)]
+    assert [(rebalance.began, rebalance.ended) for rebalance in observer.rebalances] == [
+        (1_000, 1_000),
+        (7_000, 9_500),
+    ]
 
 
 # --- figures ---
@@ -129,7 +132,7 @@ def test_two_owners_are_those_that_each_design_lets_happen(design: str) -> None:
         assert measures.duplicated_ms == 0
     else:
         assert measures.duplicated_ms > 2 * 10_000  # it is not aware of its session, and reads on
-    assert all(one.ended is not None for one in measures.rebalances)
+    assert all(rebalance.ended is not None for rebalance in measures.rebalances)
 
 
 @pytest.mark.parametrize("design", EVERY)
@@ -175,12 +178,14 @@ def test_twice_the_consumers_are_twice_the_work_of_a_coordinator_of_draft_2() ->
 def test_5_000_consumers_at_one_coordinator_of_draft_2() -> None:
     """What the detailed design expects; the virtual time has a death, and a coordinator's."""
     plan = parse_faults("12s crash consumer-7; 20s crash coordinator-1")
-    done = simulate("draft-2", members=5_000, partitions=10_000, plan=plan, duration_ms=40_000)
-    ownership = done.run.world.ownership
-    assert [len(ownership.owners(one)) for one in ownership.partitions] == [1] * 10_000
-    assert done.measures.duplicated_ms == 0
-    assert [one.taken_over is not None for one in done.measures.deaths] == [True]
-    assert [one.replaced is not None for one in done.measures.coordinator_deaths] == [True]
+    result = simulate("draft-2", members=5_000, partitions=10_000, plan=plan, duration_ms=40_000)
+    ownership = result.run.world.ownership
+    assert [len(ownership.owners(partition)) for partition in ownership.partitions] == [1] * 10_000
+    assert result.measures.duplicated_ms == 0
+    assert [death.taken_over is not None for death in result.measures.deaths] == [True]
+    assert [
+        coordinator_death.replaced is not None for coordinator_death in result.measures.coordinator_deaths
+    ] == [True]
 
 
 def test_comparable_plans_cut_a_consumer_off_from_every_node() -> None:
@@ -201,13 +206,13 @@ print(digest())
 
 
 def digest() -> str:
-    found = []
+    results = []
     for design in EVERY:
         file = io.BytesIO()
         plan = comparable_faults(5, members=3, duration_ms=60_000)
-        done = simulate(design, members=3, seed=5, plan=plan, duration_ms=18_000, pcap=file)
-        found.append(f"{design} {hash_of(file.getvalue())} {done.measures} {done.observer.spells}")
-    return hash_of("\n".join(found).encode())
+        result = simulate(design, members=3, seed=5, plan=plan, duration_ms=18_000, pcap=file)
+        results.append(f"{design} {hash_of(file.getvalue())} {result.measures} {result.observer.spells}")
+    return hash_of("\n".join(results).encode())
 
 
 def hash_of(data: bytes) -> str:
@@ -216,8 +221,8 @@ def hash_of(data: bytes) -> str:
 
 def test_a_seed_gives_the_same_run_whatever_the_hashes_are() -> None:
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-    other = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True,
         env={**os.environ, "PYTHONHASHSEED": seed},
     )  # fmt: skip
-    assert other.stdout.strip() == digest()
+    assert result.stdout.strip() == digest()

@@ -58,8 +58,10 @@ class _Group:
         self.members[f"{instance}-?"] = {}
 
     def of_instance(self, instance: str | None) -> str:
-        found = (name for name, one in self.members.items() if instance and one.get("instance") == instance)
-        return next(found, "")
+        result = (
+            name for name, member in self.members.items() if instance and member.get("instance") == instance
+        )
+        return next(result, "")
 
     def away(self, time: int, member: str) -> None:
         """A static member left for now; it is in until its session is over."""
@@ -80,10 +82,10 @@ def facts(lines: Iterable[str], names: dict[str, str]) -> dict[str, Any]:
     """By group: its kind, who joined and left and how, its generations. names: of topics, by their ids."""
     groups: dict[str, _Group] = {}
     for line in lines:
-        found = _LINE.match(line)
-        if found:
-            _classic(groups, _millis(found[1]), found[2])
-            _modern(groups, _millis(found[1]), found[2], names)
+        match = _LINE.match(line)
+        if match:
+            _classic(groups, _millis(match[1]), match[2])
+            _modern(groups, _millis(match[1]), match[2], names)
     made: dict[str, Any] = {
         name: {
             "kind": group.kind, "joined": group.joined, "left": group.left,
@@ -130,29 +132,29 @@ _ASSIGNED = re.compile(
 
 def _classic(groups: dict[str, _Group], time: int, text: str) -> None:
     for pattern, how in _NEW:
-        if found := pattern.match(text):
-            groups.setdefault(found["g"], _Group()).join(time, found["m"], how)
+        if match := pattern.match(text):
+            groups.setdefault(match["g"], _Group()).join(time, match["m"], how)
             return
-    if found := _REPLACED.match(text):
-        groups.setdefault(found["g"], _Group()).replace(time, found["m"], found["i"])
-    elif found := _FAILED.match(text):
-        groups.setdefault(found["g"], _Group()).leave(time, found["m"], "session_timeout")
-    elif found := _LEFT.match(text):
-        groups.setdefault(found["g"], _Group()).leave(time, found["m"], "left")
-    elif found := _PREPARING.match(text):
-        group = groups.setdefault(found["g"], _Group())
+    if match := _REPLACED.match(text):
+        groups.setdefault(match["g"], _Group()).replace(time, match["m"], match["i"])
+    elif match := _FAILED.match(text):
+        groups.setdefault(match["g"], _Group()).leave(time, match["m"], "session_timeout")
+    elif match := _LEFT.match(text):
+        groups.setdefault(match["g"], _Group()).leave(time, match["m"], "left")
+    elif match := _PREPARING.match(text):
+        group = groups.setdefault(match["g"], _Group())
         group.kind = "classic"
         group.generations.append(
-            {"generation": int(found["n"]) + 1, "began": time, "reason": found["r"], "members": None}
+            {"generation": int(match["n"]) + 1, "began": time, "reason": match["r"], "members": None}
         )
-    elif found := _STABLE.match(text):
-        _formed(groups, found["g"], int(found["n"]), time)["members"] = int(found["m"])
-    elif found := _EMPTY.match(text):
-        _formed(groups, found["g"], int(found["n"]), time)["members"] = 0
-    elif found := _ASSIGNED.match(text):
-        for one in reversed(groups.setdefault(found["g"], _Group()).generations):
-            if one["generation"] == int(found["n"]):
-                one.setdefault("steady", time)
+    elif match := _STABLE.match(text):
+        _formed(groups, match["g"], int(match["n"]), time)["members"] = int(match["m"])
+    elif match := _EMPTY.match(text):
+        _formed(groups, match["g"], int(match["n"]), time)["members"] = 0
+    elif match := _ASSIGNED.match(text):
+        for generation in reversed(groups.setdefault(match["g"], _Group()).generations):
+            if generation["generation"] == int(match["n"]):
+                generation.setdefault("steady", time)
                 break
 
 
@@ -192,13 +194,13 @@ _STATE = re.compile(
 
 
 def _modern(groups: dict[str, _Group], time: int, text: str, names: dict[str, str]) -> None:
-    found = _MODERN.match(text)
-    if not found:
+    result = _MODERN.match(text)
+    if not result:
         return
-    group, text, named = groups.setdefault(found["group"], _Group()), found["text"], found["named"]
+    group, text, named = groups.setdefault(result["group"], _Group()), result["text"], result["named"]
     if match := _CONVERTED.match(text):
         group.kind, group.reasons = match["k"], []
-        group.epoch = max([group.epoch, *(one["generation"] for one in group.generations)])
+        group.epoch = max([group.epoch, *(generation["generation"] for generation in group.generations)])
         group.conversions.append({"time": time, "to": match["k"]})
     elif match := _JOINS.match(text):
         group.kind = match["k"]
@@ -244,8 +246,10 @@ def _settle(group: _Group, time: int) -> None:
     last = group.generations[-1]
     if "steady" in last or last["generation"] != group.epoch:
         return
-    members = {name: one for name, one in group.members.items() if not one.get("away")}
-    if all(one.get("epoch") == group.epoch and one.get("state") == "STABLE" for one in members.values()):
+    members = {name: member for name, member in group.members.items() if not member.get("away")}
+    if all(
+        member.get("epoch") == group.epoch and member.get("state") == "STABLE" for member in members.values()
+    ):
         last["steady"] = time
         last["members"] = len(members)
         last["assignments"] = {name: members[name]["has"] for name in sorted(members)}

@@ -37,7 +37,7 @@ def _read() -> None:
 
 def assigned(partitions: Iterable[Any]) -> None:
     """Say what the member has now, as Member.java does."""
-    names = ",".join(sorted(f"{one.topic}-{one.partition}" for one in partitions))
+    names = ",".join(sorted(f"{partition.topic}-{partition.partition}" for partition in partitions))
     sys.stdout.write(f"assigned {time.time_ns() // 1_000_000} {names}\n")
     sys.stdout.flush()
 

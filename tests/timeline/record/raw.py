@@ -131,10 +131,10 @@ class RawConsumer(_Raw):
     @contextmanager
     def beating(self, seconds: float = 0.4) -> Iterator[None]:
         """Heartbeats at intervals while something else is done; no more after the first that is refused."""
-        done = threading.Event()
+        event = threading.Event()
 
         def beat() -> None:
-            while not done.wait(seconds) and not self.heartbeat():
+            while not event.wait(seconds) and not self.heartbeat():
                 pass
 
         thread = threading.Thread(target=beat)
@@ -142,7 +142,7 @@ class RawConsumer(_Raw):
         try:
             yield
         finally:
-            done.set()
+            event.set()
             thread.join()
 
     def _take(self, answer: Any) -> None:

@@ -99,12 +99,12 @@ class Stage:
     def _compile(self, project: str, release: str, *names: str) -> str:
         """The class path of some of our programs."""
         assert project in ("recording", "streams")
-        found = jars(release, "recording" if project == "recording" else "streams")
+        result = jars(release, "recording" if project == "recording" else "streams")
         into = self.folder / project
         sources = [str(HERE / "java" / f"{name}.java") for name in names]
-        compile_them = ["javac", "-nowarn", "-d", str(into), "-cp", f"{found}/*", *sources]
+        compile_them = ["javac", "-nowarn", "-d", str(into), "-cp", f"{result}/*", *sources]
         subprocess.run(compile_them, check=True, capture_output=True)
-        return f"{into}:{found}/*"
+        return f"{into}:{result}/*"
 
     # --- the broker ---
 
@@ -254,12 +254,12 @@ class Stage:
             self.note("end", "")
             time.sleep(1)
         finally:
-            for left in list(self._on):
-                _end(self._on.pop(left), kill=True)
+            for remaining in list(self._on):
+                _end(self._on.pop(remaining), kill=True)
             dump.send_signal(signal.SIGINT)
-            said = dump.communicate()[1].decode()
-        if " 0 packets dropped by kernel" not in " " + said.replace("\n", " "):
-            raise BrokerError(f"{name}: {said}")
+            message = dump.communicate()[1].decode()
+        if " 0 packets dropped by kernel" not in " " + message.replace("\n", " "):
+            raise BrokerError(f"{name}: {message}")
         with self.log.open("rb") as log:
             log.seek(started)
             (self.folder / f"{name}.log").write_bytes(log.read())
@@ -268,13 +268,13 @@ class Stage:
 
     def _assigned(self) -> list[list[str]]:
         """What the clients said that they have: when, who, what."""
-        found = []
+        results = []
         for name in dict.fromkeys(self._started):
             for line in (self.folder / f"{name}.out").read_text().splitlines():
                 words = line.split(" ")
                 if words[0] == "assigned" and words[1].isdigit():
-                    found.append([words[1], name, *words[2:]])
-        return sorted(found)
+                    results.append([words[1], name, *words[2:]])
+        return sorted(results)
 
     def note(self, did: str, who: str, arguments: str = "") -> None:
         """Keep what is done to whom, and when."""

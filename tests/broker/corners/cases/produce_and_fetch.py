@@ -14,7 +14,7 @@ def _produced(
     *records: bytes | None, version: int = 9, acks: int = -1, name: Any = "$t", index: int = 0, **more: Any
 ) -> Step:
     where = {"topic_id": name} if version >= 13 else {"name": name}
-    data = [{"index": index, "records": one} for one in records]
+    data = [{"index": index, "records": record} for record in records]
     return ask(
         "Produce", version, acks=acks, timeout_ms=2000, topic_data=[{**where, "partition_data": data}], **more
     )

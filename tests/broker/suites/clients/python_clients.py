@@ -44,11 +44,11 @@ class Confluent:
         settings = {"bootstrap.servers": bootstrap, "group.id": group, "group.protocol": protocol}
         consumer = Consumer(settings | {"auto.offset.reset": "earliest", "isolation.level": isolation})
         consumer.subscribe([topic])
-        left = int(stops)
-        while left:
+        remaining = int(stops)
+        while remaining:
             message = consumer.poll(1)
             if message is not None and message.error() is None:
-                left -= said(message.partition(), message.offset(), message.value())
+                remaining -= said(message.partition(), message.offset(), message.value())
         consumer.commit(asynchronous=False)
         consumer.close()
 
@@ -105,10 +105,10 @@ class KafkaPython:
             topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest",
             isolation_level=isolation,
         )  # fmt: skip
-        left = int(stops)
+        remaining = int(stops)
         for message in consumer:
-            left -= said(message.partition, message.offset, message.value)
-            if not left:
+            remaining -= said(message.partition, message.offset, message.value)
+            if not remaining:
                 break
         consumer.commit()
         consumer.close()
@@ -168,10 +168,10 @@ class AioKafka:
             isolation_level=isolation,
         )  # fmt: skip
         async with consumer:
-            left = int(stops)
+            remaining = int(stops)
             async for message in consumer:
-                left -= said(message.partition, message.offset, message.value)
-                if not left:
+                remaining -= said(message.partition, message.offset, message.value)
+                if not remaining:
                     break
             await consumer.commit()
 
