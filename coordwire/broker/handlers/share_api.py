@@ -49,7 +49,7 @@ _BATCH_LIMIT, _RECORD_LIMIT = 0, 1
 _MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 Place = tuple[UUID, int]
-Refusal = tuple[int, str | None]
+_Refusal = tuple[int, str | None]
 """An error code, and its text."""
 
 
@@ -119,9 +119,9 @@ def _known_partition(call: ApiCall, topic_id: UUID, index: int) -> ClusterPartit
     return None if topic is None else topic.partition(index)
 
 
-def _acknowledged(call: ApiCall, request: Any) -> dict[Place, Refusal]:
+def _acknowledged(call: ApiCall, request: Any) -> dict[Place, _Refusal]:
     """Do what a request acknowledges; an error code and its text for each partition."""
-    results: dict[Place, Refusal] = {}
+    results: dict[Place, _Refusal] = {}
     shares = call.cluster.share_partitions
     renews = call.version >= _RENEWS_SINCE
     is_renewal = renews and request.is_renew_ack
