@@ -144,6 +144,11 @@ class ClassicGroup(Group):
         """Whether something is of an earlier generation: after a lost packet, answers come late."""
         return place.time_ns is not None and place.time_ns < self._since_ns
 
+    def _is_of_before(self, place: Seen) -> bool:
+        """Whether something was seen before the rebalance under way began, as it came late."""
+        rebalance = self.rebalance
+        return rebalance is not None and rebalance.generation is None and is_before(place, rebalance.began)
+
     def _has_moved(self, place: Seen) -> bool:
         """Whether the coordinator has moved since the generation was formed."""
         return self.available_ns >= self._since_ns and not self._is_late(place)
@@ -256,7 +261,8 @@ class ClassicGroup(Group):
     def _awaited(self, member: Member) -> Awaited:
         over_ns = None if member.parked else self.quiet_until_ns(member)
         session_ns, patience_ns = member.session_timeout_ms or 0, member.rebalance_timeout_ms or 0
-        return Awaited(over_ns, session_ns * MS, patience_ns * MS, member.instance_id is not None)
+        is_static = member.instance_id is not None
+        return Awaited(over_ns, session_ns * MS, patience_ns * MS, is_static, member.asked_ns)
 
     def _form_unseen(self, place: Seen) -> None:
         """A generation that its timers formed, with members whose JoinGroups were answered unseen."""
@@ -713,6 +719,10 @@ class ClassicGroup(Group):
             self.end("not_needed", place)
             return
         if generation != self.generation and self._is_late(place):
+            return
+        if is_current and self._is_of_before(place):
+            if not self.is_past(member.member_id, place):
+                self._let_in(member, static, place, steady=True)
             return
         rebalance = self._rebalance_of(generation, member, request_place, place)
         if tentative or member.member_id not in rebalance.joined:

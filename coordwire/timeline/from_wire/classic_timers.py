@@ -34,12 +34,18 @@ class Replayed(NamedTuple):
 
 class Awaited(NamedTuple):
     """A member by its timers, all in nanoseconds. over_ns: when its session ends, None while a request of it
-    waits; session_ns, patience_ns: its timeouts, 0 for unknown."""
+    waits; session_ns, patience_ns: its timeouts, 0 for unknown; asked_ns: when its last request was seen that
+    begins its session anew, 0 for none."""
 
     over_ns: int | None
     session_ns: int
     patience_ns: int
     static: bool
+    asked_ns: int = 0
+
+    def next_over_ns(self, now_ns: int) -> int:
+        """When a session ends that begins now, or with a later request, whose answer may be missing."""
+        return max(now_ns, self.asked_ns) + self.session_ns
 
 
 _STRANGER = Awaited(None, 0, 0, static=False)
@@ -101,7 +107,7 @@ class _Timers:
         """Members shall join again; each SyncGroup that waits is answered so, and its session begins."""
         for name, member in self.present.items():
             if self._ends[name] is None and member.session_ns:
-                self._ends_at(name, now_ns + member.session_ns)
+                self._ends_at(name, member.next_over_ns(now_ns))
         self._joining, self._awaited = True, set(self.present)
         self._phase(now_ns)
 
@@ -111,7 +117,7 @@ class _Timers:
         self._generations += 1
         self.formed_ns = now_ns
         for name, member in self.present.items():
-            self._ends_at(name, now_ns + member.session_ns if member.session_ns else None)
+            self._ends_at(name, member.next_over_ns(now_ns) if member.session_ns else None)
         self.sync_phase(now_ns, self.present)
 
     def _first_end_ns(self) -> int | None:
