@@ -41,6 +41,9 @@ M = TypeVar("M", Moved, Idle)
 MOST_LATE = 100
 """In a larger group, the members that a rebalance waits for are not looked for."""
 
+SILENCE_NS = 1_000_000_000
+"""A member that sends nothing for so long is silent, as far as it is remembered."""
+
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked", "assignment_changed")
 """What follows from a rebalance that is under way: it says nothing of why that began."""
 
@@ -135,7 +138,7 @@ class Group:
         """
         member = self.members.get(member_id)
         if member is not None and place.time_ns is not None and (renews or member.classic):
-            member.asked_ns = max(member.asked_ns, place.time_ns)
+            _is_heard(member, place.time_ns)
             member.unseen = False
 
     def asks_unseen(self, member_id: str, place: Seen) -> None:
@@ -143,7 +146,7 @@ class Group:
         request."""
         member = self.members.get(member_id)
         if member is not None and place.time_ns is not None:
-            member.asked_ns = max(member.asked_ns, place.time_ns)
+            _is_heard(member, place.time_ns)
             member.unseen = True
 
     def quiet_ns(self, member: Member) -> int | None:
@@ -328,6 +331,15 @@ class Group:
         if self.name_of is str:
             return tuple(sorted(owned))
         return tuple(sorted(TopicPartition(self.name_of(topic), number) for topic, number in owned))
+
+
+def _is_heard(member: Member, time_ns: int) -> None:
+    """A member asked something, or was answered, then."""
+    asked_ns = member.asked_ns
+    if time_ns - asked_ns > SILENCE_NS:
+        member.silence = asked_ns, time_ns
+    if time_ns > asked_ns:
+        member.asked_ns = time_ns
 
 
 def _not_before(time_ns: int | None, place: Seen) -> Seen:

@@ -536,7 +536,11 @@ class ClassicGroup(Group):
 
     def _unknown(self, member: Member, place: Seen) -> None:
         """The coordinator doesn't know a member any more."""
-        member.asked_ns = 0  # the request that shows it does not say that it lives
+        silence_ns = member.silence[1] - member.silence[0]
+        if silence_ns > (member.session_timeout_ms or 0) * MS:
+            member.asked_ns = member.silence[0]  # the request that shows it does not say that it lives
+        elif not self.holes.count:
+            member.asked_ns = 0
         if self._causes and (next(iter(self._causes)).time_ns or 0) < (place.time_ns or 0) - NEAR_NS:
             self._begin_with_joins()  # one that is refused would have been answered
         self._remove_all_meanwhile(place)
