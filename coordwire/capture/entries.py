@@ -120,5 +120,21 @@ class ConnectionEnd:
     packet: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerHeld:
+    """An answer that is held back for a while, as its request may be read yet: its connection is in use.
+
+    capture, flow, packet: as in a `ConnectionEnd`; time_ns: of its last byte.
+    """
+
+    capture: str
+    flow: str
+    time_ns: int
+    packet: int | None = None
+
+
+ConnectionEvent = ConnectionEnd | AnswerHeld
+"""What a reader learns of connections beside their entries."""
+
 Entry = FrameEntry | UnreadableRange
 """A frame, or bytes that could not be read or that the capture lacks."""

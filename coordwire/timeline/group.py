@@ -101,6 +101,9 @@ class Group:
         self.outage: Outage | None = None
         self.holes = Holes()
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
+        self._asked_ns: OrderedDict[str, int] = (
+            OrderedDict()
+        )  # when each asked last that is not in, or not yet
         self._departed_ns: OrderedDict[str, int] = OrderedDict()  # when each member went that is not in
 
     def report(self, event: type[GroupEvent], place: Seen, **fields: Any) -> None:
@@ -137,7 +140,9 @@ class Group:
         (KIP-848).
         """
         member = self.members.get(member_id)
-        if member is not None and place.time_ns is not None and (renews or member.classic):
+        if member is None:
+            remember(self._asked_ns, member_id, place.time_ns or 0, MOST_MEMBERS)
+        elif place.time_ns is not None and (renews or member.classic):
             _is_heard(member, place.time_ns)
             member.unseen = False
 
@@ -188,6 +193,8 @@ class Group:
         """A member that is in."""
         remember(self.members, member.member_id, member, MOST_MEMBERS)
         self._departed_ns.pop(member.member_id, None)
+        if self._asked_ns:  # the answer that lets it in may come late
+            member.asked_ns = max(member.asked_ns, self._asked_ns.pop(member.member_id, 0))
         self.assign(member, member.assigned)
         self.report(
             MemberJoined, place, kind=self.kind, member_id=member.member_id, client_id=member.client_id,

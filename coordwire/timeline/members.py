@@ -22,8 +22,9 @@ class Member:
     classic: it speaks the classic protocol; away: it left for now, and its partitions wait for it; parked: a
     JoinGroup or SyncGroup of it waits for its answer, and its session doesn't run; answered_ns: when its last
     JoinGroup was answered; serial: its place among all that ever were in; asked_ns: when its last request
-    was seen, answered or not; silence: from when until when it sent nothing, the last time; revokes_ns: since when it shall give up what it has; reason: why
-    it joins, as its last JoinGroup says; unseen: its requests are missing since its last one."""
+    was seen, answered or not; silence: from when until when it sent nothing, the last time; revokes_ns:
+    since when it shall give up what it has; reason: why it joins, as its last JoinGroup says; unseen: its
+    requests are missing since its last one."""
 
     member_id: str
     client_id: str | None = None

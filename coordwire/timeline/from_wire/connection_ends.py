@@ -154,10 +154,9 @@ class ConnectionEnds:
         own = None if requests is None else self._known.get(requests[0])
         return None if own is None or own.end is None else own.end.time_ns
 
-    def speakers_of(self, answer: FrameEntry) -> Iterable[tuple[GroupKey, MemberName]]:
-        """The members whose requests came on the connection of an answer, by their groups."""
-        broker, _, client = answer.flow.partition(" > ")
-        return self._speakers.get(f"{client} > {broker}", {}).items()
+    def speakers_of(self, flow: str) -> Iterable[tuple[GroupKey, MemberName]]:
+        """The members whose requests came on a connection, by their groups."""
+        return self._speakers.get(flow, {}).items()
 
     def see(self, event: GroupEvent) -> GroupEvent:
         """The event, with the ends of its member's connections, if that member left without a request."""

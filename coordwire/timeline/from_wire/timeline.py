@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from coordwire.capture.body_text import body_text, has_no_codes
-from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
+from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionEvent, Entry, FrameEntry
 from coordwire.capture.framing import MID_STREAM
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.redaction.entry_secrets import is_accounted_for
@@ -88,7 +88,7 @@ class TimelineDialect(Protocol):
 
 
 def timeline(
-    entries: Iterable[Entry | ConnectionEnd], *, ends: bool = False, dialect: TimelineDialect | None = None
+    entries: Iterable[Entry | ConnectionEvent], *, ends: bool = False, dialect: TimelineDialect | None = None
 ) -> Iterator[GroupEvent]:
     """The events of groups in the entries of one or several captures, in their order.
 
@@ -120,7 +120,7 @@ class Timeline:
         self._last = Seen(None, "", 0)
         self._beats = SteadyBeats()
 
-    def feed(self, entry: Entry | ConnectionEnd) -> Iterable[GroupEvent]:
+    def feed(self, entry: Entry | ConnectionEvent) -> Iterable[GroupEvent]:
         """The events of one entry. They must be drawn before the next entry is fed.
 
         Most frames are heartbeats of groups that nothing happens to, and requests; they take the short way.
@@ -130,6 +130,8 @@ class Timeline:
                 outage = self._ends.ends(entry)
                 if outage is not None:
                     self._coordinators.leaves(outage, self._last.number)
+            elif self._ends is not None and isinstance(entry, AnswerHeld):
+                self._asked_unseen(entry.flow, Seen(entry.time_ns, entry.capture, 0, entry.packet))
             elif isinstance(entry, UnreadableRange) and entry.flow and entry.reason != MID_STREAM:
                 self._groups.holes.count += 1
             return ()
@@ -241,10 +243,8 @@ class Timeline:
         if entry.dialect != KAFKA:
             return None
         if key is None and self._ends is not None and entry.direction == "response":
-            place = place_of(entry)
-            for group_key, name in self._ends.speakers_of(entry):
-                if (group := self._groups.at(group_key)) is not None:
-                    group.asks_unseen(name.member_id, place)
+            broker, _, client = entry.flow.partition(" > ")
+            self._asked_unseen(f"{client} > {broker}", place_of(entry))
         if entry.direction == "request":
             if self._ends is not None and key in (_FETCH, _SHARE_FETCH):
                 self._ends.fetches(entry)
@@ -263,6 +263,12 @@ class Timeline:
         self._opens(request_entry)
         self._last = place_of(entry)
         return ()
+
+    def _asked_unseen(self, flow: str, place: Seen) -> None:
+        """A request on a connection, which the capture lacks, was answered."""
+        for group_key, name in self._ends.speakers_of(flow) if self._ends is not None else ():
+            if (group := self._groups.at(group_key)) is not None:
+                group.asks_unseen(name.member_id, place)
 
     def _opens(self, request_entry: FrameEntry) -> None:
         """Note the connection of a request that was answered."""
