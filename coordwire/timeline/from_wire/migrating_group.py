@@ -317,11 +317,15 @@ def to_classic(
 def to_classic_unseen(old: ConsumerGroup, request_place: Seen) -> ClassicGroup:
     """The classic group that a consumer group has become, as a JoinGroup's answer with a leader shows: the
     sessions of its members of KIP-848 are over. request_place: where that JoinGroup was seen."""
+    native = [member for member in old.members.values() if not member.classic]
+    heard_ns = max((old.quiet_ns(member) or 0 for member in native), default=0)
     waiting = [
-        (place, member) for place, member in old.waiting.items() if member.member_id or member.instance_id
-    ]
+        (place, member)
+        for place, member in old.waiting.items()
+        if (member.member_id or member.instance_id) and (place.time_ns or 0) >= heard_ns
+    ]  # what was asked before was answered before
     first = min((place for place, _ in waiting), key=lambda place: place.time_ns or 0, default=request_place)
-    for member in [member for member in old.members.values() if not member.classic]:
+    for member in native:
         old.died(member, first, "the group is a classic one")
     new = to_classic(old, None, first, inferred=False)
     for place, joining in waiting:

@@ -416,7 +416,10 @@ class ModernGroup(Group):
             return
         rebalance = self.rebalance
         if rebalance is not None and rebalance.trigger.cause == "unknown" and sign_place is not None:
-            sign_place = sign_place.at(rebalance.began.time_ns)
+            if (self.quiet_ns(member) or 0) <= (rebalance.began.time_ns or 0):
+                sign_place = sign_place.at(rebalance.began.time_ns)
+            elif rebalance.joined_ns is not None:
+                self.close("superseded", sign_place)  # its member was heard since, and is not why it began
         doubted = member.member_id in self._doubted
         if sign_place is not None and not member.session_timeout_ms and not doubted:
             self.timeout.ended(self.silence(member, sign_place))
