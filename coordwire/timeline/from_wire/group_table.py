@@ -113,11 +113,13 @@ class GroupTable:
         return group
 
     def of_join_answer(
-        self, group_id: str, message: Any, request_place: Seen
+        self, group_id: str, message: Any, place: Seen, request_place: Seen
     ) -> ClassicGroup | ConsumerGroup:
         """The group that a JoinGroup's answer is about: of a consumer group no member is the leader."""
         group = self.of_classic(group_id)
-        if isinstance(group, ConsumerGroup) and message.leader and not message.error_code:
+        if not isinstance(group, ConsumerGroup) or group.is_older(place):
+            return group
+        if message.leader and not message.error_code:
             return self._keep(to_classic_unseen(group, request_place))
         return group
 

@@ -25,7 +25,7 @@ from coordwire.timeline.group import MOVED, Group
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.rebalance import Trigger
 from coordwire.timeline.rebalance_cause import of_first_heartbeat
-from coordwire.timeline.sightings import Seen
+from coordwire.timeline.sightings import Seen, is_before
 
 __all__ = ["ConsumerGroup", "to_classic", "to_classic_unseen", "to_consumer"]
 
@@ -45,6 +45,7 @@ class ConsumerGroup(ModernGroup):
         self._own_sessions = Sessions(self.members, self.quiet_until_ns)
         self._awaited = Sessions(self.members, self._awaited_until_ns)
         self._native: set[str] = set()
+        self.since: Seen | None = None  # when it became one, if it was a classic group
         self.converts: tuple[Trigger, Seen] | None = None  # why only classic members are left, and since when
 
     def drop_member(self, member_id: str) -> None:
@@ -55,6 +56,11 @@ class ConsumerGroup(ModernGroup):
         super().add(member, place, rejoined=rejoined)
         if not member.classic:
             self._native.add(member.member_id)
+
+    def is_older(self, place: Seen) -> bool:
+        """Whether something was seen before this became a consumer group: after a lost packet, answers come
+        late."""
+        return self.since is not None and is_before(place, self.since)
 
     @property
     def is_classic(self) -> bool:
@@ -128,6 +134,8 @@ class ConsumerGroup(ModernGroup):
 
     def join_response(self, request: Any, message: Any, place: Seen, request_place: Seen) -> None:
         joining = self.waiting.pop(request_place)
+        if self.is_older(place):
+            return
         if message.error_code:
             if message.error_code != ErrorCode.MEMBER_ID_REQUIRED:
                 self.refused(message.error_code, request.member_id, place)
@@ -270,7 +278,7 @@ def to_consumer(
     old.over_by(request_place)
     new = ConsumerGroup(old.group, name_of, id_of, known)
     _take_along(old, new, id_of, request_place)
-    new.waiting = old.waiting
+    new.waiting, new.since = old.waiting, request_place
     for member in new.members.values():
         member.owned = member.assigned
         new.progress.note(member)

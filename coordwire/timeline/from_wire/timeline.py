@@ -476,7 +476,7 @@ class Timeline:
         """JoinGroup, SyncGroup or LeaveGroup, answered: the group as it goes on."""
         group: ClassicGroup | ConsumerGroup
         if entry.api_key == _JOIN:
-            group = self._groups.of_join_answer(request.group_id, message, asked_place)
+            group = self._groups.of_join_answer(request.group_id, message, place, asked_place)
         else:
             group = self._groups.of_classic(request.group_id)
         if not self._hears(group, request_entry, message.error_code, place):
