@@ -118,7 +118,7 @@ class Connections:
     """Reads the events of one capture. `conversations`: makes those that a new connection may be, first the
     one that it is if its port was named; `ports`: those of brokers, whatever their connections carry;
     `share`: of the frames that are given out; `lazy`: whether entries are lazy where they can be; `ended`:
-    called with each FIN and RST of connections that are read."""
+    called with each FIN and RST of connections that are read, and with answers that are held back."""
 
     def __init__(
         self,
