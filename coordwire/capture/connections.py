@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from coordwire.capture.client_search import UNDECIDED, Backlog, Finder
 from coordwire.capture.conversation import AnyConversation
-from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionEvent, Entry, FrameEntry
+from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
 from coordwire.capture.flows import (
     Chunk,
     Closed,
@@ -129,7 +129,7 @@ class Connections:
         ports: Collection[int] = (),
         share: Share | None = None,
         lazy: bool = False,
-        ended: Callable[[ConnectionEvent], None] | None = None,
+        ended: Callable[[ConnectionSign], None] | None = None,
     ) -> None:
         self.capture = capture
         self._ended = ended
@@ -417,7 +417,7 @@ class Connections:
                 link.early_size += len(part.data)
                 self._early_size += len(part.data)
                 if self._ended is not None:
-                    self._ended(self._held(link, flow, part))
+                    self._ended(self._answer_held(link, flow, part))
                 while link.early and self._is_due(link, part.time_ns or 0):
                     yield from self._early(link, flow)
             elif (entry := self._response(conversation, part, name)) is not None:
@@ -452,7 +452,7 @@ class Connections:
         if (entry := self._response(link.conversation, body, link.name(flow))) is not None:
             yield entry
 
-    def _held(self, link: _Link, flow: Flow, body: FrameBody) -> AnswerHeld:
+    def _answer_held(self, link: _Link, flow: Flow, body: FrameBody) -> AnswerHeld:
         return AnswerHeld(
             capture=self.capture, flow=link.name(flow.reverse), time_ns=body.time_ns or 0, packet=body.packet
         )

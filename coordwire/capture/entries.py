@@ -133,7 +133,7 @@ class AnswerHeld:
     packet: int | None = None
 
 
-ConnectionEvent = ConnectionEnd | AnswerHeld
+ConnectionSign = ConnectionEnd | AnswerHeld
 """What a reader learns of connections beside their entries."""
 
 Entry = FrameEntry | UnreadableRange

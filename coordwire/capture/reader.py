@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import AnyConversation, CaptureDialect, Conversation
-from coordwire.capture.entries import ConnectionEvent, Entry
+from coordwire.capture.entries import ConnectionSign, Entry
 from coordwire.capture.flows import CaptureCounts
 from coordwire.capture.formats.compressed import decompressed, fault_of, find_compression
 from coordwire.capture.formats.hexdump import read_frames
@@ -79,7 +79,7 @@ class Capture:
         self.summary = Summary()
         self.counts = CaptureCounts()
         self.waiting = PendingRequests()
-        self._ended: Callable[[ConnectionEvent], None] | None = None
+        self._ended: Callable[[ConnectionSign], None] | None = None
         self._stream = stream
         self._head = read_head(stream) if head is None else head
         if compression := find_compression(self._head):
@@ -109,10 +109,10 @@ class Capture:
         if (fault := fault_of(self._stream)) and (share is None or share.index == 0):
             yield UnreadableRange(fault.position, 0, fault.reason, file=self.name)
 
-    def entries_and_ends(self) -> Iterator[Entry | ConnectionEvent]:
+    def entries_and_ends(self) -> Iterator[Entry | ConnectionSign]:
         """As `entries`, and what else is learned of connections: where they end, and where answers wait for
         requests. `coordwire.timeline.timeline` can use it."""
-        ends: list[ConnectionEvent] = []
+        ends: list[ConnectionSign] = []
         self._ended = ends.append
         for entry in self.entries():
             yield from ends

@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, TypeVar, overload
 
-from coordwire.capture.entries import ConnectionEvent, Entry, FrameEntry
+from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.formats.compressed import fault_of
 from coordwire.capture.formats.pcap import MAGICS
 from coordwire.capture.frame_decoding import read_answer
@@ -176,13 +176,13 @@ def rejoined(entries: Iterable[Entry], *, strict: bool = False) -> Iterator[Entr
 
 @overload
 def rejoined(
-    entries: Iterable[Entry | ConnectionEvent], *, strict: bool = False
-) -> Iterator[Entry | ConnectionEvent]: ...
+    entries: Iterable[Entry | ConnectionSign], *, strict: bool = False
+) -> Iterator[Entry | ConnectionSign]: ...
 
 
 def rejoined(
-    entries: Iterable[Entry | ConnectionEvent], *, strict: bool = False
-) -> Iterator[Entry | ConnectionEvent]:
+    entries: Iterable[Entry | ConnectionSign], *, strict: bool = False
+) -> Iterator[Entry | ConnectionSign]:
     """The entries of captures that follow one another, with answers matched across their ends.
 
     strict: as for `Capture`. An answer from an `UnreadableRange` has the number 0.

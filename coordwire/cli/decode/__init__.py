@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from coordwire.capture.body_text import is_refused
-from coordwire.capture.entries import ConnectionEvent, Entry, FrameEntry
+from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
@@ -235,7 +235,7 @@ def _entries_to(
     for entry in _entries(name, capture, ends=observe is not None):
         if observe is not None:
             observe(entry)
-        if isinstance(entry, ConnectionEvent):
+        if isinstance(entry, ConnectionSign):
             continue
         if isinstance(entry, FrameEntry) and entry.api_key in TELLING:
             learn(entry)
@@ -296,7 +296,7 @@ def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
         raise Failure(str(error)) from None
 
 
-def _entries(name: str, capture: Capture, *, ends: bool) -> Iterator[Entry | ConnectionEvent]:
+def _entries(name: str, capture: Capture, *, ends: bool) -> Iterator[Entry | ConnectionSign]:
     """The entries, and where connections end, if ends. Errors of reading become `Failure`, so that they
     differ from errors of writing."""
     try:

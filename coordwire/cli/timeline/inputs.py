@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import BinaryIO
 
-from coordwire.capture.entries import ConnectionEvent, Entry, FrameEntry
+from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.printable import shown
@@ -42,7 +42,7 @@ from coordwire.timeline.from_log.events import log_timeline, topic_names
 from coordwire.timeline.from_log.files import LogFile, find_files
 from coordwire.timeline.from_wire.timeline import USED_APIS, timeline
 
-_Found = Entry | ConnectionEvent
+_Found = Entry | ConnectionSign
 MOST_APIS = 8
 """APIs that a sentence names."""
 
@@ -203,7 +203,7 @@ class TimelineInputs:
         for entry in rejoined(self._entries(), strict=self._options.strict):
             if entry.time_ns is not None:
                 self._reach(entry.time_ns)
-            if isinstance(entry, ConnectionEvent):
+            if isinstance(entry, ConnectionSign):
                 yield entry
                 continue
             if isinstance(entry, FrameEntry):

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from coordwire._quantities import counted
-from coordwire.capture.entries import ConnectionEvent, Entry, FrameEntry
+from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode
 from coordwire.errors import UnreadableRange
@@ -143,7 +143,7 @@ class TablesFormat:
         self._capture = ""
         self._rows = dict.fromkeys(TABLES_OF_CAPTURES, 0)
 
-    def observe(self, entry: Entry | ConnectionEvent) -> None:
+    def observe(self, entry: Entry | ConnectionSign) -> None:
         """Take an entry of the capture for the timelines, before filters, or where a connection ends."""
         capture = entry.file if isinstance(entry, UnreadableRange) else entry.capture
         if capture != self._capture:  # reading the one before it may have failed

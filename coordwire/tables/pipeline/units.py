@@ -52,7 +52,7 @@ from coordwire.versions import api_name
 if TYPE_CHECKING:
     import pyarrow
 
-    from coordwire.capture.entries import ConnectionEvent, Entry, FrameEntry
+    from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 
 YOUNG = 50_000
 """So many objects are made, on balance, before the collector looks at them."""
@@ -287,7 +287,7 @@ class _Work:
                 batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
                 tables.extend(("errors", batch) for batch in batches)
 
-        def tell(entry: Entry | ConnectionEvent) -> None:
+        def tell(entry: Entry | ConnectionSign) -> None:
             if events := timeline.feed(entry):
                 tables.extend(stories.add(events))
 

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from coordwire.capture.body_text import is_refused
-from coordwire.capture.entries import ConnectionEvent, Entry, FrameEntry
+from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles
 from coordwire.capture.share import Share
@@ -50,7 +50,7 @@ def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> 
 
 def entries(
     part: Part, options: Options, failed: Failed, share: Share | None = None, *, ends: bool = False
-) -> Iterator[Entry | ConnectionEvent]:
+) -> Iterator[Entry | ConnectionSign]:
     """Everything in the capture, or one share of it, in order; frames are lazy. Raises `OSError`, and
     what `Capture` raises for a file that is not a capture.
 
@@ -74,7 +74,7 @@ def read_frames(
     see: Callable[[Sequence[FrameEntry]], None] | None = None,
     *,
     stories: bool = False,
-    tell: Callable[[Entry | ConnectionEvent], None] | None = None,
+    tell: Callable[[Entry | ConnectionSign], None] | None = None,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
     table, and what couldn't be read.
@@ -121,7 +121,7 @@ def read_frames(
         for entry in entries(part, options, failed, told_share, ends=tell is not None):
             if tell is not None:
                 tell(entry)
-            if isinstance(entry, ConnectionEvent):
+            if isinstance(entry, ConnectionSign):
                 continue
             if isinstance(entry, UnreadableRange):
                 yield from flush()

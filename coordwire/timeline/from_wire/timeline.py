@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from coordwire.capture.body_text import body_text, has_no_codes
-from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionEvent, Entry, FrameEntry
+from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
 from coordwire.capture.framing import MID_STREAM
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.redaction.entry_secrets import is_accounted_for
@@ -88,7 +88,7 @@ class TimelineDialect(Protocol):
 
 
 def timeline(
-    entries: Iterable[Entry | ConnectionEvent], *, ends: bool = False, dialect: TimelineDialect | None = None
+    entries: Iterable[Entry | ConnectionSign], *, ends: bool = False, dialect: TimelineDialect | None = None
 ) -> Iterator[GroupEvent]:
     """The events of groups in the entries of one or several captures, in their order.
 
@@ -120,7 +120,7 @@ class Timeline:
         self._last = Seen(None, "", 0)
         self._beats = SteadyBeats()
 
-    def feed(self, entry: Entry | ConnectionEvent) -> Iterable[GroupEvent]:
+    def feed(self, entry: Entry | ConnectionSign) -> Iterable[GroupEvent]:
         """The events of one entry. They must be drawn before the next entry is fed.
 
         Most frames are heartbeats of groups that nothing happens to, and requests; they take the short way.
