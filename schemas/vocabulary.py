@@ -125,6 +125,20 @@ def _declaring_module() -> str:
     return str(frame.f_globals["__name__"]) if frame else ""
 
 
+ANSWERED_BY = (
+    "any broker",
+    "every broker",
+    "controller",
+    "coordinator",
+    "leader",
+    "broker of the resource",
+    "broker of the replicas",
+)
+"""Who answers a request. "every broker": each with its own part of the answer. "broker of the resource": the
+one that a resource of the types broker and broker logger names, any for other resources. "broker of the
+replicas": one that holds them, which the request does not name."""
+
+
 class LogRole(NamedTuple):
     """A message's place in a log that brokers keep: which log, which type of record, "key" or "value"."""
 
@@ -182,7 +196,11 @@ class Api:
     """An API: an api key with its request and response.
 
     versions: first and last that this package knows; flexible: the first flexible one.
-    coordinator: which coordinator answers it ("group", "transaction", "share"), None for any broker.
+    coordinator: which coordinator answers it ("group", "transaction", "share"), None where none does: that of
+    the group, transactional id or share partition in the request. partitions: the path of the partitions
+    whose leaders, or share coordinators, answer it. answered_by: who else does, one of `ANSWERED_BY`. A
+    request that names several of these may be split among the brokers. modifies: whether it changes something
+    in the cluster, members of a group and records included; or a field with the value with which it does.
     doc: what it is for; changes: what a version brought, with its KIP.
     listeners: which of Kafka's listeners accept it ("broker", "controller", and "zkBroker" where only the
     brokers of a ZooKeeper cluster did). deprecated: the first and the last version that Kafka deprecated.
@@ -194,7 +212,9 @@ class Api:
     """
 
     def __init__(self, key: int, name: str, *, versions: tuple[int, int], flexible: int | None,
-                 coordinator: str | None = None, listeners: tuple[str, ...] = ("broker",),
+                 coordinator: str | None = None, partitions: str | None = None,
+                 answered_by: str | None = None, modifies: bool | tuple[str, bool] = False,
+                 listeners: tuple[str, ...] = ("broker",),
                  deprecated: tuple[int, int] | None = None, unstable: int | None = None, doc: str = "",
                  changes: dict[int, str] | None = None, errors: tuple[str, ...] | Mapping[str, str] = (),
                  request_headers: dict[int, int] | None = None,
@@ -204,6 +224,11 @@ class Api:
         self.versions = versions
         self.flexible = flexible
         self.coordinator = coordinator
+        self.partitions = partitions
+        self.answered_by = (
+            "coordinator" if coordinator else "leader" if partitions else answered_by or "any broker"
+        )
+        self.modifies = modifies
         self.listeners = listeners
         self.deprecated = deprecated
         self.unstable = unstable

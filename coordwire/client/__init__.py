@@ -5,8 +5,13 @@ settings.py           `ClientSettings`, also from Kafka's own client.properties 
 tls.py                whom to trust, and the client's certificate
 authentication.py     SASL as a generator without I/O; token_endpoint.py: tokens of an OAuth endpoint
 opening.py            the beginning of a connection as a generator: versions, then who the client is
-streams.py            that beginning with asyncio: `open_stream`
-sockets.py            and with a blocking socket: `open_socket`
+streams.py            that beginning with asyncio: `open_stream`; link.py: the connection after it
+sockets.py            and with a blocking socket: `open_socket`; socket_link.py
+routing.py            where a request belongs, its parts, and one answer of theirs
+requests.py           a request with its look-ups and retries as a generator; cluster.py: what is known
+async_client.py       its drivers: `connect`, `Client`
+sync_client.py        `connect_sync`, `SyncClient`
+versions.py           the version that a request goes in; window.py: bytes in flight
 errors.py             `ClientError` and what is under it
 
 Rules: what decides is without I/O; time limits are on every wait; no secret is in an error or a `repr`.
@@ -17,6 +22,7 @@ from typing import TYPE_CHECKING
 from coordwire._lazy import exports
 
 if TYPE_CHECKING:
+    from coordwire.client.async_client import Client, connect
     from coordwire.client.authentication import OAuthBearer, Plain, Scram
     from coordwire.client.client_properties import settings_of
     from coordwire.client.errors import (
@@ -34,11 +40,13 @@ if TYPE_CHECKING:
     from coordwire.client.settings import ClientSettings, addresses
     from coordwire.client.sockets import open_socket
     from coordwire.client.streams import open_stream
+    from coordwire.client.sync_client import SyncClient, connect_sync
     from coordwire.client.tls import tls_context
 
 _LAZY = {
     "AuthenticationRefused": "errors",
     "BrokerUnreachable": "errors",
+    "Client": "async_client",
     "ClientError": "errors",
     "ClientSettings": "settings",
     "DeadlineExceeded": "errors",
@@ -48,9 +56,12 @@ _LAZY = {
     "Scram": "authentication",
     "Session": "opening",
     "SettingsError": "errors",
+    "SyncClient": "sync_client",
     "UnreadableAnswer": "errors",
     "VersionUnavailable": "errors",
     "addresses": "settings",
+    "connect": "async_client",
+    "connect_sync": "sync_client",
     "open_socket": "sockets",
     "open_stream": "streams",
     "read_properties": "properties",
@@ -61,6 +72,7 @@ _LAZY = {
 __all__ = [
     "AuthenticationRefused",
     "BrokerUnreachable",
+    "Client",
     "ClientError",
     "ClientSettings",
     "DeadlineExceeded",
@@ -70,9 +82,12 @@ __all__ = [
     "Scram",
     "Session",
     "SettingsError",
+    "SyncClient",
     "UnreadableAnswer",
     "VersionUnavailable",
     "addresses",
+    "connect",
+    "connect_sync",
     "open_socket",
     "open_stream",
     "read_properties",

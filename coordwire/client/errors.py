@@ -36,6 +36,11 @@ __all__ = [
 class ClientError(CoordwireError):
     """What all errors of the client have in common: a `reason` in words."""
 
+    def reword(self, reason: str) -> None:
+        """Give another reason."""
+        self.reason = reason
+        self.args = (reason,)
+
 
 class SettingsError(ClientError):
     """Settings that cannot be used; the reason names the setting, never a secret."""
@@ -82,8 +87,7 @@ def located(error: BaseException, place: str, *, limit_ms: int, has_tls: bool) -
     it is. limit_ms: the time that opening had. has_tls: whether it was one with TLS."""
     match error:
         case ClientError():
-            error.reason = f"{place}: {error.reason}"
-            error.args = (error.reason,)
+            error.reword(f"{place}: {error.reason}")
             return error
         case ssl.SSLError():
             return BrokerUnreachable(f"{place}: {_tls_reason(error)}")

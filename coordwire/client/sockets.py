@@ -22,7 +22,7 @@ from coordwire.client.opening import Session, Transfer, opening
 from coordwire.client.settings import Address, ClientSettings, shown_address
 from coordwire.connection import Connection
 
-__all__ = ["OpenSocket", "open_socket", "run_transfer"]
+__all__ = ["OpenSocket", "call_source", "open_socket", "run_transfer"]
 
 T = TypeVar("T")
 READ_SIZE = 1 << 16
@@ -76,7 +76,7 @@ def run_transfer(transfer: Transfer[T], connected: socket.socket, remaining: Cal
         step = next(transfer)
         while True:
             if isinstance(step, FetchToken):
-                step = transfer.send(_token(step.source))
+                step = transfer.send(call_source(step.source))
                 continue
             connected.settimeout(_positive(remaining()))
             if step:
@@ -88,7 +88,8 @@ def run_transfer(transfer: Transfer[T], connected: socket.socket, remaining: Cal
         return result
 
 
-def _token(source: TokenSource) -> str:
+def call_source(source: TokenSource) -> str:
+    """A token from a callback, awaited where it is awaitable."""
     token = source()
     if not inspect.isawaitable(token):
         return token

@@ -111,10 +111,12 @@ class ApiFacts(NamedTuple):
     """What is known of an API.
 
     first, last: its versions; flexible: the first flexible one. coordinator: which one answers
-    it, None for any broker. listeners: which of Kafka's listeners accept it. deprecated: the
-    versions that Kafka deprecated; unstable: the version whose layout may still change. errors:
-    the codes that a response is known to carry, by their names in `ErrorCode`; besides, a
-    broker may answer any request with UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT,
+    it, None for none. answered_by: who does, a coordinator too; partitions: the path of those
+    whose leaders or share coordinators do. modifies: whether it changes something, or a field
+    with the value with which it does. listeners: which of Kafka's listeners accept it.
+    deprecated: the versions that Kafka deprecated; unstable: the version whose layout may still
+    change. errors: the codes that a response is known to carry, by their names in `ErrorCode`;
+    besides, a broker may answer any request with UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT,
     UNSUPPORTED_VERSION or INVALID_REQUEST. request_headers, response_headers: the header before
     a message, as {first version: header version}, in order.
     """
@@ -132,6 +134,9 @@ class ApiFacts(NamedTuple):
     deprecated: range = range(0)
     unstable: int | None = None
     errors: tuple[str, ...] = ()
+    answered_by: str = "any broker"
+    partitions: str | None = None
+    modifies: bool | tuple[str, bool] = False
 
 
 FACTS: dict[int, ApiFacts] = {
@@ -160,6 +165,9 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 9: 2},
         {0: 0, 9: 1},
         deprecated=range(3),
+        answered_by="leader",
+        partitions="topic_data[].partition_data[].index",
+        modifies=True,
         errors=(
             "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT",
             "MESSAGE_TOO_LARGE", "INVALID_TOPIC_EXCEPTION", "RECORD_LIST_TOO_LARGE", "NOT_ENOUGH_REPLICAS",
@@ -202,6 +210,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 0, 12: 1},
         listeners=("broker", "controller"),
         deprecated=range(4),
+        answered_by="leader",
+        partitions="topics[].partitions[].partition",
         errors=(
             "OFFSET_OUT_OF_RANGE", "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER",
             "REPLICA_NOT_AVAILABLE", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
@@ -234,6 +244,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 6: 2},
         {0: 0, 6: 1},
         deprecated=range(1),
+        answered_by="leader",
+        partitions="topics[].partitions[].partition_index",
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER",
             "REPLICA_NOT_AVAILABLE", "TOPIC_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -265,6 +277,7 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 9: 2},
         {0: 0, 9: 1},
+        modifies=("allow_auto_topic_creation", True),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE",
             "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED", "INVALID_REPLICATION_FACTOR",
@@ -290,6 +303,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 4: 2},
         {0: 0, 4: 1},
         listeners=("zkBroker",),
+        modifies=True,
         errors=(
             "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
             "STALE_BROKER_EPOCH", "INCONSISTENT_TOPIC_ID",
@@ -311,6 +325,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 2: 2},
         {0: 0, 2: 1},
         listeners=("zkBroker",),
+        modifies=True,
         errors=(
             "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
             "FENCED_LEADER_EPOCH", "STALE_BROKER_EPOCH",
@@ -336,6 +351,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 6: 2},
         {0: 0, 6: 1},
         listeners=("zkBroker",),
+        modifies=True,
         errors=(
             "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "STALE_BROKER_EPOCH",
         ),
@@ -355,6 +371,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 0, 1: 1, 3: 2},
         {0: 0, 3: 1},
         listeners=("controller", "zkBroker"),
+        modifies=True,
         errors=(
             "BROKER_NOT_AVAILABLE", "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED",
             "STALE_BROKER_EPOCH",
@@ -382,6 +399,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 8: 2},
         {0: 0, 8: 1},
         deprecated=range(2),
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "OFFSET_METADATA_TOO_LARGE", "ILLEGAL_GENERATION",
@@ -413,6 +432,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 6: 2},
         {0: 0, 6: 1},
         deprecated=range(1),
+        answered_by="coordinator",
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "ILLEGAL_GENERATION", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID",
@@ -462,6 +482,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 6: 2},
         {0: 0, 6: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "INVALID_SESSION_TIMEOUT",
@@ -484,6 +506,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 4: 2},
         {0: 0, 4: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION", "INVALID_GROUP_ID",
             "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
@@ -506,6 +530,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 4: 2},
         {0: 0, 4: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "FENCED_INSTANCE_ID",
@@ -527,6 +553,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 4: 2},
         {0: 0, 4: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION",
             "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS",
@@ -550,6 +578,7 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 5: 2},
         {0: 0, 5: 1},
+        answered_by="coordinator",
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND",
@@ -571,6 +600,7 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 3: 2},
         {0: 0, 3: 1},
+        answered_by="every broker",
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE",
         ),
@@ -633,6 +663,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 0, 5: 1},
         listeners=("broker", "controller"),
         deprecated=range(2),
+        answered_by="controller",
+        modifies=("validate_only", False),
         errors=(
             "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
             "TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "INVALID_REPLICATION_FACTOR",
@@ -659,6 +691,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 0, 4: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
+        answered_by="controller",
+        modifies=True,
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION",
             "TOPIC_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER", "INVALID_REQUEST",
@@ -678,6 +712,9 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 2: 2},
         {0: 0, 2: 1},
+        answered_by="leader",
+        partitions="topics[].partitions[].partition_index",
+        modifies=True,
         errors=(
             "OFFSET_OUT_OF_RANGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER",
             "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED", "POLICY_VIOLATION",
@@ -702,6 +739,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 2: 2},
         {0: 0, 2: 1},
         unstable=6,
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH",
@@ -725,6 +764,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 4: 2},
         {0: 0, 4: 1},
         deprecated=range(2),
+        answered_by="leader",
+        partitions="topics[].partitions[].partition",
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REPLICA_NOT_AVAILABLE",
             "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
@@ -747,6 +788,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 3: 2},
         {0: 0, 3: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
@@ -770,6 +813,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 3: 2},
         {0: 0, 3: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
@@ -793,6 +838,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 3: 2},
         {0: 0, 3: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "INVALID_REQUEST",
             "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING",
@@ -813,6 +860,9 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 1: 2},
         {0: 0, 1: 1},
+        answered_by="leader",
+        partitions="markers[].topics[].partition_indexes[]",
+        modifies=True,
         errors=(
             "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT",
             "MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "NOT_ENOUGH_REPLICAS",
@@ -838,6 +888,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 3: 2},
         {0: 0, 3: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "OFFSET_METADATA_TOO_LARGE",
@@ -885,6 +937,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
+        modifies=True,
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST", "SECURITY_DISABLED",
         ),
@@ -905,6 +958,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
+        modifies=True,
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST", "SECURITY_DISABLED",
         ),
@@ -926,6 +980,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 0, 4: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
+        answered_by="broker of the resource",
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
             "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -945,6 +1000,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 2: 2},
         {0: 0, 2: 1},
         listeners=("broker", "controller"),
+        answered_by="broker of the resource",
+        modifies=("validate_only", False),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
             "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_CONFIG", "NOT_CONTROLLER",
@@ -965,6 +1022,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 2: 2},
         {0: 0, 2: 1},
         deprecated=range(1),
+        answered_by="broker of the replicas",
+        modifies=True,
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
             "KAFKA_STORAGE_ERROR", "LOG_DIR_NOT_FOUND",
@@ -987,6 +1046,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 2: 2},
         {0: 0, 2: 1},
         deprecated=range(1),
+        answered_by="every broker",
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
         ),
@@ -1024,6 +1084,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 2: 2},
         {0: 0, 2: 1},
         listeners=("broker", "controller"),
+        answered_by="controller",
+        modifies=("validate_only", False),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION",
             "TOPIC_AUTHORIZATION_FAILED", "INVALID_PARTITIONS", "INVALID_REPLICA_ASSIGNMENT",
@@ -1047,6 +1109,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
+        modifies=True,
         errors=(
             "NOT_CONTROLLER", "DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
             "DELEGATION_TOKEN_AUTHORIZATION_FAILED", "INVALID_PRINCIPAL_TYPE",
@@ -1067,6 +1130,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
+        modifies=True,
         errors=(
             "NOT_CONTROLLER", "DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_NOT_FOUND",
             "DELEGATION_TOKEN_OWNER_MISMATCH", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
@@ -1088,6 +1152,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
+        modifies=True,
         errors=(
             "NOT_CONTROLLER", "DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_NOT_FOUND",
             "DELEGATION_TOKEN_OWNER_MISMATCH", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
@@ -1128,6 +1193,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 1, 2: 2},
         {0: 0, 2: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
@@ -1148,6 +1215,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 2: 2},
         {0: 0, 2: 1},
         listeners=("broker", "controller"),
+        answered_by="controller",
+        modifies=True,
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
             "NOT_CONTROLLER", "PREFERRED_LEADER_NOT_AVAILABLE", "ELIGIBLE_LEADERS_NOT_AVAILABLE",
@@ -1167,6 +1236,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 1: 2},
         {0: 0, 1: 1},
         listeners=("broker", "controller"),
+        answered_by="broker of the resource",
+        modifies=("validate_only", False),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
             "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_CONFIG", "NOT_CONTROLLER",
@@ -1186,6 +1257,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("broker", "controller"),
+        answered_by="controller",
+        modifies=True,
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
             "INVALID_REPLICATION_FACTOR", "INVALID_REPLICA_ASSIGNMENT", "NOT_CONTROLLER",
@@ -1203,6 +1276,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("broker", "controller"),
+        answered_by="controller",
         errors=(
             "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER",
         ),
@@ -1217,6 +1291,8 @@ FACTS: dict[int, ApiFacts] = {
         {},
         {0: 1},
         {0: 0},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED",
@@ -1253,6 +1329,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 1: 2},
         {0: 0, 1: 1},
         listeners=("broker", "controller"),
+        modifies=("validate_only", False),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST",
         ),
@@ -1283,6 +1360,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("broker", "controller"),
+        answered_by="controller",
+        modifies=True,
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "NOT_CONTROLLER",
             "RESOURCE_NOT_FOUND", "DUPLICATE_RESOURCE", "UNACCEPTABLE_CREDENTIAL",
@@ -1302,6 +1381,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
             "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "INCONSISTENT_VOTER_SET", "INCONSISTENT_CLUSTER_ID",
@@ -1321,6 +1401,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 1: 2},
         {0: 0, 1: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
             "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "INCONSISTENT_VOTER_SET", "INCONSISTENT_CLUSTER_ID",
@@ -1340,6 +1421,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 1, 1: 2},
         {0: 0, 1: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
             "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "INCONSISTENT_VOTER_SET", "INCONSISTENT_CLUSTER_ID",
@@ -1379,6 +1461,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST",
             "OPERATION_NOT_ATTEMPTED", "FENCED_LEADER_EPOCH", "STALE_BROKER_EPOCH", "INVALID_UPDATE_VERSION",
@@ -1399,6 +1482,8 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("broker", "controller"),
+        answered_by="controller",
+        modifies=("validate_only", False),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST", "INVALID_UPDATE_VERSION",
             "FEATURE_UPDATE_FAILED",
@@ -1415,6 +1500,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER", "INVALID_REQUEST",
             "PRINCIPAL_DESERIALIZATION_FAILURE",
@@ -1467,6 +1553,8 @@ FACTS: dict[int, ApiFacts] = {
         {},
         {0: 2},
         {0: 1},
+        answered_by="leader",
+        partitions="topics[].partition_indexes[]",
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "INVALID_TOPIC_EXCEPTION",
             "TOPIC_AUTHORIZATION_FAILED",
@@ -1488,6 +1576,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER",
             "DUPLICATE_BROKER_REGISTRATION", "INCONSISTENT_CLUSTER_ID", "INVALID_REGISTRATION",
@@ -1507,6 +1596,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "STALE_BROKER_EPOCH",
             "BROKER_ID_NOT_REGISTERED",
@@ -1523,6 +1613,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("broker", "controller"),
+        modifies=True,
         errors=(
             "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "BROKER_ID_NOT_REGISTERED",
         ),
@@ -1537,6 +1628,7 @@ FACTS: dict[int, ApiFacts] = {
         {},
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "INVALID_REQUEST",
             "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_NOT_FOUND",
@@ -1555,6 +1647,7 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="every broker",
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "INVALID_REGULAR_EXPRESSION",
         ),
@@ -1570,6 +1663,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "STALE_BROKER_EPOCH",
             "BROKER_ID_NOT_REGISTERED",
@@ -1587,6 +1681,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -1607,6 +1703,7 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1624,6 +1721,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER",
         ),
@@ -1652,6 +1750,7 @@ FACTS: dict[int, ApiFacts] = {
         {},
         {0: 2},
         {0: 1},
+        modifies=True,
         errors=(
             "INVALID_REQUEST", "UNSUPPORTED_COMPRESSION_TYPE", "THROTTLING_QUOTA_EXCEEDED",
             "UNKNOWN_SUBSCRIPTION_ID", "TELEMETRY_TOO_LARGE",
@@ -1668,6 +1767,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "CLUSTER_AUTHORIZATION_FAILED",
             "NOT_CONTROLLER", "STALE_BROKER_EPOCH", "UNKNOWN_TOPIC_ID",
@@ -1716,6 +1816,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -1735,6 +1837,7 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1754,6 +1857,9 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="leader",
+        partitions="topics[].partitions[].partition_index",
+        modifies=True,
         errors=(
             "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER",
             "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1774,6 +1880,9 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="leader",
+        partitions="topics[].partitions[].partition_index",
+        modifies=True,
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED",
             "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "KAFKA_STORAGE_ERROR", "UNKNOWN_TOPIC_ID",
@@ -1793,6 +1902,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("broker", "controller"),
+        modifies=True,
         errors=(
             "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
             "UNSUPPORTED_VERSION", "INVALID_REQUEST", "INCONSISTENT_CLUSTER_ID", "DUPLICATE_VOTER",
@@ -1809,6 +1919,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("broker", "controller"),
+        modifies=True,
         errors=(
             "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
             "UNSUPPORTED_VERSION", "INVALID_REQUEST", "INCONSISTENT_CLUSTER_ID", "VOTER_NOT_FOUND",
@@ -1825,6 +1936,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("controller",),
+        modifies=True,
         errors=(
             "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
             "UNSUPPORTED_VERSION", "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
@@ -1841,6 +1953,9 @@ FACTS: dict[int, ApiFacts] = {
         {},
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        partitions="topics[].partitions[].partition",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "FENCED_STATE_EPOCH",
@@ -1856,6 +1971,9 @@ FACTS: dict[int, ApiFacts] = {
         {},
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        partitions="topics[].partitions[].partition",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1874,6 +1992,9 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        partitions="topics[].partitions[].partition",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1890,6 +2011,9 @@ FACTS: dict[int, ApiFacts] = {
         {},
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        partitions="topics[].partitions[].partition",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1908,6 +2032,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        partitions="topics[].partitions[].partition",
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1926,6 +2052,8 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -1946,6 +2074,7 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1964,6 +2093,7 @@ FACTS: dict[int, ApiFacts] = {
         },
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1980,6 +2110,8 @@ FACTS: dict[int, ApiFacts] = {
         {},
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1996,6 +2128,8 @@ FACTS: dict[int, ApiFacts] = {
         {},
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -2012,6 +2146,8 @@ FACTS: dict[int, ApiFacts] = {
         {},
         {0: 2},
         {0: 1},
+        answered_by="coordinator",
+        modifies=True,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST",
@@ -2029,6 +2165,7 @@ FACTS: dict[int, ApiFacts] = {
         {0: 2},
         {0: 1},
         listeners=("broker", "controller"),
+        modifies=True,
         errors=(
             "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "UNSUPPORTED_VERSION",
             "CONTROLLER_ID_NOT_REGISTERED",

@@ -112,10 +112,12 @@ def keys_text(modules: list[ModuleRow]) -> str:
         '    """What is known of an API.',
         "",
         "    first, last: its versions; flexible: the first flexible one. coordinator: which one answers",
-        "    it, None for any broker. listeners: which of Kafka's listeners accept it. deprecated: the",
-        "    versions that Kafka deprecated; unstable: the version whose layout may still change. errors:",
-        "    the codes that a response is known to carry, by their names in `ErrorCode`; besides, a",
-        "    broker may answer any request with UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT,",
+        "    it, None for none. answered_by: who does, a coordinator too; partitions: the path of those",
+        "    whose leaders or share coordinators do. modifies: whether it changes something, or a field",
+        "    with the value with which it does. listeners: which of Kafka's listeners accept it.",
+        "    deprecated: the versions that Kafka deprecated; unstable: the version whose layout may still",
+        "    change. errors: the codes that a response is known to carry, by their names in `ErrorCode`;",
+        "    besides, a broker may answer any request with UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT,",
         "    UNSUPPORTED_VERSION or INVALID_REQUEST. request_headers, response_headers: the header before",
         "    a message, as {first version: header version}, in order.",
         '    """',
@@ -133,6 +135,9 @@ def keys_text(modules: list[ModuleRow]) -> str:
         "    deprecated: range = range(0)",
         "    unstable: int | None = None",
         "    errors: tuple[str, ...] = ()",
+        '    answered_by: str = "any broker"',
+        "    partitions: str | None = None",
+        "    modifies: bool | tuple[str, bool] = False",
         "",
         "",
         "FACTS: dict[int, ApiFacts] = {",
@@ -187,6 +192,14 @@ def _api_facts(api: Api) -> Iterable[str]:
         yield f"deprecated=range({f'{first}, ' if first else ''}{last + 1}),"
     if api.unstable is not None:
         yield f"unstable={api.unstable},"
+    if api.answered_by != "any broker":
+        yield f"answered_by={quoted(api.answered_by)},"
+    if api.partitions is not None:
+        yield f"partitions={quoted(api.partitions)},"
+    if isinstance(api.modifies, tuple):
+        yield f"modifies=({quoted(api.modifies[0])}, {api.modifies[1]}),"
+    elif api.modifies:
+        yield "modifies=True,"
     if api.errors:
         yield "errors=("
         errors = " ".join(f"{quoted(error)}," for error in api.errors)

@@ -18,7 +18,7 @@ from typing import Any
 import schemas
 from schemas._words import ORDER
 from schemas.headers import RequestHeader, ResponseHeader
-from schemas.vocabulary import FOREVER, LOGS, Api, Array, Message, Named, Struct
+from schemas.vocabulary import ANSWERED_BY, FOREVER, LOGS, Api, Array, Message, Named, Struct
 
 NEVER = 32768
 LISTENERS = {"broker", "controller", "zkBroker"}
@@ -137,6 +137,8 @@ def _check_facts(api: Api) -> None:
     first, last = api.versions
     if set(api.listeners) - LISTENERS or not api.listeners:
         raise SchemaError(f"{api.name}: listeners are {', '.join(sorted(LISTENERS))}, not {api.listeners}")
+    if api.answered_by not in ANSWERED_BY:
+        raise SchemaError(f"{api.name}: answered by {', '.join(ANSWERED_BY)}, not {api.answered_by!r}")
     if api.deprecated and not first <= api.deprecated[0] <= api.deprecated[1] <= last:
         raise SchemaError(f"{api.name}: versions {first} to {last}, deprecated {api.deprecated}")
     if api.unstable is not None and not first <= api.unstable <= last:

@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 )
 
 AlterPartition = Api(
-    56, "AlterPartition", versions=(0, 3), flexible=0, listeners=("controller",),
+    56, "AlterPartition", versions=(0, 3), flexible=0, listeners=("controller",), modifies=True,
     doc="Sent when a follower lags or catches up; the change counts once the controller has agreed. Stale leaders and brokers are fenced by their epochs.",
     changes={
         1: "Whether the leader still recovers from an unclean election (KIP-704).",

@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 )
 
 BrokerHeartbeat = Api(
-    63, "BrokerHeartbeat", versions=(0, 2), flexible=0, listeners=("controller",),
+    63, "BrokerHeartbeat", versions=(0, 2), flexible=0, listeners=("controller",), modifies=True,
     doc="Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no leadership and clients are not sent to it.",
     changes={
         1: "Log directories that failed (KIP-858).",

@@ -20,7 +20,7 @@ from schemas.vocabulary import (
 )
 
 BrokerRegistration = Api(
-    62, "BrokerRegistration", versions=(0, 4), flexible=0, listeners=("controller",),
+    62, "BrokerRegistration", versions=(0, 4), flexible=0, listeners=("controller",), modifies=True,
     doc="The first request of a broker to the active controller. The epoch in the answer marks this life of the broker; BrokerHeartbeat keeps it alive.",
     changes={
         1: "States whether the broker is on its way from ZooKeeper (KIP-866).",

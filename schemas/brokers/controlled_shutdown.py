@@ -14,7 +14,7 @@ from schemas.vocabulary import (
 )
 
 ControlledShutdown = Api(
-    7, "ControlledShutdown", versions=(0, 3), flexible=3, listeners=("controller", "zkBroker"),
+    7, "ControlledShutdown", versions=(0, 3), flexible=3, listeners=("controller", "zkBroker"), modifies=True,
     request_headers={0: 0, 1: 1, 3: 2},
     doc="Asked before a broker stops, and again while partitions remain. Under KRaft the heartbeat does this; Kafka 4.0 dropped the API.",
     changes={

@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 )
 
 ControllerRegistration = Api(
-    70, "ControllerRegistration", versions=(0, 0), flexible=0, listeners=("controller",),
+    70, "ControllerRegistration", versions=(0, 0), flexible=0, listeners=("controller",), modifies=True,
     doc="Sent by each controller to the active one, which records it in the metadata log. Admins can so find controllers, and upgrades see what all support.",
     changes={},
     errors=("CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER"),

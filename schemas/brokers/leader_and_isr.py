@@ -20,7 +20,7 @@ from schemas.vocabulary import (
 )
 
 LeaderAndIsr = Api(
-    4, "LeaderAndIsr", versions=(0, 7), flexible=4, listeners=("zkBroker",),
+    4, "LeaderAndIsr", versions=(0, 7), flexible=4, listeners=("zkBroker",), modifies=True,
     doc="Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
     changes={
         1: "States for each partition whether it is new.",

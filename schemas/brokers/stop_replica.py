@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 )
 
 StopReplica = Api(
-    5, "StopReplica", versions=(0, 4), flexible=2, listeners=("zkBroker",),
+    5, "StopReplica", versions=(0, 4), flexible=2, listeners=("zkBroker",), modifies=True,
     doc="Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
     changes={
         1: "The broker's epoch; partitions are grouped by topic (KIP-380).",

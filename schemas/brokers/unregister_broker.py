@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, BrokerId, Default, ErrorCode, Int32, Nullable, String
 
 UnregisterBroker = Api(
-    64, "UnregisterBroker", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
+    64, "UnregisterBroker", versions=(0, 0), flexible=0, listeners=("broker", "controller"), modifies=True,
     doc="Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can register again.",
     changes={},
     errors=(

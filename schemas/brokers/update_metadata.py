@@ -24,7 +24,7 @@ from schemas.vocabulary import (
 )
 
 UpdateMetadata = Api(
-    6, "UpdateMetadata", versions=(0, 8), flexible=6, listeners=("zkBroker",),
+    6, "UpdateMetadata", versions=(0, 8), flexible=6, listeners=("zkBroker",), modifies=True,
     doc="Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
     changes={
         1: "Brokers have several endpoints, each with its security protocol.",

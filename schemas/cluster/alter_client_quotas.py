@@ -15,6 +15,7 @@ from schemas.vocabulary import (
 
 AlterClientQuotas = Api(
     49, "AlterClientQuotas", versions=(0, 1), flexible=1, listeners=("broker", "controller"),
+    modifies=("validate_only", False),
     doc="Changes single limits and leaves the others alone. All changes to one entity succeed or fail together.",
     changes={
         1: "Flexible lengths and tagged fields (KIP-482).",

@@ -16,6 +16,7 @@ from schemas.vocabulary import (
 
 AlterConfigs = Api(
     33, "AlterConfigs", versions=(0, 2), flexible=2, listeners=("broker", "controller"),
+    answered_by="broker of the resource", modifies=("validate_only", False),
     doc="What the request does not name falls back to its default. IncrementalAlterConfigs changes single settings and is the better choice.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

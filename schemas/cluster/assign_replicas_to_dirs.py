@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, BrokerId, Default, ErrorCode, Int32, Int64, Struct, Uuid
 
 AssignReplicasToDirs = Api(
-    73, "AssignReplicasToDirs", versions=(0, 0), flexible=0, listeners=("controller",),
+    73, "AssignReplicasToDirs", versions=(0, 0), flexible=0, listeners=("controller",), modifies=True,
     doc="Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has placed or moved replicas.",
     changes={},
     errors=(

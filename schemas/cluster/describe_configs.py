@@ -18,6 +18,7 @@ from schemas.vocabulary import (
 
 DescribeConfigs = Api(
     32, "DescribeConfigs", versions=(0, 4), flexible=4, listeners=("broker", "controller"), deprecated=(0, 0),
+    answered_by="broker of the resource",
     doc="Lists settings in force, with the level each comes from. The values of sensitive ones are held back.",
     changes={
         1: "The source of each setting, and on demand what else is set for it (KIP-226).",

@@ -16,6 +16,7 @@ from schemas.vocabulary import (
 
 IncrementalAlterConfigs = Api(
     44, "IncrementalAlterConfigs", versions=(0, 1), flexible=1, listeners=("broker", "controller"),
+    answered_by="broker of the resource", modifies=("validate_only", False),
     doc="Sets, resets or extends the settings named and leaves the rest alone. The changes to one resource succeed or fail together.",
     changes={
         1: "Flexible lengths and tagged fields (KIP-482).",

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Boolean, Bytes, ErrorCode, Int8, Int32, Uuid
 
 PushTelemetry = Api(
-    72, "PushTelemetry", versions=(0, 0), flexible=0,
+    72, "PushTelemetry", versions=(0, 0), flexible=0, modifies=True,
     doc="Sent at the interval of the subscription, and once more when the client ends. A change of subscription is answered with UNKNOWN_SUBSCRIPTION_ID.",
     changes={},
     errors=(

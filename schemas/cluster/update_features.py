@@ -18,6 +18,7 @@ from schemas.vocabulary import (
 
 UpdateFeatures = Api(
     57, "UpdateFeatures", versions=(0, 2), flexible=0, listeners=("broker", "controller"),
+    answered_by="controller", modifies=("validate_only", False),
     doc="Fixes levels such as metadata.version once all nodes support them. New message and record formats come into use only then.",
     changes={
         1: "Downgrades are safe or unsafe, and a change can be tried without effect (KIP-778).",

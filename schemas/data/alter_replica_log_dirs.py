@@ -4,6 +4,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, Int32, String, Struct, Top
 
 AlterReplicaLogDirs = Api(
     34, "AlterReplicaLogDirs", versions=(0, 2), flexible=2, deprecated=(0, 0),
+    answered_by="broker of the replicas", modifies=True,
     doc="Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not wait for the copying; DescribeLogDirs shows how far it is.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, ErrorCode, Int32, Int64, Struct, TopicName
 
 DeleteRecords = Api(
-    21, "DeleteRecords", versions=(0, 2), flexible=2,
+    21, "DeleteRecords", versions=(0, 2), flexible=2, partitions="topics[].partitions[].partition_index", modifies=True,
     doc="Moves the start of a partition's log forward. The partition's leader does it, and answers when its followers have done so too.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

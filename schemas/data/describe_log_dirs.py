@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 )
 
 DescribeLogDirs = Api(
-    35, "DescribeLogDirs", versions=(0, 5), flexible=2, deprecated=(0, 0),
+    35, "DescribeLogDirs", versions=(0, 5), flexible=2, deprecated=(0, 0), answered_by="every broker",
     doc="Lists the log directories of the broker asked, with the replicas in them (KIP-113).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

@@ -29,6 +29,7 @@ from schemas.vocabulary import (
 
 Fetch = Api(
     1, "Fetch", versions=(0, 18), flexible=12, listeners=("broker", "controller"), deprecated=(0, 3),
+    partitions="topics[].partitions[].partition",
     doc="Reads record batches from given offsets on; the broker waits until there is enough, or until time is up.",
     changes={
         1: "The response reports how long it was throttled (KIP-13).",

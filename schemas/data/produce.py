@@ -28,6 +28,7 @@ from schemas.vocabulary import (
 
 Produce = Api(
     0, "Produce", versions=(0, 13), flexible=9, deprecated=(0, 2),
+    partitions="topic_data[].partition_data[].index", modifies=True,
     doc="Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.",
     changes={
         1: "The response reports how long it was throttled (KIP-13).",

@@ -23,7 +23,7 @@ from schemas.vocabulary import (
 )
 
 ConsumerGroupHeartbeat = Api(
-    68, "ConsumerGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
+    68, "ConsumerGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group", modifies=True,
     doc="Joins, keeps, reconciles and leaves in one API; it replaces JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.",
     changes={
         1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",

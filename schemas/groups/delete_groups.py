@@ -4,7 +4,7 @@ from schemas._errors import COORDINATOR
 from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Nullable, Since, String, Struct
 
 DeleteGroups = Api(
-    42, "DeleteGroups", versions=(0, 3), flexible=2, coordinator="group",
+    42, "DeleteGroups", versions=(0, 3), flexible=2, coordinator="group", modifies=True,
     doc="For operators: removes groups that have no members, offsets included. Each group succeeds or fails by itself.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

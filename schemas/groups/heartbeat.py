@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, ErrorCode, GroupId, InstanceId, Int32, MemberId, Nullable, Since
 
 Heartbeat = Api(
-    12, "Heartbeat", versions=(0, 4), flexible=4, coordinator="group",
+    12, "Heartbeat", versions=(0, 4), flexible=4, coordinator="group", modifies=True,
     doc="Sent several times per session timeout; a member that sends none for longer is removed. REBALANCE_IN_PROGRESS means that the member has to join again.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",

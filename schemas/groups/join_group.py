@@ -23,7 +23,7 @@ from schemas.vocabulary import (
 )
 
 JoinGroup = Api(
-    11, "JoinGroup", versions=(0, 9), flexible=6, coordinator="group",
+    11, "JoinGroup", versions=(0, 9), flexible=6, coordinator="group", modifies=True,
     doc="Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that all of them know, and makes one member the leader. SyncGroup follows.",
     changes={
         1: "A rebalance timeout of its own, apart from the session timeout (KIP-62).",

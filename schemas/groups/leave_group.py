@@ -21,7 +21,7 @@ from schemas.vocabulary import (
 )
 
 LeaveGroup = Api(
-    13, "LeaveGroup", versions=(0, 5), flexible=4, coordinator="group",
+    13, "LeaveGroup", versions=(0, 5), flexible=4, coordinator="group", modifies=True,
     doc="Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members, who don't take leave when they stop.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",

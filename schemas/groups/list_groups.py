@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Since, String, Struct
 
 ListGroups = Api(
-    16, "ListGroups", versions=(0, 5), flexible=3,
+    16, "ListGroups", versions=(0, 5), flexible=3, answered_by="every broker",
     doc="For operators. A broker knows only the groups that it coordinates, so a full list takes one request per broker.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",

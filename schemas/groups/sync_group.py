@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 )
 
 SyncGroup = Api(
-    14, "SyncGroup", versions=(0, 5), flexible=4, coordinator="group",
+    14, "SyncGroup", versions=(0, 5), flexible=4, coordinator="group", modifies=True,
     doc="Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes on and does not look inside.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",

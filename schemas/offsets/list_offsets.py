@@ -20,6 +20,7 @@ from schemas.vocabulary import (
 
 ListOffsets = Api(
     2, "ListOffsets", versions=(0, 11), flexible=6, deprecated=(0, 0),
+    partitions="topics[].partitions[].partition_index",
     doc="Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers reset their positions by it, operators compute lags.",
     changes={
         1: "One offset, with its timestamp, by searching records instead of segments (KIP-79).",

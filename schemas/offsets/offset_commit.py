@@ -26,7 +26,7 @@ from schemas.vocabulary import (
 )
 
 OffsetCommit = Api(
-    8, "OffsetCommit", versions=(0, 10), flexible=8, coordinator="group", deprecated=(0, 1),
+    8, "OffsetCommit", versions=(0, 10), flexible=8, coordinator="group", deprecated=(0, 1), modifies=True,
     doc="Stores positions of a group with its coordinator, where they survive the consumer. Commits within a transaction are made by TxnOffsetCommit.",
     changes={
         1: "Offsets live in Kafka; the sender's membership is checked, and each commit has a time.",

@@ -4,7 +4,7 @@ from schemas._errors import COORDINATOR
 from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Struct, TopicName
 
 OffsetDelete = Api(
-    47, "OffsetDelete", versions=(0, 0), flexible=None, coordinator="group",
+    47, "OffsetDelete", versions=(0, 0), flexible=None, coordinator="group", modifies=True,
     doc="For operators: deletes committed offsets of single partitions. Topics that a live group is subscribed to are refused.",
     changes={},
     errors={

@@ -15,6 +15,7 @@ from schemas.vocabulary import (
 
 OffsetForLeaderEpoch = Api(
     23, "OffsetForLeaderEpoch", versions=(0, 4), flexible=4, deprecated=(0, 1),
+    partitions="topics[].partitions[].partition",
     doc="Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position was truncated away. The leader of each partition answers.",
     changes={
         1: "The response names the epoch that it found (KIP-279).",

@@ -17,7 +17,7 @@ from schemas.vocabulary import (
 )
 
 AddRaftVoter = Api(
-    80, "AddRaftVoter", versions=(0, 1), flexible=0, listeners=("broker", "controller"),
+    80, "AddRaftVoter", versions=(0, 1), flexible=0, listeners=("broker", "controller"), modifies=True,
     doc="Requests from the quorum's leader to add one voter, which must already have caught up with the log. Only one change of the voters runs at a time.",
     changes={
         1: "The leader may answer before the change is committed, so controllers can join by themselves (KIP-1186).",

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 )
 
 BeginQuorumEpoch = Api(
-    53, "BeginQuorumEpoch", versions=(0, 1), flexible=1, listeners=("controller",),
+    53, "BeginQuorumEpoch", versions=(0, 1), flexible=1, listeners=("controller",), modifies=True,
     doc="Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A voter that knows a newer epoch refuses and names it.",
     changes={
         1: "Voters go by node and directory id, leaders report their addresses; flexible lengths (KIP-853).",

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 )
 
 EndQuorumEpoch = Api(
-    54, "EndQuorumEpoch", versions=(0, 1), flexible=1, listeners=("controller",),
+    54, "EndQuorumEpoch", versions=(0, 1), flexible=1, listeners=("controller",), modifies=True,
     doc="Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout. The first on its list becomes a candidate first, the others a little later.",
     changes={
         1: "Successors go by node and directory id, leaders report their addresses; flexible lengths (KIP-853).",

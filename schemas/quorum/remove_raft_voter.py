@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Default, ErrorCode, Int32, Nullable, String, Uuid
 
 RemoveRaftVoter = Api(
-    81, "RemoveRaftVoter", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
+    81, "RemoveRaftVoter", versions=(0, 0), flexible=0, listeners=("broker", "controller"), modifies=True,
     doc="Requests from the quorum's leader to remove one voter; the answer follows the commit. A leader that removes itself resigns afterwards.",
     changes={},
     errors=(

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Default, ErrorCode, Int32, Nullable, String
 
 UnregisterController = Api(
-    94, "UnregisterController", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
+    94, "UnregisterController", versions=(0, 0), flexible=0, listeners=("broker", "controller"), modifies=True,
     doc="Takes a controller's registration out of the metadata. One that still runs can register again.",
     changes={},
     errors=(

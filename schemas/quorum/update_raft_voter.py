@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 )
 
 UpdateRaftVoter = Api(
-    82, "UpdateRaftVoter", versions=(0, 0), flexible=0, listeners=("controller",),
+    82, "UpdateRaftVoter", versions=(0, 0), flexible=0, listeners=("controller",), modifies=True,
     doc="Sent by a voter whose entry in the set of voters is out of date, as after a restart with other listeners or newer software.",
     changes={},
     errors=(

@@ -21,7 +21,7 @@ from schemas.vocabulary import (
 )
 
 Vote = Api(
-    52, "Vote", versions=(0, 2), flexible=0, listeners=("controller",),
+    52, "Vote", versions=(0, 2), flexible=0, listeners=("controller",), modifies=True,
     doc="Sent to every other voter at an election; a majority makes the sender leader. A voter grants one vote in each epoch, and only to a log at least as new as its own.",
     changes={
         1: "Candidates and voters go by node and directory id; leaders' addresses (KIP-853).",

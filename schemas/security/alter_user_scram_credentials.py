@@ -16,6 +16,7 @@ from schemas.vocabulary import (
 
 AlterUserScramCredentials = Api(
     51, "AlterUserScramCredentials", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
+    answered_by="controller", modifies=True,
     doc="Changes what users log in with (KIP-554). The client salts and hashes the password, so that the broker never sees it in clear.",
     changes={},
     errors=(

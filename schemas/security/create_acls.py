@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Nullable, Since, String, Struct
 
 CreateAcls = Api(
-    30, "CreateAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0),
+    30, "CreateAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0), modifies=True,
     doc="Stores ACLs, each on its own: some may be refused while others are stored.",
     changes={
         1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",

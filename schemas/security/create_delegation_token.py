@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 )
 
 CreateDelegationToken = Api(
-    38, "CreateDelegationToken", versions=(0, 3), flexible=2,
+    38, "CreateDelegationToken", versions=(0, 3), flexible=2, modifies=True,
     listeners=("broker", "controller"), deprecated=(0, 0),
     doc="Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has to be asked for over an authenticated connection.",
     changes={

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Nullable, Since, String, Struct
 
 DeleteAcls = Api(
-    31, "DeleteAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0),
+    31, "DeleteAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0), modifies=True,
     doc="Deletes every ACL that one of the filters matches, and returns them.",
     changes={
         1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",

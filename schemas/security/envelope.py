@@ -4,7 +4,7 @@ from schemas.security.default_principal import DefaultPrincipalData
 from schemas.vocabulary import Api, Bytes, Default, Embedded, ErrorCode, Nullable, Secret
 
 Envelope = Api(
-    58, "Envelope", versions=(0, 0), flexible=0, listeners=("controller",),
+    58, "Envelope", versions=(0, 0), flexible=0, listeners=("controller",), modifies=True,
     doc="Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only brokers may send it.",
     changes={},
     errors=(

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Bytes, ErrorCode, Int32, Int64, Secret
 
 ExpireDelegationToken = Api(
-    40, "ExpireDelegationToken", versions=(0, 2), flexible=2,
+    40, "ExpireDelegationToken", versions=(0, 2), flexible=2, modifies=True,
     listeners=("broker", "controller"), deprecated=(0, 0),
     doc="Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so.",
     changes={

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Bytes, ErrorCode, Int32, Int64, Secret
 
 RenewDelegationToken = Api(
-    39, "RenewDelegationToken", versions=(0, 2), flexible=2,
+    39, "RenewDelegationToken", versions=(0, 2), flexible=2, modifies=True,
     listeners=("broker", "controller"), deprecated=(0, 0),
     doc="Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so.",
     changes={

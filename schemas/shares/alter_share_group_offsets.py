@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 )
 
 AlterShareGroupOffsets = Api(
-    91, "AlterShareGroupOffsets", versions=(0, 0), flexible=0, coordinator="group",
+    91, "AlterShareGroupOffsets", versions=(0, 0), flexible=0, coordinator="group", modifies=True,
     doc="Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).",
     changes={},
     errors=(

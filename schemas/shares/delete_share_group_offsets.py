@@ -15,7 +15,7 @@ from schemas.vocabulary import (
 )
 
 DeleteShareGroupOffsets = Api(
-    92, "DeleteShareGroupOffsets", versions=(0, 0), flexible=0, coordinator="group",
+    92, "DeleteShareGroupOffsets", versions=(0, 0), flexible=0, coordinator="group", modifies=True,
     doc="Deletes what a share group knows of whole topics. The group must have no members (KIP-932).",
     changes={},
     errors=(

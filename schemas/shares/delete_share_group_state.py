@@ -5,6 +5,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Nullable, 
 
 DeleteShareGroupState = Api(
     86, "DeleteShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
+    partitions="topics[].partitions[].partition", modifies=True,
     doc="Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
     errors=(

@@ -5,6 +5,7 @@ from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Int64, Nul
 
 InitializeShareGroupState = Api(
     83, "InitializeShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
+    partitions="topics[].partitions[].partition", modifies=True,
     doc="Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
     errors=(*COORDINATOR, "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "FENCED_STATE_EPOCH"),

@@ -18,6 +18,7 @@ from schemas.vocabulary import (
 
 ReadShareGroupState = Api(
     84, "ReadShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
+    partitions="topics[].partitions[].partition", modifies=True,
     doc="Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
     errors=(

@@ -18,6 +18,7 @@ from schemas.vocabulary import (
 
 ReadShareGroupStateSummary = Api(
     87, "ReadShareGroupStateSummary", versions=(0, 1), flexible=0, coordinator="share",
+    partitions="topics[].partitions[].partition",
     doc="Reads the stored state of share-partitions without its batches. Brokers send it to the share coordinator (KIP-932).",
     changes={
         1: "How many records are done with, for the lag (KIP-1226).",

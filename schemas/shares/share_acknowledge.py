@@ -23,6 +23,7 @@ from schemas.vocabulary import (
 
 ShareAcknowledge = Api(
     79, "ShareAcknowledge", versions=(0, 2), flexible=0,
+    partitions="topics[].partitions[].partition_index", modifies=True,
     doc="Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that ShareFetch opened.",
     changes={
         1: "Same layout; v0 was early access only (KIP-932).",

@@ -25,7 +25,7 @@ from schemas.vocabulary import (
 )
 
 ShareFetch = Api(
-    78, "ShareFetch", versions=(0, 2), flexible=0,
+    78, "ShareFetch", versions=(0, 2), flexible=0, partitions="topics[].partitions[].partition_index", modifies=True,
     doc="Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or the lock runs out. The partitions are kept in a session between the member and the broker, so that a request names only what changed.",
     changes={
         1: "Limits in records instead of bytes per partition, and the lock's duration; v0 was early access only.",

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 )
 
 ShareGroupHeartbeat = Api(
-    76, "ShareGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
+    76, "ShareGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group", modifies=True,
     doc="Keeps a member in its share group, reports what it wants and returns its assignment (KIP-932).",
     changes={
         1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",

@@ -20,6 +20,7 @@ from schemas.vocabulary import (
 
 WriteShareGroupState = Api(
     85, "WriteShareGroupState", versions=(0, 1), flexible=0, coordinator="share",
+    partitions="topics[].partitions[].partition", modifies=True,
     doc="Stores what changed in the state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={
         1: "How many records are done with, for the lag (KIP-1226).",

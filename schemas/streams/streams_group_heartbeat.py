@@ -27,7 +27,7 @@ from schemas.vocabulary import (
 )
 
 StreamsGroupHeartbeat = Api(
-    88, "StreamsGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
+    88, "StreamsGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group", modifies=True,
     doc="Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it has to run (KIP-1071).",
     changes={
         1: "The coordinator may ask for the topology's description (KIP-1331) and report MISSING_CLIENT_TAGS; a recovery lag of 64 bits.",

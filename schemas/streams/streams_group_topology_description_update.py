@@ -20,7 +20,7 @@ from schemas.vocabulary import (
 )
 
 StreamsGroupTopologyDescriptionUpdate = Api(
-    93, "StreamsGroupTopologyDescriptionUpdate", versions=(0, 0), flexible=0, coordinator="group",
+    93, "StreamsGroupTopologyDescriptionUpdate", versions=(0, 0), flexible=0, coordinator="group", modifies=True,
     doc="Stores the description of a streams group's topology, node by node, where operators can read it (KIP-1331).",
     changes={},
     errors=(

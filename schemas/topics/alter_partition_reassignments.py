@@ -17,6 +17,7 @@ from schemas.vocabulary import (
 
 AlterPartitionReassignments = Api(
     45, "AlterPartitionReassignments", versions=(0, 1), flexible=0, listeners=("broker", "controller"),
+    answered_by="controller", modifies=True,
     doc="Starts, changes or cancels the reassignment of single partitions (KIP-455). The answer comes when the controller has taken the order, not when the data has moved.",
     changes={
         1: "The client may forbid a change of the replication factor (KIP-860).",

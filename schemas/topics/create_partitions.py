@@ -16,6 +16,7 @@ from schemas.vocabulary import (
 
 CreatePartitions = Api(
     37, "CreatePartitions", versions=(0, 3), flexible=2, listeners=("broker", "controller"),
+    answered_by="controller", modifies=("validate_only", False),
     doc="Raises the number of partitions of topics; it can never be lowered. Records already written stay where they are.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

@@ -22,6 +22,7 @@ from schemas.vocabulary import (
 
 CreateTopics = Api(
     19, "CreateTopics", versions=(0, 7), flexible=5, listeners=("broker", "controller"), deprecated=(0, 1),
+    answered_by="controller", modifies=("validate_only", False),
     doc="Creates topics. Each topic succeeds or fails by itself.",
     changes={
         1: "A dry run with validate_only, and error messages.",

@@ -17,6 +17,7 @@ from schemas.vocabulary import (
 
 DeleteTopics = Api(
     20, "DeleteTopics", versions=(0, 6), flexible=4, listeners=("broker", "controller"), deprecated=(0, 0),
+    answered_by="controller", modifies=True,
     doc="Deletes topics with all their records. Each topic succeeds or fails by itself.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",

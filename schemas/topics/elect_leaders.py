@@ -16,6 +16,7 @@ from schemas.vocabulary import (
 
 ElectLeaders = Api(
     43, "ElectLeaders", versions=(0, 2), flexible=2, listeners=("broker", "controller"),
+    answered_by="controller", modifies=True,
     doc="Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of losing data.",
     changes={
         1: "The kind of election, and an error for the whole request (KIP-460).",

@@ -15,6 +15,7 @@ from schemas.vocabulary import (
 
 ListPartitionReassignments = Api(
     46, "ListPartitionReassignments", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
+    answered_by="controller",
     doc="Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.",
     changes={},
     errors=("REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER"),

@@ -23,7 +23,7 @@ from schemas.vocabulary import (
 )
 
 Metadata = Api(
-    3, "Metadata", versions=(0, 13), flexible=9,
+    3, "Metadata", versions=(0, 13), flexible=9, modifies=("allow_auto_topic_creation", True),
     doc="Reports brokers, controller, and the topics asked for with their partitions and leaders. Any broker answers.",
     changes={
         1: "Racks, the controller, and internal topics; null requests all topics, empty none.",

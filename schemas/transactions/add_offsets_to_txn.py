@@ -4,7 +4,7 @@ from schemas._errors import COORDINATOR
 from schemas.vocabulary import Api, ErrorCode, GroupId, Int16, Int32, ProducerId, TransactionalId
 
 AddOffsetsToTxn = Api(
-    25, "AddOffsetsToTxn", versions=(0, 4), flexible=3, coordinator="transaction",
+    25, "AddOffsetsToTxn", versions=(0, 4), flexible=3, coordinator="transaction", modifies=True,
     doc="Makes the group's partition of the offsets log part of the transaction, before the first TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

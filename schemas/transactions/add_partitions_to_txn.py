@@ -21,7 +21,7 @@ from schemas.vocabulary import (
 )
 
 AddPartitionsToTxn = Api(
-    24, "AddPartitionsToTxn", versions=(0, 5), flexible=3, coordinator="transaction",
+    24, "AddPartitionsToTxn", versions=(0, 5), flexible=3, coordinator="transaction", modifies=True,
     doc="The coordinator must know each partition before the first record arrives, to end the transaction there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

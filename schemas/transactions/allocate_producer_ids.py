@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, BrokerId, Default, ErrorCode, Int32, Int64, ProducerId
 
 AllocateProducerIds = Api(
-    67, "AllocateProducerIds", versions=(0, 0), flexible=0, listeners=("controller",),
+    67, "AllocateProducerIds", versions=(0, 0), flexible=0, listeners=("controller",), modifies=True,
     doc="Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a cluster share one (KIP-730).",
     changes={},
     errors=(

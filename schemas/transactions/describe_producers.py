@@ -15,7 +15,7 @@ from schemas.vocabulary import (
 )
 
 DescribeProducers = Api(
-    61, "DescribeProducers", versions=(0, 0), flexible=0,
+    61, "DescribeProducers", versions=(0, 0), flexible=0, partitions="topics[].partition_indexes[]",
     doc="Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The partition's leader answers; other brokers can be asked too where they hold a replica.",
     changes={},
     errors=(

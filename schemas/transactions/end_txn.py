@@ -14,7 +14,7 @@ from schemas.vocabulary import (
 )
 
 EndTxn = Api(
-    26, "EndTxn", versions=(0, 5), flexible=3, coordinator="transaction",
+    26, "EndTxn", versions=(0, 5), flexible=3, coordinator="transaction", modifies=True,
     doc="The coordinator logs the decision and answers; the markers then go to all partitions by WriteTxnMarkers.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 )
 
 InitProducerId = Api(
-    22, "InitProducerId", versions=(0, 6), flexible=2, coordinator="transaction", unstable=6,
+    22, "InitProducerId", versions=(0, 6), flexible=2, coordinator="transaction", unstable=6, modifies=True,
     doc="Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98). With a transactional id, an unfinished transaction of that id is ended first.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

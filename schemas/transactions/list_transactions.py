@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 )
 
 ListTransactions = Api(
-    66, "ListTransactions", versions=(0, 2), flexible=0,
+    66, "ListTransactions", versions=(0, 2), flexible=0, answered_by="every broker",
     doc="For operators. A broker knows only the ids that it coordinates, so a full list takes one request per broker.",
     changes={
         1: "A filter by age (KIP-994).",

@@ -27,7 +27,7 @@ from schemas.vocabulary import (
 )
 
 TxnOffsetCommit = Api(
-    28, "TxnOffsetCommit", versions=(0, 6), flexible=3, coordinator="group",
+    28, "TxnOffsetCommit", versions=(0, 6), flexible=3, coordinator="group", modifies=True,
     doc="Makes reading and writing one unit: the offsets become visible with the producer's records. Before v5 AddOffsetsToTxn must come first.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

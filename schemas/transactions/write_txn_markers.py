@@ -16,6 +16,7 @@ from schemas.vocabulary import (
 
 WriteTxnMarkers = Api(
     27, "WriteTxnMarkers", versions=(0, 2), flexible=1,
+    partitions="markers[].topics[].partition_indexes[]", modifies=True,
     doc="Between brokers: partition leaders append a control record per partition, and readers of committed records go on. Clients have no use for it.",
     changes={
         1: "Flexible lengths and tagged fields (KIP-482).",

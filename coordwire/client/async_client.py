@@ -1,0 +1,185 @@
+"""A client of a cluster with asyncio.
+
+    async with connect("broker-1:9092", sasl=Scram("till", password), tls=tls_context()) as kafka:
+        answer = await kafka.request(DescribeGroupsRequest(groups=["payments"]))
+
+Strategy: the driver of `coordwire.client.requests`: it sends the deliveries of a step at the same time, each
+over the connection to its broker, which is opened when it is first needed. Rules: one connection a broker;
+the time of a request covers look-ups, connections and retries; leaving the context ends every connection and
+task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from coordwire.client.authentication import Sasl
+from coordwire.client.cluster import Cluster
+from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExceeded
+from coordwire.client.link import Link
+from coordwire.client.opening import Session
+from coordwire.client.requests import Deliver, Delivery, NodeAnswer, Progress, perform, whole_answer
+from coordwire.client.settings import Address, ClientSettings, addresses
+from coordwire.client.window import Window
+from coordwire.codec import Request, Response
+
+__all__ = ["Client", "connect"]
+
+R = TypeVar("R", bound=Response)
+
+
+def connect(
+    bootstrap: str | ClientSettings,
+    *,
+    tls: ssl.SSLContext | None = None,
+    sasl: Sasl | None = None,
+    **settings: Any,
+) -> Client:
+    """A client of a cluster, to be used in `async with`.
+
+    bootstrap: addresses of brokers ("broker-1:9092,broker-2:9092"), or all settings. tls, sasl, settings: as
+    in `ClientSettings`. Raises `SettingsError`.
+    """
+    if isinstance(bootstrap, str):
+        bootstrap = ClientSettings(bootstrap=addresses(bootstrap), tls=tls, sasl=sasl, **settings)
+    return Client(bootstrap)
+
+
+class Client:
+    """Sends requests to a cluster. settings: where it is, and how to reach it.
+
+    cluster: what is known of it. The context is entered when a broker has accepted a connection.
+    """
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.settings = settings
+        self.cluster = Cluster()
+        self._links: dict[Address, Link] = {}
+        self._locks: dict[Address, asyncio.Lock] = {}
+        self._window = Window(settings.max_in_flight_bytes)
+
+    async def __aenter__(self) -> Self:
+        try:
+            async with asyncio.timeout(self.settings.timeout_ms / 1000):
+                await self._any_link()
+        except TimeoutError:
+            await self.close()
+            raise DeadlineExceeded(f"no connection within {self.settings.timeout_ms} ms") from None
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End every connection; requests that wait get `BrokerUnreachable`."""
+        links, self._links = list(self._links.values()), {}
+        for link in links:
+            await link.close()
+
+    async def session(self) -> Session:
+        """What the connection to any broker began with: its versions, for one. Raises `ClientError`."""
+        return (await self._any_link()).session
+
+    async def request(
+        self,
+        message: Request[R],
+        *,
+        to: int | str | None = None,
+        version: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> R:
+        """The answer to a request, from where it belongs; the answers of several brokers as one.
+
+        to: a node's id, "any", "every", "controller", "leader" or "coordinator" instead of what the schema
+        has. version: instead of the newest that fits. timeout_ms: instead of the client's. An answer with an
+        error code is returned. Produce with acks=0 has no answer, and gets an empty one.
+
+        Raises `ClientError`, or `EncodeError` for a value that no version takes.
+        """
+        answers = await self._answers(message, to, version, timeout_ms)
+        result: Any = whole_answer(answers, to)
+        return result  # type: ignore[no-any-return]
+
+    async def request_each(
+        self, message: Request[R], *, version: int | None = None, timeout_ms: int | None = None
+    ) -> dict[int, R]:
+        """The answers of all brokers to the same request, by their ids. Raises as `request` does."""
+        answers = await self._answers(message, "every", version, timeout_ms)
+        each: Any = {answer.node_id: answer.answer for answer in answers}
+        return each  # type: ignore[no-any-return]
+
+    async def _answers(
+        self, message: Request[R], to: int | str | None, version: int | None, timeout_ms: int | None
+    ) -> list[NodeAnswer]:
+        limit = timeout_ms or self.settings.timeout_ms
+        progress = Progress()
+        try:
+            async with asyncio.timeout(limit / 1000):
+                return await self._run(message, to, version, progress)
+        except TimeoutError:
+            raise progress.deadline_exceeded(message, limit) from None
+
+    async def _run(
+        self, message: Request[R], to: int | str | None, version: int | None, progress: Progress
+    ) -> list[NodeAnswer]:
+        steps = perform(message, self.cluster, self.settings, to=to, version=version, progress=progress)
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Deliver):
+                    async with asyncio.TaskGroup() as group:
+                        tasks = [group.create_task(self._deliver(each)) for each in step.deliveries]
+                    step = steps.send([task.result() for task in tasks])
+                else:
+                    await asyncio.sleep(step.ms / 1000)
+                    step = next(steps)
+        except StopIteration as end:
+            answers: list[NodeAnswer] = end.value
+            return answers
+        except BaseExceptionGroup as failures:  # of one delivery: a value that cannot be encoded
+            raise failures.exceptions[0] from None
+
+    async def _deliver(self, delivery: Delivery) -> Response | ClientError:
+        try:
+            if delivery.address is None:
+                link = await self._any_link()
+            else:
+                link = await self._link(delivery.address)
+            return await link.request(delivery.message, delivery.version)
+        except ClientError as error:
+            return error
+
+    # --- connections ---
+
+    async def _link(self, address: Address) -> Link:
+        """The connection to a broker, opened if there is none."""
+        async with self._locks.setdefault(address, asyncio.Lock()):
+            link = self._links.get(address)
+            if link is not None and link.is_open:
+                return link
+            if link is not None:
+                del self._links[address]
+                await link.close()
+            link = self._links[address] = await Link.open(address, self.settings, self._window)
+            return link
+
+    async def _any_link(self) -> Link:
+        """A connection to any broker: one that is open, or the first that can be opened."""
+        for link in self._links.values():
+            if link.is_open:
+                return link
+        reasons = []
+        for address in dict.fromkeys((*self.settings.bootstrap, *self.cluster.nodes.values())):
+            try:
+                return await self._link(address)
+            except BrokerUnreachable as error:
+                reasons.append(error.reason)
+        raise BrokerUnreachable(f"no broker can be reached: {'; '.join(reasons)}")

@@ -1,0 +1,211 @@
+"""One connection to a broker with asyncio: requests go out as they come, answers come back to whoever waits.
+
+Strategy: one task reads; a request waits on a future, by its correlation id. A session with an end is renewed
+before a request that comes after most of its time (KIP-368), while other requests wait. Rules: an answer that
+does not come within the request's time ends the connection, since those after it would wait as long; then
+every request that waits gets the reason. `close` leaves no task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from contextlib import suppress
+from typing import Any
+
+from coordwire.client.authentication import Ask, FetchToken, SendToken, authenticate
+from coordwire.client.errors import BrokerUnreachable, ClientError, UnreadableAnswer
+from coordwire.client.opening import ended
+from coordwire.client.settings import Address, ClientSettings, shown_address
+from coordwire.client.streams import READ_SIZE, Stream, call_source, open_stream
+from coordwire.client.versions import Fit, fit_version
+from coordwire.client.window import Window
+from coordwire.codec import Message, Response
+from coordwire.connection.events import Event, ResponseReceived
+from coordwire.connection.kafka import is_fire_and_forget
+
+__all__ = ["Link", "renewal_ms"]
+
+_CORRELATION_ID = struct.Struct(">i")
+_ID_POSITION = 8
+_RENEWAL = 0.85
+"""The part of a session's time after which it is renewed, as in Kafka's clients (85 to 95 %)."""
+
+
+def renewal_ms(lifetime_ms: int) -> float:
+    """After how many ms a session is renewed; infinity where it has no end."""
+    return lifetime_ms * _RENEWAL if lifetime_ms > 0 else float("inf")
+
+
+class Link:
+    """A connection that has begun. Made by `Link.open`."""
+
+    def __init__(self, stream: Stream, settings: ClientSettings, window: Window) -> None:
+        self.address = stream.address
+        self.session = stream.session
+        self._stream = stream
+        self._settings = settings
+        self._window = window
+        self._waiting: dict[int, asyncio.Future[Response]] = {}
+        self._failure: ClientError | None = None
+        self._lock = asyncio.Lock()
+        self._renewal = self._next_renewal(stream.session.lifetime_ms)
+        self._task = asyncio.create_task(self._read())
+
+    @classmethod
+    async def open(cls, address: Address, settings: ClientSettings, window: Window) -> Link:
+        """Connect to a broker. window: the bytes that all connections of a client have in flight. Raises
+        `ClientError`."""
+        return cls(await open_stream(address, settings), settings, window)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can be sent."""
+        return self._failure is None
+
+    async def request(self, message: Message, version: int | None = None) -> Response:
+        """The answer to a request. version: None for the newest that fits.
+
+        Produce with acks=0 has no answer: an empty one, once its bytes are sent. Raises `ClientError`,
+        `EncodeError`.
+        """
+        fit = self._fit(message, version)
+        await self._window.enter(fit.size_bytes)
+        try:
+            async with self._lock:
+                if asyncio.get_running_loop().time() >= self._renewal:
+                    await self._renew()
+                number = self._send(message, fit.version)
+                if number is None:
+                    await self._drain()
+                    return _no_answer(message)
+            return await self._answer(number)
+        finally:
+            self._window.leave(fit.size_bytes)
+
+    async def close(self) -> None:
+        """End the connection; what waits gets `BrokerUnreachable`."""
+        self._fail(BrokerUnreachable(f"{shown_address(self.address)}: the client closed the connection"))
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        await self._stream.close()
+
+    # --- sending ---
+
+    def _fit(self, message: Message, version: int | None) -> Fit:
+        try:
+            return fit_version(message, self.session.versions, version)
+        except ClientError as error:
+            error.reword(f"{shown_address(self.address)}: {error.reason}")
+            raise
+
+    def _send(self, message: Message, version: int) -> int | None:
+        """Send a request; the correlation id of its answer, None where it has none."""
+        if self._failure is not None:
+            raise BrokerUnreachable(self._failure.reason)
+        data = self._stream.connection.send(message, version=version)
+        self._stream.writer.write(data)
+        if is_fire_and_forget(message):
+            return None
+        number: int = _CORRELATION_ID.unpack_from(data, _ID_POSITION)[0]
+        self._waiting[number] = asyncio.get_running_loop().create_future()
+        return number
+
+    async def _drain(self) -> None:
+        with suppress(OSError):
+            await self._stream.writer.drain()
+
+    async def _answer(self, number: int) -> Response:
+        limit = self._settings.request_timeout_ms
+        try:
+            async with asyncio.timeout(limit / 1000):
+                return await self._waiting[number]
+        except TimeoutError:
+            silence = f"{shown_address(self.address)}: no answer within {limit} ms"
+            self._fail(BrokerUnreachable(silence, sent=True))
+            raise BrokerUnreachable(silence, sent=True) from None
+        finally:
+            self._waiting.pop(number, None)
+
+    async def _renew(self) -> None:
+        """Authenticate again, as the same user."""
+        sasl = self._settings.sasl
+        assert sasl is not None  # or the session has no end
+        steps = authenticate(sasl, self.session.versions)
+        try:
+            step = next(steps)
+            while True:
+                result: Any
+                if isinstance(step, FetchToken):
+                    result = await call_source(step.source)
+                elif isinstance(step, Ask):
+                    number = self._send(step.message, step.version)
+                    assert number is not None
+                    result = await self._answer(number)
+                else:
+                    assert not isinstance(step, SendToken)  # of brokers whose sessions have no end
+                step = steps.send(result)
+        except StopIteration as end:
+            self._renewal = self._next_renewal(end.value)
+        except ClientError as error:
+            self._fail(error)
+            raise
+
+    def _next_renewal(self, lifetime_ms: int) -> float:
+        return asyncio.get_running_loop().time() + renewal_ms(lifetime_ms) / 1000
+
+    # --- receiving ---
+
+    async def _read(self) -> None:
+        connection, reader = self._stream.connection, self._stream.reader
+        try:
+            while self._failure is None:
+                connection.receive_data(await reader.read(READ_SIZE))
+                for event in connection.events():
+                    self._receive(event)
+        except (OSError, EOFError) as error:
+            reason = str(error) or type(error).__name__
+            self._fail(BrokerUnreachable(f"{shown_address(self.address)}: {reason}", sent=True))
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, ResponseReceived):
+            answer = self._waiting.get(event.request.correlation_id)
+            if answer is not None and not answer.done():
+                response = event.response
+                assert isinstance(response, Response)
+                answer.set_result(response)
+            return
+        failure = ended(event)
+        failure.reword(f"{shown_address(self.address)}: {failure.reason}")
+        request = getattr(event, "request", None)
+        answer = None if request is None else self._waiting.get(request.correlation_id)
+        if isinstance(failure, UnreadableAnswer) and answer is not None:
+            if not answer.done():
+                answer.set_exception(failure)
+            return
+        self._fail(failure)
+
+    def _fail(self, failure: ClientError) -> None:
+        """End the connection: all that wait get the reason."""
+        if self._failure is None:
+            self._failure = failure
+            self._stream.writer.close()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(_same(failure))
+                answer.exception()  # or asyncio warns of one whose request was cancelled
+        self._waiting.clear()
+
+
+def _same(failure: ClientError) -> ClientError:
+    """An error of its own for each that waits."""
+    if isinstance(failure, BrokerUnreachable):
+        return BrokerUnreachable(failure.reason, sent=True)
+    return type(failure)(failure.reason)
+
+
+def _no_answer(message: Message) -> Response:
+    """An empty response, to a request that has none."""
+    response: Response = message.response_class()  # type: ignore[attr-defined]
+    return response

@@ -1,0 +1,132 @@
+"""One connection to a broker with a blocking socket: a request, then its answer.
+
+Rules: as those of `coordwire.client.link`, but that requests do not overlap; a time that is over ends the
+connection, since its answer may still come.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from coordwire.client.authentication import Ask, FetchToken, authenticate
+from coordwire.client.errors import BrokerUnreachable, ClientError
+from coordwire.client.link import renewal_ms
+from coordwire.client.opening import ended
+from coordwire.client.settings import Address, ClientSettings, shown_address
+from coordwire.client.sockets import READ_SIZE, OpenSocket, call_source, open_socket
+from coordwire.client.versions import fit_version
+from coordwire.codec import Message, Response
+from coordwire.connection.events import ResponseReceived
+from coordwire.connection.kafka import is_fire_and_forget
+
+__all__ = ["SocketLink"]
+
+Remaining = Callable[[], float]
+"""The seconds that are left; raises `TimeoutError` where none are."""
+
+
+class SocketLink:
+    """A connection that has begun. Made by `SocketLink.open`."""
+
+    def __init__(self, opened: OpenSocket, settings: ClientSettings) -> None:
+        self.address = opened.address
+        self.session = opened.session
+        self.is_open = True
+        self._opened = opened
+        self._settings = settings
+        self._no_answer: Response | None = None
+        self._end = 0.0
+        self._renewal = self._next_renewal(opened.session.lifetime_ms)
+
+    @classmethod
+    def open(cls, address: Address, settings: ClientSettings) -> SocketLink:
+        """Connect to a broker. Raises `ClientError`."""
+        return cls(open_socket(address, settings), settings)
+
+    def close(self) -> None:
+        """End the connection."""
+        self.is_open = False
+        self._opened.close()
+
+    def send(self, message: Message, version: int | None, remaining: Remaining) -> None:
+        """Send a request. version: None for the newest that fits. Raises `ClientError`, `EncodeError`."""
+        try:
+            fit = fit_version(message, self.session.versions, version)
+        except ClientError as error:
+            error.reword(f"{shown_address(self.address)}: {error.reason}")
+            raise
+        if time.monotonic() >= self._renewal:
+            self._renew(remaining)
+        self._write(message, fit.version, remaining)
+        self._no_answer = message.response_class() if is_fire_and_forget(message) else None  # type: ignore[attr-defined]
+
+    def receive(self, remaining: Remaining) -> Response:
+        """The answer to the request that was sent last. Raises `ClientError`."""
+        if self._no_answer is not None:
+            return self._no_answer
+        return self._read(remaining)
+
+    def _write(self, message: Message, version: int, remaining: Remaining) -> None:
+        data = self._opened.connection.send(message, version=version)
+        self._end = time.monotonic() + self._settings.request_timeout_ms / 1000
+        try:
+            self._opened.socket.settimeout(self._seconds(remaining))
+            self._opened.socket.sendall(data)
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def _read(self, remaining: Remaining) -> Response:
+        connection = self._opened.connection
+        while (event := connection.next_event()) is None:
+            try:
+                self._opened.socket.settimeout(self._seconds(remaining))
+                connection.receive_data(self._opened.socket.recv(READ_SIZE))
+            except OSError as error:
+                raise self._failure(error) from None
+        if isinstance(event, ResponseReceived):
+            response = event.response
+            assert isinstance(response, Response)
+            return response
+        failure = ended(event)
+        failure.reword(f"{shown_address(self.address)}: {failure.reason}")
+        self.close()
+        raise failure
+
+    def _seconds(self, remaining: Remaining) -> float:
+        return min(max(self._end - time.monotonic(), 0.001), remaining())
+
+    def _failure(self, error: OSError) -> Exception:
+        """The client's error for the system's; the same one where the time of the whole request is over."""
+        self.close()
+        place = shown_address(self.address)
+        if not isinstance(error, TimeoutError):
+            return BrokerUnreachable(f"{place}: {error.strerror or type(error).__name__}", sent=True)
+        if time.monotonic() < self._end:
+            return error
+        return BrokerUnreachable(
+            f"{place}: no answer within {self._settings.request_timeout_ms} ms", sent=True
+        )
+
+    def _renew(self, remaining: Remaining) -> None:
+        """Authenticate again, as the same user (KIP-368)."""
+        sasl = self._settings.sasl
+        assert sasl is not None  # or the session has no end
+        steps = authenticate(sasl, self.session.versions)
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, FetchToken):
+                    step = steps.send(call_source(step.source))
+                    continue
+                assert isinstance(step, Ask)  # bare tokens are of brokers whose sessions have no end
+                self._write(step.message, step.version, remaining)
+                step = steps.send(self._read(remaining))
+        except StopIteration as end:
+            self._renewal = self._next_renewal(end.value)
+        except ClientError:
+            self.close()
+            raise
+
+    def _next_renewal(self, lifetime_ms: int) -> float:
+        return time.monotonic() + renewal_ms(lifetime_ms) / 1000

@@ -1,0 +1,176 @@
+"""A client of a cluster with blocking sockets, for scripts.
+
+    with connect_sync("broker-1:9092") as kafka:
+        answer = kafka.request(ListGroupsRequest())
+
+Strategy: the blocking driver of `coordwire.client.requests`: the deliveries of a step are sent to all brokers
+before the first answer is read. Rules: as those of `coordwire.client.async_client`; a connection has one
+request at a time, and a client is for one thread.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from coordwire.client.authentication import Sasl
+from coordwire.client.cluster import Cluster
+from coordwire.client.errors import BrokerUnreachable, ClientError
+from coordwire.client.opening import Session
+from coordwire.client.requests import Deliver, Delivery, NodeAnswer, Progress, perform, whole_answer
+from coordwire.client.settings import Address, ClientSettings, addresses
+from coordwire.client.socket_link import SocketLink
+from coordwire.codec import Request, Response
+
+__all__ = ["SyncClient", "connect_sync"]
+
+R = TypeVar("R", bound=Response)
+
+
+def connect_sync(
+    bootstrap: str | ClientSettings,
+    *,
+    tls: ssl.SSLContext | None = None,
+    sasl: Sasl | None = None,
+    **settings: Any,
+) -> SyncClient:
+    """A client that blocks, to be used in `with`; arguments as those of `connect`."""
+    if isinstance(bootstrap, str):
+        bootstrap = ClientSettings(bootstrap=addresses(bootstrap), tls=tls, sasl=sasl, **settings)
+    return SyncClient(bootstrap)
+
+
+class SyncClient:
+    """Sends requests to a cluster, and blocks until they are answered. The arguments, results and errors of
+    its methods are those of `Client`."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.settings = settings
+        self.cluster = Cluster()
+        self._links: dict[Address, SocketLink] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self._any_link()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every connection."""
+        links, self._links = list(self._links.values()), {}
+        for link in links:
+            link.close()
+
+    def session(self) -> Session:
+        """What the connection to any broker began with: its versions, for one."""
+        return self._any_link().session
+
+    def request(
+        self,
+        message: Request[R],
+        *,
+        to: int | str | None = None,
+        version: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> R:
+        """The answer to a request, from where it belongs: see `Client.request`."""
+        result: Any = whole_answer(self._answers(message, to, version, timeout_ms), to)
+        return result  # type: ignore[no-any-return]
+
+    def request_each(
+        self, message: Request[R], *, version: int | None = None, timeout_ms: int | None = None
+    ) -> dict[int, R]:
+        """The answers of all brokers to the same request, by their ids."""
+        answers = self._answers(message, "every", version, timeout_ms)
+        each: Any = {answer.node_id: answer.answer for answer in answers}
+        return each  # type: ignore[no-any-return]
+
+    def _answers(
+        self, message: Request[R], to: int | str | None, version: int | None, timeout_ms: int | None
+    ) -> list[NodeAnswer]:
+        limit = timeout_ms or self.settings.timeout_ms
+        end = time.monotonic() + limit / 1000
+        progress = Progress()
+        steps = perform(message, self.cluster, self.settings, to=to, version=version, progress=progress)
+
+        def remaining() -> float:
+            seconds = end - time.monotonic()
+            if seconds <= 0:
+                raise TimeoutError
+            return seconds
+
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Deliver):
+                    step = steps.send(self._deliver(step.deliveries, remaining))
+                else:
+                    time.sleep(min(step.ms / 1000, remaining()))
+                    step = next(steps)
+        except StopIteration as finish:
+            answers: list[NodeAnswer] = finish.value
+            return answers
+        except TimeoutError:
+            raise progress.deadline_exceeded(message, limit) from None
+
+    def _deliver(
+        self, deliveries: list[Delivery], remaining: Callable[[], float]
+    ) -> list[Response | ClientError]:
+        """Send all, then read the answers. A connection that gets several has one at a time."""
+        results: list[Response | ClientError | None] = [None] * len(deliveries)
+        sent: list[tuple[int, SocketLink]] = []
+
+        def receive() -> None:
+            index, link = sent.pop(0)
+            try:
+                results[index] = link.receive(remaining)
+            except ClientError as error:
+                results[index] = error
+
+        try:
+            for index, delivery in enumerate(deliveries):
+                try:
+                    link = self._any_link() if delivery.address is None else self._link(delivery.address)
+                    while any(link is other for _, other in sent):
+                        receive()
+                    link.send(delivery.message, delivery.version, remaining)
+                    sent.append((index, link))
+                except ClientError as error:
+                    results[index] = error
+            while sent:
+                receive()
+        except BaseException:
+            for _, link in sent:  # whose answers may still come
+                link.close()
+            raise
+        return [result for result in results if result is not None]
+
+    # --- connections ---
+
+    def _link(self, address: Address) -> SocketLink:
+        link = self._links.get(address)
+        if link is None or not link.is_open:
+            link = self._links[address] = SocketLink.open(address, self.settings)
+        return link
+
+    def _any_link(self) -> SocketLink:
+        for link in self._links.values():
+            if link.is_open:
+                return link
+        reasons = []
+        for address in dict.fromkeys((*self.settings.bootstrap, *self.cluster.nodes.values())):
+            try:
+                return self._link(address)
+            except BrokerUnreachable as error:
+                reasons.append(error.reason)
+        raise BrokerUnreachable(f"no broker can be reached: {'; '.join(reasons)}")
