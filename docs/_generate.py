@@ -54,6 +54,7 @@ MODULES = (
     "coordwire.timeline",
     "coordwire.coordinator",
     "coordwire.coordinator.transactions",
+    "coordwire.client",
     "coordwire.broker",
     "coordwire.broker.harness",
     "coordwire.designs.simulator",

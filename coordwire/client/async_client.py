@@ -17,11 +17,11 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from coordwire.client.authentication import Sasl
-from coordwire.client.cluster import Cluster
+from coordwire.client.cluster import KnownCluster
 from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExceeded
-from coordwire.client.link import Link
+from coordwire.client.link import BrokerLink
 from coordwire.client.opening import Session
-from coordwire.client.requests import Deliver, Delivery, NodeAnswer, Progress, perform, whole_answer
+from coordwire.client.requests import Deliver, Delivery, LastTry, NodeAnswer, perform, whole_answer
 from coordwire.client.settings import Address, ClientSettings, addresses
 from coordwire.client.window import Window
 from coordwire.codec import Request, Response
@@ -56,8 +56,8 @@ class Client:
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
-        self.cluster = Cluster()
-        self._links: dict[Address, Link] = {}
+        self.cluster = KnownCluster()
+        self._links: dict[Address, BrokerLink] = {}
         self._locks: dict[Address, asyncio.Lock] = {}
         self._window = Window(settings.max_in_flight_bytes)
 
@@ -113,30 +113,30 @@ class Client:
     ) -> dict[int, R]:
         """The answers of all brokers to the same request, by their ids. Raises as `request` does."""
         answers = await self._answers(message, "every", version, timeout_ms)
-        each: Any = {answer.node_id: answer.answer for answer in answers}
-        return each  # type: ignore[no-any-return]
+        by_node: Any = {answer.node_id: answer.answer for answer in answers}
+        return by_node  # type: ignore[no-any-return]
 
     async def _answers(
         self, message: Request[R], to: int | str | None, version: int | None, timeout_ms: int | None
     ) -> list[NodeAnswer]:
         limit = timeout_ms or self.settings.timeout_ms
-        progress = Progress()
+        last_try = LastTry()
         try:
             async with asyncio.timeout(limit / 1000):
-                return await self._run(message, to, version, progress)
+                return await self._run(message, to, version, last_try)
         except TimeoutError:
-            raise progress.deadline_exceeded(message, limit) from None
+            raise last_try.deadline_exceeded(message, limit) from None
 
     async def _run(
-        self, message: Request[R], to: int | str | None, version: int | None, progress: Progress
+        self, message: Request[R], to: int | str | None, version: int | None, last_try: LastTry
     ) -> list[NodeAnswer]:
-        steps = perform(message, self.cluster, self.settings, to=to, version=version, progress=progress)
+        steps = perform(message, self.cluster, self.settings, to=to, version=version, last_try=last_try)
         try:
             step = next(steps)
             while True:
                 if isinstance(step, Deliver):
                     async with asyncio.TaskGroup() as group:
-                        tasks = [group.create_task(self._deliver(each)) for each in step.deliveries]
+                        tasks = [group.create_task(self._deliver(delivery)) for delivery in step.deliveries]
                     step = steps.send([task.result() for task in tasks])
                 else:
                     await asyncio.sleep(step.ms / 1000)
@@ -159,7 +159,7 @@ class Client:
 
     # --- connections ---
 
-    async def _link(self, address: Address) -> Link:
+    async def _link(self, address: Address) -> BrokerLink:
         """The connection to a broker, opened if there is none."""
         async with self._locks.setdefault(address, asyncio.Lock()):
             link = self._links.get(address)
@@ -168,10 +168,10 @@ class Client:
             if link is not None:
                 del self._links[address]
                 await link.close()
-            link = self._links[address] = await Link.open(address, self.settings, self._window)
+            link = self._links[address] = await BrokerLink.open(address, self.settings, self._window)
             return link
 
-    async def _any_link(self) -> Link:
+    async def _any_link(self) -> BrokerLink:
         """A connection to any broker: one that is open, or the first that can be opened."""
         for link in self._links.values():
             if link.is_open:

@@ -1,7 +1,7 @@
 """What a client knows of a cluster: the nodes, the controller, leaders and coordinators.
 
 Rules: no I/O and no clock; facts are as old as the answers that they came in, and are dropped when a broker
-says that they are wrong; nothing is kept of topics and groups that nobody asked for.
+answers that they are wrong; nothing is kept of topics and groups that were not asked for.
 """
 
 from __future__ import annotations
@@ -10,36 +10,44 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from coordwire.client.routing import AnyBroker, Controller, Coordinator, EveryBroker, Leader, Node, Target
+from coordwire.client.routing import (
+    AnyBroker,
+    Controller,
+    CoordinatorOf,
+    EveryBroker,
+    LeaderOf,
+    NamedNode,
+    Target,
+)
 from coordwire.client.settings import Address
 from coordwire.messages import DescribeClusterResponse, FindCoordinatorResponse, MetadataResponse
 
-__all__ = ["Cluster"]
+__all__ = ["KnownCluster"]
 
 
 @dataclass(slots=True)
-class Cluster:
+class KnownCluster:
     """The facts. nodes: addresses by id. controller: its id. leaders: node ids of partitions, -1 where a
     partition has no leader; topics by name and by id. coordinators: node ids. errors: the code of the last
     look-up of a topic or coordinator that failed."""
 
     nodes: dict[int, Address] = field(default_factory=dict)
     controller: int | None = None
-    leaders: dict[Leader, int] = field(default_factory=dict)
-    coordinators: dict[Coordinator, int] = field(default_factory=dict)
-    errors: dict[str | UUID | Coordinator, int] = field(default_factory=dict)
+    leaders: dict[LeaderOf, int] = field(default_factory=dict)
+    coordinators: dict[CoordinatorOf, int] = field(default_factory=dict)
+    errors: dict[str | UUID | CoordinatorOf, int] = field(default_factory=dict)
 
     def node_of(self, target: Target) -> int | None:
         """The id of the node that answers; None for any, or where it is not known."""
         match target:
-            case Node(node_id):
+            case NamedNode(node_id):
                 return node_id if node_id in self.nodes else None
             case Controller():
                 return self.controller
-            case Leader():
+            case LeaderOf():
                 leader = self.leaders.get(target)
                 return None if leader is None or leader < 0 else leader
-            case Coordinator():
+            case CoordinatorOf():
                 return self.coordinators.get(target)
         return None
 
@@ -54,13 +62,13 @@ class Cluster:
                 return True
             case EveryBroker():
                 return bool(self.nodes)
-            case Leader(topic, _) if self.errors.get(topic) or self._has_other_partitions(target):
+            case LeaderOf(topic, _) if self.errors.get(topic) or self._has_other_partitions(target):
                 return True
         return self.node_of(target) is not None
 
-    def _has_other_partitions(self, target: Leader) -> bool:
+    def _has_other_partitions(self, target: LeaderOf) -> bool:
         """Whether a topic was found and has not this partition."""
-        return target not in self.leaders and Leader(target.topic, -1) in self.leaders
+        return target not in self.leaders and LeaderOf(target.topic, -1) in self.leaders
 
     def forget(self, targets: Iterable[Target]) -> None:
         """Drop what is known of targets whose node has refused a request for them or cannot be reached."""
@@ -68,10 +76,10 @@ class Cluster:
             match target:
                 case Controller():
                     self.controller = None
-                case Leader():
+                case LeaderOf():
                     self.leaders.pop(target, None)
                     self.errors.pop(target.topic, None)
-                case Coordinator():
+                case CoordinatorOf():
                     self.coordinators.pop(target, None)
                     self.errors.pop(target, None)
 
@@ -89,9 +97,9 @@ class Cluster:
                 self.errors[name] = topic.error_code if topic.error_code != _LEADER_NOT_AVAILABLE else 0
                 if topic.error_code:
                     continue
-                self.leaders[Leader(name, -1)] = -1
+                self.leaders[LeaderOf(name, -1)] = -1
                 for partition in topic.partitions:
-                    self.leaders[Leader(name, partition.partition_index)] = partition.leader_id
+                    self.leaders[LeaderOf(name, partition.partition_index)] = partition.leader_id
 
     def add_cluster(self, answer: DescribeClusterResponse) -> None:
         """What DescribeCluster says of nodes and the controller."""
@@ -100,13 +108,11 @@ class Cluster:
 
     def add_coordinators(self, kind: str, key: str, answer: FindCoordinatorResponse) -> None:
         """What FindCoordinator says, in either form. key: the one asked for, in the old form."""
-        found = [
-            (each.key, each.error_code, each.node_id, each.host, each.port) for each in answer.coordinators
-        ]
-        if not found:
-            found = [(key, answer.error_code, answer.node_id, answer.host, answer.port)]
-        for name, error_code, node_id, host, port in found:
-            target = Coordinator(kind, name)
+        rows = [(row.key, row.error_code, row.node_id, row.host, row.port) for row in answer.coordinators]
+        if not rows:
+            rows = [(key, answer.error_code, answer.node_id, answer.host, answer.port)]
+        for name, error_code, node_id, host, port in rows:
+            target = CoordinatorOf(kind, name)
             self.errors[target] = error_code
             if not error_code:
                 self.coordinators[target] = node_id

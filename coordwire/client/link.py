@@ -1,4 +1,4 @@
-"""One connection to a broker with asyncio: requests go out as they come, answers come back to whoever waits.
+"""One connection to a broker with asyncio: requests go out as they come, answers go to those who wait.
 
 Strategy: one task reads; a request waits on a future, by its correlation id. A session with an end is renewed
 before a request that comes after most of its time (KIP-368), while other requests wait. Rules: an answer that
@@ -24,7 +24,7 @@ from coordwire.codec import Message, Response
 from coordwire.connection.events import Event, ResponseReceived
 from coordwire.connection.kafka import is_fire_and_forget
 
-__all__ = ["Link", "renewal_ms"]
+__all__ = ["BrokerLink", "renewal_ms"]
 
 _CORRELATION_ID = struct.Struct(">i")
 _ID_POSITION = 8
@@ -37,8 +37,8 @@ def renewal_ms(lifetime_ms: int) -> float:
     return lifetime_ms * _RENEWAL if lifetime_ms > 0 else float("inf")
 
 
-class Link:
-    """A connection that has begun. Made by `Link.open`."""
+class BrokerLink:
+    """A connection that has begun. Made by `BrokerLink.open`."""
 
     def __init__(self, stream: Stream, settings: ClientSettings, window: Window) -> None:
         self.address = stream.address
@@ -53,7 +53,7 @@ class Link:
         self._task = asyncio.create_task(self._read())
 
     @classmethod
-    async def open(cls, address: Address, settings: ClientSettings, window: Window) -> Link:
+    async def open(cls, address: Address, settings: ClientSettings, window: Window) -> BrokerLink:
         """Connect to a broker. window: the bytes that all connections of a client have in flight. Raises
         `ClientError`."""
         return cls(await open_stream(address, settings), settings, window)
@@ -193,12 +193,12 @@ class Link:
             self._stream.writer.close()
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(_same(failure))
+                answer.set_exception(_copied_failure(failure))
                 answer.exception()  # or asyncio warns of one whose request was cancelled
         self._waiting.clear()
 
 
-def _same(failure: ClientError) -> ClientError:
+def _copied_failure(failure: ClientError) -> ClientError:
     """An error of its own for each that waits."""
     if isinstance(failure, BrokerUnreachable):
         return BrokerUnreachable(failure.reason, sent=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from coordwire.client.cluster import Cluster
+from coordwire.client.cluster import KnownCluster
 from coordwire.client.errors import (
     BrokerUnreachable,
     ClientError,
@@ -24,10 +24,10 @@ from coordwire.client.errors import (
 )
 from coordwire.client.routing import (
     Controller,
-    Coordinator,
+    CoordinatorOf,
     EveryBroker,
-    Leader,
-    Node,
+    LeaderOf,
+    NamedNode,
     Place,
     Target,
     merged,
@@ -37,7 +37,7 @@ from coordwire.client.routing import (
 )
 from coordwire.client.settings import Address, ClientSettings
 from coordwire.codec import Message, Response
-from coordwire.codec.entities import entity_values
+from coordwire.codec.entities import entity_places
 from coordwire.enums import CoordinatorType, ErrorCode
 from coordwire.messages import (
     DescribeClusterRequest,
@@ -50,7 +50,7 @@ from coordwire.messages import (
 from coordwire.messages.keys import FACTS
 from coordwire.messages.metadata import MetadataRequestTopic
 
-__all__ = ["Deliver", "Delivery", "NodeAnswer", "Pause", "Progress", "Steps", "perform", "whole_answer"]
+__all__ = ["Deliver", "Delivery", "LastTry", "NodeAnswer", "Pause", "Steps", "perform", "whole_answer"]
 
 _LONGEST_PAUSE_MS = 1_000
 _CONTROLLERS = 2
@@ -58,12 +58,12 @@ _CONTROLLERS = 2
 
 _MOVED = {
     Controller: {ErrorCode.NOT_CONTROLLER},
-    Coordinator: {
+    CoordinatorOf: {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.NOT_COORDINATOR,
     },
-    Leader: {
+    LeaderOf: {
         ErrorCode.LEADER_NOT_AVAILABLE,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -110,14 +110,14 @@ Steps = Generator["Deliver | Pause", Any, list[NodeAnswer]]
 
 
 @dataclass(slots=True)
-class Progress:
+class LastTry:
     """What a request tried last, for the error that ends it."""
 
-    last: str = ""
+    reason: str = ""
 
     def deadline_exceeded(self, message: Message, limit_ms: int) -> DeadlineExceeded:
         """The error for a request whose time is over."""
-        last = f"; last: {self.last}" if self.last else ""
+        last = f"; last: {self.reason}" if self.reason else ""
         return DeadlineExceeded(f"no answer to {type(message).__name__} within {limit_ms} ms{last}")
 
 
@@ -130,12 +130,12 @@ class _Part(NamedTuple):
 
 def perform(
     request: Message,
-    cluster: Cluster,
+    cluster: KnownCluster,
     settings: ClientSettings,
     *,
     to: int | str | None = None,
     version: int | None = None,
-    progress: Progress | None = None,
+    last_try: LastTry | None = None,
 ) -> Steps:
     """Send a request where it belongs; the answers of the nodes that it went to.
 
@@ -144,7 +144,7 @@ def perform(
 
     Raises `ClientError`.
     """
-    progress = progress or Progress()
+    last_try = last_try or LastTry()
     parts = _parts(request, to, settings)
     answers: list[NodeAnswer] = []
     failure: ClientError | None = None
@@ -156,12 +156,12 @@ def perform(
         if failure is None:
             failure = _unknown(cluster, [part.target for part in parts])
         if failure is not None:
-            progress.last = failure.reason
+            last_try.reason = failure.reason
             continue
         is_last = attempt == settings.retries
         parts, failure = yield from _send(request, parts, cluster, version, answers, is_last)
         if failure is not None:
-            progress.last = failure.reason
+            last_try.reason = failure.reason
         if not parts:
             return answers
     assert failure is not None
@@ -171,7 +171,7 @@ def perform(
 
 def _parts(request: Message, to: int | str | None, settings: ClientSettings) -> list[_Part]:
     if isinstance(to, int):
-        return [_Part(Node(to), [()])]
+        return [_Part(NamedNode(to), [()])]
     if to == "every":
         return [_Part(EveryBroker(), [()])]
     if settings.is_controller and to is None:
@@ -182,14 +182,14 @@ def _parts(request: Message, to: int | str | None, settings: ClientSettings) -> 
     return [_Part(target, places) for target, places in by_target.items()]
 
 
-def _spread(parts: list[_Part], cluster: Cluster) -> list[_Part]:
+def _spread(parts: list[_Part], cluster: KnownCluster) -> list[_Part]:
     """The parts, with one for each node where every broker answers."""
     if not cluster.nodes:
         return parts
     spread: list[_Part] = []
     for part in parts:
         if isinstance(part.target, EveryBroker):
-            spread += [_Part(Node(node_id), part.places) for node_id in sorted(cluster.nodes)]
+            spread += [_Part(NamedNode(node_id), part.places) for node_id in sorted(cluster.nodes)]
         else:
             spread.append(part)
     return spread
@@ -198,7 +198,7 @@ def _spread(parts: list[_Part], cluster: Cluster) -> list[_Part]:
 def _send(
     request: Message,
     parts: list[_Part],
-    cluster: Cluster,
+    cluster: KnownCluster,
     version: int | None,
     answers: list[NodeAnswer],
     is_last: bool,
@@ -216,7 +216,7 @@ def _send(
         for node_id, group in by_node.items()
     ]
     results: Sequence[Response | ClientError] = yield Deliver(deliveries)
-    again: list[_Part] = []
+    unfinished: list[_Part] = []
     failure: ClientError | None = None
     for (node_id, group), result in zip(by_node.items(), results, strict=True):
         if isinstance(result, ClientError):
@@ -229,19 +229,20 @@ def _send(
             answers.append(NodeAnswer(node_id, result))
             continue
         cluster.forget(part.target for part in group)
-        again += group
-    return again, failure
+        unfinished += group
+    return unfinished, failure
 
 
 def _moved(request: Message, group: list[_Part], answer: Response) -> int:
     """The code with which a node refuses to be the one that answers; 0 where it does not, or where something
     was done."""
-    codes = list(entity_values(answer, "error_code"))
+    places = entity_places(answer, "error_code")
+    codes = [place.value for place in places if place.field.name == "error_code"]
     moved = {int(code) for part in group for code in _MOVED.get(type(part.target), ())}
-    found = next((code for code in codes if code in moved), 0)
-    if found and modifies(request) and not all(code in moved for code in codes):
+    refusal = next((code for code in codes if code in moved), 0)
+    if refusal and modifies(request) and not all(code in moved for code in codes):
         return 0
-    return found
+    return refusal
 
 
 def whole_answer(answers: list[NodeAnswer], to: int | str | None) -> Response:
@@ -255,13 +256,13 @@ def whole_answer(answers: list[NodeAnswer], to: int | str | None) -> Response:
 
 
 def _look_up(
-    cluster: Cluster, settings: ClientSettings, wanted: list[Target]
+    cluster: KnownCluster, settings: ClientSettings, expected: list[Target]
 ) -> Generator[Deliver, Any, ClientError | None]:
     """Ask for what is not known of these targets; the error of a look-up that no broker answered."""
-    unknown = [target for target in wanted if not cluster.is_known(target)]
-    coordinators = [target for target in unknown if isinstance(target, Coordinator)]
+    unknown = [target for target in expected if not cluster.is_known(target)]
+    coordinators = [target for target in unknown if isinstance(target, CoordinatorOf)]
     if len(coordinators) < len(unknown):
-        topics = {target.topic for target in unknown if isinstance(target, Leader)}
+        topics = {target.topic for target in unknown if isinstance(target, LeaderOf)}
         (result,) = yield Deliver([Delivery(None, _metadata_request(topics, settings))])
         if isinstance(result, BrokerUnreachable):
             return result
@@ -293,19 +294,19 @@ def _metadata_request(topics: Iterable[str | UUID], settings: ClientSettings) ->
 
 
 def _find_coordinators(
-    cluster: Cluster, kind: str, keys: list[str]
+    cluster: KnownCluster, kind: str, keys: list[str]
 ) -> Generator[Deliver, Any, ClientError | None]:
     """Ask for coordinators: for all at once, or one by one where the broker has no version for that."""
     key_type = int(_KEY_TYPES[kind])
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys)
     (result,) = yield Deliver([Delivery(None, request)])
-    results, asked = [result], [""]
+    results, keys_in_order = [result], [""]
     if isinstance(result, VersionUnavailable):
-        asked = keys
+        keys_in_order = keys
         results = yield Deliver(
             [Delivery(None, FindCoordinatorRequest(key=key, key_type=key_type)) for key in keys]
         )
-    for key, answer in zip(asked, results, strict=True):
+    for key, answer in zip(keys_in_order, results, strict=True):
         if isinstance(answer, BrokerUnreachable):
             return answer
         if isinstance(answer, ClientError):
@@ -315,24 +316,24 @@ def _find_coordinators(
     return None
 
 
-def _unknown(cluster: Cluster, wanted: list[Target]) -> RequestFailed | None:
+def _unknown(cluster: KnownCluster, expected: list[Target]) -> RequestFailed | None:
     """The error for the first target that is not known after a look-up. Raises it where asking again would
     not help."""
-    for target in wanted:
+    for target in expected:
         if cluster.is_known(target):
             continue
         match target:
-            case Coordinator(kind, key):
+            case CoordinatorOf(kind, key):
                 code = cluster.errors.get(target, int(ErrorCode.COORDINATOR_NOT_AVAILABLE))
                 failure = RequestFailed(f"no coordinator of {kind} {key!r} is known: {_meaning(code)}", code)
                 if not ErrorCode(code).retriable:
                     raise failure
                 return failure
-            case Leader(topic, partition):
+            case LeaderOf(topic, partition):
                 return RequestFailed(
                     f"partition {topic}-{partition} has no leader", int(ErrorCode.LEADER_NOT_AVAILABLE)
                 )
-            case Node(node_id):
+            case NamedNode(node_id):
                 nodes = ", ".join(map(str, sorted(cluster.nodes)))
                 raise RequestFailed(f"expected a node of the cluster ({nodes}), got {node_id}")
         return RequestFailed("no controller is known", int(ErrorCode.NOT_CONTROLLER))

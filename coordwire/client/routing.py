@@ -1,7 +1,7 @@
 """Where a request belongs, by what its schema declares; how one that belongs to several is split, and how
 their answers become one.
 
-    targets(DescribeGroupsRequest(groups=["a", "b"]))   # [(0,): Coordinator("group", "a"), (1,): …("b")]
+    targets(DescribeGroupsRequest(groups=["a", "b"]))   # [(0,): CoordinatorOf("group", "a"), (1,): …("b")]
     restricted(request, [(1,)])                         # the request for "b" alone
     merged([answer, answer])
 
@@ -30,10 +30,10 @@ from coordwire.messages.keys import FACTS, ApiFacts
 __all__ = [
     "AnyBroker",
     "Controller",
-    "Coordinator",
+    "CoordinatorOf",
     "EveryBroker",
-    "Leader",
-    "Node",
+    "LeaderOf",
+    "NamedNode",
     "Place",
     "Target",
     "merged",
@@ -61,13 +61,13 @@ class Controller(NamedTuple):
     """The controller, or the broker that forwards to it."""
 
 
-class Node(NamedTuple):
+class NamedNode(NamedTuple):
     """The node of an id."""
 
     node_id: int
 
 
-class Coordinator(NamedTuple):
+class CoordinatorOf(NamedTuple):
     """The coordinator of a group, a transactional id or a share partition. kind: "group", "transaction" or
     "share"."""
 
@@ -75,14 +75,14 @@ class Coordinator(NamedTuple):
     key: str
 
 
-class Leader(NamedTuple):
+class LeaderOf(NamedTuple):
     """The leader of a partition. topic: its name, or its id."""
 
     topic: str | UUID
     partition: int
 
 
-Target = AnyBroker | EveryBroker | Controller | Node | Coordinator | Leader
+Target = AnyBroker | EveryBroker | Controller | NamedNode | CoordinatorOf | LeaderOf
 
 _ENTITIES = {"group": "group_id", "transaction": "transactional_id"}
 _OF_BROKERS = (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
@@ -161,7 +161,7 @@ def _path(text: str) -> tuple[str, ...]:
 
 def _leaders(request: Message, partitions: str) -> Iterator[tuple[Place, Target]]:
     for place, topic, partition in _with_topics(request, _path(partitions)):
-        yield place, Leader(topic, partition)
+        yield place, LeaderOf(topic, partition)
 
 
 def _with_topics(request: Any, path: Sequence[str]) -> Iterator[tuple[Place, str | UUID, int]]:
@@ -205,7 +205,7 @@ def _coordinators(request: Any, facts: ApiFacts) -> Iterator[tuple[Place, Target
     if facts.coordinator == "share" and facts.partitions is not None:
         group: str = request.group_id
         for place, topic, partition in _with_topics(request, _path(facts.partitions)):
-            yield place, Coordinator("share", f"{group}:{_topic_text(topic)}:{partition}")
+            yield place, CoordinatorOf("share", f"{group}:{_topic_text(topic)}:{partition}")
         return
     kinds = [facts.coordinator] if facts.coordinator else list(_ENTITIES)
     cls: Any = type(request)
@@ -215,7 +215,7 @@ def _coordinators(request: Any, facts: ApiFacts) -> Iterator[tuple[Place, Target
     for kind, path in paths:
         keys = [(place, key) for place, key in _elements(request, path) if place or key]
         if keys:
-            yield from ((place, Coordinator(kind, key)) for place, key in keys)
+            yield from ((place, CoordinatorOf(kind, key)) for place, key in keys)
             return
 
 
@@ -245,7 +245,7 @@ def _resources(request: Any) -> Iterator[tuple[Place, Target]]:
     for index, resource in enumerate(request.resources):
         name: str = resource.resource_name
         if resource.resource_type in _OF_BROKERS and name.isdecimal():
-            yield (index,), Node(int(name))
+            yield (index,), NamedNode(int(name))
         else:
             yield (index,), AnyBroker()
 
@@ -255,11 +255,11 @@ def _resources(request: Any) -> Iterator[tuple[Place, Target]]:
 
 def restricted(request: M, places: Iterable[Place]) -> M:
     """A copy of a request that has only the elements at these places; the request itself for `()`."""
-    kept = set(places)
-    if () in kept:
+    places = set(places)
+    if () in places:
         return request
-    path = _split_path(request, len(next(iter(kept))))
-    part: M = _restricted(request, path, kept)
+    path = _split_path(request, len(next(iter(places))))
+    part: M = _restricted(request, path, places)
     return part
 
 
@@ -290,9 +290,9 @@ def _arrays(request: Any, path: Sequence[str]) -> tuple[str, ...]:
     return tuple(arrays)
 
 
-def _restricted(struct: Any, path: Sequence[str], kept: Iterable[Place], depth: int = 0) -> Any:
+def _restricted(struct: Any, path: Sequence[str], places: Iterable[Place], depth: int = 0) -> Any:
     by_index: dict[int, list[Place]] = {}
-    for place in kept:
+    for place in places:
         by_index.setdefault(place[depth], []).append(place)
     part, elements = copy.copy(struct), getattr(struct, path[0])
     setattr(

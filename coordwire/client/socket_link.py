@@ -6,6 +6,7 @@ connection, since its answer may still come.
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Callable
 
@@ -56,6 +57,7 @@ class SocketLink:
         except ClientError as error:
             error.reword(f"{shown_address(self.address)}: {error.reason}")
             raise
+        self._check_peer()
         if time.monotonic() >= self._renewal:
             self._renew(remaining)
         self._write(message, fit.version, remaining)
@@ -66,6 +68,19 @@ class SocketLink:
         if self._no_answer is not None:
             return self._no_answer
         return self._read(remaining)
+
+    def _check_peer(self) -> None:
+        """Raise `BrokerUnreachable` where the broker has closed the connection since the last answer."""
+        try:
+            self._opened.socket.setblocking(False)
+            self._opened.connection.receive_data(self._opened.socket.recv(READ_SIZE))
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return
+        except OSError as error:
+            raise self._failure(error, sent=False) from None
+        if (event := self._opened.connection.next_event()) is not None:
+            self.close()
+            raise BrokerUnreachable(f"{shown_address(self.address)}: {ended(event).reason}")
 
     def _write(self, message: Message, version: int, remaining: Remaining) -> None:
         data = self._opened.connection.send(message, version=version)
@@ -96,12 +111,12 @@ class SocketLink:
     def _seconds(self, remaining: Remaining) -> float:
         return min(max(self._end - time.monotonic(), 0.001), remaining())
 
-    def _failure(self, error: OSError) -> Exception:
+    def _failure(self, error: OSError, *, sent: bool = True) -> Exception:
         """The client's error for the system's; the same one where the time of the whole request is over."""
         self.close()
         place = shown_address(self.address)
         if not isinstance(error, TimeoutError):
-            return BrokerUnreachable(f"{place}: {error.strerror or type(error).__name__}", sent=True)
+            return BrokerUnreachable(f"{place}: {error.strerror or type(error).__name__}", sent=sent)
         if time.monotonic() < self._end:
             return error
         return BrokerUnreachable(

@@ -17,10 +17,10 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from coordwire.client.authentication import Sasl
-from coordwire.client.cluster import Cluster
+from coordwire.client.cluster import KnownCluster
 from coordwire.client.errors import BrokerUnreachable, ClientError
 from coordwire.client.opening import Session
-from coordwire.client.requests import Deliver, Delivery, NodeAnswer, Progress, perform, whole_answer
+from coordwire.client.requests import Deliver, Delivery, LastTry, NodeAnswer, perform, whole_answer
 from coordwire.client.settings import Address, ClientSettings, addresses
 from coordwire.client.socket_link import SocketLink
 from coordwire.codec import Request, Response
@@ -49,7 +49,7 @@ class SyncClient:
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
-        self.cluster = Cluster()
+        self.cluster = KnownCluster()
         self._links: dict[Address, SocketLink] = {}
 
     def __enter__(self) -> Self:
@@ -92,16 +92,16 @@ class SyncClient:
     ) -> dict[int, R]:
         """The answers of all brokers to the same request, by their ids."""
         answers = self._answers(message, "every", version, timeout_ms)
-        each: Any = {answer.node_id: answer.answer for answer in answers}
-        return each  # type: ignore[no-any-return]
+        by_node: Any = {answer.node_id: answer.answer for answer in answers}
+        return by_node  # type: ignore[no-any-return]
 
     def _answers(
         self, message: Request[R], to: int | str | None, version: int | None, timeout_ms: int | None
     ) -> list[NodeAnswer]:
         limit = timeout_ms or self.settings.timeout_ms
         end = time.monotonic() + limit / 1000
-        progress = Progress()
-        steps = perform(message, self.cluster, self.settings, to=to, version=version, progress=progress)
+        last_try = LastTry()
+        steps = perform(message, self.cluster, self.settings, to=to, version=version, last_try=last_try)
 
         def remaining() -> float:
             seconds = end - time.monotonic()
@@ -121,7 +121,7 @@ class SyncClient:
             answers: list[NodeAnswer] = finish.value
             return answers
         except TimeoutError:
-            raise progress.deadline_exceeded(message, limit) from None
+            raise last_try.deadline_exceeded(message, limit) from None
 
     def _deliver(
         self, deliveries: list[Delivery], remaining: Callable[[], float]
@@ -141,7 +141,7 @@ class SyncClient:
             for index, delivery in enumerate(deliveries):
                 try:
                     link = self._any_link() if delivery.address is None else self._link(delivery.address)
-                    while any(link is other for _, other in sent):
+                    while any(link is busy_link for _, busy_link in sent):
                         receive()
                     link.send(delivery.message, delivery.version, remaining)
                     sent.append((index, link))

@@ -1,22 +1,25 @@
 """Which version of an API a request goes in.
 
-Rules: the newest that the broker and coordwire have and that can carry what the request sets: a field that
-newer versions dropped (a topic's name in Fetch) takes an older one.
+Rules: the newest that the broker and coordwire have and that can carry what the request sets. A topic's name
+without its id takes a version that has names, though newer versions may ignore them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
+from uuid import UUID
 
 from coordwire.client.errors import VersionUnavailable
 from coordwire.codec import Message
+from coordwire.codec.entities import entity_places
 from coordwire.errors import NotInVersion
 from coordwire.versions import VersionRange, api_name, known_versions
 
 __all__ = ["Fit", "fit_version"]
 
 _NONE = VersionRange(0, -1)
+_NO_ID = UUID(int=0)
 
 
 class Fit(NamedTuple):
@@ -41,12 +44,22 @@ def fit_version(message: Message, offered: Mapping[int, VersionRange], version: 
     if version is not None:
         common &= VersionRange(version, version)
     if not common:
-        asked = "" if version is None else f"; expected one of these, got {version}"
-        raise VersionUnavailable(f"the broker has {name} {had}, coordwire has {known}{asked}")
+        expected = "" if version is None else f"; expected one of these, got {version}"
+        raise VersionUnavailable(f"the broker has {name} {had}, coordwire has {known}{expected}")
     refusal: NotInVersion | None = None
-    for candidate in reversed(range(common.first, common.last + 1)):
+    last = common.last if version is not None else _last_with_names(message, common.last)
+    for candidate in reversed(range(common.first, last + 1)):
         try:
             return Fit(candidate, len(message.encode(version=candidate)))
         except NotInVersion as error:
             refusal = refusal or error
-    raise VersionUnavailable(f"no version of {name} in {common} can carry the request: {refusal}")
+    reason = refusal or "its topics have names and no ids"
+    raise VersionUnavailable(f"no version of {name} in {common} can carry the request: {reason}")
+
+
+def _last_with_names(message: Message, last: int) -> int:
+    """The newest version, up to `last`, that has the names of all topics that have no id."""
+    for place in entity_places(message, "topic_name"):
+        if place.value and place.field.last < last and getattr(place.owner, "topic_id", _NO_ID) == _NO_ID:
+            last = place.field.last
+    return last

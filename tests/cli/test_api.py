@@ -33,7 +33,8 @@ def test_the_list(run: Run) -> None:
     forms = json.loads(run("api", "--format", "json").out)
     assert forms[11] | {"about": ""} == {
         "key": 11, "name": "JoinGroup", "versions": [0, 9], "flexible": 6, "coordinator": "group",
-        "listeners": ["broker"], "deprecated": None, "unstable": None, "about": "",
+        "answeredBy": "coordinator", "partitions": None, "modifies": True,
+            "listeners": ["broker"], "deprecated": None, "unstable": None, "about": "",
         "requestHeaders": [{"version": 1, "versions": [0, 5]}, {"version": 2, "versions": [6, 9]}],
         "responseHeaders": [{"version": 0, "versions": [0, 5]}, {"version": 1, "versions": [6, 9]}],
     }  # fmt: skip

@@ -141,7 +141,8 @@ def _fact(key: int) -> Form:
     facts = FACTS[key]
     return {
         "key": key, "name": facts.name, "versions": [facts.first, facts.last], "flexible": facts.flexible,
-        "coordinator": facts.coordinator, "listeners": list(facts.listeners),
+        "coordinator": facts.coordinator, "answeredBy": facts.answered_by, "partitions": facts.partitions,
+        "modifies": facts.modifies, "listeners": list(facts.listeners),
         "deprecated": [facts.deprecated[0], facts.deprecated[-1]] if facts.deprecated else None,
         "unstable": facts.unstable, "requestHeaders": _headers(facts.request_headers, facts.last),
         "responseHeaders": _headers(facts.response_headers, facts.last), "about": facts.description,

@@ -16,6 +16,12 @@ from coordwire.cli.api.fields import default_note, entity_note
 __all__ = ["describe_text", "diff_text", "list_text", "others_text", "wrap"]
 
 Form = dict[str, Any]
+_ARTICLES = {
+    "controller": "the controller",
+    "leader": "the partitions' leaders",
+    "broker of the resource": "the broker that a resource names, else any",
+    "broker of the replicas": "the broker of the replicas",
+}
 LONGEST_TYPE = 26
 """The width of the column of types; the name of a longer one is shown in full, and moves its line's text."""
 
@@ -103,6 +109,8 @@ def _title(form: Form) -> Iterator[str]:
         yield f"flexible from {form['flexible']}"
     if form.get("coordinator"):
         yield f"to the {form['coordinator']} coordinator"
+    elif "answeredBy" in form:
+        yield f"to {_ARTICLES.get(form['answeredBy'], form['answeredBy'])}"
 
 
 def _service(form: Form) -> Iterator[str]:

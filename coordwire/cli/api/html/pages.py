@@ -77,6 +77,8 @@ def _facts(page: PageEntry) -> Iterator[str]:
     facts = FACTS[page.api_key]
     if facts.coordinator:
         yield f"answered by the {facts.coordinator} coordinator"
+    elif facts.answered_by != "any broker":
+        yield f"answered by: {facts.answered_by}"
     yield f"listeners: {', '.join(facts.listeners)}"
 
 
