@@ -63,6 +63,9 @@ MOST_WAITING = 10_000
 MOST_KEPT = 4 << 20
 """Bytes of such requests that a script or a rule keeps, unless there is but one."""
 
+_PAUSE = 0.1
+"""Seconds until a renewal is tried again that has met a request which is held."""
+
 _HEAD = struct.Struct(">hhi")
 _ID = struct.Struct(">i")
 _FOLLOWED = frozenset({ApiKey.PRODUCE, ApiKey.SASL_HANDSHAKE, ApiKey.FETCH})
@@ -132,9 +135,15 @@ class TapLink:
         self.client = Lane(hub, self)
         self.broker = Lane(hub, self)
         self._is_coupled = self._is_over = False
+        self._arrival: asyncio.Future[bytes] | None = None
+        """Of the broker's answer to the tap's own request, before frames pass."""
+        self._renewal: Promise[None] | None = None
+        """Fulfilled when the tap has authenticated again."""
         self._connecting: asyncio.Task[None] | None = None
         self._patience: asyncio.TimerHandle | None = None
         """Ends the connection some time after one side has."""
+        self._renewing: asyncio.TimerHandle | None = None
+        """Authenticates again, before the session's end."""
         self._waiting: dict[int, _Waiting] = {}
         self._kept_size = 0
         self._run: HandlerRun[bool] | None = None
@@ -172,18 +181,60 @@ class TapLink:
         self._connecting = self._hub.connect(self)
         return True
 
-    def coupled(self) -> None:
-        """The broker's side is there: frames may pass."""
-        self._connecting = None
+    @property
+    def is_connected(self) -> bool:
+        """Whether the broker's side has its socket."""
+        return self.broker.transport is not None
+
+    async def answer(self, data: bytes) -> bytes:
+        """Send bytes of the tap's own to the broker, and give the frame that comes next; b"" at the end."""
+        if not self.is_connected:
+            return b""
+        arrival: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._arrival = arrival
+        self.broker.send(data)
+        self.broker.flush()
+        self.broker.go_on()
+        return await arrival
+
+    def coupled(self, lifetime_s: float = 0.0) -> None:
+        """The broker's side is there, and knows who the client is: frames may pass.
+
+        lifetime_s: seconds after which the tap must authenticate again, 0 for never.
+        """
+        if self._is_over:
+            return
+        self._connecting = self._arrival = None
+        if lifetime_s:
+            self._renewing = self._hub.call_later(lifetime_s, self.renew)
         self._is_coupled = True
+        renewal, self._renewal = self._renewal, None
+        if renewal is not None:
+            renewal.fulfil(None)
         self.client.go_on()
         self.broker.go_on()
+
+    def renew(self) -> None:
+        """Authenticate again, between two requests."""
+        if self._is_over or self._renewal is not None:
+            return
+        if self._run is not None:
+            self._renewing = self._hub.call_later(_PAUSE, self.renew)
+            return
+
+        async def steps() -> None:
+            self._renewal = Promise()
+            self._is_coupled = False
+            self._connecting = self._hub.connect(self)
+            await self._renewal
+
+        self._start(steps)
 
     # --- for the lanes ---
 
     def can_take(self, lane: Lane) -> bool:
         if lane is self.broker:
-            return self._is_coupled and not self.client.is_full
+            return not self.client.is_full if self._is_coupled else self._arrival is not None
         return (
             self._is_coupled
             and not self.broker.is_full
@@ -198,10 +249,18 @@ class TapLink:
             if lane is self.client:
                 self._hub.counts.requests_in += 1
                 self._request(body)
+            elif not self._is_coupled:
+                self._arrive(_wire(body))
             else:
                 self._hub.counts.responses_in += 1
                 if not self._is_silent:
                     self._response(body)
+
+    def _arrive(self, data: bytes) -> None:
+        """Give the broker's answer to the tap's own request."""
+        arrival, self._arrival = self._arrival, None
+        if arrival is not None and not arrival.done():
+            arrival.set_result(data)
 
     def drained(self, lane: Lane) -> None:
         (self.client if lane is self.broker else self.broker).go_on()
@@ -220,6 +279,9 @@ class TapLink:
             self._patience = self._hub.call_later(PATIENCE, self.abort)
 
     def ended(self, lane: Lane, remainder: bytes) -> None:
+        if lane is self.broker and not self._is_coupled:
+            self._arrive(b"")  # the error of what awaits it says why
+            return
         if remainder and self._is_coupled:
             if lane is self.client:
                 self._record(remainder, to_client=False)
@@ -253,8 +315,9 @@ class TapLink:
         self._is_over = True
         if self._connecting is not None:
             self._connecting.cancel()
-        if self._patience is not None:
-            self._patience.cancel()
+        for timer in (self._patience, self._renewing):
+            if timer is not None:
+                timer.cancel()
         run, self._run = self._run, None
         if run is not None:
             run.close()
@@ -275,7 +338,7 @@ class TapLink:
         if self._tokens_follow:
             if _is_token(body):
                 self._owed_tokens += 1
-                self._record(_wire(bytes(len(body))), to_client=False)
+                self._record(self._recorded_token(body), to_client=False)
                 self._send_on(body)
                 return
             self._tokens_follow = False
@@ -566,7 +629,7 @@ class TapLink:
     def _response(self, body: bytes) -> None:
         if self._owed_tokens:
             self._owed_tokens -= 1
-            self._pass_back(body, _wire(bytes(len(body))))
+            self._pass_back(body, self._recorded_token(body))
             return
         waiting = self._waiting.pop(_ID.unpack_from(body)[0], None) if len(body) >= _ID.size else None
         if waiting is None:
@@ -653,6 +716,10 @@ class TapLink:
         if frame is not None:
             return blanked_frame(frame, wire)
         return _wire(blanked(wire[PREFIX:])) if may_hide(key, direction) else wire
+
+    def _recorded_token(self, body: bytes) -> bytes:
+        """What is recorded of a bare token: blanked, it is still none of the requests that may follow."""
+        return _wire(body if self._hub.show_secrets else b"\xff" * len(body))
 
     def _record(self, data: bytes, *, to_client: bool) -> None:
         if self._traffic is not None:

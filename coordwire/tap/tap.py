@@ -30,7 +30,12 @@ from coordwire.broker.connections.connection_memory import READ_SIZE, Connection
 from coordwire.broker.connections.turns import Turns
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.thread import ServerThread
-from coordwire.client.settings import Address, addresses, shown_address
+from coordwire.client.authentication import FetchToken, Sasl
+from coordwire.client.errors import located
+from coordwire.client.opening import Session, opening
+from coordwire.client.settings import Address, ClientSettings, addresses, shown_address
+from coordwire.client.streams import call_source
+from coordwire.connection import Connection
 from coordwire.limits import DEFAULT, limits
 from coordwire.tap.addresses import BrokerAddresses
 from coordwire.tap.counts import TapCounts
@@ -42,8 +47,8 @@ __all__ = ["Tap", "TapThread"]
 
 log = logging.getLogger("coordwire.tap")
 
-CONNECT_TIMEOUT = 10.0
-"""Seconds in which a broker must accept a connection, TLS included."""
+_RENEWAL = 0.85
+"""The part of a session's lifetime after which the tap authenticates again (KIP-368)."""
 
 _BACKLOG = 1024
 _MEMORY = 256 << 20
@@ -53,12 +58,13 @@ _ITERATIONS = 10
 class Tap:
     """Listeners in front of a cluster; an async context manager, or `start` and `stop`.
 
-    upstream: brokers of the cluster, as clients' bootstrap servers. host, port: where to listen; port is that
-    of the first broker, 0 for any that is free; the others have the ports after it, if they are free. tls:
-    for clients. upstream_tls: for brokers. script: sees each frame. traffic: gets what clients send and are
-    sent. show_secrets: whether it gets passwords and tokens too, which else are blanked. max_frame: the bytes
-    of the largest frame; a connection that announces more is ended. memory: the bytes that all connections
-    may hold together.
+    upstream: brokers of the cluster, as clients' bootstrap servers; or a client's settings, of which the tap
+    uses bootstrap, tls, sasl and connection_timeout_ms. With sasl the tap authenticates, and clients do not;
+    without it, what they send passes. host, port: where to listen; port is that of the first broker, 0 for
+    any that is free; the others have the ports after it, if they are free. tls: for clients. script: sees
+    each frame. traffic: gets what clients send and are sent. show_secrets: whether it gets passwords and
+    tokens too, which else are blanked. max_frame: the bytes of the largest frame; a connection that announces
+    more is ended. memory: the bytes that all connections may hold together.
 
     faults: what is to go wrong. counts: what has passed. Raises `SettingsError`; `start` raises `OSError`
     where it cannot listen.
@@ -66,21 +72,23 @@ class Tap:
 
     def __init__(
         self,
-        upstream: str,
+        upstream: str | ClientSettings,
         *,
         host: str = "127.0.0.1",
         port: int = 0,
         tls: ssl.SSLContext | None = None,
-        upstream_tls: ssl.SSLContext | None = None,
         script: Script | None = None,
         traffic: Recording | None = None,
         show_secrets: bool = False,
         max_frame: int = DEFAULT.frame,
         memory: int = _MEMORY,
     ) -> None:
-        self.upstream = addresses(upstream)
+        if isinstance(upstream, str):
+            upstream = ClientSettings(bootstrap=addresses(upstream))
+        self._settings = upstream
+        self.upstream = upstream.bootstrap
         self._host, self._port = host, port
-        self._tls, self._upstream_tls = reporting(tls), upstream_tls
+        self._tls = reporting(tls)
         self.script = script or Script()
         self.traffic = traffic
         self.show_secrets = show_secrets
@@ -103,12 +111,11 @@ class Tap:
     @classmethod
     def in_thread(
         cls,
-        upstream: str,
+        upstream: str | ClientSettings,
         *,
         host: str = "127.0.0.1",
         port: int = 0,
         tls: ssl.SSLContext | None = None,
-        upstream_tls: ssl.SSLContext | None = None,
         script: Script | None = None,
         traffic: Recording | None = None,
         show_secrets: bool = False,
@@ -120,7 +127,6 @@ class Tap:
                 host=host,
                 port=port,
                 tls=tls,
-                upstream_tls=upstream_tls,
                 script=script,
                 traffic=traffic,
                 show_secrets=show_secrets,
@@ -240,15 +246,40 @@ class Tap:
 
     async def _connect(self, link: TapLink) -> None:
         assert self._loop is not None
-        host, port = link.address
+        settings, (host, port) = self._settings, link.address
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT):
-                await self._loop.create_connection(lambda: link.broker, host, port, ssl=self._upstream_tls)
-        except (OSError, ValueError) as error:  # of which TimeoutError is one, and errors of host names
-            reason = f"{error}" or "no answer"
-            link.refuse(f"{shown_address(link.address)} cannot be reached: {reason}")
+            async with asyncio.timeout(settings.connection_timeout_ms / 1000):
+                if not link.is_connected:
+                    await self._loop.create_connection(
+                        lambda: link.broker,
+                        host,
+                        port,
+                        ssl=settings.tls,
+                        server_hostname=host if settings.tls else None,
+                    )
+                lifetime_ms = 0 if settings.sasl is None else await self._authenticate(link, settings.sasl)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # of host names too; what else there may be ends the connection as well
+            limit_ms, has_tls = settings.connection_timeout_ms, settings.tls is not None
+            reason = located(error, shown_address(link.address), limit_ms=limit_ms, has_tls=has_tls)
+            link.refuse(f"the broker cannot be reached: {reason}")
             return
-        link.coupled()
+        link.coupled(max(0, lifetime_ms) * _RENEWAL / 1000)
+
+    async def _authenticate(self, link: TapLink, sasl: Sasl) -> int:
+        """Authenticate a link to its broker; the ms in which to do so again, 0 for never."""
+        transfer = opening(Connection("client", client_id=self._settings.client_id), sasl)
+        try:
+            step = next(transfer)
+            while True:
+                if isinstance(step, FetchToken):
+                    step = transfer.send(await call_source(step.source))
+                else:
+                    step = transfer.send(await link.answer(step))
+        except StopIteration as end:
+            session: Session = end.value
+            return session.lifetime_ms
 
     def _start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         assert self._loop is not None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,12 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.broker import Broker
+from coordwire import Connection
+from coordwire.broker import Broker, BrokerConfig
 from coordwire.capture import Capture, FrameEntry
 from coordwire.cli.__main__ import main
+from coordwire.connection.events import ResponseReceived
 from coordwire.enums import ErrorCode
 from coordwire.messages import MetadataRequest
 from tests.broker.blocking_peer import BlockingPeer
+from tests.certificates import make_certificate
 
 WAIT = 60
 
@@ -117,6 +122,36 @@ def test_a_pcap_is_what_decode_and_timeline_read(tmp_path: Path, capsys: pytest.
         assert "payments" in capsys.readouterr().out
 
 
+def test_it_authenticates_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain, key = make_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, key)
+    properties = tmp_path / "client.properties"
+    properties.write_text(
+        f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={chain}\n"
+    )
+    monkeypatch.setenv("COORDWIRE_PASSWORD", "secret")
+    config = BrokerConfig(users={"ann": "secret"})
+    options = ["--config", str(properties), "--user", "ann", "--tls-cert", str(chain), "--tls-key", str(key)]
+    with (
+        Broker.in_thread(topics=["orders"], config=config, tls=context) as broker,
+        tap(broker.bootstrap, *options) as tapped,
+    ):
+        host, _, port = tapped.bootstrap.rpartition(":")
+        trusting = ssl.create_default_context(cafile=str(chain))
+        client = Connection("client")
+        with (
+            socket.create_connection((host, int(port)), WAIT) as plain,
+            trusting.wrap_socket(plain, server_hostname=host) as link,
+        ):
+            link.sendall(client.send(MetadataRequest(topics=None), version=12))
+            while (event := client.next_event()) is None:
+                client.receive_data(link.recv(1 << 16))
+        tapped.end()
+    assert isinstance(event, ResponseReceived)
+    assert "1 requests in, 1 out" in tapped.errors
+
+
 def test_a_capture_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved = tmp_path / "a.pcapng"
     saved.write_bytes(b"mine")
@@ -134,6 +169,9 @@ def test_a_capture_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--to", "h:1", "--fault", "Fetsh lose"], "tap: --fault: expected the name of an API, as Fetch"),
         (["--to", "h:1", "--filter", "api =="], "--filter: "),
         (["--to", "h:1", "--filter", "api", "--timeline"], "--filter selects frames that are shown"),
+        (["--to", "h:1", "--user", "ann"], "expected the password in the environment's COORDWIRE_PASSWORD"),
+        (["--to", "h:1", "--config", "no-such"], "no-such: No such file"),
+        (["--to", "h:1", "--tls-key", "k"], "tap: --tls-key and --tls-client-ca need --tls-cert"),
         (["--to", "h:1", "--script", "no-such.py"], "no-such.py: No such file"),
         (["--to", "h:1", "--listen", "192.0.2.1:1", "--no-output"], "tap: --listen: "),
     ],

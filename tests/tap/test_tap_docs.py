@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -74,6 +75,19 @@ def test_a_client_is_broken(tmp_path: Path) -> None:
     text = run("break-a-client.md", tmp_path)
     assert re.search(r"← .* Produce v\d+ .*orders .*NOT_LEADER_OR_FOLLOWER", text)
     assert "taken 1 of 2 requests that matched" in text
+
+
+def test_tls_is_seen_through(tmp_path: Path) -> None:
+    pytest.importorskip("aiokafka")
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    text = run("see-inside-tls.md", tmp_path)
+    assert re.search(r"→ .* JoinGroup v\d+ .*payments", text)
+    command = [sys.executable, "-m", "coordwire", "timeline", "traffic.pcapng"]
+    story = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "payments" in story.stdout
+    assert "till-3" in story.stdout
+    assert b"secret" not in (tmp_path / "traffic.pcapng").read_bytes()
 
 
 def test_the_rules_of_the_table_are_rules() -> None:
