@@ -12,6 +12,7 @@ is passed over, and a folder without any capture is refused.
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -31,6 +32,7 @@ from coordwire.errors import CodecUnavailable, counted
 __all__ = [
     "PlainFile",
     "captures_below",
+    "collect_seldom",
     "content_kind",
     "copied",
     "failure",
@@ -45,6 +47,12 @@ __all__ = [
 
 COPIED = 1 << 20
 """Bytes that are copied at a time."""
+
+
+def collect_seldom() -> None:
+    """Let the collector run seldom in a command that streams: entries come and go, and few are in cycles."""
+    if hasattr(gc, "set_threshold"):  # PyPy's collector has none
+        gc.set_threshold(50_000, 20, 50)
 
 
 @contextmanager

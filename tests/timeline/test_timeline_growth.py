@@ -45,9 +45,11 @@ from coordwire.messages.streams_group_heartbeat import (
 )
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from coordwire.timeline import lag
-from coordwire.timeline.events import LagMeasured
+from coordwire.timeline.events import LagMeasured, MemberJoined
 from coordwire.timeline.from_wire import commits
+from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
 from coordwire.timeline.from_wire.timeline import timeline
+from coordwire.timeline.sightings import MemberName
 from tests.growth import assert_linear
 from tests.timeline.script import Script, assignment, only
 from tests.timeline.test_modern import beat
@@ -330,6 +332,26 @@ def test_growth(make: Callable[[int], list[Entry]], monkeypatch: pytest.MonkeyPa
             pass
 
     assert_linear(make, read, 150)
+
+
+def test_members_of_one_client_join_groups_of_their_own() -> None:
+    def joined(n: int) -> list[MemberJoined]:
+        return [
+            MemberJoined(
+                group=f"g{k}", time_ns=k, source="x", number=k, kind="classic", member_id="m", client_id="c",
+                host="10.0.0.1:5",
+            )
+            for k in range(n)
+        ]  # fmt: skip
+
+    def read(events: list[MemberJoined]) -> None:
+        ends = ConnectionEnds()
+        for event in events:
+            ends.see(event)
+        first = ends._in[MemberName("g0", "m")]
+        assert not first.alone
+
+    assert_linear(joined, read, 1_000)
 
 
 def test_all_groups_of_a_partition_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:

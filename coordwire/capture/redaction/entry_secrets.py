@@ -53,6 +53,9 @@ of a SaslAuthenticate as an empty group and a member), those of ACLs (configs as
 _PARTS_OF_ACLS = {"resource_type": 7, "pattern_type": 4, "operation": 15, "permission_type": 3}
 """The greatest number of each part of an ACL or of a filter of ACLs; the least that Kafka takes is 1."""
 
+LONGEST_BODY = 4096
+"""A longer body is not made into text to find zeros in it, since the text is kept."""
+
 ZERO = "\\u0000"
 """A zero in JSON."""
 
@@ -155,7 +158,12 @@ def _names_metadata(body: bytes) -> bool:
 def is_accounted_for(entry: FrameEntry) -> bool:
     """Whether a message accounts for the bytes of a frame: it was read to its end, perhaps with deviations
     that a strict reading refuses, and what of it no field holds is shorter than a secret. A message that has
-    secrets must be as it should be; texts of others have no zero, as bytes have that are read as a text."""
+    secrets must be as it should be; texts of others have no zero, as bytes have that are read as a text.
+    A body's text, where it is known, shows both for most APIs."""
+    if len(entry.body) <= LONGEST_BODY and _is_told_by_text(entry.api_key):
+        text = (entry.text or body_text(entry))[0]
+        if text is not None and ZERO not in text:
+            return True
     if entry.message is None:
         return False
     deviations = entry.deviations if entry.error is None else _tolerated(entry)
@@ -165,6 +173,12 @@ def is_accounted_for(entry: FrameEntry) -> bool:
         return not deviations
     is_like = entry.dialect == KAFKA and entry.direction == "request" and entry.api_key in _LIKE_SECRETS
     return not _has_zero(entry.message) and (not is_like or _is_itself(entry.message))
+
+
+@cache
+def _is_told_by_text(key: int | None) -> bool:
+    """Whether a text without zeros accounts for the bytes of an API's frames."""
+    return key not in _keys() and key not in _LIKE_SECRETS
 
 
 def _are_stray_bytes(deviations: list[Deviation]) -> bool:

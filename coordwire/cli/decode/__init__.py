@@ -8,7 +8,6 @@ status is 2.
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -24,7 +23,7 @@ from coordwire.cli import Failure, live_capture
 from coordwire.cli.capture_hints import capture_hints, is_lone_response
 from coordwire.cli.decode import formats, tables
 from coordwire.cli.decode.formats import DecodeFormat
-from coordwire.cli.inputs import captures_below, failure, note, opened
+from coordwire.cli.inputs import captures_below, collect_seldom, failure, note, opened
 from coordwire.cli.selection import filters, times
 from coordwire.cli.selection.names import TELLING, TopicNames
 from coordwire.designs.dialects import dialect_options
@@ -62,8 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     live_capture.check_inputs(options)
-    if hasattr(gc, "set_threshold"):  # PyPy's collector has none
-        gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
+    collect_seldom()
     inputs, status = _expanded(options)
     times.make_absolute(options, _span(options))
     search = _Search(options)

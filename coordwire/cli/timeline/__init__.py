@@ -13,6 +13,7 @@ from typing import Protocol
 
 from coordwire.capture.reader import FORMATS
 from coordwire.cli import live_capture, progress
+from coordwire.cli.inputs import collect_seldom
 from coordwire.cli.selection import names, times
 from coordwire.cli.selection.names import Find, Names
 from coordwire.cli.selection.survey import Survey
@@ -102,6 +103,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     live_capture.check_inputs(options)
+    collect_seldom()
     reading = TimelineInputs(options)
     output = _format(options)
     if output.is_quiet and options.interface is None:

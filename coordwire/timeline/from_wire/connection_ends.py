@@ -189,8 +189,9 @@ class ConnectionEnds:
             self._leaves(self._instances[instance])
         client = _address(event.host), event.client_id or ""
         member_ids = self._members.setdefault(client, set())
-        for other_id in member_ids:
-            self._in[other_id].alone = False
+        if len(member_ids) == 1:  # of several none is alone any more
+            for other_id in member_ids:
+                self._in[other_id].alone = False
         remember(self._in, name, _In(client, event.time_ns or 0, instance, not member_ids), MOST_MEMBERS + 1)
         member_ids.add(name)
         if instance is not None:
