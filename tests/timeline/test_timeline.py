@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.capture.body_text import NO_TEXT
 from coordwire.capture.reader import Capture
+from coordwire.capture.redaction import entry_secrets
 from coordwire.designs.dialects import ConnectionDialect
+from coordwire.frames import encode_request
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -60,7 +63,9 @@ from coordwire.timeline.events import (
     TopicPartition,
     TransactionStep,
 )
-from coordwire.timeline.from_wire.timeline import timeline
+from coordwire.timeline.from_wire import timeline as wire_timeline
+from coordwire.timeline.from_wire.timeline import Timeline, timeline
+from coordwire.timeline.sightings import Seen
 from coordwire.timeline.totals import stories
 from tests.capture.test_drafts import recorded
 from tests.conversations import CONVERSATIONS, spoken
@@ -354,3 +359,21 @@ def test_messages_of_any_content_are_survived(data: st.DataObject) -> None:
         script.answer(asked, data.draw(strategies.messages(response_class, version=version)))
     events = script.events()
     assert len(only(events, RebalanceBegan)) == len(only(events, RebalanceEnded))
+
+
+def test_a_frame_that_may_hold_a_secret_is_a_place_with_its_text_and_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="zero\0")])
+    data = encode_request(request, version=7, correlation_id=1, client_id="c")
+
+    def last() -> Seen:
+        story = Timeline()
+        for entry in Capture(BytesIO(data), "x", input="frames").entries():
+            assert not list(story.feed(entry))
+        return story._last
+
+    with_texts = last()
+    monkeypatch.setattr(wire_timeline, "body_text", lambda _: NO_TEXT)
+    monkeypatch.setattr(entry_secrets, "body_text", lambda _: NO_TEXT)
+    assert last() == with_texts == Seen(None, "x", 1, None)

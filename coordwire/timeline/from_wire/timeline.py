@@ -150,6 +150,8 @@ class Timeline:
         if entry.dialect != KAFKA or entry.error is not None:
             return self._events(self._read(entry))
         if not is_accounted_for(entry):  # its names may be a secret
+            if key not in ABOUT_A_GROUP and (entry.request is None or key not in OTHER_APIS):
+                self._last = place_of(entry)  # as where its text shows that it is whole
             return self._events(self._unreadable(entry))
         message: Any = entry.message
         if message is None or key in JOINING:
