@@ -318,6 +318,8 @@ class Broker:
                 new_link, self._host, self._ports[number], ssl=self._tls, backlog=_ACCEPTED
             )
         for listener in server.sockets:  # asyncio accepts as many at once as it lets the system hold
+            if listener.fileno() < 0:  # of a simulated network
+                continue
             with socket.fromfd(listener.fileno(), listener.family, listener.type) as duplicate:
                 duplicate.listen(_BACKLOG)
         self._servers[number] = server

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from coordwire.capture.formats.pcap_writer import as_pcap
 from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
-from coordwire.testing.pcap import as_pcap
 
 __all__ = ["ConversationCommit", "ConversationFrame", "GroupConversation", "Recorder"]
 

@@ -12,7 +12,6 @@
     record_strategies.py        records, record batches and sets, records of brokers' own logs
     conversation_strategies.py  whole lives of groups; group_conversation.py: what they consist of
     classic_script.py, consumer_script.py   the coordinators that the conversations are held with
-    pcap.py                     a conversation as a pcap
 
 Rules: values are valid, unless the strategy's name says otherwise; most are small, one of five is large; they
 are drawn fast, and shrink to the smallest that shows a fault.

@@ -19,6 +19,7 @@ from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import Chunk, Flow, NetworkAddress
+from coordwire.capture.formats.pcap_writer import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.capture.share import Share
 from coordwire.frames import encode_request, encode_response
@@ -32,7 +33,6 @@ from coordwire.messages import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from coordwire.testing.pcap import as_pcap
 from tests.capture.test_share import CAPTURES, said, small_stripes, traffic
 from tests.capture.test_walks import damaged
 

@@ -9,9 +9,9 @@ import pytest
 
 from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.formats.pcap_writer import as_pcap
 from coordwire.capture.jsonlines import line
 from coordwire.capture.plain_lines import MOST_PLACES, PlainLines
-from coordwire.testing.pcap import as_pcap
 from tests.capture.test_lazy import broken, read
 from tests.capture.test_share import CAPTURES, traffic, traffic_rows
 from tests.capture.test_walks import damaged

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.capture.formats.pcap_writer import as_pcap
 from coordwire.cli import plain_message_lines
 from coordwire.cli.decode import tree
 from coordwire.cli.decode.tree import TreeFormat
@@ -22,7 +23,6 @@ from coordwire.codec import Message
 from coordwire.messages import MetadataRequest
 from coordwire.messages.metadata import MetadataRequestTopic
 from coordwire.testing import strategies
-from coordwire.testing.pcap import as_pcap
 from tests.capture.test_lazy import broken, read
 from tests.capture.test_share import CAPTURES, traffic_rows
 from tests.capture.test_walks import damaged

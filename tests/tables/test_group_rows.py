@@ -9,13 +9,13 @@ from pathlib import Path
 import pyarrow
 import pytest
 
+from coordwire.capture.formats.pcap_writer import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.readers import group_rows
 from coordwire.tables.readers import rows as batches
 from coordwire.tables.readers.group_rows import STORIES, EventRows, event_row, event_table
 from coordwire.tables.readers.rows import Builder
-from coordwire.testing.pcap import as_pcap
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_wire.timeline import timeline
 from tests.bench import group_traffic

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from coordwire import Connection, Role, decode_request, decode_response
 from coordwire.capture import Capture
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.formats import pcap_writer
 from coordwire.connection.events import RequestReceived
 from coordwire.messages import HeartbeatRequest, JoinGroupRequest
-from coordwire.testing import pcap as pcap_module
 from coordwire.testing import strategies
 from coordwire.testing.strategies import GroupConversation
 from coordwire.timeline import (
@@ -185,6 +185,6 @@ def test_they_draw_little(strategy: Callable[[], st.SearchStrategy[Any]], most: 
 
 def test_long_frames_are_cut_into_packets() -> None:
     frame = bytes(range(256)) * 300
-    pcap = pcap_module.as_pcap([(5, 0, False, frame), (6, 0, True, b"x")])
+    pcap = pcap_writer.as_pcap([(5, 0, False, frame), (6, 0, True, b"x")])
     assert pcap.count(frame[:1000]) > 0
     assert len(pcap) < len(frame) + 1000

@@ -31,8 +31,8 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
 
+from coordwire.capture.formats.pcap_writer import Ends, pcap_parts, pcapng_parts
 from coordwire.codec import Message
-from coordwire.testing.pcap import Ends, pcap_parts, pcapng_parts
 
 if TYPE_CHECKING:
     from coordwire.capture import FrameEntry

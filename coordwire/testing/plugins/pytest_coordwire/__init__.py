@@ -1,4 +1,5 @@
 """The pytest plugin: the fixtures `kafka` and `kafka_session`, and the report of a failed test.
+Tests in simulated worlds are in `simulated_worlds`.
 
     @pytest.mark.kafka(topics={"orders": 6}, nodes=3)
     def test_orders(kafka): ...
@@ -21,8 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from .simulated_worlds import add_options, kafka_simulation_options, write_report
+
 if TYPE_CHECKING:
     from coordwire.broker.harness import Kafka
+
+__all__ = ["kafka_simulation_options"]
 
 _FIXTURES = ("kafka", "kafka_session")
 _MARKER = (
@@ -46,6 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="where failed tests leave their captures (default: a temporary folder of the test)",
     )
+    add_options(group)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -163,14 +169,28 @@ def _shorten(error: BaseException) -> None:
     error.__traceback__ = traceback
 
 
+def _simulated(call: pytest.CallInfo[None]) -> str | None:
+    """The report of a simulated test that has failed."""
+    module = sys.modules.get("coordwire.testing.simulation")
+    error = None if call.excinfo is None else call.excinfo.value
+    if module is None or not isinstance(error, module.SimulationFailed):
+        return None
+    return str(error)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    simulated = _simulated(call)
     if call.excinfo is not None and not item.config.getoption("fulltrace"):
         _shorten(call.excinfo.value)
         call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)
     report = yield
+    if simulated is not None and report.failed:
+        report.longrepr = simulated
+    if report.when == "call" or report.failed:
+        write_report(item.config, simulated or (report.longreprtext if report.failed else ""))
     if report.failed and report.when == "call":
         for running in _in_use(item):
             report.sections.append(("Kafka", _story(item, running)))

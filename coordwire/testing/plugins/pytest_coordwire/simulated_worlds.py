@@ -1,0 +1,148 @@
+"""The pytest plugin's part in simulated worlds: options, and processes with a seed's order of hashes.
+
+Strategy: a test that `kafka_simulation` has decorated gets its options by a fixture. Python's order of hashes
+is fixed when a process begins, so that a block of seeds runs in a pytest of its own, which runs that one test
+and leaves its report in a file. Rules: with PYTHONHASHSEED as a seed needs it everything runs in this
+process, where a debugger works.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from coordwire.testing.simulation import RunOptions
+
+_UNFIT = re.compile(r"[^\w.-]+")
+
+
+def add_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--kafka-seeds",
+        metavar="SEEDS",
+        help="seeds of simulated tests instead of their own: 17, 0-999, or several with commas between",
+    )
+    group.addoption(
+        "--kafka-faults",
+        metavar="PLAN",
+        help="faults of simulated tests instead of their own: any, a kind, or a plan such as"
+        " '10s crash orders-1 for 5s; 20s cut orders-* broker-1 for 8s'",
+    )
+    group.addoption(
+        "--kafka-repeat",
+        metavar="N",
+        type=int,
+        help="how many seeds of a simulated test run twice, to find what is not deterministic",
+    )
+    group.addoption(
+        "--kafka-report", metavar="FILE", help="where a pytest that the plugin has started leaves its report"
+    )
+
+
+def read_seeds(text: str) -> list[int]:
+    """The seeds that a text means. Raises `pytest.UsageError`."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,18})(?:-(\d{1,18}))?\s*", part)
+        if match is None:
+            raise pytest.UsageError(f"--kafka-seeds: expected 17 or 0-999, got {part!r}")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first or last - first > 10_000_000:
+            raise pytest.UsageError(
+                f"--kafka-seeds: expected at most 10,000,001 seeds in order, got {part!r}"
+            )
+        seeds.extend(range(first, last + 1))
+    return seeds
+
+
+@pytest.fixture
+def kafka_simulation_options(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> RunOptions:
+    """How a simulated test runs; for `coordwire.testing.simulation`."""
+    from coordwire.cli.timeline.story import story_lines
+    from coordwire.testing.simulation import RunOptions
+
+    config, item = request.config, request.node
+    seeds = config.getoption("--kafka-seeds")
+    captures = config.getoption("--kafka-captures")
+    name = _UNFIT.sub("-", item.name)[:60]
+    is_elsewhere = config.getoption("--kafka-report") is not None
+
+    folder = tmp_path_factory.mktemp(name) if captures is None else Path(captures)
+
+    def run_elsewhere(block: Sequence[int], repeat: int) -> str | None:
+        return _run_pytest(config, item, folder, block, repeat)
+
+    return RunOptions(
+        seeds=None if seeds is None else read_seeds(seeds),
+        faults=config.getoption("--kafka-faults"),
+        repeat=config.getoption("--kafka-repeat"),
+        folder=folder,
+        command=f"pytest {shlex.quote(item.nodeid)}",
+        run_elsewhere=None if is_elsewhere else run_elsewhere,
+        story=story_lines,
+    )
+
+
+def _run_pytest(
+    config: pytest.Config, item: Any, captures: Path, block: Sequence[int], repeat: int
+) -> str | None:
+    """Run seeds of a test in a pytest of their own; the report of a failure."""
+    from coordwire.testing.simulation.runs import command_of_seed
+
+    with tempfile.TemporaryDirectory(prefix="coordwire-") as folder:
+        report = Path(folder) / "report.json"
+        arguments = [
+            "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={config.rootpath}",
+            *(("-c", str(config.inipath)) if config.inipath is not None else ()),
+            *(word for plugin in config.getoption("plugins") or () for word in ("-p", plugin)),
+            f"--kafka-seeds={','.join(_ranges(block))}", f"--kafka-repeat={repeat}",
+            f"--kafka-report={report}", f"--kafka-captures={captures}",
+            "--basetemp", str(Path(folder) / "tmp"),
+        ]  # fmt: skip
+        faults = config.getoption("--kafka-faults")
+        if faults is not None:
+            arguments.append(f"--kafka-faults={faults}")
+        if config.pluginmanager.hasplugin("xdist"):
+            arguments += ["-n", "0"]
+        arguments.append(f"{item.path}{item.nodeid.partition('.py')[2]}")
+        command, environment = command_of_seed(block[0], *arguments)
+        for name in [name for name in environment if name.startswith(("PYTEST_XDIST", "PYTEST_CURRENT"))]:
+            del environment[name]
+        completed = subprocess.run(
+            command, cwd=config.invocation_params.dir, env=environment, text=True, errors="replace",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        if not report.exists():
+            return f"the process of seeds {block[0]} to {block[-1]} has left no report:\n{completed.stdout}"
+        outcome = json.loads(report.read_text())
+        if completed.returncode or outcome.get("report"):
+            return str(outcome.get("report") or completed.stdout)
+        return None
+
+
+def _ranges(seeds: Iterable[int]) -> list[str]:
+    ranges: list[list[int]] = []
+    for seed in seeds:
+        if ranges and ranges[-1][1] == seed - 1:
+            ranges[-1][1] = seed
+        else:
+            ranges.append([seed, seed])
+    return [f"{first}-{last}" for first, last in ranges]
+
+
+def write_report(config: pytest.Config, text: str) -> None:
+    """Leave the report of a test's outcome for the pytest that has started this one."""
+    path = config.getoption("--kafka-report")
+    if path is not None:
+        Path(path).write_text(json.dumps({"report": text}))

@@ -1,0 +1,52 @@
+"""Tests of Kafka clients in virtual time: unmodified asyncio programs, a seed for every choice, faults.
+
+    @kafka_simulation(seeds=200, faults="any", topics={"orders": 4})
+    async def test_every_order_is_booked_once(kafka, world):
+        world.start("orders-1", service, kafka.bootstrap)
+        kafka.produce("orders", "tea", "cake")
+        await world.calm()
+        await world.caught_up("bookkeeping", "orders")
+
+    decorator.py      kafka_simulation: a test that runs with many seeds, and the report of a failure
+    runs.py           a run, a run twice, a plan of faults that is shrunk
+    world.py          one run: processes, the test's face, the trace
+    kafka.py          the fixture kafka, with its broker in the world's loop
+    faults.py         plans of faults: their text, how a seed draws them, what they do
+    checkers.py       what must hold
+    network.py        connections in memory
+    loop.py           the event loop
+    surroundings.py   clocks, randomness and ways out, replaced while a world runs
+
+Rules: a seed gives one run, byte for byte, on each machine with the same Python, packages and order of
+hashes. A world changes nothing that lasts.
+"""
+
+from coordwire.testing.simulation.checkers import CHECKERS, Checker, PartitionPlace, Violation
+from coordwire.testing.simulation.decorator import RunOptions, SimulationFailed, kafka_simulation
+from coordwire.testing.simulation.faults import KINDS, DrawnFaults, parse_plan
+from coordwire.testing.simulation.kafka import SimulatedKafka
+from coordwire.testing.simulation.loop import TooLong
+from coordwire.testing.simulation.runs import Nondeterminism, RunOutcome, Simulation
+from coordwire.testing.simulation.surroundings import LeftTheWorld
+from coordwire.testing.simulation.world import Service, SimulatedWorld
+
+__all__ = [
+    "CHECKERS",
+    "KINDS",
+    "Checker",
+    "DrawnFaults",
+    "LeftTheWorld",
+    "Nondeterminism",
+    "PartitionPlace",
+    "RunOptions",
+    "RunOutcome",
+    "Service",
+    "SimulatedKafka",
+    "SimulatedWorld",
+    "Simulation",
+    "SimulationFailed",
+    "TooLong",
+    "Violation",
+    "kafka_simulation",
+    "parse_plan",
+]

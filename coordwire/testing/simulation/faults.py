@@ -1,0 +1,333 @@
+"""The faults of a simulated world: their plan as text, how a seed draws them, and how they are inflicted.
+
+    10s crash orders-1 for 5s              its process is gone, its connections are reset; it starts again
+    12s crash broker-2 for 10s             a node stops; other replicas lead
+    20s freeze orders-2 for 40s            it does nothing; a node of the broker answers nothing
+    30s cut orders-1 broker-* for 8s       no bytes either way
+    35s block broker-* orders-1 for 8s     no bytes from the first to the second
+    40s drop orders-* broker-1             their connections are reset
+    45s half-open orders-1 broker-*        their connections lose all that is sent
+    50s slow orders-1 * 200ms for 10s      latency on top of the usual
+    55s skew orders-1 -30s for 60s         its clock is slow; 30s: it is fast
+    60s coordinate broker-3 GROUP          the node coordinates a group from now on
+    65s lead broker-1 TOPIC 0              the node leads a partition from now on
+    70s fill broker-2 for 20s              its disk is full
+    75s fail broker-2 for 20s              its disk fails
+    80s inject broker-* OffsetCommit error=NOT_COORDINATOR times=2      a rule of coordwire.broker.injection
+
+Strategy: the language is that of `coordwire simulate`, with more kinds, and rules of the broker's faults
+after `inject`. A seed draws how many faults there are and when; what each is it draws when the time has come,
+among what is there then. What happened is a plan again, which gives the same run. Rules: every drawn fault
+has an end. Names are those of processes, and `broker-N` for nodes; patterns may have `*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from random import Random
+from typing import TYPE_CHECKING
+
+from coordwire.broker.injection import FaultHandle, FaultyRule, parse_fault
+from coordwire.designs.simulator.faults import PlannedFault, parse_faults, parse_time, written_faults
+from coordwire.errors import Malformed
+
+if TYPE_CHECKING:
+    from coordwire.testing.simulation.world import SimulatedWorld
+
+__all__ = ["KINDS", "DrawnFaults", "FaultDriver", "parse_plan", "written_faults"]
+
+KINDS = {
+    "network": ("cut", "block", "drop", "half-open", "slow"),
+    "processes": ("crash", "freeze", "skew"),
+    "brokers": ("stop", "freeze-node", "coordinate", "lead", "fill", "fail"),
+    "requests": ("inject",),
+}
+"""What a seed draws, by the groups' names."""
+
+_OPERANDS = {
+    "crash": 1, "freeze": 1, "cut": 2, "block": 2, "drop": 2, "half-open": 2, "slow": 2, "skew": 1,
+    "coordinate": 1, "lead": 1, "fill": 1, "fail": 1, "inject": 1,
+}  # fmt: skip
+_LASTING = ("freeze", "cut", "block", "slow", "skew", "fill", "fail")
+
+_RULES = (
+    "Heartbeat error=REBALANCE_IN_PROGRESS",
+    "Heartbeat error=NOT_COORDINATOR",
+    "Heartbeat error=UNKNOWN_MEMBER_ID",
+    "Heartbeat delay=12s",
+    "JoinGroup error=COORDINATOR_NOT_AVAILABLE",
+    "JoinGroup after disconnect",
+    "SyncGroup error=REBALANCE_IN_PROGRESS",
+    "SyncGroup after disconnect",
+    "OffsetCommit error=NOT_COORDINATOR",
+    "OffsetCommit error=COORDINATOR_LOAD_IN_PROGRESS",
+    "OffsetCommit after disconnect",
+    "OffsetCommit delay=3s",
+    "OffsetFetch error=COORDINATOR_LOAD_IN_PROGRESS",
+    "OffsetFetch error=NOT_COORDINATOR",
+    "FindCoordinator error=COORDINATOR_NOT_AVAILABLE",
+    "Fetch error=NOT_LEADER_OR_FOLLOWER",
+    "Fetch error=UNKNOWN_TOPIC_OR_PARTITION",
+    "Fetch half",
+    "Fetch delay=5s",
+    "ListOffsets error=LEADER_NOT_AVAILABLE",
+    "Produce error=NOT_LEADER_OR_FOLLOWER",
+    "Produce error=NOT_ENOUGH_REPLICAS",
+    "Produce after disconnect",
+    "Produce after lose",
+    "Metadata delay=4s",
+    "Metadata disconnect",
+    "InitProducerId error=COORDINATOR_LOAD_IN_PROGRESS",
+    "AddPartitionsToTxn error=CONCURRENT_TRANSACTIONS",
+    "AddOffsetsToTxn error=NOT_COORDINATOR",
+    "TxnOffsetCommit error=COORDINATOR_LOAD_IN_PROGRESS",
+    "EndTxn error=NOT_COORDINATOR",
+    "EndTxn after disconnect",
+)
+"""What a seed draws for `inject`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFaults:
+    """Faults that a seed draws. kinds: of `KINDS`; until: seconds, when all of them are over; most: how many
+    there are at most."""
+
+    kinds: tuple[str, ...] = tuple(KINDS)
+    until: float = 60.0
+    most: int = 8
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise ValueError(f"expected kinds of faults out of {', '.join(KINDS)}, got {kind!r}")
+        if self.until < 5:
+            raise ValueError(f"expected at least 5 s with faults, got {self.until}")
+        if self.most < 1:
+            raise ValueError(f"expected at least 1 fault, got {self.most}")
+
+
+def parse_plan(text: str) -> list[PlannedFault]:
+    """The plan that a text means. Raises `Malformed`."""
+    plan = []
+    for fault in parse_faults(text):
+        if fault.kind not in _OPERANDS:
+            raise Malformed(f"expected one of {', '.join(_OPERANDS)}, got {fault.kind!r} in {str(fault)!r}")
+        if fault.kind in _LASTING and fault.duration is None:
+            raise Malformed(f"expected 'for' and a duration in {str(fault)!r}")
+        operands = (*fault.targets, *fault.words)
+        count = _OPERANDS[fault.kind]
+        if len(operands) < count:
+            raise Malformed(f"expected {count} targets in {str(fault)!r}")
+        fault = replace(fault, targets=operands[:count], words=operands[count:])
+        if fault.kind == "inject":
+            try:
+                parse_fault(" ".join(fault.words))
+            except FaultyRule as error:
+                raise Malformed(f"{error} in {str(fault)!r}") from None
+        elif fault.kind == "skew":
+            if len(fault.words) != 1 or parse_time(fault.words[0].removeprefix("-")) is None:
+                raise Malformed(f"expected a time such as 30s or -30s in {str(fault)!r}")
+        elif fault.kind in ("coordinate", "lead"):
+            count = 1 if fault.kind == "coordinate" else 2
+            if len(fault.words) != count or (count == 2 and not fault.words[1].isdigit()):
+                raise Malformed(f"expected {'GROUP' if count == 1 else 'TOPIC PARTITION'} in {str(fault)!r}")
+        plan.append(fault)
+    return plan
+
+
+class FaultDriver:
+    """The faults of one world. inflicted: those that happened, as a plan; ends: when the last is over, in
+    seconds."""
+
+    def __init__(
+        self, world: SimulatedWorld, faults: Iterable[PlannedFault] | DrawnFaults, seed: int
+    ) -> None:
+        self._world = world
+        self._random = Random(f"faults/{seed}")
+        self.inflicted: list[PlannedFault] = []
+        self.ends = 0.0
+        self._open: dict[int, Callable[[], None]] = {}
+        self._opened = 0
+        if isinstance(faults, DrawnFaults):
+            self._draws = faults
+            last = int(faults.until * 1000)
+            self.ends = faults.until
+            for _ in range(self._random.randint(1, faults.most)):
+                world.loop.call_exactly(self._random.randrange(500, last - 2_000) / 1000, self._draw)
+        else:
+            for fault in faults:
+                end = fault.at + (fault.duration or 0)
+                self.ends = max(self.ends, end / 1000)
+                world.loop.call_exactly(fault.at / 1000, self._inflict, fault)
+
+    def finish(self) -> None:
+        """All faults are over."""
+        for end in list(self._open.values()):
+            end()
+
+    # --- what a seed draws ---
+
+    def _draw(self) -> None:
+        random, world = self._random, self._world
+        now = round(world.loop.now * 1000)
+        last = int(self._draws.until * 1000)
+        duration = min(random.choice((300, 2_000, 8_000, 20_000, 45_000)), max(last - now, 100))
+        kinds = [kind for group in self._draws.kinds for kind in KINDS[group]]
+        kind = random.choice(kinds)
+        nodes = [f"broker-{number}" for number in world.nodes]
+        process = random.choice(world.clients)
+        node = random.choice([*nodes, "broker-*"])
+        rule = random.choice(_RULES)
+        times = random.randint(1, 3)
+        targets: tuple[str, ...] = (process,)
+        words: tuple[str, ...] = ()
+        lasts = True
+        match kind:
+            case "cut" | "half-open" | "drop":
+                targets, lasts = (process, node), kind == "cut"
+            case "block":
+                targets = (process, node) if random.random() < 0.5 else (node, process)
+            case "slow":
+                targets, words = (process, "*"), (random.choice(("50ms", "400ms", "3s")),)
+            case "skew":
+                words = (random.choice(("-1h", "-30s", "30s", "1h")),)
+            case "stop" | "freeze-node" | "fill" | "fail":
+                targets = (random.choice(nodes),)
+                kind = {"stop": "crash", "freeze-node": "freeze"}.get(kind, kind)
+            case "coordinate":
+                groups = sorted(world.observed.groups)
+                targets, lasts = (random.choice(nodes),), False
+                words = (random.choice(groups),) if groups else ()
+            case "lead":
+                places = world.partitions()
+                targets, lasts = (random.choice(nodes),), False
+                if places:
+                    topic, index = random.choice(places)
+                    words = (topic, str(index))
+            case "inject":
+                targets, words = ("broker-*",), (*rule.split(), f"times={times}")
+        if kind in ("coordinate", "lead") and not words:
+            return
+        if kind in ("crash", "freeze", "skew") and targets == ("test",):
+            return  # the test itself is not a process that can fail
+        self._inflict(PlannedFault(now, kind, targets, words, duration if lasts else None))
+
+    # --- what happens ---
+
+    def _inflict(self, fault: PlannedFault) -> None:
+        world = self._world
+        self.inflicted.append(fault)
+        world.trace("fault", str(fault))
+        ends = self._begin(fault)
+        if fault.duration is None:
+            if fault.kind == "inject":
+                self._keep(ends)
+            return
+        for end in ends:
+            key = self._keep([end])
+            world.loop.call_exactly(world.loop.now + fault.duration / 1000, self._end, key)
+
+    def _keep(self, ends: list[Callable[[], None]]) -> int:
+        for end in ends:
+            self._opened += 1
+            self._open[self._opened] = end
+        return self._opened
+
+    def _end(self, key: int) -> None:
+        end = self._open.pop(key, None)
+        if end is not None:
+            self._world.trace("fault over", "")
+            end()
+
+    def _begin(self, fault: PlannedFault) -> list[Callable[[], None]]:
+        """Let a fault begin; what ends it."""
+        network, first = self._world.network, fault.targets[0]
+        match fault.kind:
+            case "cut":
+                return [network.cut(first, fault.targets[1], is_both_ways=True)]
+            case "block":
+                return [network.cut(first, fault.targets[1], is_both_ways=False)]
+            case "drop":
+                network.drop(first, fault.targets[1])
+                network.drop(fault.targets[1], first)
+                return []
+            case "half-open":
+                network.silence(first, fault.targets[1])
+                network.silence(fault.targets[1], first)
+                return []
+            case "slow":
+                extra_ms = parse_time(fault.words[0])
+                assert extra_ms is not None
+                return [network.slow(first, fault.targets[1], extra_ms / 1000)]
+            case "inject":
+                return self._inject(fault)
+        return [*self._of_processes(fault), *self._of_nodes(fault)]
+
+    def _of_processes(self, fault: PlannedFault) -> list[Callable[[], None]]:
+        ends: list[Callable[[], None]] = []
+        for service in self._world.services(fault.targets[0]):
+            if fault.kind == "crash":
+                ends.append(service.crash())
+            elif fault.kind == "freeze":
+                ends.append(service.freeze())
+            elif fault.kind == "skew":
+                skew_ms = parse_time(fault.words[0].removeprefix("-"))
+                assert skew_ms is not None
+                sign = -1 if fault.words[0].startswith("-") else 1
+                ends.append(service.skew(sign * skew_ms / 1000))
+        return ends
+
+    def _of_nodes(self, fault: PlannedFault) -> list[Callable[[], None]]:
+        ends: list[Callable[[], None]] = []
+        moves, network = self._world.kafka.moves, self._world.network
+        for number in self._world.nodes:
+            name = f"broker-{number}"
+            if not fnmatchcase(name, fault.targets[0]):
+                continue
+            with suppress(LookupError):  # a node that is down already, a partition that is not there
+                match fault.kind:
+                    case "crash":
+                        moves.stop_node(number).awaited = True
+                        ends.append(self._starting(number))
+                    case "freeze":
+                        ends.append(network.freeze(network.machines[name]))
+                    case "coordinate":
+                        moves.coordinator(group=fault.words[0], to=number)
+                    case "lead":
+                        moves.leader(fault.words[0], int(fault.words[1]), to=number)
+                    case "fill":
+                        moves.fill_log_dir(number)
+                        ends.append(self._restoring(number))
+                    case "fail":
+                        moves.fail_log_dir(number)
+                        ends.append(self._restoring(number))
+        return ends
+
+    def _starting(self, number: int) -> Callable[[], None]:
+        def start() -> None:
+            self._world.kafka.moves.start_node(number).awaited = True
+
+        return start
+
+    def _restoring(self, number: int) -> Callable[[], None]:
+        def restore() -> None:
+            with suppress(LookupError):
+                self._world.kafka.moves.restore_log_dir(number)
+
+        return restore
+
+    def _inject(self, fault: PlannedFault) -> list[Callable[[], None]]:
+        rule = replace(parse_fault(" ".join(fault.words)), optional=True)
+        faults = self._world.kafka.faults
+        target = fault.targets[0]
+        nodes = [number for number in self._world.nodes
+                 if fnmatchcase(f"broker-{number}", target)]  # fmt: skip
+        rules = [rule] if target in ("*", "broker-*") else [replace(rule, node=node) for node in nodes]
+        return [_removing(faults.add(rule)) for rule in rules]
+
+
+def _removing(handle: FaultHandle) -> Callable[[], None]:
+    return handle.remove

@@ -1,0 +1,401 @@
+"""`SimulationLoop`: an asyncio event loop whose time is virtual and whose choices come from a seed.
+
+Strategy: callbacks, tasks and futures are asyncio's own; only the step of the loop is other: when nothing is
+ready, time jumps to the next timer. What asyncio leaves open is the seed's choice: how late a timer is (up to
+a millisecond), which of those that are due runs first, how long an executor takes. `call_soon` keeps its
+order, as asyncio promises. Tasks and futures have hashes by their number, so that sets of them have an order
+that does not depend on where they are in memory. Rules: every callback belongs to the process in whose
+context it was made; one of a process that is frozen waits, one of a process that was killed never runs. A
+thread, a socket, a signal or a subprocess is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from asyncio import events
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import Context, ContextVar, copy_context
+from heapq import heapify, heappop, heappush
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from coordwire.errors import CoordwireError
+from coordwire.testing.simulation.surroundings import EnteredWorld, refuse
+
+if TYPE_CHECKING:
+    from coordwire.testing.simulation.network import Network
+
+__all__ = ["PROCESS", "LoopProcess", "SimulatedTask", "SimulationLoop", "TooLong"]
+
+_LATENESS = 0.001
+"""Seconds that a timer is late at most."""
+
+_STEP = 0.000_01
+"""Seconds that a step of the loop takes, so that code that asks the clock until time has passed gets on."""
+
+_COLLECTED = 20_000
+"""After so many steps of the loop garbage is collected."""
+
+_MOST_STEPS = 50_000_000
+
+_MIX = 0x9E37_79B9_7F4A_7C15
+
+
+class TooLong(CoordwireError):
+    """The world did not end within the time or the steps that it may have."""
+
+
+class LoopProcess:
+    """What callbacks belong to. is_frozen: they wait in `postponed`; is_gone: they never run."""
+
+    __slots__ = ("is_frozen", "is_gone", "is_halted", "postponed")
+
+    def __init__(self) -> None:
+        self.is_halted = self.is_frozen = self.is_gone = False
+        self.postponed: deque[events.Handle] = deque()
+
+
+PROCESS: ContextVar[LoopProcess | None] = ContextVar("simulated process", default=None)
+"""The process that runs."""
+
+
+class SimulatedFuture(asyncio.Future[Any]):
+    """A future whose hash is not its address."""
+
+    def __init__(self, hash_value: int, loop: SimulationLoop) -> None:
+        self._hash = hash_value
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+class SimulatedTask(asyncio.Task[Any]):
+    """A task whose hash is not its address. number: of its making; process: the one that made it."""
+
+    def __init__(
+        self,
+        hash_value: int,
+        number: int,
+        coro: Coroutine[Any, Any, Any],
+        *,
+        loop: SimulationLoop,
+        name: str,
+        context: Context | None,
+        process: LoopProcess | None,
+    ) -> None:
+        self._hash = hash_value
+        self.number = number
+        self.process = process
+        self.coroutine = coro
+        super().__init__(coro, loop=loop, name=name, context=context)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+class SimulationLoop(asyncio.BaseEventLoop):
+    """The loop. now: seconds; steps: how many it has made; world: what runs in it.
+
+    network: gives transports and servers. limit: seconds after which `TooLong` is raised.
+    """
+
+    _ready: deque[events.Handle]
+    _closed: bool
+
+    def __init__(self, seed: int, world: EnteredWorld, *, limit: float = 86_400.0) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.steps = 0
+        self.world = world
+        self.limit = limit
+        self.network: Network | None = None
+        self._seed = seed
+        self._random = Random(f"loop/{seed}")
+        self._timers: list[tuple[float, int, events.TimerHandle]] = []
+        self._cancelled_timers = 0
+        self._numbers = self._hashes = 0
+        self._tasks = 0
+        self._is_stopping = False
+
+    def time(self) -> float:
+        return self.now
+
+    # --- callbacks ---
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> events.Handle:
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        handle = events.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> events.Handle:
+        return self.call_soon(callback, *args, context=context)
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> events.TimerHandle:
+        return self.call_at(self.now + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, due_time: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> events.TimerHandle:
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        handle = events.TimerHandle(due_time, callback, args, self, context)
+        self._numbers += 1
+        heappush(self._timers, (due_time + _LATENESS * self._random.random(), self._numbers, handle))
+        handle._scheduled = True  # type: ignore[attr-defined]
+        return handle
+
+    def call_exactly(self, due_time: float, callback: Callable[..., Any], *args: Any) -> None:
+        """Call something at a time, outside of all processes; the seed's other choices stay what they are."""
+        handle = events.TimerHandle(due_time, callback, args, self, Context())
+        heappush(self._timers, (due_time, 0, handle))
+
+    def _timer_handle_cancelled(self, handle: events.TimerHandle) -> None:
+        self._cancelled_timers += 1
+
+    def _hash(self) -> int:
+        self._hashes += 1
+        return (self._hashes * _MIX ^ self._seed) & 0x7FFF_FFFF_FFFF
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return SimulatedFuture(self._hash(), self)
+
+    def create_task(  # type: ignore[override]
+        self,
+        coro: Coroutine[Any, Any, Any],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+        **options: Any,
+    ) -> SimulatedTask:
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        self._tasks += 1
+        process = PROCESS.get() if context is None else context.get(PROCESS)
+        return SimulatedTask(
+            self._hash(),
+            self._tasks,
+            coro,
+            loop=self,
+            name=f"Task-{self._tasks}" if name is None else str(name),
+            context=context,
+            process=process,
+        )
+
+    @property
+    def tasks(self) -> list[SimulatedTask]:
+        """Those that have not ended, in the order in which they were made."""
+        waiting = [task for task in asyncio.all_tasks(self) if isinstance(task, SimulatedTask)]
+        return sorted(waiting, key=lambda task: task.number)
+
+    # --- the step ---
+
+    def _run_once(self) -> None:
+        ready, timers = self._ready, self._timers
+        if self._cancelled_timers > 100 and 2 * self._cancelled_timers > len(timers):
+            self._timers = timers = [timer for timer in timers if not timer[2].cancelled()]
+            heapify(timers)
+            self._cancelled_timers = 0
+        while timers and timers[0][2].cancelled():
+            heappop(timers)
+            self._cancelled_timers -= 1
+        if not ready and not self._is_stopping:
+            if not timers:
+                raise TooLong(f"nothing will ever happen: {self._waiting()}")
+            if timers[0][0] > self.now:
+                self.now = timers[0][0]
+        if timers and timers[0][0] <= self.now:
+            due = []
+            while timers and timers[0][0] <= self.now:
+                _, _, handle = heappop(timers)
+                handle._scheduled = False  # type: ignore[attr-defined]
+                if handle.cancelled():
+                    self._cancelled_timers -= 1
+                else:
+                    due.append(handle)
+            if len(due) > 1:
+                self._random.shuffle(due)
+            ready.extend(due)
+        for _ in range(len(ready)):
+            handle_ = ready.popleft()
+            if handle_._cancelled:
+                continue
+            process = handle_._context.get(PROCESS)  # type: ignore[attr-defined]
+            if process is not None and process.is_halted:
+                if not process.is_gone:
+                    process.postponed.append(handle_)
+                continue
+            handle_._run()
+        self.now += _STEP
+        self.steps += 1
+        if not self.steps % _COLLECTED:
+            gc.collect()
+        if self.now > self.limit or self.steps > _MOST_STEPS:
+            raise TooLong(f"the world has not ended after {self.now:.0f} s: {self._waiting()}")
+
+    def thaw(self, process: LoopProcess) -> None:
+        """Let a frozen process go on with what waited."""
+        process.is_frozen = process.is_halted = False
+        self._ready.extend(process.postponed)
+        process.postponed.clear()
+
+    def drop_callbacks(self) -> None:
+        """Forget all that is to be called."""
+        self._timers.clear()
+        self._ready.clear()
+
+    def _waiting(self) -> str:
+        names = [f"{task.get_name()} ({_place(task.coroutine)})" for task in self.tasks if task.process]
+        return f"these tasks wait: {', '.join(names[:10]) or 'none'}"
+
+    def stop(self) -> None:
+        self._is_stopping = True
+        super().stop()
+
+    def run_forever(self) -> None:
+        self._is_stopping = False
+        super().run_forever()
+
+    def close(self) -> None:
+        self._timers.clear()
+        super().close()
+
+    # --- threads and names ---
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """The function runs in the loop's thread, some time later, and delays no callback."""
+        future = self.create_future()
+
+        def work() -> None:
+            if future.done():
+                return
+            events._set_running_loop(None)
+            try:
+                result = func(*args)
+            except StopIteration as error:
+                future.set_exception(RuntimeError(f"{error!r} of a function in an executor"))
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+            finally:
+                events._set_running_loop(self)
+
+        self.call_later(0.000_1 + 0.002 * self._random.random(), work, context=copy_context())
+        return future
+
+    async def getaddrinfo(
+        self,
+        host: str | bytes | None,
+        port: int | str | bytes | None,
+        *,
+        family: int = 0,
+        type: int = 0,
+        proto: int = 0,
+        flags: int = 0,
+    ) -> list[tuple[Any, ...]]:
+        name = host.decode() if isinstance(host, bytes) else host or "127.0.0.1"
+        await asyncio.sleep(0.000_5)
+        address = self._net.address_of(name)
+        if address is None:
+            raise socket.gaierror(socket.EAI_NONAME, f"no machine of the simulated world is named {name}")
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, int(port or 0)))]
+
+    async def getnameinfo(self, sockaddr: Any, flags: int = 0) -> tuple[str, str]:
+        return str(sockaddr[0]), str(sockaddr[1])
+
+    # --- connections ---
+
+    @property
+    def _net(self) -> Network:
+        assert self.network is not None
+        return self.network
+
+    async def create_connection(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str | None = None,
+        port: int | None = None,
+        *,
+        ssl: Any = None,
+        sock: Any = None,
+        **options: Any,
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        if sock is not None:
+            raise refuse(self.world, "sockets", "connects a real socket")
+        if ssl:
+            raise refuse(self.world, "tls", "asks for TLS, which a simulated network does not have")
+        return await self._net.connect(protocol_factory, host or "127.0.0.1", int(port or 0))
+
+    async def create_server(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: Any = None,
+        port: int | None = None,
+        *,
+        ssl: Any = None,
+        sock: Any = None,
+        **options: Any,
+    ) -> asyncio.AbstractServer:
+        if sock is not None:
+            raise refuse(self.world, "sockets", "listens on a real socket")
+        if ssl:
+            raise refuse(self.world, "tls", "asks for TLS, which a simulated network does not have")
+        return self._net.listen(protocol_factory, host, int(port or 0))
+
+
+def _refused(deed: str) -> Callable[..., Any]:
+    def refused(self: SimulationLoop, *args: Any, **kwargs: Any) -> Any:
+        raise refuse(self.world, "real files", deed)
+
+    return refused
+
+
+_EXITS = {
+    "add_reader": "watches a real file descriptor",
+    "add_writer": "watches a real file descriptor",
+    "remove_reader": "watches a real file descriptor",
+    "remove_writer": "watches a real file descriptor",
+    "sock_recv": "reads a real socket",
+    "sock_recv_into": "reads a real socket",
+    "sock_sendall": "writes to a real socket",
+    "sock_connect": "connects a real socket",
+    "sock_accept": "accepts from a real socket",
+    "create_datagram_endpoint": "opens a datagram socket",
+    "create_unix_connection": "connects a Unix socket",
+    "create_unix_server": "listens on a Unix socket",
+    "connect_accepted_socket": "accepts a real socket",
+    "connect_read_pipe": "reads a pipe",
+    "connect_write_pipe": "writes to a pipe",
+    "start_tls": "starts TLS, which a simulated network does not have",
+    "subprocess_exec": "starts a process",
+    "subprocess_shell": "starts a process",
+    "add_signal_handler": "waits for signals",
+}
+for _name, _deed in _EXITS.items():
+    setattr(SimulationLoop, _name, _refused(_deed))
+
+
+def _place(coroutine: Any) -> str:
+    """Where a coroutine waits: the innermost line of those that it awaits."""
+    place = getattr(coroutine, "__qualname__", "a coroutine")
+    while coroutine is not None:
+        frame = getattr(coroutine, "cr_frame", None)
+        if frame is None:
+            break
+        place = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+        coroutine = getattr(coroutine, "cr_await", None)
+    return place

@@ -1,0 +1,265 @@
+"""Runs of a test in worlds: a seed, many seeds, a seed twice, and a plan of faults that is shrunk.
+
+Strategy: a failure is shrunk by running its seed again with fewer faults, then with shorter and earlier ones,
+as long as it fails in the same way. Rules: a world is gone before the next begins, so that no finalizer of
+one runs in another. Two runs of one seed have equal traces, or `Nondeterminism` names the first difference.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from coordwire.designs.simulator.faults import PlannedFault, written_faults
+from coordwire.errors import CoordwireError
+from coordwire.testing.simulation.checkers import CHECKERS, Checker, Violation
+from coordwire.testing.simulation.faults import KINDS, DrawnFaults, parse_plan
+from coordwire.testing.simulation.surroundings import entered, installed
+from coordwire.testing.simulation.world import SimulatedWorld, Test
+
+__all__ = [
+    "HASH_BLOCK",
+    "Nondeterminism",
+    "RunOutcome",
+    "Simulation",
+    "command_of_seed",
+    "hash_seed_of",
+    "is_hash_seed_of",
+    "read_faults",
+]
+
+HASH_BLOCK = 100
+"""So many seeds share one order of hashes: that of Python's strings is fixed when a process begins."""
+
+_SHRINKS = 120
+"""How many runs shrinking may take."""
+
+_HERE = str(Path(__file__).parent)
+_DURATIONS_MS = (300, 1_000, 3_000, 7_000, 15_000, 30_000)
+
+
+class Nondeterminism(CoordwireError):
+    """Two runs of one seed differ: something in them comes from outside of the world."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run has ended. digest: of its trace; events: in it; seconds: of virtual time; plan: the faults
+    that happened; lines: the trace, if it was kept.
+
+    failure: None if all was well; calls: its traceback; log_lines, pcap, timeline: of a run that has failed,
+    the last two as functions that make them.
+    """
+
+    seed: int
+    digest: str
+    events: int
+    seconds: float
+    plan: tuple[PlannedFault, ...]
+    failure: BaseException | None = None
+    calls: str = ""
+    log_lines: tuple[str, ...] = ()
+    lines: tuple[str, ...] | None = None
+    pcap: Callable[[], bytes] | None = field(default=None, repr=False)
+    timeline: Callable[[], list[Any]] | None = field(default=None, repr=False)
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What makes two failures the same."""
+        if isinstance(self.failure, Violation):
+            return "Violation", self.failure.checker
+        return (type(self.failure).__name__,)
+
+    @property
+    def reason(self) -> str:
+        """Why it has failed, in a line or more."""
+        if isinstance(self.failure, Violation):
+            return f"{self.failure.checker}: {self.failure}"
+        return f"{type(self.failure).__name__}: {self.failure}"
+
+
+def hash_seed_of(seed: int) -> int:
+    """What PYTHONHASHSEED has to be for a seed."""
+    return seed // HASH_BLOCK + 1
+
+
+_NO_RANDOM_ADDRESSES = 0x0040000
+"""Linux's ADDR_NO_RANDOMIZE: up to Python 3.11 the hash of None is its address."""
+
+_LAUNCH = f"""
+import ctypes, os, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).personality({_NO_RANDOM_ADDRESSES})
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+def is_hash_seed_of(seed: int) -> bool:
+    """Whether this process has the order of hashes of a seed."""
+    if os.environ.get("PYTHONHASHSEED") != str(hash_seed_of(seed)):
+        return False
+    if sys.version_info >= (3, 12) or sys.platform != "linux":
+        return True
+    return bool(ctypes.CDLL(None).personality(0xFFFF_FFFF) & _NO_RANDOM_ADDRESSES)
+
+
+def command_of_seed(seed: int, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """The command and the environment of a Python with the order of hashes of a seed."""
+    environment = os.environ | {"PYTHONHASHSEED": str(hash_seed_of(seed))}
+    return [sys.executable, "-c", _LAUNCH, *arguments], environment
+
+
+_FaultsArgument = str | Iterable[str] | DrawnFaults | Sequence[PlannedFault] | None
+
+
+def read_faults(
+    faults: _FaultsArgument, *, until: float = 60.0, most: int = 8
+) -> DrawnFaults | list[PlannedFault]:
+    """What a test has said about faults: "any", kinds of `KINDS`, or a plan. Raises `Malformed`,
+    `ValueError`."""
+    if faults is None:
+        return []
+    if isinstance(faults, DrawnFaults):
+        return faults
+    if isinstance(faults, str):
+        if faults == "any":
+            return DrawnFaults(until=until, most=most)
+        return DrawnFaults((faults,), until, most) if faults in KINDS else parse_plan(faults)
+    elements = list(faults)
+    planned = [element for element in elements if isinstance(element, PlannedFault)]
+    if len(planned) == len(elements):
+        return planned
+    return DrawnFaults(tuple(str(element) for element in elements), until, most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """A test, and the worlds that it runs in. Its arguments are those of `SimulatedWorld`."""
+
+    test: Test
+    faults: DrawnFaults | Sequence[PlannedFault] = ()
+    nodes: int = 3
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    allow: tuple[str, ...] = ()
+    checkers: tuple[type[Checker], ...] = CHECKERS
+    limit: float = 86_400.0
+
+    def run(self, seed: int, *, keep_trace: bool = False) -> RunOutcome:
+        """One run."""
+        gc.collect()
+        with installed():
+            world = SimulatedWorld(
+                seed,
+                faults=self.faults,
+                nodes=self.nodes,
+                settings=self.settings,
+                allow=self.allow,
+                checkers=self.checkers,
+                limit=self.limit,
+                keep_trace=keep_trace,
+            )
+            with entered(world, seed):
+                world.run(self.test)
+        trace = world.trace
+        outcome = RunOutcome(
+            seed,
+            trace.digest,
+            trace.count,
+            world.now,
+            tuple(world.driver.inflicted) if hasattr(world, "driver") else (),
+            lines=None if trace.lines is None else tuple(trace.lines),
+        )
+        if world.failure is None:
+            return outcome
+        kafka = world.kafka if hasattr(world, "kafka") else None
+        calls = _calls(world.failure)
+        return replace(
+            outcome,
+            failure=world.failure,
+            calls=calls,
+            log_lines=tuple(world.log_lines),
+            pcap=None if kafka is None else kafka.traffic.pcap,
+            timeline=None if kafka is None else kafka.timeline,
+        )
+
+    def check(self, seed: int) -> RunOutcome:
+        """Run a seed twice. Raises `Nondeterminism` where the runs differ."""
+        first, second = self.run(seed, keep_trace=True), self.run(seed, keep_trace=True)
+        for number, (first_line, second_line) in enumerate(
+            zip_longest(first.lines or (), second.lines or ()), 1
+        ):
+            if first_line != second_line:
+                raise Nondeterminism(
+                    f"two runs of seed {seed} differ from event {number} on: something in them comes from "
+                    f"outside of the simulated world\n  first run:  {first_line}\n  second run: {second_line}"
+                )
+        return replace(first, lines=None)
+
+    def shrink(self, failed: RunOutcome, *, runs: int = _SHRINKS) -> RunOutcome:
+        """The run with the fewest faults that fails in the same way, of those that were tried."""
+        best = failed
+        remaining = runs
+
+        def try_plan(plan: Sequence[PlannedFault]) -> bool:
+            nonlocal best, remaining
+            if remaining <= 0:
+                return False
+            remaining -= 1
+            outcome = replace(self, faults=sorted(plan, key=lambda fault: fault.at)).run(failed.seed)
+            if outcome.failure is None or outcome.kind != failed.kind:
+                return False
+            best = replace(outcome, plan=tuple(sorted(plan, key=lambda fault: fault.at)))
+            return True
+
+        if not failed.plan or not (try_plan([]) or try_plan(failed.plan)):
+            return best
+        size = max(len(best.plan) // 2, 1)
+        while best.plan:
+            plan = best.plan
+            for at in range(0, len(plan), size):
+                if try_plan([*plan[:at], *plan[at + size :]]):
+                    break
+            else:
+                if size == 1:
+                    break
+                size //= 2
+                continue
+            size = min(size, max(len(best.plan) // 2, 1))
+        for number in range(len(best.plan)):
+            for duration in _DURATIONS_MS:
+                fault = best.plan[number]
+                if fault.duration is None or duration >= fault.duration:
+                    break
+                if try_plan(_with(best.plan, number, replace(fault, duration=duration))):
+                    break
+        for number in range(len(best.plan)):
+            fault = best.plan[number]
+            rounded = max(fault.at // 1_000 * 1_000, 1_000)
+            if rounded != fault.at:
+                try_plan(_with(best.plan, number, replace(fault, at=rounded)))
+        return best
+
+
+def _calls(failure: BaseException) -> str:
+    """The calls of a failure, which does not refer to its world any more."""
+    entries = traceback.extract_tb(failure.__traceback__)
+    calls = [entry for entry in entries if not entry.filename.startswith(_HERE)]
+    failure.__traceback__ = failure.__context__ = failure.__cause__ = None
+    return "".join(traceback.format_list(calls))
+
+
+def _with(plan: Sequence[PlannedFault], number: int, fault: PlannedFault) -> list[PlannedFault]:
+    return [*plan[:number], fault, *plan[number + 1 :]]
+
+
+def plan_text(plan: Iterable[PlannedFault], indent: str = "") -> str:
+    """A plan as lines."""
+    return "".join(f"{indent}{line}\n" for line in written_faults(plan).splitlines())

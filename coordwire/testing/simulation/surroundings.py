@@ -1,0 +1,390 @@
+"""What a simulated world replaces outside of its event loop: clocks, randomness, and the ways out.
+
+Strategy: each function is replaced by one that asks for the world that runs in this thread, and does what it
+always did where there is none. Modules that have taken a function by its name (`from time import time`) get
+the replacement too. Methods of `datetime` are replaced in the class itself, whose name may be anywhere.
+Rules: other threads see nothing of it. Everything is as before when `installed` ends. What would leave the
+world raises `LeftTheWorld`, which names the line, and is kept: a run fails even where a client swallows it.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import gc
+import os
+import platform
+import random
+import socket
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal, Protocol, cast
+
+from coordwire.errors import CoordwireError
+
+__all__ = ["EPOCH", "EXITS", "EnteredWorld", "Exit", "LeftTheWorld", "current", "installed", "line_outside"]
+
+Exit = Literal["threads", "sockets", "subprocesses", "fsync"]
+"""A way out of the world, by the name that allows it."""
+
+EXITS: tuple[Exit, ...] = ("threads", "sockets", "subprocesses", "fsync")
+
+EPOCH = 1_767_225_600
+"""The time of each world's beginning, in seconds since 1970: 2026-01-01, 00:00 UTC."""
+
+_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+_HERE = str(Path(__file__).parent)
+_LIBRARY = str(Path(sysconfig.get_path("stdlib")))
+
+
+class LeftTheWorld(CoordwireError):
+    """Something was done that a simulated world does not have, such as a real socket."""
+
+
+class EnteredWorld(Protocol):
+    """A world, as far as what is replaced needs it."""
+
+    allow: frozenset[str]
+
+    @property
+    def thread(self) -> int:
+        """The identifier of the thread that it runs in."""
+
+    def monotonic(self) -> float:
+        """Seconds since the world's beginning."""
+
+    def wall(self) -> float:
+        """Seconds since its beginning by the clock of the machine that asks."""
+
+    def random_bytes(self, size: int) -> bytes: ...
+
+    def pass_time(self, seconds: float) -> None:
+        """The machine that asks does nothing else for so long."""
+
+    def refused(self, refusal: LeftTheWorld) -> None:
+        """Something was refused."""
+
+
+_world: EnteredWorld | None = None
+_thread_of_world = 0
+
+
+def current() -> EnteredWorld | None:
+    """The world that runs in this thread."""
+    if _world is None or _thread.get_ident() != _thread_of_world:
+        return None
+    return _world
+
+
+def line_outside() -> str:
+    """The innermost line of code that is neither Python's library nor this package's: "file.py:12"."""
+    frame: FrameType | None = sys._getframe(1)
+    line = "an unknown line"
+    while frame is not None:
+        name = frame.f_code.co_filename
+        is_library = name.startswith(_LIBRARY) and "site-packages" not in name
+        if not (is_library or name.startswith((_HERE, "<"))):
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return line
+
+
+def refuse(world: EnteredWorld, way: str, deed: str) -> LeftTheWorld:
+    """The refusal of something, which the world has been given."""
+    hint = f"; allow it by allow=({way!r},)" if way in EXITS else ""
+    refusal = LeftTheWorld(f"{line_outside()} {deed}, which would leave the simulated world{hint}")
+    world.refused(refusal)
+    return refusal
+
+
+# --- clocks ---
+
+
+def _seconds(original: Callable[[], float], *, is_wall: bool) -> Callable[[], float]:
+    def clock() -> float:
+        world = current()
+        if world is None:
+            return original()
+        return EPOCH + world.wall() if is_wall else world.monotonic()
+
+    return clock
+
+
+def _nanoseconds(original: Callable[[], int], *, is_wall: bool) -> Callable[[], int]:
+    def clock() -> int:
+        world = current()
+        if world is None:
+            return original()
+        return (
+            EPOCH * 1_000_000_000 + round(world.wall() * 1e9) if is_wall else round(world.monotonic() * 1e9)
+        )
+
+    return clock
+
+
+def _now_at(original: Callable[..., Any], in_world: Callable[..., Any]) -> Callable[..., Any]:
+    """`original` for a time that is given, or outside; `in_world` is given the world's time."""
+
+    def convert(seconds: float | None = None, /) -> Any:
+        world = current()
+        if world is None:
+            return original() if seconds is None else original(seconds)
+        return in_world(EPOCH + world.wall() if seconds is None else seconds)
+
+    return convert
+
+
+def _strftime(original: Callable[..., str]) -> Callable[..., str]:
+    def strftime(form: str, moment: Any = None, /) -> str:
+        world = current()
+        if moment is None and world is not None:
+            moment = time.gmtime()
+        return original(form) if moment is None else original(form, moment)
+
+    return strftime
+
+
+def _sleep(original: Callable[[float], None]) -> Callable[[float], None]:
+    def sleep(seconds: float, /) -> None:
+        world = current()
+        if world is None:
+            original(seconds)
+        else:
+            world.pass_time(seconds)
+
+    return sleep
+
+
+def _moment(world: EnteredWorld) -> datetime:
+    return _BEGINNING + timedelta(microseconds=round(world.wall() * 1e6))
+
+
+def _as(cls: type[datetime], moment: datetime) -> datetime:
+    """A moment as one of a subclass."""
+    if cls is datetime:
+        return moment
+    return cls.combine(moment.date(), moment.timetz())
+
+
+def _methods() -> list[tuple[type, str, Any]]:
+    """The methods of dates that ask a clock, with their replacements."""
+    now, utcnow = datetime.__dict__["now"], datetime.__dict__["utcnow"]
+    today = date.__dict__["today"]
+
+    def now_in_world(cls: type[datetime], tz: tzinfo | None = None) -> datetime:
+        world = current()
+        if world is None:
+            return cast("datetime", now.__get__(None, cls)(tz))
+        moment = _moment(world)
+        return _as(cls, moment.replace(tzinfo=None) if tz is None else moment.astimezone(tz))
+
+    def utcnow_in_world(cls: type[datetime]) -> datetime:
+        world = current()
+        if world is None:
+            return cast("datetime", utcnow.__get__(None, cls)())
+        return _as(cls, _moment(world).replace(tzinfo=None))
+
+    def today_in_world(cls: type[date]) -> date:
+        world = current()
+        if world is None:
+            return cast("date", today.__get__(None, cls)())
+        moment = _moment(world).replace(tzinfo=None)
+        if issubclass(cls, datetime):
+            return _as(cls, moment)
+        return cls(moment.year, moment.month, moment.day)
+
+    return [
+        (datetime, "now", classmethod(now_in_world)),
+        (datetime, "utcnow", classmethod(utcnow_in_world)),
+        (date, "today", classmethod(today_in_world)),
+    ]
+
+
+# --- randomness ---
+
+
+def _random_bytes(original: Callable[..., bytes]) -> Callable[..., bytes]:
+    def random_bytes(size: int, *flags: int) -> bytes:
+        world = current()
+        return original(size, *flags) if world is None else world.random_bytes(size)
+
+    return random_bytes
+
+
+def _seed(original: Callable[..., None]) -> Callable[..., None]:
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        world = current()
+        if a is None and world is not None:
+            a = int.from_bytes(world.random_bytes(32))
+        original(self, a, version)
+
+    return seed
+
+
+def _module_seed(original: Callable[..., None]) -> Callable[..., None]:
+    def seed(a: Any = None, version: int = 2) -> None:
+        world = current()
+        original(int.from_bytes(world.random_bytes(32)) if a is None and world is not None else a, version)
+
+    return seed
+
+
+def _time_uuid(original: Any) -> Callable[[], tuple[bytes, int | None]]:
+    def generate() -> tuple[bytes, int | None]:
+        world = current()
+        if world is None:
+            return cast("tuple[bytes, int | None]", original())
+        return world.random_bytes(16), None
+
+    return generate
+
+
+# --- ways out ---
+
+
+def _guarded(original: Callable[..., Any], way: Exit, deed: str) -> Callable[..., Any]:
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        world = current()
+        if world is not None and way not in world.allow:
+            raise refuse(world, way, deed)
+        return original(*args, **kwargs)
+
+    return guarded
+
+
+def _constant(original: Callable[[], Any], value: Any) -> Callable[[], Any]:
+    def give() -> Any:
+        return original() if current() is None else value
+
+    return give
+
+
+def _functions() -> list[tuple[Any, str, Any]]:
+    """The functions that are replaced: where they are, their names, their replacements."""
+    changes: list[tuple[Any, str, Any]] = []
+    for name, is_wall in (("time", True), ("monotonic", False), ("perf_counter", False)):
+        changes.append((time, name, _seconds(getattr(time, name), is_wall=is_wall)))
+        changes.append((time, f"{name}_ns", _nanoseconds(getattr(time, f"{name}_ns"), is_wall=is_wall)))
+    gmtime, localtime, ctime = time.gmtime, time.localtime, time.ctime
+    changes += [
+        (time, "gmtime", _now_at(gmtime, gmtime)),
+        (time, "localtime", _now_at(localtime, gmtime)),
+        (time, "ctime", _now_at(ctime, lambda seconds: time.asctime(gmtime(seconds)))),
+        (time, "strftime", _strftime(time.strftime)),
+        (time, "sleep", _sleep(time.sleep)),
+        (os, "urandom", _random_bytes(os.urandom)),
+        (random.Random, "seed", _seed(random.Random.seed)),
+        (random, "seed", _module_seed(random.seed)),
+        (os, "getpid", _constant(os.getpid, 1)),
+        (socket, "gethostname", _constant(socket.gethostname, "simulated")),
+        (platform, "node", _constant(platform.node, "simulated")),
+        (uuid, "getnode", _constant(uuid.getnode, 0x0200_0000_0001)),
+        (threading.Thread, "start", _guarded(threading.Thread.start, "threads", "starts a thread")),
+        (socket.socket, "__init__", _guarded(socket.socket.__init__, "sockets", "opens a real socket")),
+        (subprocess.Popen, "__init__",
+         _guarded(subprocess.Popen.__init__, "subprocesses", "starts a process")),
+        (os, "fsync", _guarded(os.fsync, "fsync", "waits for a real disk")),
+    ]  # fmt: skip
+    for module, names, way, deed in (
+        (os, ("fork", "system", "posix_spawn"), "subprocesses", "starts a process"),
+        (os, ("fdatasync",), "fsync", "waits for a real disk"),
+        (_thread, ("start_new_thread",), "threads", "starts a thread"),
+    ):
+        for name in names:
+            original = getattr(module, name, None)
+            if original is not None:
+                changes.append((module, name, _guarded(original, cast("Exit", way), deed)))
+    if hasattr(os, "getrandom"):
+        changes.append((os, "getrandom", _random_bytes(os.getrandom)))
+    if getattr(uuid, "_generate_time_safe", None) is not None:
+        generate = uuid._generate_time_safe  # type: ignore[attr-defined]
+        changes.append((uuid, "_generate_time_safe", _time_uuid(generate)))
+    return changes
+
+
+# --- in their places ---
+
+_installed = 0
+
+
+def _set_in_class(cls: type, name: str, value: Any) -> None:
+    """Set an attribute of a class that is written in C."""
+    if sys.implementation.name != "cpython":
+        return
+    (names,) = (place for place in gc.get_referents(cls.__dict__) if isinstance(place, dict))
+    names[name] = value
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """Everything is in its place: worlds may run."""
+    global _installed
+    if _installed:
+        yield
+        return
+    changes, methods = _functions(), _methods()
+    before = [(place, name, getattr(place, name)) for place, name, _ in changes]
+    replaced = {
+        id(original): (original, replacement)
+        for (place, _, original), (_, _, replacement) in zip(before, changes, strict=True)
+        if not isinstance(place, type)
+    }
+    places: list[tuple[dict[str, Any], str, Any]] = []
+    for name, module in list(sys.modules.items()):
+        if name.startswith("coordwire.testing.simulation") or module is None:
+            continue
+        names = getattr(module, "__dict__", None)
+        if not isinstance(names, dict):
+            continue
+        for key, value in list(names.items()):
+            known = replaced.get(id(value))
+            if known is not None and known[0] is value:
+                places.append((names, key, value))
+    old_methods = [(cls, name, cls.__dict__[name]) for cls, name, _ in methods]
+    _installed = 1
+    try:
+        for place, name, replacement in changes:
+            setattr(place, name, replacement)
+        for names, key, value in places:
+            names[key] = replaced[id(value)][1]
+        for cls, name, method in methods:
+            _set_in_class(cls, name, method)
+        yield
+    finally:
+        for cls, name, method in old_methods:
+            _set_in_class(cls, name, method)
+        for place, name, original in before:
+            setattr(place, name, original)
+        for names, key, value in places:
+            names[key] = value
+        _installed = 0
+
+
+@contextmanager
+def entered(world: EnteredWorld, seed: int) -> Iterator[None]:
+    """The world runs in this thread; the module `random` draws from its seed."""
+    global _world, _thread_of_world
+    if _world is not None:
+        raise RuntimeError("a simulated world runs already")
+    state = random.getstate()
+    random.seed(f"world/{seed}")
+    is_collecting = gc.isenabled()
+    gc.disable()  # finalizers run where the world collects, and nowhere else
+    _world, _thread_of_world = world, world.thread
+    try:
+        yield
+    finally:
+        _world = None
+        if is_collecting:
+            gc.enable()
+        random.setstate(state)

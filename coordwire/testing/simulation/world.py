@@ -1,0 +1,570 @@
+"""`SimulatedWorld`: one run of a test with a seed: its loop, network, processes, broker, faults and checkers.
+
+    async def test(kafka, world):
+        world.start("orders-1", service, kafka.bootstrap)      a process, which faults may kill
+        kafka.produce("orders", "tea", "cake")
+        await world.calm()                                     all faults are over
+        await world.until(lambda: len(booked) == 2, within=60)
+
+Strategy: a process is a tree of tasks with connections of their own; when it is killed none of them runs any
+more, not even a `finally`. The broker and the network belong to no process. All that happens goes into a
+trace, whose digest two runs of one seed share. Rules: the first violation ends the run. Nothing in here asks
+a real clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+import inspect
+import logging
+import re
+import sys
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
+from contextvars import Context
+from fnmatch import fnmatchcase
+from random import Random
+from typing import Any
+
+from coordwire.broker.cluster.topics import ClusterPartition
+from coordwire.designs.simulator.faults import PlannedFault
+from coordwire.testing.simulation.checkers import CHECKERS, Checker, Observed, PartitionPlace, Violation
+from coordwire.testing.simulation.faults import DrawnFaults, FaultDriver
+from coordwire.testing.simulation.kafka import SimulatedKafka
+from coordwire.testing.simulation.loop import PROCESS, LoopProcess, SimulatedTask, SimulationLoop
+from coordwire.testing.simulation.network import Host, Network
+from coordwire.testing.simulation.surroundings import LeftTheWorld
+
+__all__ = ["Service", "SimulatedWorld", "Test"]
+
+Test = Callable[[SimulatedKafka, "SimulatedWorld"], Coroutine[Any, Any, object]]
+"""What runs in a world."""
+
+_KEPT_LINES = 400
+_RESTART = 1.0
+"""Seconds until a process starts again that has ended by an error."""
+
+_GRACE = 2.0
+"""Seconds that tasks and connections of a process may take to end after it."""
+
+_REST = 30.0
+"""Seconds after the test until its processes are stopped, so that each has got over its last error."""
+
+_STOP = 300.0
+"""Seconds that a process may take to end when it is stopped."""
+
+_SETTLE = 0.1
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
+
+log = logging.getLogger("coordwire.testing.simulation")
+
+
+class Trace:
+    """What happened, as lines; all of them if `keep`, and their digest."""
+
+    def __init__(self, loop: SimulationLoop, *, keep: bool) -> None:
+        self._loop = loop
+        self._digest = hashlib.blake2b(digest_size=16)
+        self.lines: list[str] | None = [] if keep else None
+        self.count = 0
+
+    def __call__(self, kind: str, text: str) -> None:
+        line = f"{self._loop.now:.6f} {kind} {text}"
+        self._digest.update(line.encode(errors="surrogateescape"))
+        self._digest.update(b"\n")
+        self.count += 1
+        if self.lines is not None:
+            self.lines.append(line)
+
+    @property
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+
+class _LogLines(logging.Handler):
+    """The log of the world's processes, in virtual time."""
+
+    def __init__(self, world: SimulatedWorld) -> None:
+        super().__init__(logging.INFO)
+        self.world = world
+        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.world.is_over:
+            return
+        try:
+            message = _ADDRESS.sub("0x…", record.getMessage())
+        except Exception as error:  # a logging call that is wrong in itself
+            message = f"{record.msg!r}: {error!r}"
+        world = self.world
+        if record.exc_info and record.exc_info[1] is not None:
+            message += f" ({record.exc_info[1]!r})"
+        self.lines.append(
+            f"{world.loop.now:12.3f} {world.process_name():12} {record.levelname:7} {record.name}: {message}"
+        )
+        world.trace("log", f"{world.process_name()} {record.levelname} {record.name} {message}")
+
+
+class SimulatedProcess(LoopProcess):
+    """One life of a process."""
+
+    __slots__ = ("main", "service", "tasks")
+
+    def __init__(self, service: Service | None) -> None:
+        super().__init__()
+        self.service = service
+        self.main: SimulatedTask | None = None
+        self.tasks: list[SimulatedTask] = []
+        """Those that a killed process had: a task that is collected would run its `finally`."""
+
+
+class Service:
+    """A process by its name, over all its lives. starts: how many there were; last_error: how the last one
+    ended, if by an error; ahead: seconds by which its clock is ahead."""
+
+    def __init__(
+        self,
+        world: SimulatedWorld,
+        machine: Host,
+        function: Callable[[], Coroutine[Any, Any, Any]],
+        restarts: bool,
+    ) -> None:
+        self.world, self.machine, self._function, self._restarts = world, machine, function, restarts
+        self.name = machine.name
+        self.starts = 0
+        self.ahead = 0.0
+        self.last_error: BaseException | None = None
+        self.process: SimulatedProcess | None = None
+        self._freezes = 0
+        self._is_stopping = False
+
+    @property
+    def is_up(self) -> bool:
+        """Whether its process runs, or is frozen."""
+        return self.process is not None
+
+    def boot(self) -> None:
+        """Start the process, if it is down."""
+        world = self.world
+        if self.process is not None or world.is_over:
+            return
+        process = self.process = SimulatedProcess(self)
+        world.network.by_process[process] = self.machine
+        self.machine.process = process
+        self.starts += 1
+        world.trace("start", self.name)
+        context = Context()
+        context.run(PROCESS.set, process)
+        process.main = world.loop.create_task(self._life(process), name=self.name, context=context)
+        if self._freezes:
+            process.is_frozen = process.is_halted = True
+
+    async def _life(self, process: SimulatedProcess) -> None:
+        world = self.world
+        error: BaseException | None = None
+        try:
+            await self._function()
+        except asyncio.CancelledError as cancelled:
+            error = None if self._is_stopping else cancelled
+        except AssertionError as failure:
+            world.fail(failure)
+            return
+        except Exception as raised:
+            error = raised
+        self.last_error = error
+        if error is not None:
+            log.warning("%s has ended by %r", self.name, error)
+        await asyncio.sleep(_GRACE)
+        if error is None:
+            world.check_left(self.name, process)
+        self._end(process)
+        if error is not None and self._restarts and not self._is_stopping:
+            world.loop.call_exactly(world.loop.now + _RESTART, self.boot)
+        elif error is not None and not self._restarts and not self._is_stopping:
+            world.fail(error)
+
+    def _end(self, process: SimulatedProcess) -> None:
+        """The process is gone, with all that it had."""
+        if self.process is process:
+            self.process = self.machine.process = None
+        process.is_gone = process.is_halted = True
+        process.postponed.clear()
+        loop = self.world.loop
+        process.tasks = [task for task in loop.tasks if task.process is process]
+        for task in process.tasks:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+        self.world.graveyard.append(process)
+        for transport in self.world.network.of_process(process):
+            transport.vanish()
+        for server in list(self.world.network.servers.values()):
+            if server.context.get(PROCESS) is process:
+                server.close()
+
+    async def stop(self) -> None:
+        """Cancel the process, as SIGTERM ends a program that handles it, and wait for its end."""
+        process = self.process
+        if process is None or process.main is None:
+            return
+        self._is_stopping = True
+        process.main.cancel()
+        ended, _ = await asyncio.wait([process.main], timeout=_STOP)
+        self._is_stopping = False
+        if not ended:
+            raise Violation("Stop", f"{self.name} has not ended {_STOP:.0f} s after it was cancelled")
+
+    # --- faults ---
+
+    def crash(self) -> Callable[[], None]:
+        """Kill the process; what starts it again."""
+        process = self.process
+        if process is not None:
+            self._end(process)
+        return self.boot
+
+    def freeze(self) -> Callable[[], None]:
+        """Freeze the process; what lets it go on."""
+        self._freezes += 1
+        if self.process is not None:
+            self.process.is_frozen = self.process.is_halted = True
+
+        def thaw() -> None:
+            self._freezes -= 1
+            process = self.process
+            if not self._freezes and process is not None and process.is_frozen:
+                self.world.loop.thaw(process)
+
+        return thaw
+
+    def skew(self, seconds: float) -> Callable[[], None]:
+        """Set the process's clock ahead; what sets it right."""
+        self.ahead += seconds
+
+        def right() -> None:
+            self.ahead -= seconds
+
+        return right
+
+
+class SimulatedWorld:
+    """A run. seed: of all choices; kafka: the broker; driver: the faults; marks: the records that were marked
+    as processed, with the process; observed: what the broker's logs say; failure: why the run has failed.
+
+    nodes: the numbers of the broker's nodes. is_over: the test has ended.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        faults: Iterable[PlannedFault] | DrawnFaults = (),
+        nodes: int = 3,
+        settings: Mapping[str, Any] | None = None,
+        allow: Iterable[str] = (),
+        checkers: Iterable[type[Checker]] = CHECKERS,
+        limit: float = 86_400.0,
+        keep_trace: bool = False,
+    ) -> None:
+        self.seed = seed
+        self.allow = frozenset(allow)
+        self.thread = threading.get_ident()
+        self.nodes = range(1, nodes + 1)
+        self.loop = SimulationLoop(seed, self, limit=limit)
+        self.trace = Trace(self.loop, keep=keep_trace)
+        self.network = Network(self.loop, seed, self.trace)
+        self.kafka: SimulatedKafka
+        self.driver: FaultDriver
+        self.marks: dict[PartitionPlace, dict[int, str]] = {}
+        self.failure: BaseException | None = None
+        self.is_over = False
+        self.graveyard: list[SimulatedProcess] = []
+        self.observed = Observed(self._report)
+        self._faults = list(faults) if not isinstance(faults, DrawnFaults) else faults
+        self._settings = dict(settings or {})
+        self._random = Random(f"bytes/{seed}")
+        self._services: dict[str, Service] = {}
+        self._checkers = [checker(self) for checker in checkers]
+        self._lines = _LogLines(self)
+        self._failed: asyncio.Future[None] | None = None
+        self._test = SimulatedProcess(None)
+        for number in self.nodes:
+            self.network.names[9091 + number] = self.network.add(f"broker-{number}")
+        self.network.by_process[None] = self.network.add("world")
+        self.network.by_process[self._test] = self.network.add("test")
+
+    # --- for tests ---
+
+    @property
+    def now(self) -> float:
+        """Seconds since the world's beginning."""
+        return self.loop.now
+
+    def start(
+        self, name: str, function: Callable[..., Coroutine[Any, Any, Any]], *args: Any, restarts: bool = True
+    ) -> Service:
+        """Start a process that runs a coroutine function.
+
+        restarts: it starts again a second after it has ended by an error, as under a supervisor; else the
+        run fails with that error. An `AssertionError` fails the run in any case.
+        """
+        if name in self._services or name in self.network.machines:
+            raise ValueError(f"expected a name that no other process has, got {name!r}")
+        if not inspect.iscoroutinefunction(function):
+            raise TypeError(f"expected a coroutine function, got {function!r}")
+        machine = self.network.add(name)
+        service = self._services[name] = Service(self, machine, lambda: function(*args), restarts)
+        service.boot()
+        return service
+
+    def processed(self, record: Any, partition: int | None = None, offset: int | None = None) -> None:
+        """Mark a record as processed: one of a client, with `topic`, `partition` and `offset`, or these."""
+        if partition is None or offset is None:
+            place, offset = PartitionPlace(record.topic, record.partition), record.offset
+        else:
+            place = PartitionPlace(record, partition)
+        name = self.process_name()
+        self.trace("processed", f"{name} {place} {offset}")
+        self.marks.setdefault(place, {})[offset] = name
+        for checker in self._checkers:
+            checker.processed(place, offset)
+
+    def note(self, text: str) -> None:
+        """Write something into the trace and the log."""
+        log.info("%s", text)
+
+    async def calm(self, after: float = 0.0) -> None:
+        """Wait until all faults are over, and for so many seconds more."""
+        wait = self.driver.ends - self.loop.now
+        if wait > 0:
+            await asyncio.sleep(wait)
+        self.driver.finish()
+        if after:
+            await asyncio.sleep(after)
+
+    async def until(
+        self, condition: Callable[[], object], *, within: float = 60.0, description: str | None = None
+    ) -> None:
+        """Wait until a condition holds; a violation if it does not, so many seconds after the last fault."""
+        end = max(self.loop.now, self.driver.ends) + within
+        while True:
+            value = condition()
+            if inspect.isawaitable(value):
+                value = await value
+            if value:
+                return
+            if self.loop.now >= end:
+                name = description or getattr(condition, "__qualname__", "the condition")
+                raise Violation("until", f"expected {name} within {within:g} s after the last fault")
+            await asyncio.sleep(_SETTLE)
+
+    async def caught_up(self, group: str, *topics: str, within: float = 120.0) -> None:
+        """Wait until a group has committed all records of topics; a violation if it does not."""
+        await self.until(
+            lambda: not self.lag(group, *topics),
+            within=within,
+            description=f"{group} to have committed all records",
+        )
+
+    def lag(self, group: str, *topics: str) -> int:
+        """How many offsets of topics a group has not committed."""
+        offsets = self.observed.offsets.get(group, {})
+        places = [PartitionPlace(*place) for place in self.partitions() if place[0] in topics]
+        return sum(
+            max(entry.log.last_stable_offset - offsets.get(place, entry.log.start_offset), 0)
+            for place in places
+            if (entry := self.partition(place)) is not None
+        )
+
+    # --- for faults and checkers ---
+
+    @property
+    def clients(self) -> list[str]:
+        """The names of processes; the test's, if there are no others."""
+        return list(self._services) or ["test"]
+
+    @property
+    def has_clients(self) -> bool:
+        """Whether a process runs, or the test is the client itself."""
+        return not self._services or any(
+            service.process is not None and not service.process.is_frozen
+            for service in self._services.values()
+        )
+
+    def services(self, pattern: str) -> list[Service]:
+        return [service for name, service in self._services.items() if fnmatchcase(name, pattern)]
+
+    def partitions(self, *, internal: bool = False) -> list[tuple[str, int]]:
+        """All partitions of topics."""
+        topics = self.kafka.broker.broker.cluster.topics
+        return [
+            (name, partition.index)
+            for name, topic in topics.items()
+            if internal or not name.startswith("__")
+            for partition in topic.partitions
+        ]
+
+    def partition(self, place: PartitionPlace) -> ClusterPartition | None:
+        return self.kafka.broker.broker.cluster.partition(*place)
+
+    def fail(self, error: BaseException) -> None:
+        """The run has failed; the first failure counts."""
+        if self.failure is None and not self.is_over:
+            self.failure = error
+            self.trace("failed", _ADDRESS.sub("0x…", repr(error)))
+            if self._failed is not None and not self._failed.done():
+                self._failed.set_result(None)
+
+    def check_left(self, name: str, process: SimulatedProcess) -> None:
+        """Let checkers see what a process has left."""
+        current = asyncio.current_task(self.loop)
+        tasks = [
+            f"the task {task.get_name()} ({getattr(task.coroutine, '__qualname__', '')})"
+            for task in self.loop.tasks
+            if task.process is process and task is not current
+        ]
+        connections = [
+            f"a connection to {transport.peer.machine.name}"
+            for transport in self.network.of_process(process)
+            if not transport.is_lost
+        ]
+        for checker in self._checkers:
+            checker.process_ended(name, tasks, connections)
+
+    def _report(self, method: str, arguments: Any) -> None:
+        self.trace(method, " ".join(map(_plain, arguments)))
+        for checker in self._checkers:
+            getattr(checker, method)(*arguments)
+
+    # --- for the surroundings ---
+
+    def monotonic(self) -> float:
+        return self.loop.now
+
+    def wall(self) -> float:
+        process = PROCESS.get()
+        service = process.service if isinstance(process, SimulatedProcess) else None
+        return self.loop.now + (service.ahead if service is not None else 0.0)
+
+    def random_bytes(self, size: int) -> bytes:
+        return self._random.randbytes(size)
+
+    def pass_time(self, seconds: float) -> None:
+        self.loop.now += max(seconds, 0.0)
+
+    def refused(self, refusal: LeftTheWorld) -> None:
+        self.fail(refusal)
+
+    def process_name(self) -> str:
+        process = PROCESS.get()
+        return self.network.by_process[process].name if process in self.network.by_process else "world"
+
+    # --- the run ---
+
+    @property
+    def log_lines(self) -> list[str]:
+        """The last lines of the log."""
+        return list(self._lines.lines)
+
+    def run(self, test: Test) -> None:
+        """Run a test; `failure` says how it has ended. To be called within `surroundings.entered`."""
+        root = logging.getLogger()
+        handlers, level = root.handlers, root.level
+        root.handlers = [self._lines]
+        root.setLevel(min(level or logging.INFO, logging.INFO))
+        self.loop.set_exception_handler(self._unhandled)
+        try:
+            Context().run(self.loop.run_until_complete, self._main(test))
+        except Exception as error:
+            if self.failure is None:
+                self.failure = error
+        finally:
+            self.is_over = True
+            self._bury()
+            self.loop.close()
+            asyncio.set_event_loop(None)
+            root.handlers = handlers
+            root.setLevel(level)
+
+    async def _main(self, test: Test) -> None:
+        self._failed = self.loop.create_future()
+        settings = {"kafka_defaults": "config" not in self._settings} | self._settings
+        settings.setdefault("default_replication_factor", min(3, len(self.nodes)))
+        self.kafka = SimulatedKafka(nodes=len(self.nodes), **settings)
+        broker = self.kafka.broker.broker
+        await broker.start()
+        self.observed.watch(broker.cluster.offsets_topic().partitions)
+        self.driver = FaultDriver(self, self._faults, self.seed)
+        self.loop.call_exactly(1.0, self._second)
+        context = Context()
+        context.run(PROCESS.set, self._test)
+        body = self.loop.create_task(self._body(test), name="test", context=context)
+        await asyncio.wait({body, self._failed}, return_when=asyncio.FIRST_COMPLETED)
+        if self.failure is None:
+            for checker in self._checkers:
+                checker.ended()
+        self.trace("end", "")
+        self.is_over = True
+
+    async def _body(self, test: Test) -> None:
+        try:
+            await test(self.kafka, self)
+            self.driver.finish()
+            if self._services:
+                await asyncio.sleep(_REST)
+            for service in self._services.values():
+                await service.stop()
+            await asyncio.sleep(_GRACE)
+            self.check_left("the test", self._test)
+            self.kafka.faults.check()
+        except Exception as error:
+            self.fail(error)
+
+    def _second(self) -> None:
+        if self.is_over:
+            return
+        for checker in self._checkers:
+            checker.each_second()
+        self.loop.call_exactly(self.loop.now + 1.0, self._second)
+
+    def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if self.is_over:
+            return
+        error = context.get("exception")
+        log.error("%s%s", context.get("message"), "" if error is None else f": {error!r}")
+
+    def _bury(self) -> None:
+        """Let the tasks go that are left. Python closes their coroutines: what these do in a `finally` comes
+        to nothing, and is not reported."""
+        for task in self.loop.tasks:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+        for transport in list(self.network.transports):
+            transport.is_lost = True
+        hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.loop.drop_callbacks()
+                tasks = [*self.loop.tasks, *(task for process in self.graveyard for task in process.tasks)]
+                for task in tasks:
+                    with suppress(BaseException):  # whatever a coroutine does when it is closed
+                        task.coroutine.close()
+                self.graveyard.clear()
+                for service in self._services.values():
+                    service.process = service.machine.process = None
+                self.network.by_process.clear()
+                gc.collect()
+        finally:
+            sys.unraisablehook = hook
+
+
+def _plain(value: object) -> str:
+    """A value's text, in which sets have an order."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_plain(value[key])}" for key in sorted(value))
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(sorted(map(str, value))) + "}"
+    return str(value)

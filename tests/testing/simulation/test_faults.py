@@ -1,0 +1,175 @@
+"""Plans of faults: their text, what a seed draws, and that each kind happens and ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from coordwire.broker.cluster.nodes import LogDirState
+from coordwire.designs.simulator import written_faults
+from coordwire.errors import Malformed
+from coordwire.testing.simulation import (
+    KINDS,
+    DrawnFaults,
+    SimulatedKafka,
+    SimulatedWorld,
+    Simulation,
+    parse_plan,
+)
+from coordwire.testing.simulation.runs import read_faults
+from tests.testing.simulation.service import GROUP, TOPIC, run_service, whole
+
+PLAN = """
+10s crash orders-1 for 5s
+20s freeze orders-2 for 40s
+30s cut orders-1 broker-* for 8s
+35s block broker-* orders-1 for 8s
+40s drop orders-* broker-1
+45s half-open orders-1 broker-*
+50s slow orders-1 * 200ms for 10s
+55s skew orders-1 -30s for 1m
+1m coordinate broker-3 bookkeeping
+65s lead broker-1 orders 0
+70s fill broker-2 for 20s
+75s fail broker-3 for 2s
+80s inject broker-* Heartbeat error=NOT_COORDINATOR times=2
+"""
+
+
+def test_a_plan_is_text_and_text_is_a_plan() -> None:
+    plan = parse_plan(PLAN)
+    assert written_faults(plan) == PLAN.lstrip()
+    assert parse_plan(written_faults(plan)) == plan
+    assert {fault.kind for fault in plan} == {
+        "crash", "freeze", "cut", "block", "drop", "half-open", "slow", "skew", "coordinate", "lead", "fill",
+        "fail", "inject",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("10s burn orders-1", "expected one of crash"),
+        ("10s block orders-1 broker-1", "'for'"),
+        ("10s fill broker-1", "'for'"),
+        ("10s skew orders-1 later for 5s", "a time such as 30s"),
+        ("10s coordinate broker-1", "GROUP"),
+        ("10s lead broker-1 orders", "TOPIC PARTITION"),
+        ("10s lead broker-1 orders x", "TOPIC PARTITION"),
+        ("10s inject broker-1 Heartbeet error=NONE", "Heartbeat"),
+        ("10s inject broker-1 Heartbeat", "got none"),
+        ("soon crash orders-1", "a time such as"),
+        ("10s half-open orders-1", "2 targets"),
+    ],
+)
+def test_a_wrong_plan_says_why(text: str, reason: str) -> None:
+    with pytest.raises(Malformed, match=reason.replace("(", r"\(")):
+        parse_plan(text)
+
+
+def test_what_a_test_says_about_faults() -> None:
+    assert read_faults(None) == []
+    assert read_faults("any") == DrawnFaults()
+    assert read_faults("network", until=9, most=2) == DrawnFaults(("network",), 9, 2)
+    assert read_faults(["network", "brokers"]) == DrawnFaults(("network", "brokers"))
+    plan = parse_plan(PLAN)
+    assert read_faults(PLAN) == read_faults(plan) == plan
+    for wrong in ({"until": 1}, {"most": 0}, {"kinds": ("fire",)}):
+        with pytest.raises(ValueError, match="expected"):
+            DrawnFaults(**wrong)
+
+
+def test_every_kind_happens_and_ends() -> None:
+    """The service goes on after all of them; what each has done is looked at while it lasts."""
+    seen: dict[str, object] = {}
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        async def look() -> None:
+            moves, nodes = kafka.moves, kafka.broker.broker.cluster.nodes
+            for at, name, value in (
+                (12, "crash", lambda: [service.is_up for service in world.services("orders-1")]),
+                (16, "started", lambda: [service.starts for service in world.services("orders-1")]),
+                (61, "coordinate", lambda: moves.coordinator_of(group=GROUP)),
+                (66, "lead", lambda: moves.leader_of(TOPIC, 0)),
+                (72, "fill", lambda: nodes[2].log_dir is not LogDirState.ONLINE),
+                (76, "fail", lambda: nodes[3].log_dir),
+                (95, "restored", lambda: {node.log_dir for node in nodes.values()}),
+            ):
+                await asyncio.sleep(at - world.now)
+                seen[name] = value()
+
+        looking = asyncio.create_task(look())
+        await run_service(kafka, world, whole)
+        await looking
+        (fault,) = kafka.faults.all
+        seen["inject"] = fault.hits
+
+    plan = parse_plan(PLAN.replace("broker-3 bookkeeping", f"broker-3 {GROUP}"))
+    simulation = Simulation(test=test, faults=plan, settings={"topics": {TOPIC: 4}})
+    outcome = simulation.run(3)
+    assert outcome.failure is None, outcome.reason
+    assert list(outcome.plan) == plan
+    assert seen == {
+        "crash": [False],
+        "started": [2],
+        "coordinate": 3,
+        "lead": 1,
+        "fill": True,
+        "fail": LogDirState.OFFLINE,
+        "restored": {LogDirState.ONLINE},
+        "inject": 2,
+    }
+
+
+def test_a_broker_that_stops_and_freezes() -> None:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        nodes = kafka.broker.broker.cluster.nodes
+        await asyncio.sleep(6)
+        assert list(nodes) == [1, 3]
+        await asyncio.sleep(15)
+        assert list(nodes) == [1, 2, 3]
+        reader, writer = await asyncio.open_connection("broker-1", 9092)
+        writer.write(b"\0\0\0\x0e\0\x12\0\0\0\0\0\1\0\4test")  # ApiVersions
+        await reader.readexactly(4)
+        assert world.now > 60
+        writer.close()
+
+    plan = parse_plan("5s crash broker-2 for 10s; 20s freeze broker-1 for 40s")
+    outcome = Simulation(test=test, faults=plan).run(0)
+    assert outcome.failure is None, outcome.reason
+
+
+def test_a_seed_draws_all_kinds() -> None:
+    kinds: Counter[str] = Counter()
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("orders-1", asyncio.sleep, 100)
+        world.observed.groups["known"] = None
+        await world.calm()
+
+    simulation = Simulation(test=test, faults=DrawnFaults(most=12), settings={"topics": ["orders"]})
+    for seed in range(20):
+        outcome = simulation.run(seed)
+        assert outcome.failure is None, outcome.reason
+        kinds.update(fault.kind for fault in outcome.plan)
+        assert all(fault.at + (fault.duration or 0) <= 60_000 for fault in outcome.plan)
+        assert parse_plan(written_faults(outcome.plan)) == list(outcome.plan)
+    drawn = {kind for group in KINDS.values() for kind in group} - {"stop", "freeze-node"}
+    assert set(kinds) == drawn
+
+
+def test_the_plan_that_happened_gives_the_same_run() -> None:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("orders-1", whole, kafka.bootstrap, world, "orders-1")
+        for number in range(10):
+            kafka.produce(TOPIC, f"{number}")
+            await asyncio.sleep(6)
+
+    settings = {"topics": {TOPIC: 4}}
+    for seed in (1,):
+        drawn = Simulation(test=test, faults=DrawnFaults(), settings=settings, checkers=()).run(seed)
+        again = Simulation(test=test, faults=drawn.plan, settings=settings, checkers=()).run(seed)
+        assert drawn.plan == again.plan
+        assert drawn.digest == again.digest

@@ -1,0 +1,210 @@
+"""Runs: determinism, what is not deterministic, shrinking, and the decorator without pytest's plugin."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coordwire.testing.simulation import (
+    Checker,
+    DrawnFaults,
+    Nondeterminism,
+    PartitionPlace,
+    RunOptions,
+    SimulatedKafka,
+    SimulatedWorld,
+    Simulation,
+    SimulationFailed,
+    kafka_simulation,
+    parse_plan,
+)
+from coordwire.testing.simulation.runs import HASH_BLOCK, command_of_seed
+from tests.testing.simulation.service import TOPIC, run_service, whole
+
+ROOT = Path(__file__).parents[3]
+SETTINGS = {"topics": {TOPIC: 4}}
+
+
+async def the_service(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+    await run_service(kafka, world, whole, records=15)
+
+
+KINDS = "network", "processes", "requests"
+WHOLE = Simulation(test=the_service, faults=DrawnFaults(KINDS), settings=SETTINGS)
+
+DIGESTS = """
+import sys
+from tests.testing.simulation.test_runs import WHOLE
+first, last = map(int, sys.argv[1:])
+for seed in range(first, last):
+    print(seed, WHOLE.run(seed).digest)
+"""
+
+
+def digests(first: int, last: int) -> str:
+    """The traces of seeds in a process with their order of hashes."""
+    command, environment = command_of_seed(first, "-c", DIGESTS, str(first), str(last))
+    environment["PYTHONPATH"] = str(ROOT)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_two_processes_have_equal_traces() -> None:
+    """The second runs other seeds before, so that everything is elsewhere in memory."""
+    both = digests(0, 4)
+    assert digests(2, 4).splitlines() == both.splitlines()[2:]
+
+
+@pytest.mark.long
+def test_a_thousand_seeds_have_equal_traces() -> None:
+    for first in range(0, 1_000, HASH_BLOCK):
+        half = first + HASH_BLOCK // 2
+        whole_block = digests(first, first + HASH_BLOCK)
+        assert digests(half, first + HASH_BLOCK).splitlines() == whole_block.splitlines()[HASH_BLOCK // 2 :]
+        assert digests(first, half).splitlines() == whole_block.splitlines()[: HASH_BLOCK // 2]
+
+
+def test_a_seed_that_is_run_twice() -> None:
+    outcome = WHOLE.check(1)
+    assert outcome.failure is None, outcome.reason
+    assert outcome.digest != WHOLE.run(2).digest
+
+
+def test_what_comes_from_outside_is_found() -> None:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        await asyncio.sleep(1)
+        world.note(f"a thing at {id(object()) + len(kept)}")
+        kept.append(object())
+
+    kept: list[object] = []
+    with pytest.raises(Nondeterminism) as raised:
+        Simulation(test=test, nodes=1).check(0)
+    text = str(raised.value)
+    assert "two runs of seed 0 differ from event" in text
+    assert text.count("a thing at") == 2
+
+
+NEEDED = "20s freeze orders-2 for 5s; 41500ms crash orders-1 for 40s"
+
+
+class Together(Checker):
+    """A violation that needs two faults."""
+
+    def each_second(self) -> None:
+        crashed = [fault for fault in self.world.driver.inflicted if fault.kind == "crash"]
+        frozen = [fault for fault in self.world.driver.inflicted if fault.kind == "freeze"]
+        if crashed and frozen:
+            self.fail("a crash after a freeze")
+
+
+def test_a_plan_is_shrunk_to_what_it_needs() -> None:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        for number in (1, 2):
+            world.start(f"orders-{number}", asyncio.sleep, 1_000)
+        await world.calm()
+
+    others = [f"{at}s drop orders-1 broker-{at % 3 + 1}" for at in range(1, 60, 5)]
+    plan = parse_plan("; ".join([*others, NEEDED]))
+    simulation = Simulation(test=test, faults=plan, checkers=(Together,))
+    failed = simulation.run(0)
+    assert failed.kind == ("Violation", "Together")
+    assert len(failed.plan) > 8
+    shrunk = simulation.shrink(failed)
+    assert [str(fault) for fault in shrunk.plan] == [
+        "20s freeze orders-2 for 300ms",
+        "41s crash orders-1 for 300ms",
+    ]
+    assert shrunk.kind == failed.kind
+    assert replace(simulation, faults=shrunk.plan).run(0).digest == shrunk.digest
+
+
+def test_one_that_needs_no_fault_has_an_empty_plan() -> None:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        await world.calm()
+        raise ValueError("in any case")
+
+    simulation = Simulation(test=test, faults=DrawnFaults())
+    shrunk = simulation.shrink(simulation.run(1))
+    assert shrunk.plan == ()
+    assert "raise ValueError" in shrunk.calls
+
+
+@kafka_simulation(seeds=2, faults="5s drop test broker-*", nodes=1, topics={TOPIC: 2}, repeat=2)
+async def passing(kafka: SimulatedKafka, world: SimulatedWorld, *, text: str = "one") -> None:
+    kafka.produce(TOPIC, text)
+    await world.calm()
+    assert [record.value for record in kafka.records(TOPIC)] == [text.encode()]
+    world.processed(TOPIC, 0, 0)
+    assert world.marks == {PartitionPlace(TOPIC, 0): {0: "test"}}
+
+
+@kafka_simulation(seeds=5, faults="1s drop test *; 2s cut test * for 5s", topics={TOPIC: 4})
+async def failing(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+    world.note("it begins")
+    await world.calm()
+    await asyncio.sleep(world.seed)
+    assert world.seed < 3
+
+
+def test_a_decorated_test_is_a_function() -> None:
+    passing()
+    passing(text="two")
+
+
+def test_the_report_of_a_failure(tmp_path: Path) -> None:
+    options = RunOptions(folder=tmp_path, command="pytest test_it.py", story=lambda events: ["the story"])
+    with pytest.raises(SimulationFailed) as raised:
+        failing(kafka_simulation_options=options)
+    text = str(raised.value)
+    assert text.startswith("seed 3 fails after ")
+    for line in (
+        "AssertionError: ",
+        "    assert world.seed < 3",
+        "It fails without any fault, too.",
+        "    pytest test_it.py --kafka-seeds 3",
+        "    the story",
+    ):
+        assert line in text
+    assert "coordwire.testing.simulation: it begins" in text
+    assert (tmp_path / "seed-3.pcap").read_bytes()[:4] == bytes.fromhex("4d3cb2a1")
+
+
+def test_other_seeds_and_faults_than_its_own() -> None:
+    failing(kafka_simulation_options=RunOptions(seeds=[0, 2], faults="1s drop test *"))
+
+
+def test_seeds_run_where_their_hashes_are() -> None:
+    blocks: list[tuple[list[int], int]] = []
+
+    def run_elsewhere(block: list[int], repeat: int) -> str | None:
+        blocks.append((block, repeat))
+        return "a report" if block[-1] == 2 * HASH_BLOCK else None
+
+    options = RunOptions(
+        seeds=[1, 0, HASH_BLOCK, 2 * HASH_BLOCK, 3 * HASH_BLOCK],
+        repeat=3,
+        run_elsewhere=run_elsewhere,  # type: ignore[arg-type]
+    )
+    with pytest.raises(SimulationFailed, match="a report"):
+        failing(kafka_simulation_options=options)
+    assert blocks == [([1, 0], 2), ([HASH_BLOCK], 1), ([2 * HASH_BLOCK], 0)]
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="ways out"):
+        kafka_simulation(allow=("doors",))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="coroutine function"):
+        kafka_simulation()(lambda kafka, world: None)  # type: ignore[arg-type,return-value]
+
+    async def without_world(kafka: SimulatedKafka) -> None:
+        """Lacks a parameter."""
+
+    with pytest.raises(TypeError, match="parameter world"):
+        kafka_simulation()(without_world)
