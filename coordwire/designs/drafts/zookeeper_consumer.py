@@ -304,6 +304,8 @@ class ZooKeeperConsumer(Machine):
         reads = yield _reads(self._subscribed, unwatched, self._ids, ids.children)
         yield from self._watch_missing(reads)
         if not brokers.children:
+            if self.config.kafka_version is not None:  # it reads first, and then subscribes
+                yield (GetChildren(_BROKERS, watch=True),)
             self._follows_brokers = True
             return True
         self._stop()

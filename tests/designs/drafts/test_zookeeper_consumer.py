@@ -16,7 +16,7 @@ from coordwire.designs.drafts.zookeeper_consumer import (
     ZooKeeperConsumer,
     ZooKeeperConsumerConfig,
 )
-from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, GetData
+from coordwire.designs.drafts.zookeeper_operations import CreateNode, DeleteNode, GetChildren, GetData
 from coordwire.designs.zookeeper import Broker
 from coordwire.errors import DecodeError, EncodeError
 from tests.designs.drafts.checkers import d10_owners_are_ranges
@@ -125,6 +125,33 @@ def test_a_consumer_without_brokers_waits_for_one(version: str) -> None:
     assert owned(cluster) == dict.fromkeys("0123")
     assert cluster.noted("ConsumerRebalanceFailedException") == []
     add_broker(cluster, 2)
+    assert owned(cluster) == dict.fromkeys("0123", "a")
+
+
+@pytest.mark.parametrize(("version", "is_noticed"), [("0.8.2.2", False), ("1.1.1", False), (None, True)])
+def test_a_broker_that_comes_before_the_class_subscribes_is_not_noticed(
+    version: Any, is_noticed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads the brokers, subscribes to them as there are none, and does not look at what is there by then:
+    the next change is what it notices. Ours reads and watches at once."""
+    cluster = world()
+    cluster.tree.apply(cluster.tree.open_session(1 << 60, 0), DeleteNode(Broker.path(1)), 0)
+    broker, apply, reads = cluster.tree.open_session(1 << 60, 0), cluster.tree.apply, 0
+
+    def come_after_the_first_read(session: int, operation: Any, now: int) -> Any:
+        nonlocal reads
+        outcome = apply(session, operation, now)
+        if isinstance(operation, GetChildren) and operation.path == "/brokers/ids":
+            reads += 1
+            if reads == 1:
+                apply(broker, CreateNode(Broker.path(2), Broker(host="b", port=9).build()), now)
+        return outcome
+
+    monkeypatch.setattr(cluster.tree, "apply", come_after_the_first_read)
+    join(cluster, "a", kafka_version=version)
+    cluster.run(60_000)
+    assert owned(cluster) == dict.fromkeys("0123", "a" if is_noticed else None)
+    add_broker(cluster, 3)
     assert owned(cluster) == dict.fromkeys("0123", "a")
 
 
