@@ -146,11 +146,8 @@ class DraftConversation:
     def _wait(self, pending: PendingRequest, entry: FrameEntry) -> None:
         """Keep a request for its answer, if there will be one."""
         if pending.call.response is not None:
-            pending.context = AwaitedRequest(entry, lambda _: self._forget(pending))
+            pending.context = AwaitedRequest(entry, lambda _: self.matching.drop(pending))
             self.waiting.add(pending.context)
-
-    def _forget(self, pending: PendingRequest) -> None:
-        self.matching.drop(pending)
 
     def _remove(self, pending: PendingRequest) -> None:
         if isinstance(pending.context, AwaitedRequest):

@@ -10,7 +10,7 @@ later, or its client learns it when it connects again. A group rebalances from t
 owners or claims on, until nothing was claimed or released for `QUIET_NS`.
 
 Rules: answers without their requests add nothing. A list of consumers counts only if its zxid is that of the
-newest registration or later. How much is remembered is bounded, the oldest is forgotten; the end of a
+newest registration or later. What is kept is bounded, and the oldest is dropped; the end of a
 rebalance, which lists all claims, comes when as many frames about the group as pay for it were seen.
 """
 

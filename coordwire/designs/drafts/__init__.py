@@ -22,6 +22,7 @@ The ZooKeeper consumer
     zookeeper_streams.py      streams with bounded queues, and fetchers by broker
 Drafts 1 and 2
     draft_broker.py           the cluster, and the election (draft 3's too)
+    cluster_nodes.py          the id of the cluster, and the topics that a broker has
     coordinated_groups.py     the coordinator's registry
     pinging_coordinator.py    failure detection, queues of rebalances, commits
     draft_1_broker.py         the first draft's coordinator

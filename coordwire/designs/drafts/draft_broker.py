@@ -12,10 +12,12 @@ no way to know. An office stays with its broker as long as that lives.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.actions import DraftPartition, EndSession
+from coordwire.designs.drafts.cluster_nodes import keep_cluster_id, register_topics
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
 from coordwire.designs.drafts.machine import Machine, Procedure, Steps, Wait
 from coordwire.designs.drafts.ownership_nodes import read_partitions
@@ -48,6 +50,8 @@ class DraftBroker(Machine):
         super().__init__(now=now)
         self.settings = settings
         self.brokers: dict[int, BrokerAddress] = {}
+        self.cluster_id = ""
+        self._topics = dict(settings.topics)
         self.offices: set[int] = set()
         self.is_shut_down = False
         self._coordinator_ids: dict[int, int] = {}
@@ -88,6 +92,11 @@ class DraftBroker(Machine):
             self._changed.add(event.path)
             self.wake(_TOPICS)
 
+    def create_topic(self, name: str, partitions: int) -> None:
+        """A topic is created on this broker, which registers it."""
+        self._topics[name] = partitions
+        self.run((_TOPICS, name), self._register_topics({name: partitions}))
+
     # --- what a draft adds ---
 
     def on_elected(self, office: int) -> None:
@@ -101,10 +110,16 @@ class DraftBroker(Machine):
 
     # --- the cluster ---
 
+    def _register_topics(self, topics: Mapping[str, int]) -> Procedure:
+        yield from register_topics(self.settings.broker_id, topics)
+
     def _keep_cluster(self) -> Procedure:
         own = Broker.path(self.settings.broker_id)
         node = Broker(host=self.settings.address.host, port=self.settings.address.port, timestamp=self.now)
         yield from ensure_parents(own)
+        if self.settings.new_cluster_id is not None:
+            self.cluster_id = yield from keep_cluster_id(self.settings.new_cluster_id)
+        has_registered = False
         while True:
             self._ids_changed = False
             registration = yield CreateNode(own, node.build(), ephemeral=True)
@@ -116,6 +131,9 @@ class DraftBroker(Machine):
                 self._resign_all()
                 self.do(EndSession())
                 return
+            if not has_registered:
+                has_registered = True
+                yield from register_topics(self.settings.broker_id, self._topics)
             ids = yield GetChildren(_IDS, watch=True)
             registrations = (
                 (yield tuple(GetData(f"{_IDS}/{name}") for name in ids.children)) if ids.children else ()
@@ -164,7 +182,7 @@ class DraftBroker(Machine):
         """Keep the topics that were read as they are in ZooKeeper."""
         self.run(_TOPICS, self._watch_topics())
 
-    def forget_topics(self) -> None:
+    def drop_topics(self) -> None:
         self.end(_TOPICS)
         self.partitions = {}
         self._existing = None

@@ -7,7 +7,8 @@ these are today's for the same refusal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -47,7 +48,9 @@ class BrokerSettings:
     how many subsets the groups are divided, each with a coordinator of its own (the detailed design, section
     1; the new consumer's "coordinator id based on consumer group"); 1: one for all. election_delay_ms: where
     there are several, how long a broker waits before it is a candidate, so that brokers which start together
-    share them.
+    share them. new_cluster_id: the id that the broker gives the cluster if it has none; None for a cluster
+    without ids. topics: those that the broker has, each with the number of its partitions; others may be in
+    ZooKeeper.
 
     The others are what the detailed design's section 13 leaves open. endless_retries: a rebalance is retried
     until it succeeds, after a third of the longest session timeout each time; delete_empty_groups: the
@@ -66,5 +69,7 @@ class BrokerSettings:
     offset_commit_interval_ms: int = 10_000
     coordinators: int = 1
     election_delay_ms: int = 500
+    new_cluster_id: str | None = None
+    topics: Mapping[str, int] = field(default_factory=dict)
     endless_retries: bool = False
     delete_empty_groups: bool = False

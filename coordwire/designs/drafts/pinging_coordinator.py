@@ -115,13 +115,13 @@ class PingingCoordinator(DraftBroker):
             self.end(("commit", name))
             self.end(("delete", name))
             for consumer in group.members.values():
-                self._forget_timers(consumer)
+                self._cancel_timers(consumer)
             del self.groups[name]
         if not self.offices:
-            self.forget_topics()
+            self.drop_topics()
             self.cancel_timer(_COMMITTER)
 
-    def _forget_timers(self, consumer: ConsumerRegistry) -> None:
+    def _cancel_timers(self, consumer: ConsumerRegistry) -> None:
         for kind in ("ping", "pong", "answer"):
             self.cancel_timer((kind, *consumer.key))
 
@@ -182,8 +182,8 @@ class PingingCoordinator(DraftBroker):
         return group is not None and group.members.get(consumer.consumer_id) is consumer
 
     def remove(self, consumer: ConsumerRegistry) -> None:
-        """Forget a consumer and close its connection. A rebalance that waits for it has failed."""
-        self._forget_timers(consumer)
+        """Drop a consumer and close its connection. A rebalance that waits for it has failed."""
+        self._cancel_timers(consumer)
         if consumer.connection is not None:
             self._consumers.pop(consumer.connection, None)
             self.disconnect(consumer.connection)

@@ -162,7 +162,7 @@ class ZooKeeperConsumer(Machine):
         self.wake(_WATCHER)
 
     def on_new_session(self) -> None:
-        """ZKSessionExpireListener.handleNewSession: forget what was owned, register again, rebalance."""
+        """ZKSessionExpireListener.handleNewSession: drop what was owned, register again, rebalance."""
         if self.fetching:
             self._stop()
         self.owned = {}

@@ -118,8 +118,9 @@ class PartitionLogs:
         world.clock.at(world.now + interval_ms, self._produce)
 
     def leader(self, partition: FlowPartition) -> str:
-        """The name of the node that leads a partition when it is up."""
-        return self._names[self.logs[partition].leader]
+        """The name of the node that leads a partition when it is up; also of one without messages."""
+        log = self.logs.get(partition)
+        return self._names[partition.number % len(self._names) if log is None else log.leader]
 
     def is_up(self, name: str) -> bool:
         node = self._world.nodes.get(name)

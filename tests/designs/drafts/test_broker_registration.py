@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
-from coordwire.designs.zookeeper import Broker
+from coordwire.designs.zookeeper import Broker, ClusterId, PartitionState, Topic
 from tests.designs.drafts.cluster import Cluster
 
 
-def broker(number: int, host: str) -> DetailedDesignBroker:
-    return DetailedDesignBroker(BrokerSettings(broker_id=number, address=BrokerAddress(host, 9092)))
+def broker(number: int, host: str, **settings: Any) -> DetailedDesignBroker:
+    return DetailedDesignBroker(
+        BrokerSettings(broker_id=number, address=BrokerAddress(host, 9092), **settings)
+    )
 
 
 def test_a_broker_id_in_use_is_an_error() -> None:
@@ -36,3 +40,39 @@ def test_a_broker_that_restarts_waits_for_its_old_session() -> None:
     assert cluster.noted("BrokerIdInUse") == []
     assert Broker.parse(cluster.read("/brokers/ids/1") or b"").host == "one"
     assert len(cluster.noted("Elected")) == 2
+
+
+def test_the_first_broker_gives_the_cluster_its_id() -> None:
+    cluster = Cluster()
+    ids = ["a" * 22, "b" * 22]
+    for number, name in enumerate(("one", "two"), 1):
+        cluster.add(name, broker(number, name, new_cluster_id=ids[number - 1]))
+    cluster.run(1_000)
+    found = ClusterId.parse(cluster.read("/cluster/id") or b"").id
+    assert found in ids
+    assert {node.machine.cluster_id for node in cluster.nodes.values()} == {found}
+    cluster.crash("one")
+    cluster.add("one", broker(1, "one", new_cluster_id="c" * 22))
+    cluster.run(20_000)
+    assert cluster.nodes["one"].machine.cluster_id == found
+
+
+def test_brokers_register_the_topics_that_they_have() -> None:
+    """At their start, and when a topic is created; the states of partitions go with the broker."""
+    cluster = Cluster()
+    cluster.add("one", broker(1, "one", topics={"orders": 2}))
+    cluster.add("two", broker(2, "two"))
+    cluster.run(1_000)
+    cluster.nodes["two"].machine.create_topic("payments", 1)
+    cluster.drain("two")
+    cluster.run(1_000)
+    assert Topic.parse(cluster.read("/brokers/topics/orders") or b"").partitions == {0: [1], 1: [1]}
+    state = PartitionState.parse(cluster.read("/brokers/topics/payments/partitions/0/state") or b"")
+    assert (state.leader, state.isr) == (2, [2])
+    cluster.crash("two")
+    cluster.run(20_000)
+    assert cluster.read("/brokers/topics/payments/partitions/0/state") is None
+    assert cluster.read("/brokers/topics/payments") is not None
+    cluster.add("two", broker(2, "two", topics={"payments": 1}))
+    cluster.run(20_000)
+    assert cluster.read("/brokers/topics/payments/partitions/0/state") is not None

@@ -67,7 +67,7 @@ class ZooKeeperProcess(Process):
     def start(self, node: SimulatedNode) -> None:
         super().start(node)
         self.tree: ZooKeeperTree = node.disk.setdefault("tree", ZooKeeperTree())
-        self.tree.changed = self._forget
+        self.tree.changed = self._drop_reads
         self._clients: dict[int, str] = node.disk.setdefault("clients", {})
         for session in self.tree.sessions():
             self.tree.renew(session, node.now)
@@ -134,7 +134,7 @@ class ZooKeeperProcess(Process):
             )
         return reply
 
-    def _forget(self, path: str) -> None:
+    def _drop_reads(self, path: str) -> None:
         """A node has changed: its data, its children, or whether it is there."""
         for key, reads in list(self._reads.items()):
             if path in reads.paths:

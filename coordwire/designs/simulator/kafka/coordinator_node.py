@@ -3,7 +3,7 @@
 Rules: one request of a link at a time, as a broker reads them: a parked JoinGroup holds up what follows it.
 What the shard wants written while the log is busy goes into its next write together, as Kafka's coordinators
 gather the records of several requests in one batch. Writes are confirmed in order; after one that failed,
-those that built on it are forgotten. Clients of the simulation send what a coordinator takes, and nothing
+those that built on it are dropped. Clients of the simulation send what a coordinator takes, and nothing
 else.
 """
 
@@ -84,7 +84,7 @@ class CoordinatorProcess(Process):
         cluster, now = self.cluster, self.node.now
         if self._epoch == cluster.leader_epoch:
             return
-        self._forget_writes()
+        self._drop_writes()
         self.shard.unload()
         self._settle()
         self.node.cancel_timer(_LOADED)
@@ -143,7 +143,7 @@ class CoordinatorProcess(Process):
         self._writing = [writes.popleft() for _ in range(min(len(writes), most or len(writes)))]
         node.world.clock.at(node.now + takes, self._write, self._writing, self._epoch)
 
-    def _forget_writes(self) -> None:
+    def _drop_writes(self) -> None:
         self._writes.clear()
         self._writing = []
 
@@ -169,7 +169,7 @@ class CoordinatorProcess(Process):
             self._writing = []
             self.shard.appended(batch[-1].number)
         else:
-            self._forget_writes()
+            self._drop_writes()
             self.shard.failed(batch[0].number, int(error))
         if self._writes:
             self._write_later()
