@@ -34,6 +34,8 @@ __all__ = ["GroupStory", "stories"]
 MOST_CLIENTS = 10_000
 """So many of one group are remembered."""
 
+MOST_PARTITIONS = 100_000
+
 
 @dataclass(slots=True)
 class GroupStory:
@@ -42,7 +44,8 @@ class GroupStory:
     members: those still in, by id, with their client ids. generations: how many began. rebalances: how many,
     without those that proved not to be needed; rebalancing_ns: the sum of their lengths; unmeasured: of how
     many the length is not known; longest: the longest of them; began_ns: the first's begin, ended_ns: the
-    last's end. idle_ns: for how long partitions had no consumer; waited: by how much the lag grew meanwhile.
+    last's end. idle_ns: for how long at least one partition had no consumer; idle: for how long each had
+    none, of a bounded number; waited: by how much the lag grew meanwhile.
     caused: by client (None: by no member) the causes of rebalances; shared: clients' ids that several members
     had at a time; restarted: those of a single member at a time that left, or whose connections ended, and
     that came again from another connection. lag: the last of each partition, below 0 where what is committed
@@ -65,6 +68,7 @@ class GroupStory:
     began_ns: int | None = None
     ended_ns: int | None = None
     idle_ns: int = 0
+    idle: Counter[TopicPartition] = field(default_factory=Counter)
     waited: int = 0
     caused: dict[str | None, Counter[Cause]] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
@@ -149,6 +153,10 @@ class GroupStory:
 
     def _ended(self, event: RebalanceEnded) -> None:
         self.idle_ns += event.idle_ns
+        for gap in event.idle:
+            partition = TopicPartition(gap.topic, gap.partition)
+            if partition in self.idle or len(self.idle) < MOST_PARTITIONS:
+                self.idle[partition] += gap.until_ns - gap.since_ns
         began, self._under_way = self._under_way, False  # it may be filtered out
         if event.outcome == "not_needed":
             self.rebalances -= began

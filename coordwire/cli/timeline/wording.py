@@ -1,9 +1,9 @@
 """The words of a timeline for people: causes, lengths of time, members' short names, partitions in short, and
-the verdict on a group, such as `5 rebalances in 23 s, all from c's restarts; 1.9 s without consumption`.
+the verdict on a group, such as `5 rebalances in 23 s, all from c's restarts; t-0 had no consumer for 1.9 s`.
 
-Rules of the verdict: a client that caused half of the rebalances or more is named, with its deed; "without
-consumption" is the time in which at least one partition that had a consumer had none; the records that waited
-are those by which the group's lag grew meanwhile, where it was measured.
+Rules of the verdict: a client that caused half of the rebalances or more is named, with its deed; of the
+partitions that had a consumer and then none, those are named that had none for longest in all; the records
+that waited are those by which the group's lag grew meanwhile, where it was measured.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from coordwire.timeline.events import (
     TopicPartition,
 )
 from coordwire.timeline.totals import GroupStory
+
+LONG_NAMES = 40
+"""If the names of partitions have more characters, they are counted."""
 
 SHORT = 8
 """Characters of a member id that are shown after its client id."""
@@ -149,10 +152,24 @@ def verdict(story: GroupStory) -> str:
     """One line about a group's rebalances."""
     parts = [f"{count(story.rebalances, 'rebalance')}{_span(story)}{_blame(story)}"]
     if story.idle_ns:
-        parts.append(f"{duration(story.idle_ns)} without consumption")
+        parts.append(_idle(story))
     if story.waited:
         parts.append(f"{count(story.waited, 'record')} waited")
     return "; ".join(parts)
+
+
+def _idle(story: GroupStory) -> str:
+    """The partitions that were without a consumer for longest, and for how long any was."""
+    longest_ns = max(story.idle.values(), default=0)
+    length = duration(longest_ns)
+    longest = [partition for partition, idle_ns in story.idle.items() if duration(idle_ns) == length]
+    names = ranges(longest)
+    if len(names) > LONG_NAMES:
+        names = count(len(longest), "partition")
+    text = f"{names} had no consumer for {length}"
+    if duration(story.idle_ns) != length:
+        text += f", at least one of {len(story.idle)} for {duration(story.idle_ns)}"
+    return text
 
 
 def _span(story: GroupStory) -> str:
