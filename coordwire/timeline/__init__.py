@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from coordwire.timeline.events import (
         Assignment,
         BrokerAway,
+        CaptureHole,
         Cause,
         CoordinatorFound,
         ErrorMet,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "Assignment": "events",
     "BrokerAway": "events",
+    "CaptureHole": "events",
     "Cause": "events",
     "CoordinatorFound": "events",
     "CoordinatorRecord": "from_log.coordinator_log",
@@ -87,6 +89,7 @@ _LAZY = {
 __all__ = [
     "Assignment",
     "BrokerAway",
+    "CaptureHole",
     "Cause",
     "CoordinatorFound",
     "CoordinatorRecord",

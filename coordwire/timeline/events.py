@@ -19,6 +19,7 @@ __all__ = [
     "EVENTS",
     "Assignment",
     "BrokerAway",
+    "CaptureHole",
     "Cause",
     "CoordinatorFound",
     "ErrorMet",
@@ -174,6 +175,20 @@ class BrokerAway(GroupEvent):
     answered_by: str | None
     connections: int
     packets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureHole(GroupEvent):
+    """The capture lacks bytes of a connection on which a member speaks: what that member asked, or was
+    answered, is not known, and its silence shows nothing. The time is that of the first packet after them.
+
+    member_id: whose connection it is, of the group's; flow: the direction that lacks them; size: how many
+    bytes.
+    """
+
+    member_id: str
+    flow: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,7 +379,7 @@ class TransactionStep(GroupEvent):
 EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
-        CoordinatorFound, BrokerAway, MemberJoined, MemberLeft, GroupConverted, RebalanceBegan,
+        CoordinatorFound, BrokerAway, CaptureHole, MemberJoined, MemberLeft, GroupConverted, RebalanceBegan,
         RebalanceEnded, RebalanceCost, OffsetCommitted, LagMeasured, ErrorMet, Unanswered, TransactionStep,
     )
 }  # fmt: skip

@@ -21,6 +21,8 @@ from coordwire.cli.terminal import chosen_format
 from coordwire.cli.timeline.inputs import TimelineInputs
 from coordwire.designs.dialects import dialect_options
 from coordwire.timeline.events import (
+    BrokerAway,
+    CaptureHole,
     ErrorMet,
     GroupEvent,
     MemberLeft,
@@ -178,7 +180,7 @@ def _number(text: str) -> int:
 
 def _went_wrong(event: GroupEvent) -> bool:
     match event:
-        case ErrorMet() | Unanswered():
+        case ErrorMet() | Unanswered() | BrokerAway() | CaptureHole():
             return True
         case OffsetCommitted() | TransactionStep():
             return event.error_code != 0

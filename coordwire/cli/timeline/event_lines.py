@@ -26,6 +26,8 @@ from coordwire.cli.timeline.wording import (
 )
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import (
+    BrokerAway,
+    CaptureHole,
     CoordinatorFound,
     ErrorMet,
     GroupConverted,
@@ -95,6 +97,11 @@ class EventLines:
                 verb = "moved to" if event.moved else "is"
                 text = f"coordinator {verb} node {event.node_id} at {shown(event.host)}:{event.port}"
                 return [("· ", "note"), (text, "busy" if event.moved else "note")]
+            case BrokerAway():
+                return [("✗ ", "bad"), (self._away(event), "bad")]
+            case CaptureHole():
+                text = f"the capture lacks {count(event.size, 'byte')} of {self.name(event.member_id)}"
+                return [("? ", "busy"), (f"{text}, {shown(event.flow)}", "busy")]
             case MemberJoined():
                 return self._joined(event)
             case MemberLeft():
@@ -127,6 +134,14 @@ class EventLines:
             case LagMeasured() if event.lag < 0:
                 return _beyond(event)
         return []
+
+    def _away(self, event: BrokerAway) -> str:
+        text = f"coordinator {shown(event.broker)} ended {count(event.connections, 'connection')}"
+        if event.until_ns is None:
+            return f"{text}, and did not come back"
+        by = "" if event.answered_by in (None, event.broker) else f" by {shown(event.answered_by or '')}"
+        length = duration(event.until_ns - (event.time_ns or 0))
+        return f"{text}; the next answer{by} came after {length}: sessions begin again"
 
     def _joined(self, event: MemberJoined) -> Pieces:
         word = "is back" if event.rejoined else "is in"

@@ -20,6 +20,7 @@ from coordwire.cli.timeline.wording import clock, count, duration, error_name, r
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import (
     BrokerAway,
+    CaptureHole,
     ErrorMet,
     GroupConverted,
     GroupEvent,
@@ -71,6 +72,7 @@ def incidents(
     """All of a group, by time. members: the events of who was in, of all times."""
     problems = [
         *_outages(events),
+        *_holes(events, numbers),
         *_departures(events, members, rows, numbers),
         *_left_for_a_reason(events, numbers),
         *_long(events, rows, numbers),
@@ -95,6 +97,17 @@ def _outages(events: Iterable[GroupEvent]) -> Iterator[Incident]:
             text += f", then {shown(event.answered_by or '')} took over" if is_another else ""
             text += f": {fins}; sessions began again at {clock(event.until_ns)}"
         yield Incident(began_ns, [text])
+
+
+def _holes(events: Iterable[GroupEvent], numbers: MemberNumbers) -> Iterator[Incident]:
+    """What the capture lacks of the members' connections, once for all of it."""
+    holes = [event for event in events if isinstance(event, CaptureHole)]
+    if holes:
+        first_ns, last_ns = holes[0].time_ns or 0, holes[-1].time_ns or 0
+        size = count(sum(hole.size for hole in holes), "byte")
+        times = f" in {len(holes):,} places until {clock(last_ns)}" if len(holes) > 1 else ""
+        text = f"the capture lacks {size}{times}, of {numbers.names(hole.member_id for hole in holes)}"
+        yield Incident(first_ns, [f"{text}; nothing is concluded from that"])
 
 
 # --- members that went without leaving ---

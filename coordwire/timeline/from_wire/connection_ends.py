@@ -33,6 +33,9 @@ __all__ = ["ENDED", "ConnectionEnds"]
 
 MOST_CONNECTIONS = 32_768
 MOST_MEMBERS = 100_000
+MOST_SPEAKERS = 100
+"""So many groups' members that speak on one connection are remembered."""
+
 
 ENDED = frozenset((MemberJoined, MemberLeft, RebalanceEnded))
 """The events that `ConnectionEnds.see` learns from, or says more of."""
@@ -90,15 +93,20 @@ class ConnectionEnds:
         last = known.get(name)
         if last is None:
             known[name] = flow, place, place
-            self._speakers.setdefault(flow, {})[name.group, kept_as] = name
+            self._speaks_on(flow, name, kept_as)
         else:
             flow_before, before, earlier = last
             if flow_before is not flow:
-                self._speakers.setdefault(flow, {})[name.group, kept_as] = name
+                self._speaks_on(flow, name, kept_as)
             silent = (place.time_ns or 0) - (before.time_ns or 0) > SILENCE_NS
             known[name] = flow, place, before if silent else earlier
         if len(known) > MOST_MEMBERS:
             known.popitem(last=False)
+
+    def _speaks_on(self, flow: str, name: MemberName, kept_as: Kind) -> None:
+        speakers = self._speakers.setdefault(flow, {})
+        if len(speakers) < MOST_SPEAKERS or (name.group, kept_as) in speakers:
+            speakers[name.group, kept_as] = name
 
     def opens(self, entry: FrameEntry) -> _Connection:
         """The connection of a request."""

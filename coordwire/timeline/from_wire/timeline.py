@@ -19,9 +19,11 @@ from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign,
 from coordwire.capture.framing import MID_STREAM
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.redaction.entry_secrets import is_accounted_for
+from coordwire.capture.tcp.reassembly import ENDED as LOST_AT_END
+from coordwire.capture.tcp.reassembly import FULL, MISSED
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import UnreadableRange
-from coordwire.timeline.events import ErrorMet, GroupEvent
+from coordwire.timeline.events import CaptureHole, ErrorMet, GroupEvent
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.cluster_answers import OTHER_APIS, OtherAnswers
 from coordwire.timeline.from_wire.commits import Commits
@@ -62,6 +64,9 @@ _GROUPS: dict[int, type[AnyGroup]] = {
     int(ApiKey.CONSUMER_GROUP_HEARTBEAT): ConsumerGroup,
 }
 """By a heartbeat's API, the class of a group that is about."""
+
+NEVER_CAPTURED = frozenset((LOST_AT_END, FULL, MISSED))
+"""Why bytes are unreadable that were on the wire, and are not in the capture."""
 
 LONG = 4096
 """A longer body is decoded rather than made into text, if nothing but whether it is whole is asked."""
@@ -134,6 +139,8 @@ class Timeline:
                 self._asked_unseen(entry.flow, Seen(entry.time_ns, entry.capture, 0, entry.packet))
             elif isinstance(entry, UnreadableRange) and entry.flow and entry.reason != MID_STREAM:
                 self._groups.holes.count += 1
+                if entry.reason in NEVER_CAPTURED:
+                    return self._hole(entry)
             return ()
         key = entry.api_key
         events: Iterable[GroupEvent] | None = None
@@ -265,6 +272,18 @@ class Timeline:
         self._opens(request_entry)
         self._last = place_of(entry)
         return ()
+
+    def _hole(self, entry: UnreadableRange) -> Iterable[GroupEvent]:
+        """The events of bytes that the capture lacks: one for each group that the connection is about."""
+        source, _, target = entry.flow.partition(" > ")
+        place = Seen(entry.time_ns, entry.file, self._last.number, entry.packet)
+        for flow in (entry.flow, f"{target} > {source}"):
+            for group_key, name in self._ends.speakers_of(flow) if self._ends is not None else ():
+                if (group := self._groups.at(group_key)) is not None and name.member_id in group.members:
+                    group.report(
+                        CaptureHole, place, member_id=name.member_id, flow=entry.flow, size=entry.length
+                    )
+                    yield from self._events(group.drain())
 
     def _asked_unseen(self, flow: str, place: Seen) -> None:
         """A request on a connection, which the capture lacks, was answered."""
