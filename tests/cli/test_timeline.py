@@ -20,6 +20,7 @@ GROUP = "kpy__tansu__group-range.pcap"
 BASE = ["event", "group", "time", "source", "number", "packet"]
 KEYS = {
     "coordinatorFound": ["nodeId", "host", "port", "moved"],
+    "captureHole": ["memberId", "flow", "size"],
     "brokerAway": ["broker", "until", "answeredBy", "connections", "packets"],
     "memberJoined": [
         "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
