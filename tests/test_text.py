@@ -184,6 +184,29 @@ def test_text_is_plain() -> None:
     assert wrong == {}
 
 
+def prose(page: str) -> Iterator[tuple[int, str]]:
+    """Line and text of a Markdown page, without code, quotations and the targets of links."""
+    page = re.sub(
+        r"^```.*?^```", lambda code: "\n" * code[0].count("\n"), page, flags=re.DOTALL | re.MULTILINE
+    )
+    for number, line in enumerate(page.splitlines(), 1):
+        yield number, re.sub(r"`[^`]*`|“[^”]*”|\"[^\"]*\"|\]\([^)]*\)", "", line)
+
+
+def test_pages_are_plain() -> None:
+    """words.md names the words; seeds.md quotes documents."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    wrong = {
+        f"{page.relative_to(ROOT)}:{line}": reasons
+        for page in pages
+        if page.name not in ("words.md", "seeds.md")
+        for line, text in prose(page.read_text())
+        if (reasons := complaints(text))
+    }
+    assert len(pages) > 40
+    assert wrong == {}
+
+
 def test_names_say_what_a_value_is() -> None:
     refused = refused_names()
     counts: Counter[str] = Counter()

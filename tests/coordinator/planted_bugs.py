@@ -229,7 +229,7 @@ BUGS = [
         "            pass\n",
     ),
     _B(
-        "the range assignor forgets the remainder",
+        "the range assignor drops the remainder",
         "assignors.range_assignor",
         "end = start + least + (index < extra)",
         "end = start + least",
