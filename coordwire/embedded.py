@@ -1,4 +1,4 @@
-"""What opaque bytes of messages hold: what the members of groups say to each other, and principals.
+"""The content of opaque bytes in messages: the messages of groups' members to each other, and principals.
 
 Strategy: the field tables name the messages that a field's bytes may hold, by protocol type ("consumer",
 "connect"), and inside those by protocol ("sticky", "stream"); the outer message says both somewhere above the
@@ -45,7 +45,7 @@ class Embedded(NamedTuple):
 
     @property
     def deviation(self) -> Deviation | None:
-        """Why its bytes aren't of that version; None if they are."""
+        """The reason for which its bytes aren't of that version; None if they are."""
         return None
 
 

@@ -93,8 +93,9 @@ MOST_TEXTS, LONGEST_TEXT = 1_000, 300
 
 
 class ErrorTexts:
-    """What an output writes of the errors of answers whose bodies' texts are known. Groups have the same
-    answers again and again, so that those of short ones are kept.
+    """The texts that an output writes of the errors of answers whose bodies' texts are known.
+
+    Groups have the same answers again and again, so that those of short ones are kept.
 
     write: the text of an answer's errors.
     """

@@ -52,7 +52,7 @@ def read_asked(entry: FrameEntry, *, strict: bool) -> None:
 
 
 def refused_request(entry: FrameEntry, error: DecodeError) -> None:
-    """What can be said of a request that was refused."""
+    """The readable part of a request that was refused."""
     entry.error = unquoted(error)
     if isinstance(error.partial, RequestHeader):
         entry.header = error.partial

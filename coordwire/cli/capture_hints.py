@@ -1,4 +1,4 @@
-"""Why a capture shows no frames, or fewer than it could: it holds no packets, no Kafka, or TLS.
+"""The reasons for which a capture shows few frames or none: it holds no packets, no Kafka, or TLS.
 
 Rules: each reason is a sentence for standard error; there is none where Kafka was read and nothing hides more
 of it. Connections of other protocols beside Kafka's are usual and not reported; TLS on a port of brokers is.

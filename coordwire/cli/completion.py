@@ -109,8 +109,8 @@ class Option:
 
 @dataclass(slots=True)
 class Words:
-    """What may follow a command's name. name: the command, with those above it; choices, files: of its
-    arguments that are no options; commands: below it."""
+    """The words that may follow a command's name. name: the command, with those above it; choices, files: of
+    its arguments that are not options; commands: below it."""
 
     name: tuple[str, ...]
     help: str = ""

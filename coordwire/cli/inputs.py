@@ -239,7 +239,7 @@ def files_below(folder: str) -> Iterator[str]:
 
 
 def content_kind(path: str) -> str | None:
-    """What a file's content looks like; None where it can't be read."""
+    """The kind of a file's content; None where it can't be read."""
     try:
         with opened(path) as stream:
             return sniff(read_head(stream))

@@ -1,4 +1,4 @@
-"""What the commands that listen share: their log, TLS, faults, and where live traffic goes.
+"""The common part of the commands that listen: their log, TLS, faults, and where live traffic goes.
 
 Strategy: what shows traffic is a process of its own, which reads a capture from a pipe, so that a slow
 terminal does not hold the connections up. Rules: the log on standard error has a line for each message, and

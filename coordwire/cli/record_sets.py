@@ -175,7 +175,7 @@ def _record(opener: Opener, record_set: RecordSet, batch: RecordBatch, record: R
 
 
 def control_form(record: Record) -> dict[str, Any] | None:
-    """What a control record says; None where it can't be read."""
+    """The content of a control record; None where it can't be read."""
     try:
         control = read_control(record)
     except CorruptBatch:

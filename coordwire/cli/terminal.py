@@ -1,4 +1,4 @@
-"""What commands write to: standard output as a terminal, a pager or a file, in any encoding.
+"""The outputs of commands: standard output as a terminal, a pager or a file, in any encoding.
 
 Strategy: a line is a list of pieces, each a text with the name of its style. rich makes colours of the styles
 where standard output is a terminal and rich is installed; elsewhere the lines are plain text. What an

@@ -64,7 +64,7 @@ class Connection:
 
     @property
     def client_id(self) -> str | None:
-        """What a client's requests carry."""
+        """The client id of a client's requests."""
         return self._client_id
 
     @property
@@ -74,7 +74,7 @@ class Connection:
 
     @property
     def state(self) -> ConnectionState:
-        """What the connection can do next."""
+        """The state: what the connection can do next."""
         return self._endpoint.state
 
     @property
@@ -108,7 +108,7 @@ class Connection:
         self._append(data)
 
     def events(self) -> Iterator[Event]:
-        """What has happened since the last call. Ends when more bytes are needed."""
+        """The events since the last call. Ends when more bytes are needed."""
         return self._endpoint.events()
 
     def next_event(self) -> Event | None:

@@ -1,4 +1,4 @@
-"""What a connection needs of a protocol other than Kafka's.
+"""The interface of a protocol other than Kafka's.
 
 Strategy: `Connection` takes such a protocol as an object, and asks it for the endpoint of its side, so that
 this package knows none of them. `coordwire.designs.dialects` has those that there are.

@@ -86,7 +86,7 @@ class RequestReceived:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """What lenient decoding tolerated."""
+        """The deviations that lenient decoding tolerated."""
         return self.frame.deviations
 
 
@@ -105,7 +105,7 @@ class ResponseReceived(Generic[M_co]):
 
     @property
     def deviations(self) -> list[Deviation]:
-        """What lenient decoding tolerated."""
+        """The deviations that lenient decoding tolerated."""
         return self.frame.deviations
 
 

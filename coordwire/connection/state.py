@@ -20,7 +20,7 @@ __all__ = ["TRANSITIONS", "ConnectionState", "Transition", "diagram", "illegal",
 
 
 class ConnectionState(Enum):
-    """What a connection can do next.
+    """The states of a connection: what it can do next.
 
     OPEN: exchange requests and responses. HANDSHAKING: a SaslHandshake v0 waits for its answer.
     AUTHENTICATING: exchange bare SASL tokens, until `end_tokens`. CLOSED_BY_PEER, CLOSED (by us), FAILED (the
@@ -41,7 +41,7 @@ class ConnectionState(Enum):
 
 
 class Transition(Enum):
-    """What changes the state of a connection; the value is its label in the diagram."""
+    """A change of the state of a connection; the value is its label in the diagram."""
 
     HANDSHAKE = "SaslHandshake v0 sent or received"
     ACCEPTED = "its answer, without an error"

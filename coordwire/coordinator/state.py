@@ -174,7 +174,7 @@ class GroupCommit:
 
 
 class GroupKind(ABC, Generic[G]):
-    """What a shard asks of a kind of groups; G is their model.
+    """The operations of a kind of groups; G is their model.
 
     name: the kind's, as ListGroups has it. record_keys: the types of the keys of its records.
     expires: whether an empty group without offsets ends by itself.

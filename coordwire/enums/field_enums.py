@@ -106,7 +106,7 @@ def has_meaning(cls: str, field: str) -> bool:
 
 
 def meaning(cls: str, field: str, value: int) -> str | None:
-    """What a number says, in Kafka's names: `meaning("HeartbeatResponse", "error_code", 27)`.
+    """The meaning of a number, in Kafka's names: `meaning("HeartbeatResponse", "error_code", 27)`.
 
     None where the field is not an enum, or the number has no name; only of error codes that is said in words.
     """

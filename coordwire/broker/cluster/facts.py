@@ -32,7 +32,7 @@ _log = logging.getLogger("coordwire.broker")
 
 
 class ClusterFacts:
-    """What is known in a cluster. nodes: by id; topics: by name. missing_libraries: why records were stored
+    """The facts of a cluster. nodes: by id; topics: by name. missing_libraries: why records were stored
     unread."""
 
     def __init__(

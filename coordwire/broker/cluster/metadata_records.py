@@ -1,4 +1,4 @@
-"""What a cluster knows of its topics, as records of `__cluster_metadata`, for restarts and Apache's tools.
+"""The topics of a cluster as records of `__cluster_metadata`, for restarts and Apache's tools.
 
 Strategy: `Writer` gives the records for what has changed since it was last asked; `read` puts a log's records
 together. Rules: of a log that Apache Kafka wrote, records of other types say nothing here. A partition's
@@ -70,14 +70,14 @@ class KnownTopic:
 
 @dataclass(slots=True)
 class MetadataImage:
-    """What a log says. next_producer_id: ids from there on are free."""
+    """The content of a log. next_producer_id: ids from there on are free."""
 
     topics: dict[UUID, KnownTopic] = field(default_factory=dict)
     next_producer_id: int = 0
 
 
 def first_records(levels: Mapping[str, int]) -> list[LogRecord]:
-    """What a new log begins with, so that Apache Kafka goes on with it: the levels of the features."""
+    """The first records of a new log, so that Apache Kafka goes on with it: the levels of the features."""
     return [_record(FeatureLevelRecord(name=name, feature_level=level)) for name, level in levels.items()]
 
 
@@ -120,7 +120,7 @@ def read(records: Iterable[LogRecord]) -> MetadataImage:
 
 
 class MetadataWriter:
-    """What was written so far, and what is to be written next."""
+    """The records that were written so far, and those to write next."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._topics = image.topics

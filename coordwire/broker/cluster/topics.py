@@ -39,7 +39,7 @@ _CODECS: dict[str, Codec] = {
 
 
 def bad_name(name: str) -> str | None:
-    """Why Kafka does not allow a topic's name; None if it does."""
+    """The reason for which Kafka does not allow a topic's name; None if it does."""
     if not name:
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):
@@ -57,7 +57,7 @@ def bad_name(name: str) -> str | None:
 
 
 def metric_name(name: str) -> str:
-    """What metrics call a topic: names that differ in '.' and '_' alone collide there."""
+    """The name of a topic in metrics: names that differ in '.' and '_' alone collide there."""
     return name.replace(".", "_")
 
 
@@ -122,6 +122,6 @@ class ClusterTopic:
         self.flush_messages, self.flush_ms = (settings.number(f"flush.{unit}") for unit in ("messages", "ms"))
 
     def disk_rules(self) -> DiskRules:
-        """What the files of a log of this topic are like."""
+        """The settings of the files of a log of this topic."""
         settings = self.settings
         return DiskRules(settings.number("segment.bytes"), settings.number("index.interval.bytes"))

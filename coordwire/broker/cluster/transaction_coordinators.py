@@ -167,7 +167,7 @@ class TransactionCoordinators:
         add: bool,
         abortable: bool,
     ) -> dict[Place, ErrorCode]:
-        """What the leaders of partitions answer to a producer that writes to them, by partition.
+        """The answers of the leaders of partitions to a producer that writes to them, by partition.
 
         add: let the partitions be in the transaction; else they must be. abortable: the client knows
         TRANSACTION_ABORTABLE.

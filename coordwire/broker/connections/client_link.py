@@ -54,7 +54,7 @@ _IDLE, _QUEUED, _RUNNING, _HANDLING, _WAITING, _DRAINING, _STARVED, _CLOSED = Li
 
 
 class Recording(Protocol):
-    """What keeps the bytes of connections."""
+    """A recording of the bytes of connections."""
 
     def opened(self, client: tuple[str, int], broker: tuple[str, int]) -> int:
         """A connection was made; its number."""
@@ -64,7 +64,7 @@ class Recording(Protocol):
 
 
 class Hub(Protocol):
-    """What a link needs of the broker that it belongs to."""
+    """The part of the broker that a link needs."""
 
     @property
     def cluster(self) -> ClusterState: ...

@@ -26,7 +26,7 @@ __all__ = ["TRANSITIONS", "LinkState"]
 
 
 class LinkState(Enum):
-    """What a connection waits for.
+    """The states of a connection: what it waits for.
 
     IDLE: more bytes. QUEUED: its turn. RUNNING: nothing, its requests are handled. HANDLING: a handler, which
     runs. WAITING: an answer, which comes later. DRAINING: the client, which has not taken its answers.

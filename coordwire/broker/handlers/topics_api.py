@@ -186,7 +186,7 @@ def _shape(cluster: ClusterState, creation: CreatableTopic) -> tuple[int, int, l
 
 
 def check_replicas(cluster: ClusterState, replicas: Sequence[int]) -> str | None:
-    """Why a partition cannot be placed on these nodes; None if it can."""
+    """The reason for which a partition cannot be placed on these nodes; None if it can."""
     if not replicas:
         return "The manual partition assignment includes an empty replica list."
     indexes: set[int] = set()

@@ -90,12 +90,12 @@ class Kafka:
 
     @property
     def bootstrap(self) -> str:
-        """What clients take as their bootstrap servers."""
+        """The bootstrap servers of clients."""
         return self.broker.bootstrap
 
     @property
     def faults(self) -> Faults:
-        """What is to go wrong."""
+        """The faults to inject."""
         return self.broker.faults
 
     @property
@@ -151,13 +151,13 @@ class Kafka:
 
     @property
     def missing_libraries(self) -> set[str]:
-        """Why records were stored that the broker could not read: codecs that are not installed."""
+        """The reasons for which stored records could not be read: codecs that are not installed."""
         return self.broker.call(lambda broker: set(broker.cluster.missing_libraries))
 
     # --- groups ---
 
     def committed(self, group_id: str) -> dict[tuple[str, int], int]:
-        """What a group has committed, by topic and partition."""
+        """The offsets that a group has committed, by topic and partition."""
         return self._call(committed_offsets, group_id)
 
     def group(self, group_id: str) -> GroupUnderTest:
@@ -182,7 +182,7 @@ class Kafka:
             raise AssertionError("never awaited: " + ", ".join(unawaited))
 
     def timeline(self) -> list[Any]:
-        """What happened to groups, as `coordwire.timeline.timeline` gives it."""
+        """The events of groups, as `coordwire.timeline.timeline` gives it."""
         from coordwire.timeline import timeline
 
         return list(timeline(self.traffic.entries()))

@@ -108,7 +108,7 @@ def handles_of(faults: Faults, call: FaultedRequest, api_key: int) -> list[Fault
 
 
 def request_subjects(call: FaultedRequest) -> tuple[Subject, ...]:
-    """What a request is about, with the partitions of the fetch session that it continues."""
+    """The subjects of a request, with the partitions of the fetch session that it continues."""
     request, version, name_of = call.request, call.version, call.topic_name
     named = subjects(request, type(request).response_class, version, name_of)
     if isinstance(request, FetchRequest) and request.session_id and request.session_epoch > 0:

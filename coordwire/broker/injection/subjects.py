@@ -1,4 +1,4 @@
-"""What a request is about: groups, members, topics, partitions, and where its response has error codes.
+"""The subjects of requests: groups, members, topics, partitions, and where its response has error codes.
 
 Strategy: the field tables say which fields identify something (entities, and the names that Kafka gives to
 partitions, topic ids and resources). A request gives one `Subject` for each innermost element that its
@@ -57,9 +57,9 @@ _NOT_A_REFUSAL = "topic_config_error_code"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What one element of a request names; None for what it does not. resource, key: as the request has them,
-    with the topic, group or transactional id that they name beside. all_of: of these it asks for all that
-    there are ("topic", "partition")."""
+    """The names in one element of a request; None for those that it lacks. resource, key: as the request has
+    them, with the topic, group or transactional id that they name beside. all_of: the kinds of which it asks
+    for all that there are ("topic", "partition")."""
 
     topic: str | None = None
     topic_id: Any = None
@@ -163,7 +163,7 @@ def _answered(request: Any, response: Any, version: int) -> dict[Field, bool]:
 def subjects(
     request: Message, response: Any, version: int, name_of: Callable[[Any], str | None]
 ) -> list[Subject]:
-    """What a request is about; one without details where it is about everything, or names nothing.
+    """The subjects of a request; one without details where it is about everything, or names nothing.
 
     name_of: gives the name of the topic with an id.
     """

@@ -39,7 +39,7 @@ _INDEX, _TIME = Struct(">ii"), Struct(">qi")
 
 @dataclass(frozen=True, slots=True)
 class DiskRules:
-    """What a topic's settings say about its files, in bytes."""
+    """The settings of a topic's files, in bytes."""
 
     segment_bytes: int = 1 << 30
     index_interval: int = 4096

@@ -1,4 +1,4 @@
-"""What compaction leaves of a log: the last record of each key, by the rules of Kafka's cleaner.
+"""The result of compaction: the last record of each key, by the rules of Kafka's cleaner.
 
 Strategy: two passes over the batches up to a limit; the first finds the last offset of each key, the second
 writes each batch again with the records that stay, at their offsets. Rules: records of aborted transactions

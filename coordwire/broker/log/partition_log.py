@@ -33,7 +33,7 @@ _NO_TIMESTAMP = -1
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What became of a batch. append_time: the broker's time in it, -1 where it has its producer's.
+    """The outcome of an append. append_time: the broker's time in it, -1 where it has its producer's.
     duplicate: it was in the log already, and is there once. missing_library: why its records were not
     read."""
 
@@ -62,7 +62,7 @@ class FoundTime:
 
 
 class LogWatch(Protocol):
-    """Who watches over the place that keeps a log."""
+    """A listener to the place that keeps a log."""
 
     def before_append(self) -> None:
         """Raise `OSError` if there is no room."""
@@ -73,7 +73,7 @@ class LogWatch(Protocol):
 
 @dataclass(slots=True)
 class LoadedLog:
-    """What was in a storage when it was opened."""
+    """The content of a storage when it was opened."""
 
     table: BatchTable
     epochs: LeaderEpochs

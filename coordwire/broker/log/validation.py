@@ -49,7 +49,7 @@ _ZSTD_SINCE = 7
 
 @dataclass(frozen=True, slots=True)
 class AppendRules:
-    """What a topic's settings say about what is appended. Times are in milliseconds.
+    """The settings of a topic that apply to appends. Times are in milliseconds.
 
     codec: what batches are compressed with, None for what their producers chose.
     """

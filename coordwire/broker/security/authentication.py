@@ -164,7 +164,7 @@ def _xor(first: bytes, second: bytes) -> bytes:
 
 
 class SaslSession:
-    """What one connection has said of itself.
+    """The authentication of one connection.
 
     user: who it is, None before that is known. ended: the connection is to be closed after the answer.
     """

@@ -71,7 +71,7 @@ def decompressed(
 
 
 def fault_of(stream: object) -> DecodeError | None:
-    """Why the content of a stream ended before its end; None where it didn't, or isn't compressed."""
+    """The reason for which a stream's content ended early; None where it did not, or is not compressed."""
     raw = getattr(stream, "raw", None)
     return raw.fault if isinstance(raw, Decompressed) else None
 

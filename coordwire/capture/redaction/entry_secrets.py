@@ -1,4 +1,4 @@
-"""What of an entry must not be shown unless it is asked for: its secrets, and the bytes that no message
+"""The parts of an entry that are shown only on request: its secrets, and the bytes that no message
 accounts for.
 
 Strategy: a message that was read accounts for its bytes. It is shown without its secrets (secret_fields.py).
@@ -65,7 +65,7 @@ _ANY_TEXT = frozenset(("committed_metadata", "metadata"))
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """What isn't shown of an entry.
+    """The parts of an entry that are not shown.
 
     paths: the places of secrets in its message. body: nothing of the message is shown. raw: nor are the
     frame's bytes. tags: nor are the tagged fields of its header. client: nor is the client id.
@@ -82,7 +82,7 @@ NOTHING = Withheld()
 
 
 def withheld(entry: FrameEntry) -> Withheld:
-    """What isn't shown of an entry."""
+    """The parts of an entry that are not shown."""
     if is_harmless(entry):
         return NOTHING
     client = entry.client_id is not None and not _is_trusted(entry.request or entry)

@@ -1,4 +1,4 @@
-"""What of a message must not be shown unless it is asked for: passwords, tokens, keys.
+"""The parts of a message that are shown only on request: passwords, tokens, keys.
 
 Strategy: the schemas mark the fields, and a generated table has their paths by message; a secret's place is a
 path like those of errors ("topics[0].configs[2].value"). A config is secret unless Kafka's own of that name

@@ -1,4 +1,4 @@
-"""What has a name in the protocol: APIs, records of brokers' own logs, other dialects, headers, data types.
+"""The names of the protocol: APIs, records of brokers' own logs, other dialects, headers, data types.
 
 Strategy: APIs by key, records by log and type, dialects by their calls; each of the rest is an entry of its
 own. Rules: an entry knows its messages by name, so that listing them imports next to nothing.

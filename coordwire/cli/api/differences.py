@@ -1,4 +1,4 @@
-"""What differs between two versions of an API: its fields, lengths, headers, and the words on it.
+"""The differences between two versions of an API: its fields, lengths, headers, and the words on it.
 
 Rules: a struct that comes or goes is reported once, with the number of its fields.
 """
@@ -50,7 +50,7 @@ def _change(change: str, row: Row, side: dict[str, Row]) -> dict[str, Any]:
 
 
 def encoding(cls: type[Message], old: int, new: int) -> str | None:
-    """What changes for all lengths of a message."""
+    """The change of all lengths of a message."""
     was, now = old in cls.flexible_versions, new in cls.flexible_versions
     if was == now:
         return None

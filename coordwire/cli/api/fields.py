@@ -1,4 +1,4 @@
-"""What there is to say about a message's fields: the field tables, with the words of the generated classes.
+"""The descriptions of a message's fields: the field tables, with the words of the generated classes.
 
 Strategy: tables give names, types and versions; the generated classes give the docs. Rules: nothing here is
 printed; `api` does that.
@@ -50,7 +50,7 @@ class Row:
 
     @property
     def default(self) -> Any:
-        """What an unset field has, as JSON: bytes in hex, a struct with defaults as {}."""
+        """The value of an unset field, as JSON: bytes in hex, a struct with defaults as {}."""
         value = self.field.default
         if value is None:
             return None

@@ -1,4 +1,4 @@
-"""What `coordwire api` shows, laid out as text: lists, field tables, differences.
+"""The output of `coordwire api` as text: lists, field tables, differences.
 
 Rules: everything comes from the dicts that `--format json` writes; no line is wider than asked for, as far as
 names allow.

@@ -60,7 +60,7 @@ BYTES = {
 
 
 class FilterError(Exception):
-    """What is wrong with an expression. start, end: the characters that it is about."""
+    """An error in an expression. start, end: the characters that it is about."""
 
     def __init__(self, reason: str, start: int, end: int) -> None:
         super().__init__(reason)

@@ -277,7 +277,7 @@ class EventLines:
         return "a member" if member_id is None else self._names.get(member_id, shown(member_id))
 
     def cause(self, event: RebalanceBegan | RebalanceEnded) -> str:
-        """Why a rebalance began, in words."""
+        """The cause of a rebalance, in words."""
         text = CAUSES[event.cause].format(self.name(self._links.causer(event)))
         return f"presumably {text}" if event.inferred and event.cause != "unknown" else text
 

@@ -1,4 +1,4 @@
-"""What went wrong in a group: who did what, when, what it cost, and the packets that show it.
+"""The incidents of a group: who did what, when, what it cost, and the packets that show it.
 
 Strategy: the events that are incidents, each with what belongs to it: members that went within two seconds in
 the same way are one; the partitions that had no consumer are those of the rebalances that it caused. Rules: a

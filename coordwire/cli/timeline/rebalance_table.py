@@ -109,7 +109,7 @@ def rows(events: Iterable[GroupEvent]) -> list[TableRow]:
 
 
 def causes(row: TableRow, numbers: MemberNumbers) -> str:
-    """Why a row's rebalance began, in short."""
+    """The cause of a row's rebalance, in short."""
     by_cause: dict[Cause, list[str | None]] = {}
     clients: dict[Cause, str | None] = {}
     for part in row.parts:

@@ -1,4 +1,4 @@
-"""What the models of all kinds of groups have in common."""
+"""The common part of the models of all kinds of groups."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class ConfiguredSubtopology:
 
 @dataclass(frozen=True, slots=True)
 class TopologyProblem:
-    """Why a topology is not ready. status: a code of the heartbeat's answer."""
+    """The reason for which a topology is not ready. status: a code of the heartbeat's answer."""
 
     status: int
     detail: str

@@ -60,7 +60,7 @@ class Need(NamedTuple):
     field: str = ""
 
     def refusal(self, call: ApiCall) -> ErrorCode | None:
-        """Why the request is refused; None if it is not."""
+        """The reason for which the request is refused; None if it is not."""
         name = getattr(call.request, self.field) if self.field else None
         allowed = call.allows(self.operation, self.kind, *(() if name is None else (name,)))
         return None if allowed else ERRORS[self.kind]

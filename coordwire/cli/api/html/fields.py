@@ -1,4 +1,4 @@
-"""What a message holds: its fields by version, and its wire layout in each.
+"""The content of a message: its fields by version, and its wire layout in each.
 
 Rules: versions with the same layout share a column; a field occurs once, at its place in the tree, and has
 its own anchor, which everything else links to.

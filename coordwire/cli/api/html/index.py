@@ -69,7 +69,7 @@ def _entry(page: PageEntry) -> Html:
 
 
 def purpose(page: PageEntry) -> str:
-    """What a page is about, in a sentence or two."""
+    """The purpose of a page, in a sentence or two."""
     if page.api_key is not None:
         return FACTS[page.api_key].description
     return class_doc(page.classes[-1])
@@ -114,7 +114,7 @@ def error_page(catalog: Catalog) -> str:
 
 
 def enum_page(catalog: Catalog) -> str:
-    """What the other small numbers mean."""
+    """The meanings of the other small numbers."""
     return document(
         "Enums – Kafka protocol", tag("h1", "Enums"),
         tag("p", "What small numbers mean; newer Kafkas may know more of them."),
