@@ -71,8 +71,8 @@ def fuzz(parts: list[tuple[bytes, int]], log: Log, rest: bytes) -> None:
     assert [type(item) in (CoordinatorRecord, Marker) for item in items] == [True] * sum(n for _, n in parts)
     assert pickle.loads(pickle.dumps(items)) == items
     assert len(list(decide(items))) == len(items)
-    kept = latest(items)
-    assert len(kept.records) + len(kept.pending) <= len(items)
+    latest_offsets = latest(items)
+    assert len(latest_offsets.records) + len(latest_offsets.pending) <= len(items)
     events = list(log_timeline(items, topic_names(items)))
     assert pickle.loads(pickle.dumps(events)) == events
     begun = sum(isinstance(event, RebalanceBegan) for event in events)

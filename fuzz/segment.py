@@ -36,9 +36,11 @@ def look(path: Path, offset: int, timestamp: int, size: int) -> list[int]:
             assert fault.reason
             assert fault.position + fault.length <= path.with_name(fault.file).stat().st_size
         reader = segment.batches(on_error="skip", check_records=False)
-        positions = [each.position for each in reader]
+        positions = [batch.position for batch in reader]
         assert segment_counts.batches == len(positions)
-        assert segment_counts.bad_bytes == sum(bad.length for bad in reader.skipped) + len(reader.remainder)
+        assert segment_counts.bad_bytes == sum(unreadable.length for unreadable in reader.skipped) + len(
+            reader.remainder
+        )
         batch = segment.find(offset=offset)
         assert batch is None or batch.last_offset >= offset
         with limits(decompressed=1 << 20):

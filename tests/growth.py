@@ -294,7 +294,7 @@ def counting(
     """Count the work of all functions of `coordwire` that are loaded, and of these."""
     counter = Counter(charges)
     replaced: list[tuple[FunctionType, CodeType]] = []
-    known = [one for one in gc.get_objects() if type(one) is FunctionType]
+    known = [instance for instance in gc.get_objects() if type(instance) is FunctionType]
     for function in [
         *functions,
         *(one for one in known if _is_counted(getattr(one.__code__, "co_filename", ""))),

@@ -254,8 +254,8 @@ def test_every_cause_is_explained() -> None:
 
 
 def test_the_page_of_columns_is_what_the_code_says() -> None:
-    made = runpy.run_path(str(ROOT / "docs" / "_columns.py"))
-    assert made["PAGE"].read_text() == made["page"](), "python docs/_columns.py writes it"
+    names = runpy.run_path(str(ROOT / "docs" / "_columns.py"))
+    assert names["PAGE"].read_text() == names["page"](), "python docs/_columns.py writes it"
 
 
 def test_the_site_has_the_help_of_every_command_and_verb() -> None:
@@ -266,16 +266,16 @@ def test_the_site_has_the_help_of_every_command_and_verb() -> None:
                 for name, inner in action.choices.items():
                     yield from leaves(inner, [*words, name])
 
-    made = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
-    assert list(made["command_words"]()) == list(leaves(whole_parser(), []))
+    names = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
+    assert list(names["command_words"]()) == list(leaves(whole_parser(), []))
 
 
 def test_the_site_has_every_public_constant() -> None:
     """What autodoc leaves out, since another module has its text or none has."""
-    made = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
-    result = {name: text for name, _, text in made["_values"]("coordwire.logs")}
+    names = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
+    result = {name: text for name, _, text in names["_values"]("coordwire.logs")}
     assert result == {"TOPICS": "The topic that holds each log.", "Log": ""}
-    shown = {name: shown for name, shown, _ in made["_values"]("coordwire.designs.zookeeper")}
+    shown = {name: shown for name, shown, _ in names["_values"]("coordwire.designs.zookeeper")}
     assert shown["TopicCount"] == "`StaticTopics`, `WildcardTopics`"
 
 

@@ -96,8 +96,8 @@ def test_a_subscription_that_is_not_of_its_version_is_read_as_far_as_it_goes(
     assert result.version == struct.unpack_from(">h", data)[0]
     assert result.deviation is not None
     assert (result.deviation.position, result.deviation.path) == (position, path)
-    again = pickle.loads(pickle.dumps(result))
-    assert (again, again.deviation) == (result, result.deviation)
+    copied = pickle.loads(pickle.dumps(result))
+    assert (copied, copied.deviation) == (result, result.deviation)
     assert (
         coordwire.open_embedded(join(versioned(SUBSCRIPTION, 3)))["protocols[0].metadata"].deviation is None
     )

@@ -110,10 +110,10 @@ def test_unknown_apis_and_versions() -> None:
 
 
 def test_a_refusal_points_behind_the_size_prefix_and_keeps_what_was_read() -> None:
-    bad = bytearray(RAW)
-    bad[-1] = 200
+    data = bytearray(RAW)
+    data[-1] = 200
     with pytest.raises(Truncated) as error_info:
-        decode_request(bytes(bad))
+        decode_request(bytes(data))
     assert error_info.value.partial == HEARTBEAT
     assert error_info.value.position == len(RAW) - 4
 

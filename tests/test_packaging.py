@@ -81,14 +81,14 @@ def test_the_links_of_the_package_indexs_page_lead_to_the_forge() -> None:
     if not script.exists():
         pytest.skip("the scripts of packaging aren't in this tree")
     readme = (ROOT / "README.md").read_text("utf-8")
-    made = runpy.run_path(str(script))
-    page = made["absolute"](readme)
+    names = runpy.run_path(str(script))
+    page = names["absolute"](readme)
     links = re.findall(r"\]\(([^)]+)\)", page)
     assert len(links) > 10
     assert all(link.startswith("https://") for link in links)
-    assert made["FILES"] == project()["project"]["urls"]["Homepage"] + "/blob/main/"
-    assert page.replace(made["FILES"], "") == readme
-    assert made["absolute"](page) == page
+    assert names["FILES"] == project()["project"]["urls"]["Homepage"] + "/blob/main/"
+    assert page.replace(names["FILES"], "") == readme
+    assert names["absolute"](page) == page
 
 
 def test_each_runner_builds_wheels_for_itself() -> None:

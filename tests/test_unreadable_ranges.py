@@ -26,9 +26,9 @@ def test_it_is_one_class_under_all_its_names() -> None:
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_it_can_be_pickled(protocol: int) -> None:
-    again = pickle.loads(pickle.dumps(RANGE, protocol))
-    assert type(again) is UnreadableRange
-    assert again == RANGE
+    copied = pickle.loads(pickle.dumps(RANGE, protocol))
+    assert type(copied) is UnreadableRange
+    assert copied == RANGE
 
 
 def test_only_position_length_and_reason_are_needed() -> None:

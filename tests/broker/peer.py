@@ -28,8 +28,8 @@ def run(
         async with asyncio.timeout(20):
             result = await main
         await asyncio.sleep(0)
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left
+        remaining = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not remaining
         return result
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:

@@ -376,14 +376,14 @@ def test_bad_quotas_are_refused() -> None:
 
 def test_no_metric_is_asked_for() -> None:
     core = Core()
-    asked = core.ask(GetTelemetrySubscriptionsRequest(client_instance_id=UUID(int=0)), 0)
-    assert asked.client_instance_id.int
-    assert asked.requested_metrics == []
-    again = core.ask(GetTelemetrySubscriptionsRequest(client_instance_id=asked.client_instance_id), 0)
-    assert again == asked
+    request = core.ask(GetTelemetrySubscriptionsRequest(client_instance_id=UUID(int=0)), 0)
+    assert request.client_instance_id.int
+    assert request.requested_metrics == []
+    again = core.ask(GetTelemetrySubscriptionsRequest(client_instance_id=request.client_instance_id), 0)
+    assert again == request
 
     def pushed(**fields: object) -> int:
-        known = {"client_instance_id": asked.client_instance_id, "subscription_id": asked.subscription_id}
+        known = {"client_instance_id": request.client_instance_id, "subscription_id": request.subscription_id}
         return core.ask(PushTelemetryRequest(**known | fields), 0).error_code  # type: ignore[arg-type]
 
     assert pushed() == 0

@@ -89,7 +89,7 @@ def requests(topic_id: UUID, version: int) -> dict[int, list[Message]]:
     """A few requests of each API: what is there, and what is not; before version 13 of some, by name."""
     names = [TOPIC, "missing", "bad/name", ""]
     ids = [topic_id, NOBODY, NOBODY, NOBODY]
-    found: list[Message] = [
+    results: list[Message] = [
         ProduceRequest(
             acks=-1,
             topic_data=[
@@ -283,7 +283,7 @@ def requests(topic_id: UUID, version: int) -> dict[int, list[Message]]:
         *share_requests(),
     ]
     by_key: dict[int, list[Message]] = {}
-    for request in found:
+    for request in results:
         assert request.api_key is not None
         by_key.setdefault(request.api_key, []).append(request)
     return by_key
@@ -321,7 +321,7 @@ def test_each_version_is_answered(key: int, version: int) -> None:
 
 def test_the_offered_versions_are_those_that_are_handled() -> None:
     response = versions_response(FeatureLevels())
-    offered = {one.api_key: (one.min_version, one.max_version) for one in response.api_keys}
+    offered = {api_key.api_key: (api_key.min_version, api_key.max_version) for api_key in response.api_keys}
     handled = {key: (api.first, api.last) for key, api in APIS.items()}
     assert offered.pop(0) == (0, 13)  # what librdkafka needs to see
     del handled[0]

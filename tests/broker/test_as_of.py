@@ -61,13 +61,13 @@ def test_newer_versions_are_not_answered() -> None:
         config = BrokerConfig(as_of="2.8")
         async with Broker(topics={"orders": 1}, config=config) as broker, Peer(broker) as peer:
             client = ("coordwire", "1")
-            asked = ApiVersionsRequest(client_software_name=client[0], client_software_version=client[1])
-            answer = await peer.ask(asked, 3)
-            newest = {one.api_key: one.max_version for one in answer.api_keys}
+            request = ApiVersionsRequest(client_software_name=client[0], client_software_version=client[1])
+            answer = await peer.ask(request, 3)
+            newest = {api_key.api_key: api_key.max_version for api_key in answer.api_keys}
             assert (newest[ApiKey.METADATA], newest[ApiKey.FETCH]) == (11, 12)
             assert answer.supported_features == []
             assert answer.finalized_features == []
-            refused = await peer.ask(asked, 3)
+            refused = await peer.ask(request, 3)
             assert refused.error_code == 0
             assert (await peer.ask(MetadataRequest(topics=None), 11)).topics
             peer.send(MetadataRequest(topics=None), 12)
@@ -84,8 +84,8 @@ def test_a_newer_version_of_api_versions_gets_the_release_s_own(
 
     async def main() -> None:
         async with Broker(config=BrokerConfig(as_of=release)) as broker, Peer(broker) as peer:
-            asked = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-            peer.send(asked, 4)
+            request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
+            peer.send(request, 4)
             event = None
             while event is None:
                 peer.connection.receive_data(await peer.reader.read(1 << 16))
@@ -93,6 +93,8 @@ def test_a_newer_version_of_api_versions_gets_the_release_s_own(
             response = getattr(event, "response", None)
             assert response is not None
             assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
-            assert [(one.api_key, one.min_version, one.max_version) for one in response.api_keys] == own
+            assert [
+                (api_key.api_key, api_key.min_version, api_key.max_version) for api_key in response.api_keys
+            ] == own
 
     run(main())

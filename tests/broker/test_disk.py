@@ -81,10 +81,10 @@ def test_a_restart_goes_on(tmp_path: Path, end: Callable[[ClusterState], None]) 
     end(cluster)
     verified(tmp_path)
 
-    again = opened(tmp_path)
-    assert again.cluster_id == cluster.cluster_id
-    assert list(again.topics) == ["orders"]
-    result = again.topics["orders"]
+    reopened = opened(tmp_path)
+    assert reopened.cluster_id == cluster.cluster_id
+    assert list(reopened.topics) == ["orders"]
+    result = reopened.topics["orders"]
     assert (result.id, len(result.partitions)) == (topic.id, 4)
     assert result.settings.own == {"retention.ms": "5", "segment.bytes": "1048576"}
     assert [partition.log.end_offset for partition in result.partitions] == [5, 5, 5, 0]
@@ -94,8 +94,8 @@ def test_a_restart_goes_on(tmp_path: Path, end: Callable[[ClusterState], None]) 
     repeated = batch(b"4", producer_id=7, producer_epoch=0, base_sequence=4)
     assert append(log, repeated) == 4
     assert append(log, batch(b"5", producer_id=7, producer_epoch=0, base_sequence=5)) == 5
-    assert again.new_producer_id() > first_id
-    closed(again)
+    assert reopened.new_producer_id() > first_id
+    closed(reopened)
     verified(tmp_path)
 
 
@@ -236,29 +236,29 @@ def log_of(tmp_path: Path) -> tuple[Path, list[bytes]]:
 def test_an_unfinished_batch_at_the_end_is_cut_off(tmp_path: Path) -> None:
     folder, stored = log_of(tmp_path)
     path = folder / log_name(0)
-    whole = path.read_bytes()
+    data = path.read_bytes()
     first_two = len(stored[0]) + len(stored[1])
-    for cut in range(first_two, len(whole), 5):
-        path.write_bytes(whole[:cut])
+    for cut in range(first_two, len(data), 5):
+        path.write_bytes(data[:cut])
         log = load_log(folder, DiskRules())
         assert log.end_offset == 2
         assert path.stat().st_size == first_two
         assert append(log, batch(b"after")) == 2
         log.close()
         verified(folder)
-        path.write_bytes(whole)
+        path.write_bytes(data)
     assert load_log(folder, DiskRules()).end_offset == 3
 
 
 def test_damage_before_sound_batches_is_not_touched(tmp_path: Path) -> None:
     folder, stored = log_of(tmp_path)
     path = folder / log_name(0)
-    whole = bytearray(path.read_bytes())
-    whole[len(stored[0]) + 70] ^= 1
-    path.write_bytes(whole)
+    data = bytearray(path.read_bytes())
+    data[len(stored[0]) + 70] ^= 1
+    path.write_bytes(data)
     with pytest.raises(DataFolderError, match=rf"damaged at byte {len(stored[0])} .*segment recover"):
         load_log(folder, DiskRules())
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == data
 
 
 # --- folders ---
@@ -307,11 +307,11 @@ def test_several_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
     closed(cluster)
     places = {path.parent.name: path.name for path in tmp_path.glob("node-*/orders-*")}
     assert set(places) == {"node-1", "node-2", "node-3"}
-    again = opened(tmp_path, (1, 2, 3))
+    reopened = opened(tmp_path, (1, 2, 3))
     assert [
-        (partition.leader, partition.log.end_offset) for partition in again.topics["orders"].partitions
+        (partition.leader, partition.log.end_offset) for partition in reopened.topics["orders"].partitions
     ] == [(partition.leader, 1) for partition in topic.partitions]
-    closed(again)
+    closed(reopened)
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -326,13 +326,13 @@ def test_all_batches_that_a_producer_may_have_in_flight_are_known_after_a_restar
     for data in sent:
         append(partition.log, data)
     end(cluster)
-    again = opened(tmp_path)
-    (partition,) = again.topics["orders"].partitions
+    reopened = opened(tmp_path)
+    (partition,) = reopened.topics["orders"].partitions
     assert [append(partition.log, data) for data in sent[2:]] == [2, 3, 4, 5, 6]
     with pytest.raises(RefusedRecords, match="sends sequence 1 after 6"):
         append(partition.log, sent[1])
     assert partition.log.end_offset == 7
-    closed(again)
+    closed(reopened)
 
 
 def test_leader_epochs_go_on_where_another_broker_left_them(tmp_path: Path) -> None:
@@ -355,15 +355,15 @@ def test_leader_epochs_go_on_where_another_broker_left_them(tmp_path: Path) -> N
             metadata.append_own(encode_batch([Record(timestamp=NOW, key=key, value=value)], base_offset=0))
     metadata.close()
     (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n2 0\n")
-    again = opened(tmp_path)
-    first, second = (partition.log for partition in again.topics["orders"].partitions)
+    reopened = opened(tmp_path)
+    first, second = (partition.log for partition in reopened.topics["orders"].partitions)
     for log in (first, second):
         append(log, batch(b"next"))
     assert [one.partition_leader_epoch for one in first.batches()] == [2]
     assert [one.partition_leader_epoch for one in second.batches()] == [0, 2]
     assert (first.epoch_end(0), first.epoch_end(2)) == ((0, 0), (2, 1))
     assert (second.epoch_end(0), second.epoch_end(2)) == ((0, 1), (2, 2))
-    closed(again)
+    closed(reopened)
     assert (tmp_path / "orders-0" / "leader-epoch-checkpoint").read_text() == "0\n1\n2 0\n"
     assert (tmp_path / "orders-1" / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n2 1\n"
 
@@ -378,10 +378,10 @@ def test_a_leader_that_wrote_nothing_has_its_epoch_after_a_restart(tmp_path: Pat
     assert (partition.leader, partition.leader_epoch) == (2, 3)
     closed(cluster)
     for _ in range(2):
-        again = opened(tmp_path, (1, 2))
-        (result,) = again.topics["orders"].partitions
+        reopened = opened(tmp_path, (1, 2))
+        (result,) = reopened.topics["orders"].partitions
         assert (result.leader, result.leader_epoch, list(result.replicas)) == (2, 3, list(partition.replicas))
-        closed(again)
+        closed(reopened)
 
 
 def test_the_metadata_take_up_epochs_that_only_a_log_has(tmp_path: Path) -> None:

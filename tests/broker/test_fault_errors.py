@@ -113,9 +113,11 @@ def _filled(cls: Any, version: int, core: Core, suffix: str, number: int = 0) ->
         if not field.exists(version) or field.tag is not None:
             continue
         if field.struct is not None and field.array:
-            values[field.name] = [_filled(field.struct, version, core, f"-{one}", one) for one in (0, 1)]
+            values[field.name] = [
+                _filled(field.struct, version, core, f"-{number}", number) for number in (0, 1)
+            ]
         elif field.array:
-            values[field.name] = [_value(field, core, f"-{one}", one) for one in (0, 1)]
+            values[field.name] = [_value(field, core, f"-{number}", number) for number in (0, 1)]
         elif field.struct is None:
             values[field.name] = _value(field, core, suffix, number)
     return cls(**values)
@@ -245,11 +247,11 @@ def test_an_error_is_where_kafka_puts_it(api_key: int, version: int, after: bool
         return
     (answer,) = answers
     expected = {path for pattern in places(api_key, version) for path in spread(pattern)}
-    found = codes(answer)
-    assert {path for path, name in found.items() if name == "THROTTLING_QUOTA_EXCEEDED"} == expected
+    result = codes(answer)
+    assert {path for path, name in result.items() if name == "THROTTLING_QUOTA_EXCEEDED"} == expected
     assert fault.hits == 1
     if not after:
-        assert set(found) == expected
+        assert set(result) == expected
 
 
 def produced(*places: tuple[str, int]) -> ProduceRequest:
@@ -263,8 +265,8 @@ ALL = [("one", 0), ("one", 1), ("two", 0)]
 
 
 def ends(core: Core) -> list[int]:
-    found = [core.cluster.partition(*place) for place in ALL]
-    return [place.log.end_offset for place in found if place is not None]
+    results = [core.cluster.partition(*place) for place in ALL]
+    return [place.log.end_offset for place in results if place is not None]
 
 
 @pytest.mark.parametrize(
@@ -287,9 +289,9 @@ def test_what_is_not_refused_is_appended(
     faults.add(FaultRule("Produce", error="NOT_LEADER_OR_FOLLOWER", **conditions))
     (answer,) = answered(core, faults, produced(*ALL), 9)
     assert ends(core) == appended
-    found = codes(answer)
-    assert set(found.values()) <= {"NOT_LEADER_OR_FOLLOWER"}
-    assert len(found) == len(refused)
+    result = codes(answer)
+    assert set(result.values()) <= {"NOT_LEADER_OR_FOLLOWER"}
+    assert len(result) == len(refused)
     for topic in answer.responses:
         for part in topic.partition_responses:
             assert (part.base_offset == -1) == bool(part.error_code)
@@ -335,7 +337,10 @@ def test_a_partition_of_a_fetch_session(version: int) -> None:
     assert fault.hits == 1
     assert list(codes(answer).values()) == ["KAFKA_STORAGE_ERROR"]
     assert [
-        part.partition_index for one in answer.responses for part in one.partitions if part.error_code
+        part.partition_index
+        for response in answer.responses
+        for part in response.partitions
+        if part.error_code
     ] == [1]
 
 
@@ -449,8 +454,8 @@ def test_a_rule_reaches_what_it_is_about(
     fault = faults.add(FaultRule(type(request_), **conditions))
     (answer,) = answered(core, faults, request_, version)
     assert fault.hits == 1
-    found = {path for path, name in codes(answer).items() if name == conditions["error"]}
-    assert found == set(expected)
+    result = {path for path, name in codes(answer).items() if name == conditions["error"]}
+    assert result == set(expected)
 
 
 def test_metadata_keeps_its_brokers_and_its_other_topics() -> None:

@@ -43,8 +43,14 @@ def announced(core: Core) -> tuple[int, dict[str, int]]:
     """The epoch and the levels."""
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
     answer = core.ask(request, 4)
-    assert all(one.min_version_level == one.max_version_level for one in answer.finalized_features)
-    levels = {one.name: one.max_version_level for one in answer.finalized_features}
+    assert all(
+        finalized_feature.min_version_level == finalized_feature.max_version_level
+        for finalized_feature in answer.finalized_features
+    )
+    levels = {
+        finalized_feature.name: finalized_feature.max_version_level
+        for finalized_feature in answer.finalized_features
+    }
     return answer.finalized_features_epoch, levels
 
 

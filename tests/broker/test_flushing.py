@@ -74,8 +74,8 @@ class Machine:
             elif path.suffix == ".log" and "orders" in str(path):
                 if path in self.names:
                     size = self.synced.get(path.stat().st_ino, 0)
-                    whole = path.read_bytes()
-                    copy.write_bytes(whole[:size] + late(whole[size:]))
+                    data = path.read_bytes()
+                    copy.write_bytes(data[:size] + late(data[size:]))
             elif path.suffix not in (".index", ".timeindex") or path.with_suffix(".log") in self.names:
                 shutil.copy(path, copy)
         return self.opened(into).topics["orders"].partitions[0].log

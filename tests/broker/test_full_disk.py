@@ -58,9 +58,9 @@ def test_what_was_confirmed_outlives_a_full_disk(small: Path) -> None:
     assert [bytes(record.value or b"") for one in log.batches() for record in one] == values
     killed(cluster)
     shutil.rmtree(filler)
-    again = opened(small / "data")
-    log = again.topics["orders"].partitions[0].log
+    reopened = opened(small / "data")
+    log = reopened.topics["orders"].partitions[0].log
     assert [bytes(record.value or b"") for one in log.batches() for record in one] == values
     append(log, batch(b"last", producer_id=7, producer_epoch=0, base_sequence=len(confirmed)))
-    again.close()
+    reopened.close()
     verified(small / "data")

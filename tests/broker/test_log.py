@@ -161,8 +161,8 @@ def test_a_topics_codec_replaces_the_producers() -> None:
     append(log, batch(b"a", b"b", codec="gzip"), AppendRules(codec="none"))
     append(log, batch(b"c", producer_id=5, producer_epoch=0, base_sequence=0), AppendRules(codec="gzip"))
     results = list(batches(log.read(0, 1 << 20).data))
-    assert [one.codec for one in results] == ["none", "gzip"]
-    assert [record.value for one in results for record in one] == [b"a", b"b", b"c"]
+    assert [result.codec for result in results] == ["none", "gzip"]
+    assert [record.value for result in results for record in result] == [b"a", b"b", b"c"]
     assert (results[1].producer_id, results[1].base_sequence) == (5, 0)
 
 

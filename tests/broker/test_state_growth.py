@@ -457,7 +457,7 @@ def test_what_a_request_names_twice() -> None:
     core = Core(topics={"orders": 2})
     for value in (b"a", b"b"):
         produced(core, [(0, batch(value))])
-    asked = [FetchPartition(partition=0, partition_max_bytes=1, fetch_offset=one) for one in (0, 1)]
+    asked = [FetchPartition(partition=0, partition_max_bytes=1, fetch_offset=number) for number in (0, 1)]
     request = FetchRequest(max_bytes=1 << 20, topics=[FetchTopic(topic="orders", partitions=asked)])
     fetched: Any = asked_of(core.cluster, request, 12)
     (partition,) = fetched.responses[0].partitions
@@ -465,10 +465,10 @@ def test_what_a_request_names_twice() -> None:
     named = [MetadataRequestTopic(name="orders")] * 2
     described: Any = asked_of(core.cluster, MetadataRequest(topics=named), 9)
     assert [topic.name for topic in described.topics] == ["orders"]
-    removed = [DeleteRecordsPartition(partition_index=0, offset=one) for one in (2, 1)]
+    removed = [DeleteRecordsPartition(partition_index=0, offset=number) for number in (2, 1)]
     topic = DeleteRecordsTopic(name="orders", partitions=removed)
     deleted: Any = asked_of(core.cluster, DeleteRecordsRequest(topics=[topic]), 2)
-    assert [one.low_watermark for one in deleted.topics[0].partitions] == [1]
+    assert [partition.low_watermark for partition in deleted.topics[0].partitions] == [1]
     resource = AlterConfigsResource(resource_type=2, resource_name="orders", configs=[])
     altered: Any = asked_of(core.cluster, IncrementalAlterConfigsRequest(resources=[resource] * 2), 1)
-    assert [one.error_code for one in altered.responses] == [ErrorCode.INVALID_REQUEST] * 2
+    assert [response.error_code for response in altered.responses] == [ErrorCode.INVALID_REQUEST] * 2

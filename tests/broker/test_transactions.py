@@ -102,17 +102,21 @@ def test_the_older_producer_of_an_id_is_fenced() -> None:
 def test_a_replaced_epoch_is_refused_before_the_coordinator_is_asked() -> None:
     """With another transactional id: the partition's leader knows the producer in a newer epoch."""
     core = core_with()
-    first, other = TransactionClient(core), TransactionClient(core, "u")
-    for client in (first, other):
+    first, other_client = TransactionClient(core), TransactionClient(core, "u")
+    for client in (first, other_client):
         client.init()
     old = first.epoch
     for value in (b"one", b"two"):
         assert first.produce(value) == first.commit_offset(1) == first.end() == 0
-    other.producer_id, other.epoch = first.producer_id, old
-    assert other.produce(b"late") == other.commit_offset(2) == ErrorCode.INVALID_PRODUCER_EPOCH
-    assert other.produce(b"late", index=1) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    other.epoch = first.epoch
-    assert other.produce(b"late") == other.commit_offset(2) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    other_client.producer_id, other_client.epoch = first.producer_id, old
+    assert other_client.produce(b"late") == other_client.commit_offset(2) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert other_client.produce(b"late", index=1) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    other_client.epoch = first.epoch
+    assert (
+        other_client.produce(b"late")
+        == other_client.commit_offset(2)
+        == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    )
     assert read(core)[0] == [b"one", b"two"]
 
 
@@ -149,11 +153,11 @@ def test_records_outside_of_a_transaction_are_refused() -> None:
     client.add("orders", 0)
     assert client.produce(b"x") == 0
     assert client.produce(b"y", transactional=False) == ErrorCode.INVALID_TXN_STATE
-    other = TransactionClient(core, "u")
-    other.producer_id, other.epoch = client.producer_id, client.epoch
-    assert other.produce(b"x", index=1) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    other.name = ""
-    assert other.produce(b"x", index=1) == ErrorCode.INVALID_TXN_STATE
+    other_client = TransactionClient(core, "u")
+    other_client.producer_id, other_client.epoch = client.producer_id, client.epoch
+    assert other_client.produce(b"x", index=1) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    other_client.name = ""
+    assert other_client.produce(b"x", index=1) == ErrorCode.INVALID_TXN_STATE
     newer = TransactionClient(core, "v")
     newer.init()
     assert newer.produce(b"x", base_sequence=3) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

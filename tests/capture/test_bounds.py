@@ -141,7 +141,7 @@ def test_the_order_names_none_that_was_answered(monkeypatch: pytest.MonkeyPatch)
 
 def waiting_requests() -> set[int]:
     """The identities of all that there are in this process."""
-    return {id(one) for one in gc.get_objects() if type(one) is AwaitedRequest}
+    return {id(instance) for instance in gc.get_objects() if type(instance) is AwaitedRequest}
 
 
 def test_what_waits_no_longer_is_not_kept() -> None:

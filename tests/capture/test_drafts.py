@@ -59,10 +59,10 @@ def frames(data: bytes, dialect: Dialect, **options: Any) -> list[FrameEntry]:
 @pytest.mark.parametrize("syn", [True, False])
 def test_a_recorded_conversation(name: str, syn: bool) -> None:
     dialect, lines = CONVERSATIONS[name]
-    said = spoken(dialect, lines)
-    result = frames(recorded(said, syn=syn), dialect)
-    assert [entry.message for entry in result] == [message for _, message, _ in said]
-    for entry, (sender, message, data) in zip(result, said, strict=True):
+    messages = spoken(dialect, lines)
+    result = frames(recorded(messages, syn=syn), dialect)
+    assert [entry.message for entry in result] == [message for _, message, _ in messages]
+    for entry, (sender, message, data) in zip(result, messages, strict=True):
         assert entry.error is None
         assert entry.body == data[4:]
         assert entry.flow.startswith("10.0.0.1" if sender == "client" else "10.0.0.2")
@@ -79,43 +79,43 @@ def test_a_recorded_conversation(name: str, syn: bool) -> None:
 @pytest.mark.parametrize("form", ["hex", "frames"])
 def test_frames_of_which_nobody_says_who_sent_them(name: str, form: str) -> None:
     dialect, lines = CONVERSATIONS[name]
-    said = spoken(dialect, lines)
-    data = b"".join(wire for _, _, wire in said)
+    messages = spoken(dialect, lines)
+    data = b"".join(wire for _, _, wire in messages)
     if form == "hex":
-        data = "\n".join(wire.hex() for _, _, wire in said).encode()
+        data = "\n".join(wire.hex() for _, _, wire in messages).encode()
     result = frames(data, dialect, input=form)
-    assert [entry.message for entry in result] == [message for _, message, _ in said]
+    assert [entry.message for entry in result] == [message for _, message, _ in messages]
 
 
 def test_a_capture_from_mid_stream() -> None:
     dialect, lines = CONVERSATIONS["draft-2 with auto_commit"]
-    said = spoken(dialect, lines)
-    result = frames(recorded(said, syn=False, skip=5), dialect)
-    assert [entry.message for entry in result] == [message for _, message, _ in said[5:]]
+    messages = spoken(dialect, lines)
+    result = frames(recorded(messages, syn=False, skip=5), dialect)
+    assert [entry.message for entry in result] == [message for _, message, _ in messages[5:]]
     assert result[0].direction == "response"
     assert result[0].request is None
     dialect, lines = CONVERSATIONS["draft-1 without auto_commit"]
-    said = spoken(dialect, lines)
-    result = frames(recorded(said, syn=False, skip=3), dialect)
-    assert [entry.message for entry in result] == [message for _, message, _ in said[3:]]
+    messages = spoken(dialect, lines)
+    result = frames(recorded(messages, syn=False, skip=3), dialect)
+    assert [entry.message for entry in result] == [message for _, message, _ in messages[3:]]
 
 
 def test_type_ids_and_auto_commit_are_the_callers() -> None:
     dialect, lines = CONVERSATIONS["draft-1 without auto_commit"]
-    said = spoken(dialect, lines)
-    told = frames(recorded(said, syn=False, skip=3), dialect, auto_commit=False)
+    messages = spoken(dialect, lines)
+    told = frames(recorded(messages, syn=False, skip=3), dialect, auto_commit=False)
     assert all(entry.error is None for entry in told)
-    wrong = frames(recorded(said, syn=False, skip=3), dialect, auto_commit=True)
+    wrong = frames(recorded(messages, syn=False, skip=3), dialect, auto_commit=True)
     assert [entry.error is None for entry in wrong[:5]] == [True, True, True, True, False]
     assert wrong[4].error is not None
     assert wrong[4].error.reason == "the count of an array needs 2 bytes, 0 left"
     ids = {call.name: call.type_id + 5000 for call in CALLS[dialect]}
-    unknown = entries(recorded(said, syn=False), dialect, type_ids=ids)
+    unknown = entries(recorded(messages, syn=False), dialect, type_ids=ids)
     assert unknown == []
     with pytest.raises(ValueError, match="draft-1 has no Fetch"):
-        frames(recorded(said), dialect, type_ids={"Fetch": 1})
+        frames(recorded(messages), dialect, type_ids={"Fetch": 1})
     with pytest.raises(ValueError, match="dialects other than"):
-        frames(recorded(said), Dialect.KAFKA, auto_commit=True)
+        frames(recorded(messages), Dialect.KAFKA, auto_commit=True)
 
 
 @settings(max_examples=60, deadline=None)
@@ -143,19 +143,19 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 @pytest.mark.parametrize("name", CONVERSATIONS)
 def test_decode_and_encode(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dialect, lines = CONVERSATIONS[name]
-    said = spoken(dialect, lines)
+    messages = spoken(dialect, lines)
     path = tmp_path / "drafts.pcap"
-    path.write_bytes(recorded(said))
+    path.write_bytes(recorded(messages))
     status, text = run(capsys, "decode", "--dialect", str(dialect), "--format", "json", str(path))
     forms = [json.loads(line) for line in text.splitlines()]
     assert status == 0
-    assert len(forms) == len(said)
+    assert len(forms) == len(messages)
     assert {form["dialect"] for form in forms} == {str(dialect)}
     assert all(form["error"] is None and form["body"] is not None for form in forms)
     (tmp_path / "lines").write_text(text)
     status, text = run(capsys, "encode", str(tmp_path / "lines"))
     assert status == 0
-    assert text.split() == [data.hex() for _, _, data in said]
+    assert text.split() == [data.hex() for _, _, data in messages]
     for form in ("tree", "hex"):
         status, text = run(capsys, "decode", "--dialect", str(dialect), "--format", form, str(path))
         assert status == 0

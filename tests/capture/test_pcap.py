@@ -96,7 +96,7 @@ def test_truncation_at_every_byte(order: str) -> None:
         whole = max((index for index, end in enumerate(ends) if end <= cut), default=0)
         assert datas(packets) == DATA[:whole]
         start = ends[whole] if cut >= 24 else 0
-        told = [(each.position, each.length) for each in unreadable]
+        told = [(unreadable_range.position, unreadable_range.length) for unreadable_range in unreadable]
         assert told == ([(start, cut - start)] if cut > start else [])
 
 
@@ -110,7 +110,7 @@ def test_pcapng_truncation_at_every_byte(order: str) -> None:
         packets, unreadable = read(capture[:cut])
         start = max(start for start in starts if start <= cut)
         assert datas(packets) == DATA[: max(0, starts.index(start) - 2)]
-        told = [(each.position, each.length) for each in unreadable]
+        told = [(unreadable_range.position, unreadable_range.length) for unreadable_range in unreadable]
         assert told == ([(start, cut - start)] if cut > start else [])
 
 
@@ -138,7 +138,7 @@ def test_a_captured_length_beyond_the_end_costs_one_packet() -> None:
 def test_zeros_are_passed_over() -> None:
     packets, unreadable = read(build.pcap(DATA) + bytes(5000) + build.pcap(DATA)[24:])
     assert datas(packets) == DATA * 2
-    assert [each.length for each in unreadable] == [5000]
+    assert [unreadable_range.length for unreadable_range in unreadable] == [5000]
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -149,7 +149,9 @@ def test_a_hostile_block_length_costs_one_block(order: str, length: int) -> None
     struct.pack_into(f"{order}I", capture, 48 + 4, length)
     packets, unreadable = read(bytes(capture))
     assert datas(packets) == DATA[1:]
-    assert [(each.position, each.length) for each in unreadable] == [(48, size)]
+    assert [(unreadable_range.position, unreadable_range.length) for unreadable_range in unreadable] == [
+        (48, size)
+    ]
 
 
 def test_lengths_that_differ_cost_one_block() -> None:
@@ -190,7 +192,9 @@ def test_pcapng_interfaces_clocks_and_sections() -> None:
     assert all(
         capture[packet.position : packet.position + len(packet.data)] == packet.data for packet in packets
     )
-    assert [each.reason for each in unreadable] == ["a packet of interface 2, which is not described"]
+    assert [unreadable_range.reason for unreadable_range in unreadable] == [
+        "a packet of interface 2, which is not described"
+    ]
     assert capture_counts.digits == 9
 
 
@@ -289,8 +293,8 @@ def test_a_file_that_ends_is_reported_in_full() -> None:
 )
 def test_a_header_that_cannot_be_is_reported_in_full(order: str, fields: dict[str, int], reason: str) -> None:
     good = record(b"good", order=order)
-    bad = record(b"bad", order=order, **fields)
-    capture = build.pcap([], order=order) + good + bad + good + good
+    bad_record = record(b"bad", order=order, **fields)
+    capture = build.pcap([], order=order) + good + bad_record + good + good
     assert found(capture) == [(40, b"good"), (44, 19, reason), (79, b"good"), (99, b"good")]
 
 
@@ -339,10 +343,10 @@ def test_a_search_takes_the_next_record_whose_every_field_is_sound(order: str, n
 
     def taken(data: bytes = b"abcd", **fields: int) -> bool:
         first = record(b"first", order=order, seconds=200_000)
-        bad = record(b"", order=order, fraction=2**32 - 1)
+        bad_record = record(b"", order=order, fraction=2**32 - 1)
         last = record(b"last", order=order, seconds=200_000)
         tried = record(data, order=order, **{"seconds": 200_000, **fields})
-        capture = build.pcap([], order=order, nano=nano) + first + bad + tried + last
+        capture = build.pcap([], order=order, nano=nano) + first + bad_record + tried + last
         datas = [packet.data for packet in read(capture)[0]]
         assert datas in ([b"first", data, b"last"], [b"first", b"last"])
         return len(datas) == 3
@@ -393,7 +397,9 @@ def test_a_search_reads_on_for_a_record_that_is_long() -> None:
     for step in (1000, 1 << 20):
         packets, unreadable = read(build.Pipe(capture, step))
         assert datas(packets) == [long, b"last"]
-        assert [(one.position, one.length) for one in unreadable] == [(24, 16)]
+        assert [(unreadable_range.position, unreadable_range.length) for unreadable_range in unreadable] == [
+            (24, 16)
+        ]
 
 
 def test_longer_record_headers_are_searched_too() -> None:
@@ -410,18 +416,18 @@ def test_longer_record_headers_are_searched_too() -> None:
 @ORDERS
 def test_a_search_compares_with_the_time_of_the_last_packet_even_if_that_is_0(order: str) -> None:
     head = build.pcap([], order=order) + record(b"first", order=order, seconds=0)
-    bad = record(b"", order=order, fraction=2**32 - 1)
+    bad_record = record(b"", order=order, fraction=2**32 - 1)
     for seconds, sound in ((86_400, True), (86_401, False)):
-        result = datas(read(head + bad + record(b"tried", order=order, seconds=seconds))[0])
+        result = datas(read(head + bad_record + record(b"tried", order=order, seconds=seconds))[0])
         assert result == [b"first", b"tried"][: 1 + sound]
 
 
 @ORDERS
 def test_a_search_takes_a_record_of_line_feeds(order: str) -> None:
-    bad = record(b"", order=order, fraction=2**32 - 1)
+    bad_record = record(b"", order=order, fraction=2**32 - 1)
     feeds = b"\n" * 0x0A0A
     tried = record(feeds, order=order, seconds=0x0A0A0A0A, fraction=0x000A0A0A)
-    assert datas(read(build.pcap([], order=order) + bad + tried + tried)[0]) == [feeds, feeds]
+    assert datas(read(build.pcap([], order=order) + bad_record + tried + tried)[0]) == [feeds, feeds]
 
 
 @ORDERS
@@ -439,17 +445,17 @@ def test_a_search_takes_a_record_of_line_feeds(order: str) -> None:
 def test_what_follows_a_record_that_is_searched_must_be_sound(
     order: str, fields: dict[str, int], sound: bool
 ) -> None:
-    bad = record(b"", order=order, fraction=2**32 - 1)
+    bad_record = record(b"", order=order, fraction=2**32 - 1)
     follows = record(b"z", order=order, **fields)
     tried = record(b"tried", order=order)
-    result = datas(read(build.pcap([], order=order) + bad + tried + follows)[0])
+    result = datas(read(build.pcap([], order=order) + bad_record + tried + follows)[0])
     assert (b"tried" in result) is sound
 
 
 def test_a_search_reads_to_the_end_of_the_header_that_follows() -> None:
-    bad = record(b"", order=">", fraction=2**32 - 1)
+    bad_record = record(b"", order=">", fraction=2**32 - 1)
     tried = record(b"tried", order=">", wire=500)
-    capture = build.pcap([], order=">") + bad + tried + record(bytes(1000), order=">")
+    capture = build.pcap([], order=">") + bad_record + tried + record(bytes(1000), order=">")
     pipe = build.Pipe(capture, 1)
     items = read_packets(pipe)
     assert isinstance(next(items), UnreadableRange)

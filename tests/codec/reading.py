@@ -65,7 +65,7 @@ def tolerant(cls: Any, version: int, data: bytes) -> tuple[Any, list[Place]]:
     results: list[Deviation] = []
     value = plain(reader(data, version, tolerant=True, deviations=results).message(cls))
     assert plain(reader(data, version, tolerant=True).message(cls)) == value
-    return value, [(one.reason, one.position, one.path) for one in results]
+    return value, [(result.reason, result.position, result.path) for result in results]
 
 
 def refused(

@@ -48,11 +48,13 @@ def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
     seen: list[Any] = []
 
     def look(phase: str, info: object) -> None:
-        seen.append([one for one in gc.get_objects() if type(one) is MetadataResponsePartition])
+        seen.append(
+            [instance for instance in gc.get_objects() if type(instance) is MetadataResponsePartition]
+        )
 
     held = [cls.decode(case.wire, version=case.version) for _ in range(5)]  # no freed object waits any more
     gc.freeze()  # `look` then sees only what is made from here on
-    before = sum(type(one) is MetadataResponsePartition for one in gc.get_objects())
+    before = sum(type(instance) is MetadataResponsePartition for instance in gc.get_objects())
     thresholds = gc.get_threshold()
     gc.callbacks.append(look)
     try:
@@ -61,7 +63,7 @@ def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
     finally:
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(look)
-        after = sum(type(one) is MetadataResponsePartition for one in gc.get_objects())
+        after = sum(type(instance) is MetadataResponsePartition for instance in gc.get_objects())
         gc.unfreeze()
     assert seen
     # Since 3.12 a collection waits until the interpreter has the call after it.

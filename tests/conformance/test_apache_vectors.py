@@ -58,8 +58,8 @@ def form_of(message: Message, version: int) -> object:
 
 def without_tags(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: without_tags(inside) for name, inside in value.items() if name != "_tags"}
-    return [without_tags(inside) for inside in value] if isinstance(value, list) else value
+        return {name: without_tags(element) for name, element in value.items() if name != "_tags"}
+    return [without_tags(element) for element in value] if isinstance(value, list) else value
 
 
 def test_nothing_is_missing() -> None:

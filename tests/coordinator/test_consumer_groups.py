@@ -195,10 +195,10 @@ def test_a_log_that_contradicts_itself_is_refused() -> None:
     bench.join("a")
     end = [record for record in bench.log if record.type == 3][-1]
     end.value = end.version = None
-    other = Bench()
+    other_bench = Bench()
     with pytest.raises(Malformed, match="contradicts those before it"):
-        other.shard.load([*bench.log, end])
-    assert other.beat("a", 2).error_code == ErrorCode.NOT_COORDINATOR
+        other_bench.shard.load([*bench.log, end])
+    assert other_bench.beat("a", 2).error_code == ErrorCode.NOT_COORDINATOR
 
 
 def test_a_test_says_who_gets_what() -> None:
@@ -291,13 +291,13 @@ def test_a_shard_that_gives_up_its_partition_resolves_nothing_more() -> None:
     assert not bench.shard.has_work
     bench.shard.work(1_000)
     bench.take()
-    other = Bench(resolves_in_turns=True)
-    other.join("a", subscribed_topic_names=None, subscribed_topic_regex="o.*")
-    other.beat("a", -1)  # the group is empty before the resolution ends
-    while other.shard.has_work:
-        other.shard.work(1_000)
-    other.take()
-    assert other.group().resolved.items() == []
+    other_bench = Bench(resolves_in_turns=True)
+    other_bench.join("a", subscribed_topic_names=None, subscribed_topic_regex="o.*")
+    other_bench.beat("a", -1)  # the group is empty before the resolution ends
+    while other_bench.shard.has_work:
+        other_bench.shard.work(1_000)
+    other_bench.take()
+    assert other_bench.group().resolved.items() == []
 
 
 @pytest.mark.parametrize("in_turns", [False, True])

@@ -314,8 +314,8 @@ def test_a_partition_that_moves_away_answers_what_waits_and_no_other_does() -> N
     answered = {name for name, ticket in tickets.items() if ticket in bench.answers}
     assert answered == {name for name in NAMES[:6] if PLACES[name] == gone}
     assert {bench.answers[tickets[name]].error_code for name in answered} == {ErrorCode.NOT_COORDINATOR}
-    listed = bench.ask(ListGroupsRequest(), 5).groups
-    assert {group.group_id for group in listed} == set(NAMES[:6]) - answered
+    groups = bench.ask(ListGroupsRequest(), 5).groups
+    assert {group.group_id for group in groups} == set(NAMES[:6]) - answered
     bench.coordinator.advance(3_000)
     bench.take()
     assert all(ticket in bench.answers for ticket in tickets.values())
@@ -340,9 +340,9 @@ def test_an_append_of_an_earlier_term_confirms_nothing() -> None:
 def test_a_transaction_ends_in_its_partition() -> None:
     bench = Bench(3)
     ticket = bench.coordinator.complete_transaction(3, 9, 1, committed=True)
-    other = bench.coordinator.complete_transaction(4, 9, 1, committed=True)
+    other_ticket = bench.coordinator.complete_transaction(4, 9, 1, committed=True)
     bench.take()
-    assert bench.ended == {ticket: 0, other: ErrorCode.NOT_COORDINATOR}
+    assert bench.ended == {ticket: 0, other_ticket: ErrorCode.NOT_COORDINATOR}
     assert [append.partition for append in bench.appends] == [3]
 
 
@@ -409,10 +409,10 @@ def test_a_heartbeat_costs_the_same_whatever_other_partitions_have() -> None:
 
 
 def test_a_shard_is_what_a_coordinator_of_one_partition_is() -> None:
-    shard, one = Shard(), GroupCoordinator(partitions=1)
+    shard, group_coordinator = Shard(), GroupCoordinator(partitions=1)
     shard.load([])
-    one.load(0, [])
+    group_coordinator.load(0, [])
     for request, version in ((join(), 3), (commit(5), 8)):
         shard.handle(request, version=version, now=0, context=CONTEXT)
-        one.handle(request, version=version, now=0, context=CONTEXT)
-        assert list(shard.effects()) == list(one.effects())
+        group_coordinator.handle(request, version=version, now=0, context=CONTEXT)
+        assert list(shard.effects()) == list(group_coordinator.effects())

@@ -249,10 +249,10 @@ def test_another_shard_goes_on_from_the_log() -> None:
     bench = Bench()
     member_id = stable_group(bench)
     bench.ask(commit(9), 8)
-    other = Bench()
-    other.shard.load(bench.log)
-    assert beat(other, member_id) == 0
-    assert committed(other) == {1: 9}
+    other_bench = Bench()
+    other_bench.shard.load(bench.log)
+    assert beat(other_bench, member_id) == 0
+    assert committed(other_bench) == {1: 9}
 
 
 def test_a_silent_member_is_out_and_an_old_timer_never_fires_after_a_reload() -> None:

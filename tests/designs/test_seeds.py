@@ -74,7 +74,8 @@ def test_most_demands_have_a_test_that_can_fail() -> None:
 
 
 SOME = [
-    next(one for one in CHECKED if one.seed == seed) for seed in dict.fromkeys(one.seed for one in CHECKED)
+    next(demand for demand in CHECKED if demand.seed == seed)
+    for seed in dict.fromkeys(one.seed for one in CHECKED)
 ]
 
 
@@ -84,7 +85,7 @@ def test_some_tests_fail_without_their_code(demand: Demand) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("demand", [one for one in CHECKED if one not in SOME], ids=name)
+@pytest.mark.parametrize("demand", [demand for demand in CHECKED if demand not in SOME], ids=name)
 def test_a_test_fails_without_its_code(demand: Demand) -> None:
     assert fails_without(demand.code[0], demand.tests[0])
 

@@ -118,7 +118,9 @@ def _mapped(cls: type[Struct], form: dict[str, Any], leaf: Any) -> dict[str, Any
         if value is not None and field.struct is not None:
             struct = field.struct
             value = (
-                [_mapped(struct, one, leaf) for one in value] if field.array else _mapped(struct, value, leaf)
+                [_mapped(struct, element, leaf) for element in value]
+                if field.array
+                else _mapped(struct, value, leaf)
             )
         elif not field.array:
             value = leaf(field.type, value)

@@ -189,7 +189,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (Unavailable, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    lines = [line for each in results for line in drift(each)] + others
+    lines = [line for result in results for line in drift(result)] + others
     reasons = {line: meant(options.release, line) for line in lines}
     for line, why in reasons.items():
         print(f"{line}  [meant: {why}]" if why else line)

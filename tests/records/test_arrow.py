@@ -102,7 +102,7 @@ def test_bad_batches() -> None:
         list(iter_batches(batch + bad))
     skipped: list[UnreadableRange] = []
     assert len(rows(batch + bad + batch + bad, on_error="skip", skipped=skipped)) == 2
-    assert [each.position for each in skipped] == [len(batch), 3 * len(batch)]
+    assert [unreadable.position for unreadable in skipped] == [len(batch), 3 * len(batch)]
     with pytest.raises(ValueError, match="on_error"):
         iter_batches(batch, on_error="report")  # type: ignore[arg-type]
 

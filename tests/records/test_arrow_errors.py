@@ -139,11 +139,11 @@ def test_nulls_before_the_bad_record_are_not_those_of_the_next_batch() -> None:
     sound = [encode_batch([null, *full], base_offset=100 * number) for number in (0, 5)]
     for columns in (None, ["timestamp"], ["key"], ["value"], ["headers"]):
         options: dict[str, Any] = {"on_error": "skip", "columns": columns}
-        whole = pa.Table.from_batches(iter_batches(sound[0] + record + sound[1], **options))
-        whole.validate(full=True)
-        assert whole.equals(pa.Table.from_batches(iter_batches(b"".join(sound), **options)))
-        for name in set(whole.column_names) & {"timestamp", "key", "value"}:
-            assert whole[name].null_count == 2
+        table = pa.Table.from_batches(iter_batches(sound[0] + record + sound[1], **options))
+        table.validate(full=True)
+        assert table.equals(pa.Table.from_batches(iter_batches(b"".join(sound), **options)))
+        for name in set(table.column_names) & {"timestamp", "key", "value"}:
+            assert table[name].null_count == 2
 
 
 def test_what_was_passed_over_is_noted_before_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_what_was_passed_over_is_noted_before_an_error(monkeypatch: pytest.Monke
     with pytest.raises(CoordwireError, match="lz4 needs the package"):
         results.extend(offset for table in tables for offset in table["offset"].to_pylist())
     assert results == [*range(RECORDS), *range(2 * RECORDS, 3 * RECORDS)]
-    assert [bad.position for bad in skipped] == [len(made(0))]
+    assert [unreadable.position for unreadable in skipped] == [len(made(0))]
 
 
 def test_a_record_with_too_many_bytes_of_header_keys(half: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,14 +138,14 @@ def test_tables_are_theirs(name: Any, view: bool) -> None:
     data = b"".join(encode_batch(FREE, codec=name, base_offset=1000 * n) for n in range(30))
     tables = list(iter_batches(data, max_bytes=5000, view=view))
     assert len(tables) > 30
-    whole = pa.Table.from_batches(tables)
-    whole.validate(full=True)
-    assert whole["offset"].to_pylist() == [1000 * n + row.offset for n in range(30) for row in ROWS]
-    assert whole["value"].to_pylist() == [row.value for row in ROWS] * 30
-    assert whole["key"].type == (pa.binary_view() if view else pa.binary())
-    first = whole.slice(0, 200).to_pylist()
+    table = pa.Table.from_batches(tables)
+    table.validate(full=True)
+    assert table["offset"].to_pylist() == [1000 * n + row.offset for n in range(30) for row in ROWS]
+    assert table["value"].to_pylist() == [row.value for row in ROWS] * 30
+    assert table["key"].type == (pa.binary_view() if view else pa.binary())
+    first = table.slice(0, 200).to_pylist()
     for number, _ in enumerate(iter_batches(data, max_bytes=5000, view=view)):
-        assert number or whole.slice(0, 200).to_pylist() == first
+        assert number or table.slice(0, 200).to_pylist() == first
 
 
 def test_views_point_into_the_input() -> None:
@@ -212,7 +212,7 @@ def test_spread_over_threads(view: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     skipped: list[Any] = []
     batches = iter_batches(b"".join(parts), on_error="skip", skipped=skipped, max_bytes=1 << 20, **options)
     assert sum(table.num_rows for table in batches) == 1199 * 200
-    assert [each.position for each in skipped] == [sum(map(len, parts[:700]))]
+    assert [unreadable.position for unreadable in skipped] == [sum(map(len, parts[:700]))]
     seen: list[int] = []
     with pytest.raises(CorruptBatch):
         seen.extend(table.num_rows for table in iter_batches(b"".join(parts), max_bytes=1 << 20, **options))

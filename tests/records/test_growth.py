@@ -81,9 +81,9 @@ def zeros_between(n: int) -> bytes:
 
 
 def tiny_bad(n: int) -> bytes:
-    bad = bytearray(sound(0, 0, magic=0))
-    bad[12] ^= 1
-    return bytes(bad) * n + sound(1)
+    data = bytearray(sound(0, 0, magic=0))
+    data[12] ^= 1
+    return bytes(data) * n + sound(1)
 
 
 def overlapping(n: int) -> bytes:
@@ -123,8 +123,8 @@ MADE = [
 def draw(data: bytes) -> None:
     at = 0
     reader = batches(data, on_error="report")
-    for each in reader:
-        at += each.length if hasattr(each, "length") else each.size
+    for batch in reader:
+        at += batch.length if hasattr(batch, "length") else batch.size
     assert at + len(reader.remainder) == len(data)
 
 

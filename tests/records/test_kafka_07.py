@@ -46,9 +46,9 @@ def test_what_construct_builds(told: list[tuple[int, int, bytes]]) -> None:
 @given(PAYLOADS, st.sampled_from([0, 1]))
 def test_what_construct_parses(payloads: list[bytes], magic: int) -> None:
     data = encode_messages(payloads, magic=magic)
-    told = Kafka07MessageSet.parse(data)
-    assert [(row.magic, row.payload) for row in told] == [(magic, payload) for payload in payloads]
-    assert Kafka07MessageSet.build(told) == data
+    parsed = Kafka07MessageSet.parse(data)
+    assert [(row.magic, row.payload) for row in parsed] == [(magic, payload) for payload in payloads]
+    assert Kafka07MessageSet.build(parsed) == data
 
 
 @given(PAYLOADS, st.sampled_from(CODECS))
@@ -57,8 +57,8 @@ def test_written_and_read(payloads: list[bytes], codec: Codec) -> None:
     results = list(batches(data, position=50))
     assert [record.value for batch in results for record in batch] == payloads
     assert all(record.offset == batch.base_offset for batch in results for record in batch)
-    again = pickle.loads(pickle.dumps(results))
-    assert [(batch.position, list(batch)) for batch in again] == [
+    copied = pickle.loads(pickle.dumps(results))
+    assert [(batch.position, list(batch)) for batch in copied] == [
         (batch.position, list(batch)) for batch in results
     ]
     if codec != "none" and payloads:
@@ -75,15 +75,15 @@ def test_hostile(draw: st.DataObject) -> None:
     for _ in range(draw.draw(st.integers(0, 2))):
         at = draw.draw(st.integers(0, len(data)))
         data[at : at + draw.draw(st.integers(0, 2))] = draw.draw(st.binary(max_size=2))
-    told = Kafka07MessageSet.parse(bytes(data))
-    ends: int = len(Kafka07MessageSet.build(told))
+    parsed = Kafka07MessageSet.parse(bytes(data))
+    ends: int = len(Kafka07MessageSet.build(parsed))
     results: list[Any] = []
     with suppress(CorruptBatch):
         for batch in batches(data):
             results += [record.value for record in batch]
-    plain = [row.payload for row in told if not (row.attributes or 0) & 3]
+    plain = [row.payload for row in parsed if not (row.attributes or 0) & 3]
     assert results == plain[: len(results)]
-    if ends == len(data) and len(plain) == len(told):
+    if ends == len(data) and len(plain) == len(parsed):
         assert results == plain
 
 
@@ -117,7 +117,7 @@ def test_a_bad_message_among_good_ones(reason: str) -> None:
         (len(before), len(BAD[reason]))
     ]
     assert reason in bad[0].reason
-    values = [record.value for each in results if isinstance(each, Kafka07Batch) for record in each]
+    values = [record.value for result in results if isinstance(result, Kafka07Batch) for record in result]
     assert values == [b"before", b"", b"behind", b"", b"end"]
 
 

@@ -55,20 +55,20 @@ def half() -> str:
 
 def test_a_batch_opened_natively_is_like_any_other() -> None:
     (batch,) = batches(DATA)
-    other = RecordBatch(memoryview(DATA))
-    assert repr(batch) == repr(other)
+    other_batch = RecordBatch(memoryview(DATA))
+    assert repr(batch) == repr(other_batch)
     for name in dir(RecordBatch):
-        if not name.startswith("_") and not callable(getattr(other, name)):
-            assert getattr(batch, name) == getattr(other, name)
-    assert list(batch) == list(batch) == list(other) == ROWS
+        if not name.startswith("_") and not callable(getattr(other_batch, name)):
+            assert getattr(batch, name) == getattr(other_batch, name)
+    assert list(batch) == list(batch) == list(other_batch) == ROWS
     with pytest.raises(AttributeError, match=r"has no attribute .colour."):
         batch.colour  # type: ignore[attr-defined] # noqa: B018
 
 
 def test_a_wrong_checksum_shows_at_the_first_record() -> None:
-    bad = bytearray(DATA)
-    bad[-1] ^= 1
-    (batch,) = batches(bad)
+    data = bytearray(DATA)
+    data[-1] ^= 1
+    (batch,) = batches(data)
     records = iter(batch)
     with pytest.raises(CorruptBatch, match="CRC-32C"):
         next(records)
@@ -98,10 +98,10 @@ def test_a_batch_whose_bytes_python_code_takes() -> None:
         batch._view = memoryview(view)
         with pytest.raises((CorruptBatch, struct.error)):
             list(batch)
-    other = RecordBatch(memoryview(DATA))
-    del other._view
+    other_batch = RecordBatch(memoryview(DATA))
+    del other_batch._view
     with pytest.raises(AttributeError):
-        list(other)
+        list(other_batch)
 
 
 def test_a_walk_whose_bytes_are_taken_while_memory_is_got() -> None:
@@ -189,7 +189,7 @@ def test_a_used_record_whose_contents_take_the_next(field: str) -> None:
         del record
     del records
     assert results
-    assert sorted(offsets + [each.offset for each in results]) == list(range(len(ROWS)))
+    assert sorted(offsets + [result.offset for result in results]) == list(range(len(ROWS)))
 
 
 def test_two_threads_on_one_iterator() -> None:
@@ -238,11 +238,11 @@ def test_an_iterator_that_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_bytes_outlive_the_walk() -> None:
-    whole = bytearray(DATA * 3)
-    results = list(batches(memoryview(whole)))
+    data = bytearray(DATA * 3)
+    results = list(batches(memoryview(data)))
     assert [batch.position for batch in results] == [0, len(DATA), 2 * len(DATA)]
     with pytest.raises(BufferError):
-        whole.clear()
+        data.clear()
     assert [list(batch) for batch in results] == [ROWS] * 3
 
 

@@ -95,13 +95,13 @@ def test_what_construct_builds(told: dict[str, Any]) -> None:
 @given(record_lists(base=7), st.booleans(), st.integers(-1, 2**31 - 1))
 def test_what_construct_parses(records: list[Record], flag: bool, sequence: int) -> None:
     data = encode_batch(records, transactional=flag, base_sequence=sequence, producer_id=5)
-    told = RecordBatch.parse(data)
-    assert RecordBatch.build(told) == data
-    covered = told.batch.covered
-    assert told.base_offset == records[0].offset
+    parsed = RecordBatch.parse(data)
+    assert RecordBatch.build(parsed) == data
+    covered = parsed.batch.covered
+    assert parsed.base_offset == records[0].offset
     assert (covered.base_sequence, covered.attributes.transactional) == (sequence, flag)
     for record, result in zip(records, covered.records, strict=True):
-        assert result.offset_delta == record.offset - told.base_offset
+        assert result.offset_delta == record.offset - parsed.base_offset
         assert result.timestamp_delta == record.timestamp - covered.base_timestamp
         assert (result.key, result.value) == (record.key, record.value)
         assert [(h.key.decode(), h.value) for h in result.headers] == list(record.headers)
@@ -111,9 +111,9 @@ def test_what_construct_parses(records: list[Record], flag: bool, sequence: int)
 @given(record_lists(headers=False), st.sampled_from([0, 1]))
 def test_message_sets(records: list[Record], magic: int) -> None:
     data = encode_batch(records, magic=magic)
-    told = MessageSet.parse(data)
-    assert MessageSet.build(told) == data
-    for record, result in zip(records, told, strict=True):
+    parsed = MessageSet.parse(data)
+    assert MessageSet.build(parsed) == data
+    for record, result in zip(records, parsed, strict=True):
         assert (result.offset, result.message.key, result.message.value) == (
             record.offset,
             record.key,

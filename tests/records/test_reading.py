@@ -118,7 +118,7 @@ def test_a_flipped_bit_costs_one_batch() -> None:
 def test_two_bad_neighbours_are_two_ranges() -> None:
     data = flipped(flipped(SEGMENT, EDGES[3] - 1), EDGES[4] - 1)
     result, skipped = offsets(data)
-    assert [bad.position for bad in skipped] == [EDGES[2], EDGES[3]]
+    assert [unreadable.position for unreadable in skipped] == [EDGES[2], EDGES[3]]
     assert len(result) == 10
 
 
@@ -177,7 +177,7 @@ def test_report_comes_in_order() -> None:
     ]
     assert [kind for kind in kinds if isinstance(kind, int)] == [0, *range(20, 120, 10)]
     assert [unreadable.position for unreadable in kinds if isinstance(unreadable, UnreadableRange)] == [
-        bad.position for bad in reader.skipped
+        unreadable.position for unreadable in reader.skipped
     ]
     assert isinstance(kinds[1], UnreadableRange)
     assert isinstance(kinds[-1], UnreadableRange)
@@ -218,7 +218,7 @@ def test_headers_all_over_are_accounted_for() -> None:
         head[at + 8 : at + 12] = (len(head) - at - 100 & 0x7FFFFFF).to_bytes(4)
     reader = batches(b"?" * 20 + head, on_error="skip")
     assert sum(1 for _ in reader) <= 2
-    assert sum(bad.length for bad in reader.skipped) + len(reader.remainder) >= len(head) - 200
+    assert sum(unreadable.length for unreadable in reader.skipped) + len(reader.remainder) >= len(head) - 200
 
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
@@ -265,7 +265,7 @@ def test_many_bad_ones_are_passed_over_without_crawling(first: int) -> None:
     bad = flipped(flipped(encode_batch([Record(value=b"")], magic=0), 12), 0, first)
     data = bad * 20_000 + SEGMENT
     result, skipped = offsets(data)
-    assert sum(each.length for each in skipped) == len(bad) * 20_000
+    assert sum(unreadable.length for unreadable in skipped) == len(bad) * 20_000
     assert result == offsets(SEGMENT)[0]
 
 
@@ -275,7 +275,7 @@ def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) 
         for filler in (b"\xff", b"\0", b"\1"):
             result, skipped = offsets(b"\xff" * 17 + filler * (gap + 100) + SEGMENT)
             assert result == offsets(SEGMENT)[0]
-            assert sum(each.length for each in skipped) == 117 + gap
+            assert sum(unreadable.length for unreadable in skipped) == 117 + gap
 
 
 def test_a_batch_in_a_value_at_the_end_however_one_comes_there() -> None:
@@ -297,7 +297,7 @@ def test_a_batch_in_a_value_at_the_end_however_one_comes_there() -> None:
             reader = batches(data, on_error="report")
             at = reader.advance(stop)
             assert at == next(edge for edge in edges if edge >= min(stop, edges[-1]))
-            assert [each.position for each in reader] == [
+            assert [batch.position for batch in reader] == [
                 each.position for each in expected if each.position >= at
             ]
             assert bytes(reader.remainder) == cut

@@ -37,11 +37,11 @@ def fetched(*sets: bytes | None) -> FetchResponse:
 
 def test_a_fetch_response() -> None:
     results = list(record_sets(fetched(None, BATCH, b"", OLD + BATCH)))
-    assert [(each.path, each.topic, each.topic_id, each.partition) for each in results] == [
+    assert [(result.path, result.topic, result.topic_id, result.partition) for result in results] == [
         ("responses[0].partitions[1].records", "orders", None, 4),
         ("responses[0].partitions[3].records", "orders", None, 6),
     ]
-    values = [[record.value for batch in each.batches() for record in batch] for each in results]
+    values = [[record.value for batch in result.batches() for record in batch] for result in results]
     assert values == [[b"one", b"two"], [b"old", b"one", b"two"]]
     assert next(results[0].batches()).raw.obj is results[0].data  # a view, not a copy
 

@@ -59,9 +59,9 @@ TYPES = {
 
 
 def test_an_entity_has_its_type() -> None:
-    found = {(field.entity, field.type) for _, field in fields() if field.entity is not None}
+    result = {(field.entity, field.type) for _, field in fields() if field.entity is not None}
     others = {("error_code", "int32"), ("broker_port", "uint16")}  # ZooKeeper's, and those between brokers
-    assert found == {*TYPES.items(), *others}
+    assert result == {*TYPES.items(), *others}
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_an_entity_has_its_type() -> None:
     ],
 )
 def test_a_field_with_an_entitys_name_has_it(name: str, entity: str) -> None:
-    found = [(cls, field) for cls, field in fields() if field.name == name and field.type == TYPES[entity]]
-    assert found
-    assert [f"{cls.__name__}.{field.name}" for cls, field in found if field.entity != entity] == []
+    results = [(cls, field) for cls, field in fields() if field.name == name and field.type == TYPES[entity]]
+    assert results
+    assert [f"{cls.__name__}.{field.name}" for cls, field in results if field.entity != entity] == []
 
 
 def test_every_address_of_a_broker_in_a_response_is_known_as_one() -> None:
@@ -166,8 +166,8 @@ def test_values_of_an_entity() -> None:
 
 
 def test_the_table_of_secrets_is_that_of_the_marks() -> None:
-    found = {name: tuple(_secrets(find_message(name), "")) for name in names if name != "find_message"}
-    assert {name: paths for name, paths in found.items() if paths} == SECRET_PATHS
+    result = {name: tuple(_secrets(find_message(name), "")) for name in names if name != "find_message"}
+    assert {name: paths for name, paths in result.items() if paths} == SECRET_PATHS
 
 
 def _secrets(cls: Any, prefix: str) -> Iterator[str]:

@@ -37,19 +37,19 @@ def test_a_brokers_recovery_writes_the_same() -> None:
         with Segment(path) as segment:
             assert segment.topic is not None
             assert segment.base_offset is not None
-            made = rebuild(
+            rebuilt = rebuild(
                 segment.batches(), segment.base_offset, interval=interval(segment.topic), producers=producers
             )
-            for kind, data in made.files().items():
+            for kind, data in rebuilt.files().items():
                 sibling_path = segment.sibling_path(kind)
                 assert sibling_path is not None
                 assert sibling_path.read_bytes() == data, sibling_path
                 seen[kind] += bool(data)
-            if "txnindex" not in made.files():
+            if "txnindex" not in rebuilt.files():
                 assert not segment.transaction_index
-        snapshot = folder / f"{made.end_offset:020}.snapshot"
-        if snapshot.exists() and expired(snapshot, made.producers) == 0:
-            assert snapshot.read_bytes() == made.snapshot(), snapshot
+        snapshot = folder / f"{rebuilt.end_offset:020}.snapshot"
+        if snapshot.exists() and expired(snapshot, rebuilt.producers) == 0:
+            assert snapshot.read_bytes() == rebuilt.snapshot(), snapshot
             seen["snapshot"] += 1
     assert seen["index"] > 10
     assert seen["timeindex"] > 30
@@ -90,20 +90,20 @@ def test_an_entry_is_due_behind_the_interval() -> None:
     parts = log(5)
     size = len(parts[0])
     data = b"".join(parts)
-    made = rebuild(batches(data), 0, interval=size)
-    assert [entry.position for entry in made.offsets] == [2 * size, 4 * size]
-    assert made.offsets[0].offset == 8
-    made = rebuild(batches(data), 0, interval=size - 1)
-    assert [entry.position for entry in made.offsets] == [size, 2 * size, 3 * size, 4 * size]
+    rebuilt = rebuild(batches(data), 0, interval=size)
+    assert [entry.position for entry in rebuilt.offsets] == [2 * size, 4 * size]
+    assert rebuilt.offsets[0].offset == 8
+    rebuilt = rebuild(batches(data), 0, interval=size - 1)
+    assert [entry.position for entry in rebuilt.offsets] == [size, 2 * size, 3 * size, 4 * size]
     assert rebuild(batches(data), 0).offsets == []
-    assert made.end_offset == 15
+    assert rebuilt.end_offset == 15
 
 
 def test_the_time_index_has_what_is_larger() -> None:
     stamps = [5, 9, 7, 9, 12, -1]
     data = b"".join(batch(3 * n, stamp=START_MS + stamp) for n, stamp in enumerate(stamps[:5]))
-    made = rebuild(batches(data), 0, interval=0)
-    assert made.times == [(START_MS + 11, 5), (START_MS + 14, 14)]
+    rebuilt = rebuild(batches(data), 0, interval=0)
+    assert rebuilt.times == [(START_MS + 11, 5), (START_MS + 14, 14)]
     assert rebuild(batches(b""), 5).times == []
     old = encode_batch([Record(0, value=b"x")], magic=0)
     assert rebuild(batches(old), 0).times == []

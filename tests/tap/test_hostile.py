@@ -202,7 +202,7 @@ def fetched(size: int, number: int) -> bytes:
 
 
 def test_a_client_that_does_not_read_stops_the_broker() -> None:
-    asked = encode_request(FetchRequest(), version=12, correlation_id=1)
+    request = encode_request(FetchRequest(), version=12, correlation_id=1)
     answer = fetched(MEGA, 1)
 
     async def main() -> None:
@@ -211,7 +211,7 @@ def test_a_client_that_does_not_read_stops_the_broker() -> None:
             transport: Any = writer.transport
             transport.pause_reading()
             for _ in range(200):
-                writer.write(asked)
+                writer.write(request)
             highest = 0
             for _ in range(60):
                 await asyncio.sleep(0.01)
@@ -226,13 +226,13 @@ def test_a_client_that_does_not_read_stops_the_broker() -> None:
 
 
 def test_a_broker_that_does_not_read_stops_the_client() -> None:
-    asked = encode_request(HeartbeatRequest(member_id="m" * 30_000), version=4, correlation_id=1)
+    request = encode_request(HeartbeatRequest(member_id="m" * 30_000), version=4, correlation_id=1)
 
     async def main() -> None:
         async with Upstream(reads=False) as upstream, Tap(upstream.address) as tap:
             _, writer = await connection(tap)
             for _ in range(3_000):
-                writer.write(asked)
+                writer.write(request)
             highest = 0
             for _ in range(60):
                 await asyncio.sleep(0.01)
@@ -248,19 +248,19 @@ def test_a_broker_that_does_not_read_stops_the_client() -> None:
 
 
 def test_requests_that_nobody_answers_are_bounded() -> None:
-    asked = encode_request(HeartbeatRequest(member_id="m" * 3_000), version=4, correlation_id=0)[4:]
+    request = encode_request(HeartbeatRequest(member_id="m" * 3_000), version=4, correlation_id=0)[4:]
 
     async def flooded(script: Script) -> int:
         async with Upstream() as upstream, Tap(upstream.address, script=script) as tap:
             _, writer = await connection(tap)
             for number in range(30_000):
-                writer.write(frame_of(asked[:4] + struct.pack(">i", number) + asked[8:]))
+                writer.write(frame_of(request[:4] + struct.pack(">i", number) + request[8:]))
             await asyncio.sleep(0.5)
-            taken = tap.counts.requests_in
+            requests_in = tap.counts.requests_in
             await upstream.stop()
             await until(lambda: not tap.connections)
             writer.transport.abort()
-            return taken
+            return requests_in
 
     async def main() -> None:
         kept: list[TappedExchange] = []
@@ -285,7 +285,7 @@ def test_a_client_that_leaves_is_noticed_while_a_rule_holds_its_request() -> Non
 
 
 def test_a_flood_delays_another_client_by_less_than_a_round() -> None:
-    asked = encode_request(HeartbeatRequest(member_id="flood"), version=4, correlation_id=1)
+    request = encode_request(HeartbeatRequest(member_id="flood"), version=4, correlation_id=1)
     answer = encode_response(HeartbeatResponse(), version=4, correlation_id=1)
 
     async def main() -> None:
@@ -296,7 +296,7 @@ def test_a_flood_delays_another_client_by_less_than_a_round() -> None:
                 took = []
                 for _ in range(20):
                     for _, writer in floods:
-                        writer.write(asked * 2_000)
+                        writer.write(request * 2_000)
                     before = tap.counts.requests_in
                     peer.send(HeartbeatRequest(), 4)
                     await peer.reader.readexactly(

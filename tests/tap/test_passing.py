@@ -233,7 +233,7 @@ def test_requests_without_an_answer_wait_for_none() -> None:
     part = PartitionProduceData(index=0, records=b"")
     silent = ProduceRequest(acks=0, topic_data=[TopicProduceData(name="t", partition_data=[part])])
     sent = encode_request(silent, version=9, correlation_id=7, client_id="c")
-    asked = encode_request(HeartbeatRequest(), version=4, correlation_id=8)
+    request = encode_request(HeartbeatRequest(), version=4, correlation_id=8)
 
     def answer(frame: bytes) -> bytes:
         return b"" if frame == sent else answered(frame)
@@ -241,9 +241,9 @@ def test_requests_without_an_answer_wait_for_none() -> None:
     async def main() -> None:
         async with Upstream(answer) as upstream, Tap(upstream.address) as tap:
             reader, writer = await connection(tap)
-            writer.write(sent * 20_000 + asked)  # more than may wait
-            assert await read_frame(reader) == answered(asked)
-            assert bytes(upstream.received) == sent * 20_000 + asked
+            writer.write(sent * 20_000 + request)  # more than may wait
+            assert await read_frame(reader) == answered(request)
+            assert bytes(upstream.received) == sent * 20_000 + request
             writer.close()
 
     run(main())
@@ -259,22 +259,22 @@ def test_bare_tokens_pass_until_a_request_comes() -> None:
     handshake = encode_request(SaslHandshakeRequest(mechanism="PLAIN"), version=0, correlation_id=1)
     accepted = encode_response(SaslHandshakeResponse(mechanisms=["PLAIN"]), version=0, correlation_id=1)
     tokens = [frame_of(b"\0alice\0secret"), frame_of(b"")]
-    asked = encode_request(MetadataRequest(topics=None), version=12, correlation_id=2)
+    request = encode_request(MetadataRequest(topics=None), version=12, correlation_id=2)
     named = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="h", port=1)])
     answer = encode_response(named, version=12, correlation_id=2)
-    replies = {handshake: accepted, tokens[0]: frame_of(b"again"), tokens[1]: frame_of(b""), asked: answer}
+    replies = {handshake: accepted, tokens[0]: frame_of(b"again"), tokens[1]: frame_of(b""), request: answer}
 
     async def main() -> None:
         async with Upstream(replies.__getitem__) as upstream, Tap(upstream.address) as tap:
             reader, writer = await connection(tap)
-            writer.write(b"".join((handshake, *tokens, asked)))
+            writer.write(b"".join((handshake, *tokens, request)))
             assert await read_frame(reader) == accepted
             assert await read_frame(reader) == replies[tokens[0]]
             assert await read_frame(reader) == replies[tokens[1]]
             wire = await read_frame(reader)
             response = decode_response(wire, request_class=MetadataRequest, version=12).message
             assert response.brokers[0].host == "127.0.0.1"
-            assert bytes(upstream.received) == b"".join((handshake, *tokens, asked))
+            assert bytes(upstream.received) == b"".join((handshake, *tokens, request))
             writer.close()
 
     run(main())

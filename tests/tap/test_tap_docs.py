@@ -48,10 +48,10 @@ def run(page: str, folder: Path) -> str:
         try:
             waited(out, "started")
             waited(out, "clients connect to")
-            done = subprocess.run(
+            result = subprocess.run(
                 [sys.executable, "-c", placed(program)], cwd=folder, timeout=60, check=False
             )
-            assert done.returncode == 0
+            assert result.returncode == 0
         finally:
             os.killpg(shell.pid, signal.SIGINT)
             shell.wait(60)

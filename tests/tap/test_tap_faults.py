@@ -119,15 +119,15 @@ def test_every_kind_reaches_a_client(name: str, cluster: BrokerThread) -> None:
         releasing = threading.Thread(target=_release, args=(fault, ended))
         releasing.start()
         try:
-            seen = asyncio.run(used(tap, fault))
+            result = asyncio.run(used(tap, fault))
         finally:
             ended.set()
             releasing.join()
         tap.faults.check()
         assert fault.hits == fault.rule.times
         counts = tap.counts
-    assert seen == [str(number) for number in range(COUNT)]
-    assert [record.value for record in records(cluster)] == [text.encode() for text in seen]
+    assert result == [str(number) for number in range(COUNT)]
+    assert [record.value for record in records(cluster)] == [text.encode() for text in result]
     reached(traffic, fault, kind)
     changed = counts.changed["fault"] + counts.answered["fault"] + counts.dropped["fault"]
     assert changed or "delay" in kind.rule or "hold" in kind.rule
@@ -194,13 +194,13 @@ def reached(traffic: Traffic, fault: FaultHandle, kind: Kind) -> None:
     entries = list(traffic.entries())
     requests = [entry for entry in entries if entry.direction == "request"]
     answers = {id(entry.request): entry for entry in entries if entry.request is not None}
-    for taken in fault.requests:
-        asked = [entry for entry in requests if entry.message == taken.message]
+    for request in fault.requests:
+        asked = [entry for entry in requests if entry.message == request.message]
         place = entries.index(next(entry for entry in asked if _shows(answers.get(id(entry)), kind)))
         later = [entry.api_key for entry in entries[place + 1 :] if entry.direction == "request"]
         assert later
         if kind.again and kind.seen != "answer":
-            assert taken.api_key in later
+            assert request.api_key in later
 
 
 def _shows(answer: FrameEntry | None, kind: Kind) -> bool:

@@ -116,20 +116,20 @@ def partitions_of_a_produce_that_a_rule_refuses(n: int) -> Work:
     tap = StillTap()
     tap.faults.add("Produce topic=t error=NOT_LEADER_OR_FOLLOWER")
     parts = [PartitionProduceData(index=index, records=b"") for index in range(n)]
-    asked = ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t", partition_data=parts)])
-    return tap, [encode_request(asked, version=9, correlation_id=1)], []
+    request = ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t", partition_data=parts)])
+    return tap, [encode_request(request, version=9, correlation_id=1)], []
 
 
 def partitions_that_a_rule_refuses(n: int) -> Work:
     tap = StillTap()
     tap.faults.add("Fetch topic=t error=NOT_LEADER_OR_FOLLOWER")
     parts = [FetchPartition(partition=index) for index in range(n)]
-    asked = FetchRequest(topics=[FetchTopic(topic="t", partitions=parts)])
+    request = FetchRequest(topics=[FetchTopic(topic="t", partitions=parts)])
     data = [PartitionData(partition_index=index, records=b"") for index in range(n)]
     answer = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=data)])
     return (
         tap,
-        [encode_request(asked, version=12, correlation_id=1)],
+        [encode_request(request, version=12, correlation_id=1)],
         [encode_response(answer, version=12, correlation_id=1)],
     )
 

@@ -145,8 +145,8 @@ class Script:
 
     def leave(self, client: str, reason: str | None = None) -> None:
         member_identity = MemberIdentity(member_id=f"{client}-id", group_instance_id=None, reason=reason)
-        asked = self.ask(LeaveGroupRequest(group_id=self.group, members=[member_identity]), client)
-        self.answer(asked, LeaveGroupResponse())
+        request = self.ask(LeaveGroupRequest(group_id=self.group, members=[member_identity]), client)
+        self.answer(request, LeaveGroupResponse())
 
     def steady(self, *clients: str) -> Script:
         """A group of these members in generation 1, partition n of topic "t" for the n-th of them."""

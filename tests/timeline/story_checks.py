@@ -74,14 +74,14 @@ def _left(events: list[Event], truth: Facts, end: int) -> Iterator[str]:
     departures = [event for event in events if event["event"] == "memberLeft"]
     for fact in truth["left"]:
         who, when = fact["member"], fact["time"]
-        same = [one for one in departures if one["memberId"] == who]
+        same = [departure for departure in departures if departure["memberId"] == who]
         results = [one for one in same if abs(_ms(one["time"]) - when) <= HEARTBEAT]
         if not results and fact["how"] != "replaced" and when <= end:
             others = [one["time"] for one in same]
             told = f"which is told for {others}" if others else "which isn't told"
             yield f"{who} went ({fact['how']}) at {_clock(when)}, {told}"
-        if results and not any(one["how"] in HOW[fact["how"]] for one in results):
-            yield f"{who} went by {fact['how']}, told as {[one['how'] for one in results]}"
+        if results and not any(result["how"] in HOW[fact["how"]] for result in results):
+            yield f"{who} went by {fact['how']}, told as {[result['how'] for result in results]}"
     for one in departures:
         times = [fact["time"] for fact in truth["left"] if fact["member"] == one["memberId"]]
         if any(abs(_ms(one["time"]) - time) <= HEARTBEAT for time in times) or _comes_again(one, events):
@@ -114,7 +114,7 @@ def _in_at_the_end(events: list[Event], truth: Facts, end: int) -> Iterator[str]
             within.pop(event["memberId"], None)
     nameless = [one for one in truth["members"] if one.endswith("-?")]  # whose ids the log doesn't say
     alive = set(truth["members"]).difference(nameless)
-    unseen = {one["member"] for one in truth["left"] if one["time"] > end}
+    unseen = {departure["member"] for departure in truth["left"] if departure["time"] > end}
     for who in sorted(alive.difference(within)):
         yield f"{who} is in at the end, which isn't told"
     false = sorted(set(within) - alive - unseen)
@@ -128,7 +128,7 @@ def _in_at_the_end(events: list[Event], truth: Facts, end: int) -> Iterator[str]
 def _generations(events: list[Event], truth: Facts) -> Iterator[str]:
     ended = [event for event in events if event["event"] == "rebalanceEnded"]
     real = {one["generation"] for one in truth["generations"]}
-    times = Counter(one["generation"] for one in ended if one["outcome"] == "steady")
+    times = Counter(rebalance["generation"] for rebalance in ended if rebalance["outcome"] == "steady")
     for number, count in times.items():
         # A streams group's first member has an epoch before the group's first assignment is computed.
         if number not in real and (truth["kind"], number) != ("streams", min(real, default=0) - 1):
@@ -142,9 +142,13 @@ def _generations(events: list[Event], truth: Facts) -> Iterator[str]:
             passed.append(fact["reason"])
             continue
         if fact["members"]:
-            same = [one for one in ended if one["generation"] == fact["generation"]]
+            same = [rebalance for rebalance in ended if rebalance["generation"] == fact["generation"]]
             results = [one for one in same if one["outcome"] in ("steady", "superseded")]
-            gone = [one["member"] for one in truth["left"] if abs(one["time"] - fact["began"]) < 1000]
+            gone = [
+                departure["member"]
+                for departure in truth["left"]
+                if abs(departure["time"] - fact["began"]) < 1000
+            ]
             yield from _generation(fact, results, passed, gone)
         passed = []
 
@@ -200,7 +204,7 @@ def false_claims(told: Sequence[Event], facts: Facts) -> Iterator[str]:
 
 
 def _false_departure(event: Event, truth: Facts) -> Iterator[str]:
-    times = [one["time"] for one in truth["left"] if one["member"] == event["memberId"]]
+    times = [departure["time"] for departure in truth["left"] if departure["member"] == event["memberId"]]
     at = _ms(event["time"])
     if event["how"] != "fenced" and not any(-HEARTBEAT <= at - time <= SHOWN for time in times):
         yield f"{_departure(event)}; it went at {_clocks(times)}"

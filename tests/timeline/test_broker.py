@@ -113,15 +113,15 @@ def test_a_group_lies_open_in_the_json_lines(data: Path, run: Run) -> None:
 
 
 def test_what_stands_at_the_end(data: Path) -> None:
-    kept = latest(items(data, "consumer_offsets"))
+    latest_offsets = latest(items(data, "consumer_offsets"))
     commits = {
         (record.group, record.topic, record.partition): getattr(record.value, "offset", None)
-        for record in kept.records
+        for record in latest_offsets.records
         if record.kind == "OffsetCommit"
     }
     assert commits[("exactly-once", "several.segments", 0)] == 2
     assert not any(group == "orders-classic" for group, _, _ in commits)  # its offsets were deleted
-    assert kept.pending == []
+    assert latest_offsets.pending == []
 
 
 def test_the_log_tells_the_groups_stories(data: Path) -> None:

@@ -79,9 +79,9 @@ def test_a_first_join_that_is_given_an_id_is_no_join_yet() -> None:
 
 def test_a_join_without_an_id_counts_from_its_request_on() -> None:
     script = Script()
-    asked = script.join("a", member="")
+    joins = script.join("a", member="")
     script.now = 3
-    script.rebalance(1, {"a": {"t": [0]}}, asked)
+    script.rebalance(1, {"a": {"t": [0]}}, joins)
     result = last_rebalance(script)
     assert (result.cause, result.began_ns, result.members) == ("first_member", START, ("a-id",))
 
@@ -177,8 +177,8 @@ def test_an_operator_removes_a_static_member_and_fails_with_another() -> None:
         MemberResponse(member_id="", group_instance_id="i"),
         MemberResponse(member_id="", group_instance_id="j", error_code=UNKNOWN_MEMBER_ID),
     ]
-    asked = script.ask(LeaveGroupRequest(group_id="g", members=gone), "operator")
-    script.answer(asked, LeaveGroupResponse(members=outcomes))
+    request = script.ask(LeaveGroupRequest(group_id="g", members=gone), "operator")
+    script.answer(request, LeaveGroupResponse(members=outcomes))
     (departure,) = only(script.events(), MemberLeft)
     assert (departure.member_id, departure.instance_id) == ("a-id", "i")
     (error,) = only(script.events(), ErrorMet)
@@ -298,8 +298,8 @@ def test_what_nobody_answers_is_told() -> None:
 def test_an_answer_that_cannot_be_read_is_one_all_the_same() -> None:
     script = Script().steady("a")
     script.now = 5
-    asked = script.join("b", member="")
-    refused = script.answer(asked, JoinGroupResponse(error_code=NOT_COORDINATOR))
+    joins = script.join("b", member="")
+    refused = script.answer(joins, JoinGroupResponse(error_code=NOT_COORDINATOR))
     refused.error = Malformed("a null where none may be", 9, "protocol_name")
     script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
     (waiting,) = only(script.events(), Unanswered)
@@ -325,8 +325,8 @@ def test_frames_without_a_time_have_no_lengths() -> None:
 
 def test_an_assignment_that_is_no_consumers_stays_unknown() -> None:
     script = Script()
-    asked = script.join("a")
-    script.joined(1, "a-id", asked)
+    joins = script.join("a")
+    script.joined(1, "a-id", joins)
     script.sync(1, {"a": {}})
     reply = script.entries[-1]
     assert not isinstance(reply, str)

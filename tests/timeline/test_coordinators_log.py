@@ -117,7 +117,7 @@ def test_who_went_and_when(name: str) -> None:
 def test_who_joined(name: str) -> None:
     result = recorded(name)
     joins = r"(?:[Mm]ember (\S+)|MemberId (\S+?)\] Member)(?: with instance id \S+)? joins the"
-    joined = [one.member_id for one in only(result.events, MemberJoined)]
+    joined = [event.member_id for event in only(result.events, MemberJoined)]
     assert joined == [next(filter(None, match.groups())) for _, match in matches(result.log, joins)]
 
 
@@ -135,8 +135,12 @@ REASONS = [
 @pytest.mark.parametrize("name", CLASSIC)
 def test_classic_generations_and_their_causes(name: str) -> None:
     result = recorded(name)
-    ended = [one for one in only(result.events, RebalanceEnded) if one.kind == "classic"]
-    formed = {one.generation: one for one in ended if one.outcome in ("steady", "superseded")}
+    ended = [event for event in only(result.events, RebalanceEnded) if event.kind == "classic"]
+    formed = {
+        rebalance.generation: rebalance
+        for rebalance in ended
+        if rebalance.outcome in ("steady", "superseded")
+    }
     stable = {
         int(at[1]): (time, int(at[2])) for time, at in matches(result.log, r"generation (\d+) with (\d+)")
     }
@@ -160,7 +164,7 @@ def test_classic_generations_and_their_causes(name: str) -> None:
 def test_a_refused_join_begins_nothing() -> None:
     """kafka-go joins with an id that the coordinator doesn't know any longer; another client joins later."""
     ended = only(recorded("kafkago-groups").events, RebalanceEnded)
-    (seventh,) = (one for one in ended if one.generation == 7)
+    (seventh,) = (rebalance for rebalance in ended if rebalance.generation == 7)
     assert near(seventh.length_ns, 0, 0.31)
     assert (seventh.cause, (seventh.member_id or "")[:2]) == ("first_member", "d-")
 
@@ -181,7 +185,7 @@ def test_a_group_that_converts_is_one() -> None:
     ]
     for event, (time, _) in zip(converted, matches(result.log, "Converted the"), strict=True):
         assert near(event.time_ns, time, 0.02)
-    sixth = next(one for one in only(result.events, RebalanceEnded) if one.generation == 6)
+    sixth = next(event for event in only(result.events, RebalanceEnded) if event.generation == 6)
     assert (sixth.kind, sixth.cause, sixth.outcome, len(sixth.members)) == (
         "consumer",
         "new_member",
@@ -225,7 +229,7 @@ def test_epochs_and_their_causes(name: str) -> None:
     for time, match in matches(result.log, states):
         stable[int(match[3])].append(time)
     expected = causes(result.log)
-    steady = [one for one in only(result.events, RebalanceEnded) if one.outcome == "steady"]
+    steady = [event for event in only(result.events, RebalanceEnded) if event.outcome == "steady"]
     assert len({one.generation for one in steady}) == len(steady)
     for event in steady:
         assert event.generation is not None

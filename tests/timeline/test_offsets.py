@@ -172,9 +172,9 @@ def test_a_tombstone_takes_away_what_is_pending() -> None:
 
 
 def test_the_metadata_log_has_no_keys_to_compact_by() -> None:
-    kept = latest(read_records(kafkas_segment("metadata"), log="metadata"))
-    assert len(kept.records) + kept.no_ops == len(of_log("metadata"))
-    assert kept.no_ops == 1
+    latest_offsets = latest(read_records(kafkas_segment("metadata"), log="metadata"))
+    assert len(latest_offsets.records) + latest_offsets.no_ops == len(of_log("metadata"))
+    assert latest_offsets.no_ops == 1
 
 
 @given(st.data())
@@ -186,8 +186,8 @@ def test_whatever_the_bytes_are_nothing_raises(data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(segment)))
     asked = data.draw(st.sampled_from(LOGS))
     result = items(bytes(segment[:cut]), asked)
-    kept = latest(result)
-    assert len(kept.records) <= len(result)
+    latest_offsets = latest(result)
+    assert len(latest_offsets.records) <= len(result)
     assert pickle.loads(pickle.dumps(result)) == result
 
 

@@ -127,23 +127,36 @@ def right() -> tuple[Told, dict[str, Any]]:
     truth = truth_of("classic-causes")["groups"]
     (group,) = truth
     lines: Told = []
-    for one in truth[group]["joined"]:
+    for fact in truth[group]["joined"]:
         lines.append(
-            {"event": "memberJoined", "memberId": one["member"], "instanceId": None, **at(one["time"])}
+            {
+                "event": "memberJoined",
+                "memberId": fact["member"],
+                "instanceId": None,
+                **at(fact["time"]),
+            }
         )
-    for one in truth[group]["left"]:
-        lines.append({"event": "memberLeft", "memberId": one["member"], "how": one["how"], **at(one["time"])})
+    for fact in truth[group]["left"]:
+        lines.append(
+            {
+                "event": "memberLeft",
+                "memberId": fact["member"],
+                "how": fact["how"],
+                **at(fact["time"]),
+            }
+        )
     causes = [
         "first_member", "new_member", "subscription_changed", "leader_rejoined", "new_member",
         "session_timeout", "member_left",
     ]  # fmt: skip
-    for cause, one in zip(causes, truth[group]["generations"], strict=False):
+    for cause, fact in zip(causes, truth[group]["generations"], strict=False):
         lines.append(
             {
-                "event": "rebalanceEnded", "generation": one["generation"], "outcome": "steady",
-                "cause": cause, "members": ["?"] * one["members"], "memberId": None, "inferred": False,
+                "event": "rebalanceEnded", "generation": fact["generation"], "outcome": "steady",
+                "cause": cause, "members": ["?"] * fact["members"], "memberId": None, "inferred": False,
                 "assignments": [], "lengthMs": 0,
-                "began": at(one["began"])["time"], "ended": at(one["steady"])["time"], **at(one["steady"]),
+                "began": at(fact["began"])["time"], "ended": at(fact["steady"])["time"],
+                **at(fact["steady"]),
             }
         )  # fmt: skip
     told = [{"group": group, **one} for one in sorted(lines, key=lambda line: line["time"])]

@@ -48,7 +48,7 @@ def test_an_heir_has_what_the_one_before_had(seen: list[GroupEvent]) -> None:
 
 
 def test_nothing_moves_to_an_heir_but_what_it_gains(seen: list[GroupEvent]) -> None:
-    fourth = next(one for one in ended(seen, "steady") if one.generation == 4)
+    fourth = next(rebalance for rebalance in ended(seen, "steady") if rebalance.generation == 4)
     assert [one for one in fourth.moved if THRICE in (one.before, one.after)] == [
         Moved("o", 1, fourth.leader, THRICE)
     ]

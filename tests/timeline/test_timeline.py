@@ -91,7 +91,7 @@ def test_a_group_of_kafka_python_on_tansu() -> None:
     assert story.rebalances == len(only(events, RebalanceEnded))
     assert story.longest is not None
     assert story.coordinator is not None
-    steady = [one for one in only(events, RebalanceEnded) if one.outcome == "steady"]
+    steady = [event for event in only(events, RebalanceEnded) if event.outcome == "steady"]
     for one in steady:
         partitions = [part for share in one.assignments for part in share.partitions]
         assert len(partitions) == len(set(partitions)) == 6
@@ -128,17 +128,17 @@ def told(events: list[GroupEvent], group: str) -> list[tuple[str, str]]:
     """The causes of a group's rebalances with the clients that were the cause."""
     clients = {entry.member_id: entry.client_id for entry in only(events, MemberJoined)}
     return [
-        (one.cause, clients.get(one.member_id, ""))
-        for one in only(events, RebalanceEnded)
-        if one.group == group
+        (event.cause, clients.get(event.member_id, ""))
+        for event in only(events, RebalanceEnded)
+        if event.group == group
     ]
 
 
 def shares(events: list[GroupEvent], group: str, generation: int) -> list[list[str]]:
     """Who has what in a generation, in the order of the clients' names."""
     clients = {entry.member_id: entry.client_id for entry in only(events, MemberJoined)}
-    ended = (one for one in only(events, RebalanceEnded) if one.group == group)
-    assignment = next(one.assignments for one in ended if one.generation == generation)
+    ended = (event for event in only(events, RebalanceEnded) if event.group == group)
+    assignment = next(rebalance.assignments for rebalance in ended if rebalance.generation == generation)
     assignment = sorted(assignment, key=lambda one: clients[one.member_id])
     return [[f"{part.topic}-{part.partition}" for part in one.partitions] for one in assignment]
 
@@ -148,13 +148,13 @@ def test_a_classic_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
         ("first_member", "a"), ("new_member", "b"), ("new_member", "d"), ("member_left", "b"),
         ("subscription_changed", "a"), ("session_timeout", "d"),
     ]  # fmt: skip
-    ended = [one for one in only(kafkas, RebalanceEnded) if one.group == "classic"]
-    assert [one.outcome for one in ended] == ["steady"] * 6
-    assert [one.generation for one in ended] == [1, 2, 3, 4, 5, 6]
-    assert [one.inferred for one in ended] == [False] * 5 + [True]
-    assert all(0 < one.length_ns < 1_000_000_000 for one in ended)
+    ended = [event for event in only(kafkas, RebalanceEnded) if event.group == "classic"]
+    assert [rebalance.outcome for rebalance in ended] == ["steady"] * 6
+    assert [rebalance.generation for rebalance in ended] == [1, 2, 3, 4, 5, 6]
+    assert [rebalance.inferred for rebalance in ended] == [False] * 5 + [True]
+    assert all(0 < rebalance.length_ns < 1_000_000_000 for rebalance in ended)
     assert shares(kafkas, "classic", 4) == [["orders-2", "orders-3"], ["orders-0", "orders-1"]]
-    departures = [one for one in only(kafkas, MemberLeft) if one.group == "classic"]
+    departures = [event for event in only(kafkas, MemberLeft) if event.group == "classic"]
     assert [(entry.client_id, entry.how, entry.reason) for entry in departures] == [
         ("b", "left", "the consumer is being closed"),
         ("d", "session_timeout", None),
@@ -175,9 +175,9 @@ def test_a_consumer_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
         ("first_member", "g"), ("new_member", "h"), ("new_member", "s"), ("static_member_returned", "s2"),
         ("subscription_changed", "g"), ("member_left", "h"), ("member_left", "g"),
     ]  # fmt: skip
-    ended = [one for one in only(kafkas, RebalanceEnded) if one.group == "new"]
-    assert [one.outcome for one in ended] == ["steady"] * 6 + ["empty"]
-    assert [one.generation for one in ended][:6] == [2, 3, 4, 4, 5, 6]
+    ended = [event for event in only(kafkas, RebalanceEnded) if event.group == "new"]
+    assert [rebalance.outcome for rebalance in ended] == ["steady"] * 6 + ["empty"]
+    assert [rebalance.generation for rebalance in ended][:6] == [2, 3, 4, 4, 5, 6]
     assert shares(kafkas, "new", 6)[1] == ["orders-0", "orders-1", "orders-3"]
     hows = [(entry.client_id, entry.how) for entry in only(kafkas, MemberLeft) if entry.group == "new"]
     assert hows == [("s", "left_for_now"), ("h", "left"), ("s2", "left_for_now"), ("g", "left")]
@@ -193,7 +193,7 @@ def test_lag_and_commits_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
     result = stories(kafkas)
     assert result["new"].lag[TopicPartition("payments", 1)] == 0
     assert result["new"].commits == 8
-    committed = [one for one in only(kafkas, OffsetCommitted) if one.group == "new"]
+    committed = [event for event in only(kafkas, OffsetCommitted) if event.group == "new"]
     assert {(one.topic, one.partition, one.offset) for one in committed} >= {
         ("orders", 0, 20), ("orders", 1, 20), ("payments", 0, 10), ("payments", 1, 10),
     }  # fmt: skip
@@ -221,7 +221,7 @@ def end(script: Script, offset: int) -> None:
 
 
 def lags(script: Script) -> list[tuple[int, int, int]]:
-    return [(one.committed, one.end_offset, one.lag) for one in only(script.events(), LagMeasured)]
+    return [(event.committed, event.end_offset, event.lag) for event in only(script.events(), LagMeasured)]
 
 
 def test_commits_and_lag_over_time() -> None:
@@ -250,7 +250,7 @@ def test_a_commit_beyond_the_end() -> None:
     commit(script, 1_100)
     commit(script, 1_170)
     end(script, 1_180)
-    results = [(one.lag, one.reason) for one in only(script.events(), LagMeasured)]
+    results = [(event.lag, event.reason) for event in only(script.events(), LagMeasured)]
     assert results == [
         (-99_998_839, "end_seen_earlier"),
         (-99_998_839, "committed_beyond_end"),
@@ -311,11 +311,11 @@ def test_a_coordinator_and_another() -> None:
         request = script.ask(FindCoordinatorRequest(key="g"), "a", version=3)
         reply = FindCoordinatorResponse(node_id=node_id, host="h", port=9092, error_code=error_code)
         script.answer(request, reply)
-    assert [(one.node_id, one.moved) for one in only(script.events(), CoordinatorFound)] == [
+    assert [(event.node_id, event.moved) for event in only(script.events(), CoordinatorFound)] == [
         (1, False),
         (2, True),
     ]
-    assert [one.error_code for one in only(script.events(), ErrorMet)] == [15]
+    assert [event.error_code for event in only(script.events(), ErrorMet)] == [15]
 
 
 # --- the drafts ---
@@ -333,7 +333,7 @@ def test_a_drafts_conversation_is_a_story(name: str) -> None:
     result = only(events, RebalanceEnded)
     assert [one.outcome for one in result] == ["steady", "steady"]
     assert len(result[0].assignments[0].partitions) == 1
-    assert {one.error_code for one in only(events, ErrorMet)} == ({9} if name == "draft-3" else {1})
+    assert {event.error_code for event in only(events, ErrorMet)} == ({9} if name == "draft-3" else {1})
     if name != "draft-3":
         committed = only(events, OffsetCommitted)
         assert {(one.topic, one.partition, one.offset) for one in committed} == {("orders/0", 1, 42)}
@@ -355,8 +355,8 @@ def test_messages_of_any_content_are_survived(data: st.DataObject) -> None:
     for name in data.draw(st.lists(st.sampled_from(NAMES), max_size=4)):
         request_class, response_class = find_message(f"{name}Request"), find_message(f"{name}Response")
         version = data.draw(st.sampled_from(request_class.versions))
-        asked = script.ask(data.draw(strategies.messages(request_class, version=version)), "a", version)
-        script.answer(asked, data.draw(strategies.messages(response_class, version=version)))
+        request = script.ask(data.draw(strategies.messages(request_class, version=version)), "a", version)
+        script.answer(request, data.draw(strategies.messages(response_class, version=version)))
     events = script.events()
     assert len(only(events, RebalanceBegan)) == len(only(events, RebalanceEnded))
 

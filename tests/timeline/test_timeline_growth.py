@@ -163,8 +163,8 @@ def many_topics(n: int) -> list[Entry]:
     """A member with many topics and partitions asks to join with few, and isn't answered."""
     script = Script()
     topics = [f"t{k}" for k in range(n)]
-    asked = script.join("c0", *topics, owned={topic: [0] for topic in topics})
-    join_answer(script, asked, 1, "c0-id")
+    joins = script.join("c0", *topics, owned={topic: [0] for topic in topics})
+    join_answer(script, joins, 1, "c0-id")
     for _ in range(n):
         script.join("c0", "t")
         script.join("c0", *topics[:1], owned={"t0": [0]})
@@ -256,8 +256,8 @@ def many_groups(n: int) -> list[Entry]:
         script.group = f"g{k}"
         script.steady("c")
         response = FindCoordinatorResponse(error_message=None, node_id=1, host="h", port=1)
-        asked = script.ask(FindCoordinatorRequest(key=script.group), "c", 3)
-        script.answer(asked, response)
+        request = script.ask(FindCoordinatorRequest(key=script.group), "c", 3)
+        script.answer(request, response)
     return script.entries
 
 
@@ -362,5 +362,5 @@ def test_all_groups_of_a_partition_have_their_turn(monkeypatch: pytest.MonkeyPat
     for offset in (5, 6, 7):
         script.now += 2
         ends(script, 0, offset)
-    told = [(one.group, one.end_offset) for one in only(script.events(), LagMeasured)]
+    told = [(event.group, event.end_offset) for event in only(script.events(), LagMeasured)]
     assert told == [("a", 5), ("b", 5), ("c", 6), ("a", 6), ("b", 7), ("c", 7)]

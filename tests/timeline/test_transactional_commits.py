@@ -41,8 +41,10 @@ def test_a_topic_id_is_told_by_its_name(told: bool, name: str) -> None:
     answer = TxnOffsetCommitResponse(topics=[TxnOffsetCommitResponseTopic(topic_id=TOPIC, partitions=codes)])
     script.answer(script.ask(request, "p"), answer)
     events = [event for event in script.events() if isinstance(event, OffsetCommitted)]
-    assert [(one.topic, one.partition, one.offset, one.error_code) for one in events] == [
+    assert [(event.topic, event.partition, event.offset, event.error_code) for event in events] == [
         (name, 0, 5, 0),
         (name, 1, 6, 113),
     ]
-    assert {(one.generation, one.member_id, one.transactional_id) for one in events} == {(4, "m", "x")}
+    assert {(event.generation, event.member_id, event.transactional_id) for event in events} == {
+        (4, "m", "x")
+    }

@@ -147,7 +147,7 @@ def _made(cls: Any, fields: dict[str, Any]) -> Any:
         if struct is None or value is None:
             values[name] = value
         elif known[name].array:
-            values[name] = [_made(struct, one) for one in value]
+            values[name] = [_made(struct, element) for element in value]
         else:
             values[name] = _made(struct, value)
     return cls(**values)
@@ -226,17 +226,17 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
     yield DescribeTopicPartitionsRequest, 0, {"topics": names[1:2]}
     yield DescribeTopicPartitionsRequest, 0, {"topics": []}
     part = {"index": 0, "records": batch(b"1")}
-    named = [{"name": one["name"], "partition_data": [part]} for one in names]
+    named = [{"name": name["name"], "partition_data": [part]} for name in names]
     yield ProduceRequest, 9, {"acks": -1, "timeout_ms": 1000, "topic_data": named}
     transactional = batch(b"1", producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
-    inside = [{"name": "a", "partition_data": [{"index": 0, "records": transactional}]}]
+    content = [{"name": "a", "partition_data": [{"index": 0, "records": transactional}]}]
     yield (
         ProduceRequest,
         9,
-        {"acks": -1, "timeout_ms": 1000, "topic_data": inside, "transactional_id": "y"},
+        {"acks": -1, "timeout_ms": 1000, "topic_data": content, "transactional_id": "y"},
     )
     fetched = [
-        {"topic": one["name"], "partitions": [{"partition": 0, "partition_max_bytes": 0}]} for one in names
+        {"topic": name["name"], "partitions": [{"partition": 0, "partition_max_bytes": 0}]} for name in names
     ]
     yield FetchRequest, 12, {"max_wait_ms": 0, "min_bytes": 0, "topics": fetched, "session_epoch": -1}
     fetched = [
@@ -246,28 +246,28 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
     yield (
         ListOffsetsRequest,
         7,
-        {"topics": [{**one, "partitions": [{"partition_index": 0, "timestamp": -2}]} for one in names]},
+        {"topics": [{**name, "partitions": [{"partition_index": 0, "timestamp": -2}]} for name in names]},
     )
     yield (
         OffsetForLeaderEpochRequest,
         4,
         {
             "topics": [
-                {"topic": one["name"], "partitions": [{"partition": 0, "leader_epoch": 0}]} for one in names
+                {"topic": name["name"], "partitions": [{"partition": 0, "leader_epoch": 0}]} for name in names
             ]
         },
     )
     yield (
         DeleteRecordsRequest,
         2,
-        {"topics": [{**one, "partitions": [{"partition_index": 0, "offset": 0}]} for one in names]},
+        {"topics": [{**name, "partitions": [{"partition_index": 0, "offset": 0}]} for name in names]},
     )
-    yield DescribeProducersRequest, 0, {"topics": [{**one, "partition_indexes": [0]} for one in names]}
+    yield DescribeProducersRequest, 0, {"topics": [{**name, "partition_indexes": [0]} for name in names]}
     # topics
-    wanted = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in ("new", "other")]
+    expected = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in ("new", "other")]
     for version in (4, 7):
-        yield CreateTopicsRequest, version, {"topics": wanted, "validate_only": True}
-    counts = [{**one, "count": 2, "assignments": None} for one in names]
+        yield CreateTopicsRequest, version, {"topics": expected, "validate_only": True}
+    counts = [{**name, "count": 2, "assignments": None} for name in names]
     yield CreatePartitionsRequest, 3, {"topics": counts, "validate_only": True, "timeout_ms": 9000}
     yield DeleteTopicsRequest, 5, {"topic_names": ["b", "missing"], "timeout_ms": 9000}
     yield (
@@ -283,9 +283,9 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
         {"resource_type": kind, "resource_name": name}
         for kind, name in ((2, "a"), (2, "b"), (2, "missing"), (4, "1"), (32, "g"), (32, "h"), (16, "c"))
     ]
-    keys = [{**one, "configuration_keys": ["no-such-key"]} for one in resources]
+    keys = [{**resource, "configuration_keys": ["no-such-key"]} for resource in resources]
     yield DescribeConfigsRequest, 4, {"resources": keys}
-    none = [{**one, "configs": []} for one in resources if one["resource_name"] != "missing"]
+    none = [{**resource, "configs": []} for resource in resources if resource["resource_name"] != "missing"]
     yield AlterConfigsRequest, 2, {"resources": none[:2], "validate_only": True}
     yield IncrementalAlterConfigsRequest, 1, {"resources": none[:5], "validate_only": True}
     yield ListConfigResourcesRequest, 1, {"resource_types": [16]}
@@ -308,15 +308,15 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
         for source in (None, "a", "p-1", "b", "__consumer_offsets"):
             yield StreamsGroupHeartbeatRequest, 0, _streams_heartbeat(name, source)
         yield from _shared(ids, name)
-        commits = [{**one, "partitions": [{"partition_index": 0, "committed_offset": 1}]} for one in names]
+        commits = [{**name, "partitions": [{"partition_index": 0, "committed_offset": 1}]} for name in names]
         yield OffsetCommitRequest, 8, {"group_id": name, "member_id": "m", "topics": commits,
                                        "generation_id_or_member_epoch": 4}  # fmt: skip
-        asked: list[dict[str, Any]] = [{**one, "partition_indexes": [0]} for one in names]
+        asked: list[dict[str, Any]] = [{**name, "partition_indexes": [0]} for name in names]
         for version in (1, 5):
             yield OffsetFetchRequest, version, {"group_id": name, "topics": asked}
         yield OffsetFetchRequest, 5, {"group_id": name, "topics": None}
         yield OffsetDeleteRequest, 0, {
-            "group_id": name, "topics": [{**one, "partitions": [{"partition_index": 0}]} for one in names],
+            "group_id": name, "topics": [{**name, "partitions": [{"partition_index": 0}]} for name in names],
         }  # fmt: skip
         yield FindCoordinatorRequest, 3, {"key": name}
         yield AddOffsetsToTxnRequest, 3, {
@@ -351,7 +351,7 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
     # transactions
     yield InitProducerIdRequest, 4, {"transactional_id": "y", "transaction_timeout_ms": 0}
     yield InitProducerIdRequest, 4, {"transactional_id": "x", "transaction_timeout_ms": 0}
-    places = [{**one, "partitions": [0]} for one in names]
+    places = [{**name, "partitions": [0]} for name in names]
     for name in ("x", "y"):
         yield AddPartitionsToTxnRequest, 3, {
             "v3_and_below_transactional_id": name, "v3_and_below_producer_id": 5,

@@ -73,7 +73,7 @@ def _set(admin: _Client, name: str) -> None:
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         described = admin.ask(DescribeAclsRequest(**ANY), 3)
-        if sum(len(one.acls) for one in described.resources) == len(creations):
+        if sum(len(resource.acls) for resource in described.resources) == len(creations):
             return
         time.sleep(0.05)
     raise AssertionError(f"the broker does not have the ACLs {name}")
@@ -100,10 +100,10 @@ def _without_requests(form: Any) -> Any:
 
 def answers(address: tuple[str, int]) -> dict[str, list[Any]]:
     """By the set of ACLs, the answers to all requests."""
-    found: dict[str, list[Any]] = {}
+    result: dict[str, list[Any]] = {}
     with _Client(address, ADMIN) as admin:
-        wanted = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in TOPICS]
-        admin.ask(CreateTopicsRequest(topics=wanted), 7)
+        expected = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in TOPICS]
+        admin.ask(CreateTopicsRequest(topics=expected), 7)
         for key_type in (0, 1):  # so that the coordinators and their topics are there
             finder = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["any"])
             _asked(admin, finder, 4, Ids())
@@ -111,11 +111,11 @@ def answers(address: tuple[str, int]) -> dict[str, list[Any]]:
         deadline = time.monotonic() + _PATIENCE
         while len(ids) < len(TOPICS) + 2 and time.monotonic() < deadline:
             topics = admin.ask(MetadataRequest(topics=None), 12).topics
-            ids = {one.name: one.topic_id for one in topics}
+            ids = {topic.name: topic.topic_id for topic in topics}
         known = Ids()
         known.topics.update({topic_id: name for name, topic_id in ids.items()})
         for name in ACLS:
             _set(admin, name)
             with _Client(address, USER) as user:
-                found[name] = [_asked(user, request, version, known) for request, version in requests(ids)]
-    return found
+                result[name] = [_asked(user, request, version, known) for request, version in requests(ids)]
+    return result

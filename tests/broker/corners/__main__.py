@@ -27,7 +27,7 @@ def main() -> int:
     known = kafkas_answers()
     if arguments.command == "record":
         with kafka() as address:
-            result = {one.name: answers(one, address) for one in cases}
+            result = {case.name: answers(case, address) for case in cases}
         changed = [name for name, outcomes in result.items() if known.get(name, outcomes) != outcomes]
         keep({name: result.get(name, known.get(name, [])) for name in CASES})
         print(f"{len(result)} cases recorded; changed: {', '.join(changed) or 'none'}")

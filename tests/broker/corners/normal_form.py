@@ -70,7 +70,7 @@ def normal_form(message: Any, version: int, ids: Ids) -> dict[str, Any]:
         if field.struct is not None:
             form[field.name] = _inside(field, value, version, ids)
         elif field.array and value is not None:
-            form[field.name] = [_value(field, one, ids) for one in value]
+            form[field.name] = [_value(field, element, ids) for element in value]
         else:
             form[field.name] = _value(field, value, ids)
     return form
@@ -79,7 +79,7 @@ def normal_form(message: Any, version: int, ids: Ids) -> dict[str, Any]:
 def _inside(field: Any, value: Any, version: int, ids: Ids) -> Any:
     if value is None or not field.array:
         return None if value is None else normal_form(value, version, ids)
-    forms = [normal_form(one, version, ids) for one in value]
+    forms = [normal_form(element, version, ids) for element in value]
     return forms if field.struct.__name__ in _IN_ORDER else sorted(forms, key=_order)
 
 

@@ -172,7 +172,7 @@ class _Run:
             if struct is None or value is None:
                 values[name] = self._value(value)
             elif known[name].array:
-                values[name] = [self._made(struct, one) for one in value]
+                values[name] = [self._made(struct, element) for element in value]
             else:
                 values[name] = self._made(struct, value)
         return cls(**values)
@@ -181,7 +181,7 @@ class _Run:
         if isinstance(value, str) and value.startswith("$"):
             return self.names[value]
         if isinstance(value, list):
-            return [self._value(one) for one in value]
+            return [self._value(element) for element in value]
         return value(self.names) if callable(value) else value
 
 

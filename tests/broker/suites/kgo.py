@@ -39,10 +39,10 @@ def _go(*arguments: str, folder: Path | None = None) -> str:
     go = shutil.which("go")
     if go is None:
         raise Unavailable("Go isn't installed")
-    done = subprocess.run([go, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Unavailable(f"go {arguments[0]}: {(done.stderr or done.stdout).strip()[-500:]}")
-    return done.stdout
+    result = subprocess.run([go, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise Unavailable(f"go {arguments[0]}: {(result.stderr or result.stdout).strip()[-500:]}")
+    return result.stdout
 
 
 def _compiled() -> Path:
@@ -53,11 +53,11 @@ def _compiled() -> Path:
         with tempfile.TemporaryDirectory(dir=cache()) as work:
             (Path(work) / "go.mod").write_text("module fetch\n")
             said = _go("mod", "download", "-json", _MODULE, folder=Path(work))
-            found = re.search(r'"Dir": "([^"]+)"', said)
-            if found is None:
+            result = re.search(r'"Dir": "([^"]+)"', said)
+            if result is None:
                 raise Unavailable(f"the Go proxy gave no {_MODULE}")
             made = Path(work) / "made"
-            _go("test", "-c", "-o", str(made), "./pkg/kgo", folder=Path(found[1]))
+            _go("test", "-c", "-o", str(made), "./pkg/kgo", folder=Path(result[1]))
             made.rename(program)
     return program
 
@@ -76,15 +76,17 @@ def _round(program: Path, pattern: str) -> None:
     with tempfile.TemporaryDirectory() as work, Broker.in_thread(nodes=nodes, config=config) as broker:
         environment = os.environ | {"KGO_SEEDS": broker.bootstrap, "KGO_TEST_RF": "1"}
         environment.setdefault("KGO_TEST_RECORDS", str(_RECORDS))
-        done = subprocess.run(
+        result = subprocess.run(
             [str(program), "-test.run", pattern, "-test.v", f"-test.timeout={_WAIT}s"],
             env=environment, cwd=work, capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
-    said = done.stdout + done.stderr
-    ended = re.findall(r"(?m)^ *--- (PASS|FAIL): (\S+)", said)
+    output = result.stdout + result.stderr
+    ended = re.findall(r"(?m)^ *--- (PASS|FAIL): (\S+)", output)
     failed = [test for outcome, test in ended if outcome == "FAIL"]
     print(f"    {len(ended) - len(failed)} tests and subtests passed, {len(failed)} failed")
-    if done.returncode or failed or not ended:
+    if result.returncode or failed or not ended:
         kept = Path(tempfile.gettempdir()) / "kgo-failed.txt"
-        kept.write_text(said)
-        raise AssertionError(f"{', '.join(failed) or f'status {done.returncode}'}; what it said is in {kept}")
+        kept.write_text(output)
+        raise AssertionError(
+            f"{', '.join(failed) or f'status {result.returncode}'}; what it said is in {kept}"
+        )

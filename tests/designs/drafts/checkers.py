@@ -59,22 +59,22 @@ def d3_stop_before_start(world: World) -> Iterator[str]:
     """A consumer's fetchers are stopped when its Start arrives; draft 2 starts none before all are."""
     fetching: set[str] = set()
     pending: dict[str, set[str]] = {}
-    for one in world.history:
-        match one.what:
+    for entry in world.history:
+        match entry.what:
             case FetchersStarted():
-                fetching.add(one.name)
+                fetching.add(entry.name)
             case FetchersStopped():
-                fetching.discard(one.name)
-            case Draft1StartRequest() | Draft2StartFetcherRequest() if one.peer in fetching:
-                yield f"D3: {one.peer} fetches when its Start arrives at {one.time}"
-            case Draft2StartFetcherRequest() if pending.get(one.name):
-                yield f"D3: Start at {one.time}, though {pending[one.name]} have not stopped"
+                fetching.discard(entry.name)
+            case Draft1StartRequest() | Draft2StartFetcherRequest() if entry.peer in fetching:
+                yield f"D3: {entry.peer} fetches when its Start arrives at {entry.time}"
+            case Draft2StartFetcherRequest() if pending.get(entry.name):
+                yield f"D3: Start at {entry.time}, though {pending[entry.name]} have not stopped"
             case Draft2StopFetcherRequest():
-                pending.setdefault(one.name, set()).add(one.peer)
+                pending.setdefault(entry.name, set()).add(entry.peer)
             case Draft2StopFetcherResponse():
-                pending.setdefault(one.peer, set()).discard(one.name)
+                pending.setdefault(entry.peer, set()).discard(entry.name)
             case Noted(name="RebalanceAttemptFailed" | "Resigned"):
-                pending[one.name] = set()
+                pending[entry.name] = set()
 
 
 def d4_failures_take_their_pings(world: World) -> Iterator[str]:
@@ -82,13 +82,13 @@ def d4_failures_take_their_pings(world: World) -> Iterator[str]:
     if world.draft == 3:
         return
     heard: dict[tuple[str, str], int] = {}
-    for one in world.history:
-        if type(one.what).__name__.startswith("Draft") and type(one.what).__name__.endswith("Response"):
-            heard[one.name, one.peer] = one.time
-        if _note(one) == "ConsumerFailed":
-            name = one.what.text.partition("/")[2]
+    for entry in world.history:
+        if type(entry.what).__name__.startswith("Draft") and type(entry.what).__name__.endswith("Response"):
+            heard[entry.name, entry.peer] = entry.time
+        if _note(entry) == "ConsumerFailed":
+            name = entry.what.text.partition("/")[2]
             config = world.configs.get(name)
-            last = heard.get((name, one.name))
+            last = heard.get((name, entry.name))
             if config is None or last is None:
                 continue
             if world.draft == 2:
@@ -97,8 +97,8 @@ def d4_failures_take_their_pings(world: World) -> Iterator[str]:
                 )  # fmt: skip
             else:
                 least = config.max_ping_retries * config.ping_interval_ms
-            if one.time - last < least:
-                yield f"D4: {name} failed {one.time - last} ms after its last answer, expected {least}"
+            if entry.time - last < least:
+                yield f"D4: {name} failed {entry.time - last} ms after its last answer, expected {least}"
 
 
 def d5_owners_overlap_by_a_third(world: World) -> Iterator[str]:
@@ -114,12 +114,12 @@ def d5_owners_overlap_by_a_third(world: World) -> Iterator[str]:
 def d6_rebalances_have_causes(world: World) -> Iterator[str]:
     """Rounds of Stop are as many as registrations, losses, changes of topics and failed attempts, at most."""
     rounds, causes, last = 0, 0, -1
-    for one in world.history:
-        stopped = isinstance(one.what, Draft1StopRequest | Draft2StopFetcherRequest)
-        if stopped and one.time - last > 3 * world.latency[1]:
+    for entry in world.history:
+        stopped = isinstance(entry.what, Draft1StopRequest | Draft2StopFetcherRequest)
+        if stopped and entry.time - last > 3 * world.latency[1]:
             rounds += 1
-            last = one.time
-        if isinstance(one.what, Draft1RegisterRequest | Draft2RegisterConsumerResponse) or _note(one) in (
+            last = entry.time
+        if isinstance(entry.what, Draft1RegisterRequest | Draft2RegisterConsumerResponse) or _note(entry) in (
             "ConsumerFailed", "ConsumerClosed", "RebalanceAttemptFailed", "Elected",
         ):  # fmt: skip
             causes += 1
@@ -130,15 +130,15 @@ def d6_rebalances_have_causes(world: World) -> Iterator[str]:
 def d7_registrations_are_unique(world: World) -> Iterator[str]:
     """An accepted consumer is not accepted again before it has failed or closed."""
     accepted: dict[str, set[str]] = {}
-    for one in world.history:
-        if isinstance(one.what, Draft2RegisterConsumerResponse) and not one.what.error_code:
-            if one.peer in accepted.setdefault(one.name, set()):
-                yield f"D7: {one.peer} registered twice at {one.time}"
-            accepted[one.name].add(one.peer)
-        elif _note(one) in ("ConsumerFailed", "ConsumerClosed", "ConnectionBroken"):
-            accepted.setdefault(one.name, set()).discard(one.what.text.partition("/")[2])
-        elif _note(one) in ("Elected", "Resigned"):
-            accepted[one.name] = set()
+    for entry in world.history:
+        if isinstance(entry.what, Draft2RegisterConsumerResponse) and not entry.what.error_code:
+            if entry.peer in accepted.setdefault(entry.name, set()):
+                yield f"D7: {entry.peer} registered twice at {entry.time}"
+            accepted[entry.name].add(entry.peer)
+        elif _note(entry) in ("ConsumerFailed", "ConsumerClosed", "ConnectionBroken"):
+            accepted.setdefault(entry.name, set()).discard(entry.what.text.partition("/")[2])
+        elif _note(entry) in ("Elected", "Resigned"):
+            accepted[entry.name] = set()
 
 
 def d8_attempts_are_bounded(world: World) -> Iterator[str]:
@@ -146,26 +146,26 @@ def d8_attempts_are_bounded(world: World) -> Iterator[str]:
     most = world.broker_settings.get("max_rebalance_retries", 4) + 1
     backoff = world.broker_settings.get("rebalance_backoff_ms", 2_000) if world.draft == 2 else 0
     failed: dict[str, list[int]] = {}
-    for one in world.history:
-        number = int(one.what.text.rpartition(" ")[2]) if _note(one) == "RebalanceAttemptFailed" else 0
+    for entry in world.history:
+        number = int(entry.what.text.rpartition(" ")[2]) if _note(entry) == "RebalanceAttemptFailed" else 0
         if number > most:
             yield f"D8: attempt {number}"
-        if number > 1 and one.time - failed[one.name][-1] < backoff:
-            yield f"D8: retried {one.time - failed[one.name][-1]} ms after an attempt that failed"
+        if number > 1 and entry.time - failed[entry.name][-1] < backoff:
+            yield f"D8: retried {entry.time - failed[entry.name][-1]} ms after an attempt that failed"
         if number:
-            failed.setdefault(one.name, []).append(one.time)
-        thrown = _note(one) == "ConsumerRebalanceFailedException"
-        if thrown and one.time not in failed.get(one.name, ()):
-            yield f"D8: an exception at {one.time} without an attempt that failed"
+            failed.setdefault(entry.name, []).append(entry.time)
+        thrown = _note(entry) == "ConsumerRebalanceFailedException"
+        if thrown and entry.time not in failed.get(entry.name, ()):
+            yield f"D8: an exception at {entry.time} without an attempt that failed"
 
 
 def d9_offsets_only_with_auto_commit(world: World) -> Iterator[str]:
-    for one in world.history:
-        message = one.what.message if isinstance(one.what, Sent) else one.what
+    for entry in world.history:
+        message = entry.what.message if isinstance(entry.what, Sent) else entry.what
         if isinstance(message, Draft1PingResponse | Draft2PingResponse | Draft2StopFetcherResponse):
-            config = world.configs.get(one.name)
+            config = world.configs.get(entry.name)
             if config is not None and not config.auto_commit and message.offset_info:
-                yield f"D9: {one.name} reports offsets at {one.time}"
+                yield f"D9: {entry.name} reports offsets at {entry.time}"
 
 
 def overview_answers_divide_the_partitions(world: World) -> Iterator[str]:
@@ -173,28 +173,28 @@ def overview_answers_divide_the_partitions(world: World) -> Iterator[str]:
     answer comes before all that own something have registered again, or their time is over."""
     owned: dict[str, dict[tuple[str, str], str]] = {}
     broken: dict[str, dict[str, int]] = {}
-    for one in world.history:
-        message = one.what.message if isinstance(one.what, Sent) else None
-        if _note(one) in ("ConnectionBroken", "ConsumerFailed", "ConsumerClosed"):
-            name = one.what.text.partition("/")[2]
-            parts = owned.setdefault(one.name, {})
-            owned[one.name] = {part: owner for part, owner in parts.items() if owner != name}
-            if _note(one) == "ConnectionBroken":
-                broken.setdefault(one.name, {})[name] = one.time
-        elif _note(one) in ("Elected", "Resigned"):
-            owned[one.name], broken[one.name] = {}, {}
-        elif isinstance(one.what, Draft2RegisterConsumerRequest):
-            broken.get(one.peer, {}).pop(one.name, None)
+    for entry in world.history:
+        message = entry.what.message if isinstance(entry.what, Sent) else None
+        if _note(entry) in ("ConnectionBroken", "ConsumerFailed", "ConsumerClosed"):
+            name = entry.what.text.partition("/")[2]
+            parts = owned.setdefault(entry.name, {})
+            owned[entry.name] = {part: owner for part, owner in parts.items() if owner != name}
+            if _note(entry) == "ConnectionBroken":
+                broken.setdefault(entry.name, {})[name] = entry.time
+        elif _note(entry) in ("Elected", "Resigned"):
+            owned[entry.name], broken[entry.name] = {}, {}
+        elif isinstance(entry.what, Draft2RegisterConsumerRequest):
+            broken.get(entry.peer, {}).pop(entry.name, None)
         elif isinstance(message, Draft2RegisterConsumerResponse) and message.assigned_parts:
-            for name, since in broken.get(one.name, {}).items():
+            for name, since in broken.get(entry.name, {}).items():
                 session = world.configs[name].session_timeout_ms
-                if one.time - since < session:
-                    yield f"overview: {one.name} answers {one.peer} at {one.time} without {name}"
-            broken[one.name] = {}
+                if entry.time - since < session:
+                    yield f"overview: {entry.name} answers {entry.peer} at {entry.time} without {name}"
+            broken[entry.name] = {}
             for part in message.assigned_parts:
                 key = part.topic or "", part.partition or ""
-                if owned.setdefault(one.name, {}).setdefault(key, one.peer) != one.peer:
-                    yield f"overview: {one.peer} and {owned[one.name][key]} get {key} at {one.time}"
+                if owned.setdefault(entry.name, {}).setdefault(key, entry.peer) != entry.peer:
+                    yield f"overview: {entry.peer} and {owned[entry.name][key]} get {key} at {entry.time}"
 
 
 WATCHED = (d1_one_coordinator, d2_rebalances_of_a_group_do_not_overlap)

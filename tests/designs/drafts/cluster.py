@@ -458,8 +458,10 @@ class Cluster:
     def sent(self, kind: type[Message], *, to: str | None = None) -> list[Entry]:
         """The messages of a class that have arrived."""
         return [
-            one for one in self.history if isinstance(one.what, kind) and (to is None or one.peer == to)
+            entry
+            for entry in self.history
+            if isinstance(entry.what, kind) and (to is None or entry.peer == to)
         ]  # fmt: skip
 
     def noted(self, name: str) -> list[Entry]:
-        return [one for one in self.history if isinstance(one.what, Noted) and one.what.name == name]
+        return [entry for entry in self.history if isinstance(entry.what, Noted) and entry.what.name == name]

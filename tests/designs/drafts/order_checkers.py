@@ -51,19 +51,21 @@ def d1_a_new_coordinator_waits(world: Any) -> Iterator[str]:
         return
     least = world.broker_settings.get("min_session_timeout_ms", 1_000)
     waiting: dict[str, tuple[int, set[str], int]] = {}
-    for one in world.history:
-        message = _sent(one)
-        if isinstance(one.what, Elected):
-            waiting[one.name] = one.time, set(one.what.owners), least
+    for entry in world.history:
+        message = _sent(entry)
+        if isinstance(entry.what, Elected):
+            waiting[entry.name] = entry.time, set(entry.what.owners), least
         elif isinstance(message, Draft2RegisterConsumerResponse) and not message.error_code:
-            if one.name in waiting:
-                since, owners, longest = waiting[one.name]
-                session = world.configs[one.peer].session_timeout_ms
-                waiting[one.name] = since, owners - {one.peer}, max(longest, session)
-        elif isinstance(message, Draft2StopFetcherRequest) and one.name in waiting:
-            since, owners, longest = waiting.pop(one.name)
-            if owners and one.time - since < longest:
-                yield f"D1: {one.name} rebalances {one.time - since} ms after its election without {owners}"
+            if entry.name in waiting:
+                since, owners, longest = waiting[entry.name]
+                session = world.configs[entry.peer].session_timeout_ms
+                waiting[entry.name] = since, owners - {entry.peer}, max(longest, session)
+        elif isinstance(message, Draft2StopFetcherRequest) and entry.name in waiting:
+            since, owners, longest = waiting.pop(entry.name)
+            if owners and entry.time - since < longest:
+                yield (
+                    f"D1: {entry.name} rebalances {entry.time - since} ms after its election without {owners}"
+                )
 
 
 @dataclass(slots=True)
@@ -83,39 +85,42 @@ def d2_d3_steps_are_in_order(world: Any) -> Iterator[str]:
     owns what. A rebalance begins when the one before it has ended."""
     rounds: dict[str, _Round] = {}
     unanswered: dict[tuple[str, str], int] = {}  # Starts on a connection, which are answered in order
-    for one in world.history:
-        message = _sent(one)
-        answered = rounds.get(one.peer)
+    for entry in world.history:
+        message = _sent(entry)
+        answered = rounds.get(entry.peer)
         if isinstance(message, _STOPS):
-            current = rounds.setdefault(one.name, _Round())
+            current = rounds.setdefault(entry.name, _Round())
             if current.started:
-                yield f"D2: {one.name} stops {one.peer} at {one.time}, though a rebalance is not over"
-            current.stopped.add(one.peer)
+                yield f"D2: {entry.name} stops {entry.peer} at {entry.time}, though a rebalance is not over"
+            current.stopped.add(entry.peer)
         elif isinstance(message, _STARTS):
-            current = rounds.setdefault(one.name, _Round())
-            if one.peer not in current.stopped:
-                yield f"D3: {one.name} starts {one.peer} at {one.time} without a Stop"
+            current = rounds.setdefault(entry.name, _Round())
+            if entry.peer not in current.stopped:
+                yield f"D3: {entry.name} starts {entry.peer} at {entry.time} without a Stop"
             if world.draft == 2 and current.stopped != current.stop_answers:
-                yield f"D3: {one.name} starts {one.peer} at {one.time}, before all have stopped"
+                yield f"D3: {entry.name} starts {entry.peer} at {entry.time}, before all have stopped"
             if world.draft == 2 and current.pending:
-                yield f"D3: {one.name} starts {one.peer} at {one.time}, without committing {current.pending}"
-            current.started.add(one.peer)
-            unanswered[one.name, one.peer] = unanswered.get((one.name, one.peer), 0) + 1
-        elif isinstance(one.what, _REGISTRATIONS):
-            unanswered.pop((one.peer, one.name), None)
-        elif isinstance(one.what, Draft2StopFetcherResponse) and answered is not None:
-            answered.stop_answers.add(one.name)
+                yield (
+                    f"D3: {entry.name} starts {entry.peer} at {entry.time}, "
+                    f"without committing {current.pending}"
+                )
+            current.started.add(entry.peer)
+            unanswered[entry.name, entry.peer] = unanswered.get((entry.name, entry.peer), 0) + 1
+        elif isinstance(entry.what, _REGISTRATIONS):
+            unanswered.pop((entry.peer, entry.name), None)
+        elif isinstance(entry.what, Draft2StopFetcherResponse) and answered is not None:
+            answered.stop_answers.add(entry.name)
             answered.pending |= {
-                (part.topic or "", part.partition or ""): part.offset for part in one.what.offset_info
+                (part.topic or "", part.partition or ""): part.offset for part in entry.what.offset_info
             }
-        elif isinstance(one.what, Draft1StartResponse | Draft2StartFetcherResponse):
-            remaining = unanswered[one.peer, one.name] = unanswered.get((one.peer, one.name), 0) - 1
+        elif isinstance(entry.what, Draft1StartResponse | Draft2StartFetcherResponse):
+            remaining = unanswered[entry.peer, entry.name] = unanswered.get((entry.peer, entry.name), 0) - 1
             if answered is not None and not remaining:
-                answered.start_answers.add(one.name)
-        elif isinstance(one.what, Written) and one.name in rounds:
-            yield from _written(one, rounds)
-        elif _note(one) in ("RebalanceAttemptFailed", "Resigned", "Elected"):
-            rounds.pop(one.name, None)
+                answered.start_answers.add(entry.name)
+        elif isinstance(entry.what, Written) and entry.name in rounds:
+            yield from _written(entry, rounds)
+        elif _note(entry) in ("RebalanceAttemptFailed", "Resigned", "Elected"):
+            rounds.pop(entry.name, None)
 
 
 def _written(one: Entry, rounds: dict[str, _Round]) -> Iterator[str]:
@@ -134,12 +139,12 @@ def d3_committed_offsets_do_not_fall(world: Any) -> Iterator[str]:
     if world.draft != 2:
         return
     last: dict[str, int] = {}
-    for one in world.history:
-        if isinstance(one.what, Written) and "/offsets/" in one.what.path:
-            offset = int(one.what.data or b"0")
-            if offset < last.get(one.what.path, 0):
-                yield f"D3: {one.what.path} falls from {last[one.what.path]} to {offset} at {one.time}"
-            last[one.what.path] = offset
+    for entry in world.history:
+        if isinstance(entry.what, Written) and "/offsets/" in entry.what.path:
+            offset = int(entry.what.data or b"0")
+            if offset < last.get(entry.what.path, 0):
+                yield f"D3: {entry.what.path} falls from {last[entry.what.path]} to {offset} at {entry.time}"
+            last[entry.what.path] = offset
 
 
 def _answers_late(world: Any) -> bool:
@@ -153,39 +158,45 @@ def d4_who_has_failed_is_left_alone(world: Any) -> Iterator[str]:
     """A consumer that has failed is asked nothing more; pings are at least their interval apart."""
     gone: set[tuple[str, str]] = set()
     pinged: dict[tuple[str, str], int] = {}
-    for one in world.history:
-        message, pair = _sent(one), (one.name, one.peer)
-        if _note(one) in ("ConsumerFailed", "ConsumerClosed"):
-            name = one.what.text.partition("/")[2]
-            gone.add((one.name, name))
-            pinged.pop((one.name, name), None)
+    for entry in world.history:
+        message, pair = _sent(entry), (entry.name, entry.peer)
+        if _note(entry) in ("ConsumerFailed", "ConsumerClosed"):
+            name = entry.what.text.partition("/")[2]
+            gone.add((entry.name, name))
+            pinged.pop((entry.name, name), None)
         elif isinstance(message, Draft2RegisterConsumerResponse):
             gone.discard(pair)
             pinged.pop(pair, None)
-        elif isinstance(one.what, Draft1RegisterRequest) or (
-            isinstance(one.what, Draft2RegisterConsumerRequest) and _answers_late(world)
+        elif isinstance(entry.what, Draft1RegisterRequest) or (
+            isinstance(entry.what, Draft2RegisterConsumerRequest) and _answers_late(world)
         ):
-            gone.discard((one.peer, one.name))
-            pinged.pop((one.peer, one.name), None)
+            gone.discard((entry.peer, entry.name))
+            pinged.pop((entry.peer, entry.name), None)
         elif isinstance(message, (*_PINGS, *_STOPS, *_STARTS)) and pair in gone:
-            yield f"D4: {one.name} sends {one.peer} {type(message).__name__} at {one.time}, after its failure"
+            yield (
+                f"D4: {entry.name} sends {entry.peer} "
+                f"{type(message).__name__} at {entry.time}, after its failure"
+            )
         if isinstance(message, _PINGS):
-            config = world.configs[one.peer]
+            config = world.configs[entry.peer]
             interval = config.ping_interval_ms if world.draft == 1 else config.session_timeout_ms // 3
-            if one.time - pinged.get(pair, -interval) < interval:
-                yield f"D4: {one.name} pings {one.peer} again after {one.time - pinged[pair]} ms"
-            pinged[pair] = one.time
+            if entry.time - pinged.get(pair, -interval) < interval:
+                yield f"D4: {entry.name} pings {entry.peer} again after {entry.time - pinged[pair]} ms"
+            pinged[pair] = entry.time
 
 
 def d7_the_consumer_closes(world: Any) -> Iterator[str]:
     """A registration that is refused is answered, and the coordinator does not close the connection."""
     refused: dict[tuple[str, str], int] = {}
-    for one in world.history:
-        message = _sent(one)
+    for entry in world.history:
+        message = _sent(entry)
         if isinstance(message, Draft2RegisterConsumerResponse) and message.error_code:
-            refused[one.name, one.peer] = one.time
-        elif isinstance(one.what, Disconnect) and refused.get((one.name, one.peer)) == one.time:
-            yield f"D7: {one.name} closes the connection of {one.peer} at {one.time}, which it has refused"
+            refused[entry.name, entry.peer] = entry.time
+        elif isinstance(entry.what, Disconnect) and refused.get((entry.name, entry.peer)) == entry.time:
+            yield (
+                f"D7: {entry.name} closes the connection of {entry.peer} at "
+                f"{entry.time}, which it has refused"
+            )
 
 
 def d8_attempts_back_off(world: Any) -> Iterator[str]:
@@ -194,15 +205,15 @@ def d8_attempts_back_off(world: Any) -> Iterator[str]:
         return
     backoff = world.broker_settings.get("rebalance_backoff_ms", 2_000)
     failed: dict[str, int] = {}
-    for one in world.history:
-        if _note(one) == "RebalanceAttemptFailed":
-            failed[one.name] = one.time
-        elif _note(one) in ("ConsumerRebalanceFailedException", "Resigned", "Elected"):
-            failed.pop(one.name, None)
-        elif isinstance(_sent(one), Draft2StopFetcherRequest) and one.name in failed:
-            since = one.time - failed.pop(one.name)
+    for entry in world.history:
+        if _note(entry) == "RebalanceAttemptFailed":
+            failed[entry.name] = entry.time
+        elif _note(entry) in ("ConsumerRebalanceFailedException", "Resigned", "Elected"):
+            failed.pop(entry.name, None)
+        elif isinstance(_sent(entry), Draft2StopFetcherRequest) and entry.name in failed:
+            since = entry.time - failed.pop(entry.name)
             if since < backoff:
-                yield f"D8: {one.name} retries {since} ms after an attempt that failed, at {one.time}"
+                yield f"D8: {entry.name} retries {since} ms after an attempt that failed, at {entry.time}"
 
 
 ORDER = (

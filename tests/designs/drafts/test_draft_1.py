@@ -34,7 +34,7 @@ def test_a_rebalance_stops_and_starts_at_once_and_waits_for_the_answers() -> Non
     world.history.clear()
     world.join("b")
     world.run(200)
-    kinds = [type(one.what) for one in world.history]
+    kinds = [type(entry.what) for entry in world.history]
     expected = [
         kind for kind in kinds if kind in (Draft1StopRequest, Draft1StartRequest, Draft1StartResponse)
     ]
@@ -56,7 +56,7 @@ def test_without_auto_commit_pings_bring_no_offsets() -> None:
     world = World(1)
     world.join("a", auto_commit=False, auto_offset_reset="largest")
     world.run(5_000)
-    assert {len(one.what.offset_info) for one in world.sent(Draft1PingResponse)} == {0}
+    assert {len(message.what.offset_info) for message in world.sent(Draft1PingResponse)} == {0}
     (start,) = world.sent(Draft1StartRequest)
     assert {assigned_part.offset for assigned_part in start.what.assigned_parts} == {-1}
 
@@ -146,7 +146,7 @@ def test_failover_and_a_coordinator_without_its_session() -> None:
     world.crash("broker-1")
     world.run(30_000)
     assert world.owned() == "aaaa"
-    assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
+    assert [note.name for note in world.noted("Elected")] == ["broker-1", "broker-2"]
     world.cut_zookeeper("broker-2")
     world.run(10_000)
     world.heal_zookeeper("broker-2")
@@ -174,7 +174,7 @@ def test_pings_say_how_often_they_were_in_vain() -> None:
     world.run(5_000)
     world.thaw("a")
     world.run(6_000)
-    retries = [one.what.num_retries for one in world.sent(Draft1PingRequest)]
+    retries = [message.what.num_retries for message in world.sent(Draft1PingRequest)]
     assert retries[:1] == [0]
     assert 1 in retries
     assert retries[-1] == 0

@@ -42,7 +42,7 @@ def test_a_rebalance_stops_all_waits_commits_starts_all_waits_and_writes() -> No
     world.history.clear()
     world.join("b", auto_commit=False)
     world.run(200)
-    kinds = [type(one.what).__name__ for one in world.history if "Fetcher" in type(one.what).__name__]
+    kinds = [type(entry.what).__name__ for entry in world.history if "Fetcher" in type(entry.what).__name__]
     assert [kind for kind in kinds if kind.startswith("Draft2")] == (
         ["Draft2StopFetcherRequest"] * 2 + ["Draft2StopFetcherResponse"] * 2
         + ["Draft2StartFetcherRequest"] * 2 + ["Draft2StartFetcherResponse"] * 2
@@ -50,7 +50,9 @@ def test_a_rebalance_stops_all_waits_commits_starts_all_waits_and_writes() -> No
     for one in world.sent(Draft2StartFetcherRequest):
         parts = [part for thread in one.what.ownership_info for part in thread.assigned_parts]
         assert [part.offset for part in parts] == [5, 5]
-    offsets = {one.name: len(one.what.offset_info) for one in world.sent(Draft2StopFetcherResponse)}
+    offsets = {
+        message.name: len(message.what.offset_info) for message in world.sent(Draft2StopFetcherResponse)
+    }
     assert offsets == {"a": 4, "b": 0}
     assert world.read("/consumers/g/offsets/t/1-0") == b"5"
 
@@ -60,9 +62,11 @@ def test_pings_go_every_third_of_the_session_and_bring_offsets() -> None:
     world.consume("a", 9)
     world.history.clear()
     world.run(12_000)
-    times = [one.time for one in world.sent(Draft2PingRequest)]
+    times = [message.time for message in world.sent(Draft2PingRequest)]
     assert [after - before for before, after in pairwise(times)] == [2_000] * 5
-    assert {part.offset for one in world.sent(Draft2PingResponse) for part in one.what.offset_info} == {9}
+    assert {
+        part.offset for message in world.sent(Draft2PingResponse) for part in message.what.offset_info
+    } == {9}
     assert world.read("/consumers/g/offsets/t/1-3") == b"9"  # by the committer
 
 
@@ -75,7 +79,7 @@ def test_a_consumer_that_is_cut_off_stops_before_its_partitions_are_given_away()
     (failed,) = world.noted("ConsumerFailed")
     assert world.noted("Silence")
     assert world.overlaps() == {}
-    retries = [one.what.num_retries for one in world.sent(Draft2PingRequest, to="a")]
+    retries = [message.what.num_retries for message in world.sent(Draft2PingRequest, to="a")]
     assert retries == sorted(retries)
     world.heal("a", "broker-1")
     world.run(20_000)
@@ -124,7 +128,9 @@ def test_registrations_are_checked() -> None:
         world.join(name, **settings)
         world.run(200)
         world.crash(name)
-    refused = {one.peer: one.what.error_code for one in world.sent(Draft2RegisterConsumerResponse)}
+    refused = {
+        message.peer: message.what.error_code for message in world.sent(Draft2RegisterConsumerResponse)
+    }
     assert refused == {
         "a": 0,
         "same id": DraftError.DUPLICATE_CONSUMER,
@@ -179,8 +185,8 @@ def test_failover_waits_for_the_consumers_that_own_something() -> None:
     assert world.owned() == "----"
     world.run(30_000)
     assert world.owned() == "aabc"
-    assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
-    starts = [one for one in world.sent(Draft2StartFetcherRequest) if one.name == "broker-2"]
+    assert [note.name for note in world.noted("Elected")] == ["broker-1", "broker-2"]
+    starts = [message for message in world.sent(Draft2StartFetcherRequest) if message.name == "broker-2"]
     assert len(starts) == 3
     assert world.overlaps() == {}
 
@@ -198,7 +204,7 @@ def test_a_coordinator_whose_session_expires_resets_and_stands_again() -> None:
     world = World(2, consumers="ab")
     world.cut_zookeeper("broker-1")
     world.run(10_000)
-    assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
+    assert [note.name for note in world.noted("Elected")] == ["broker-1", "broker-2"]
     world.heal_zookeeper("broker-1")
     world.run(20_000)
     assert world.noted("Resigned")[0].name == "broker-1"
@@ -288,7 +294,7 @@ def test_a_start_reaches_the_threads_that_it_names() -> None:
         DraftPartition("t", "1-0"): "a-0", DraftPartition("t", "1-1"): "a-0",
         DraftPartition("t", "1-2"): "a-1", DraftPartition("t", "1-3"): "a-2",
     }  # fmt: skip
-    (started,) = [one.what for one in world.history if isinstance(one.what, FetchersStarted)]
+    (started,) = [entry.what for entry in world.history if isinstance(entry.what, FetchersStarted)]
     assert started.threads == consumer.threads
 
 
@@ -334,7 +340,7 @@ def test_a_broker_that_was_shut_down_takes_no_registration() -> None:
     consumer.reach_coordinator(0, 1, world.known)
     world.drain("b")
     world.run(20_000)
-    assert {one.name for one in world.sent(Draft2RegisterConsumerResponse)} == {"broker-2"}
+    assert {message.name for message in world.sent(Draft2RegisterConsumerResponse)} == {"broker-2"}
     assert world.owned() == "aabb"
 
 

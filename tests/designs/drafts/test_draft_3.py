@@ -35,7 +35,7 @@ def test_a_consumer_finds_the_coordinator_joins_and_pings() -> None:
     assert [len(one.partitions) for one in metadata.what.topics_metadata] == [4]
     (join,) = world.sent(Draft3JoinGroupResponse)
     assert (join.what.generation, join.what.group_id) == (1, "g")
-    assert {one.what.consumer_id for one in world.sent(Draft3PingRequest)} == {join.what.consumer_id}
+    assert {message.what.consumer_id for message in world.sent(Draft3PingRequest)} == {join.what.consumer_id}
     assert len(world.sent(Draft3PingResponse)) == 3
     assert world.owned() == "aaaa"
 
@@ -46,9 +46,9 @@ def test_a_second_consumer_sends_the_first_back_to_join() -> None:
     world.run(3_000)
     assert world.owned() == "aabb"
     assert world.overlaps() == {}
-    errors = [one.what.error_code for one in world.sent(Draft3PingResponse, to="a")]
+    errors = [message.what.error_code for message in world.sent(Draft3PingResponse, to="a")]
     assert DraftError.REBALANCE_IN_PROGRESS in errors
-    assert {one.what.generation for one in world.sent(Draft3JoinGroupResponse)} == {1, 2}
+    assert {message.what.generation for message in world.sent(Draft3JoinGroupResponse)} == {1, 2}
 
 
 def test_a_consumer_that_dies_is_removed_after_its_session() -> None:
@@ -76,8 +76,8 @@ def test_a_consumer_that_is_cut_off_stops_first() -> None:
 def sent_to(world: World, broker: str) -> list[tuple[str, str]]:
     """Who sent which message of the protocol to a broker, in order; metadata left out."""
     return [
-        (one.name, type(one.what).__name__.removeprefix("Draft3")) for one in world.history
-        if one.peer == broker and isinstance(one.what, Draft3PingRequest | Draft3JoinGroupRequest)
+        (entry.name, type(entry.what).__name__.removeprefix("Draft3")) for entry in world.history
+        if entry.peer == broker and isinstance(entry.what, Draft3PingRequest | Draft3JoinGroupRequest)
     ]  # fmt: skip
 
 
@@ -91,11 +91,13 @@ def test_failover_begins_with_a_ping() -> None:
     for name in "ab":
         sent = [what for sender, what in sent_to(world, "broker-2") if sender == name]
         assert sent[:3] == ["PingRequest", "JoinGroupRequest", "PingRequest"]
-    errors = [one.what.error_code for one in world.sent(Draft3PingResponse) if one.name == "broker-2"]
+    errors = [
+        message.what.error_code for message in world.sent(Draft3PingResponse) if message.name == "broker-2"
+    ]
     assert errors.count(DraftError.UNKNOWN_CONSUMER) == 2
     assert world.owned().count("a") == 2
     assert world.owned().count("b") == 2
-    assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
+    assert [note.name for note in world.noted("Elected")] == ["broker-1", "broker-2"]
 
 
 def test_a_new_coordinator_that_loads_the_groups_takes_pings_as_normal() -> None:
@@ -110,9 +112,11 @@ def test_a_new_coordinator_that_loads_the_groups_takes_pings_as_normal() -> None
     world.crash("broker-1")
     world.run(20_000)
     assert world.owned() == owned
-    assert [one for one in world.history if isinstance(one.what, FetchersStarted)] == []
+    assert [entry for entry in world.history if isinstance(entry.what, FetchersStarted)] == []
     assert {what for _, what in sent_to(world, "broker-2")} == {"PingRequest"}
-    assert {one.what.error_code for one in world.sent(Draft3PingResponse) if one.name == "broker-2"} == {0}
+    assert {
+        message.what.error_code for message in world.sent(Draft3PingResponse) if message.name == "broker-2"
+    } == {0}
     world.crash("c")
     world.run(30_000)
     assert (world.owned(), world.overlaps()) == ("aabb", {})
@@ -125,7 +129,7 @@ def test_a_member_that_dies_with_its_coordinator_is_found_out_by_the_next() -> N
     world.crash("broker-1")
     world.run(40_000)
     assert (world.owned(), world.overlaps()) == ("bbbb", {})
-    assert [one.name for one in world.noted("ConsumerFailed")] == ["broker-2"]
+    assert [note.name for note in world.noted("ConsumerFailed")] == ["broker-2"]
 
 
 def test_partitions_that_come_while_there_is_no_coordinator_are_divided_by_the_next() -> None:
@@ -151,7 +155,7 @@ def test_a_generation_is_written_before_it_begins(loads_groups: bool) -> None:
     world.history.clear()
     world.join("b")
     world.run(4_000)
-    names = [one.name for one in world.sent(Draft3JoinGroupResponse) if not one.what.error_code]
+    names = [message.name for message in world.sent(Draft3JoinGroupResponse) if not message.what.error_code]
     assert names == ([] if loads_groups else ["broker-1"] * 2)
 
 
@@ -214,7 +218,7 @@ def test_joins_are_checked() -> None:
     for name, settings in cases.items():
         world.join(name, **settings)
     world.run(20)
-    assert {one.peer: one.what.error_code for one in world.sent(Draft3JoinGroupResponse)} == {
+    assert {message.peer: message.what.error_code for message in world.sent(Draft3JoinGroupResponse)} == {
         "short": DraftError.INVALID_SESSION_TIMEOUT,
         "long": DraftError.INVALID_SESSION_TIMEOUT,
         "empty": DraftError.INVALID_GROUP_ID,

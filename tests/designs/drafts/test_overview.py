@@ -38,7 +38,7 @@ def test_one_more_consumer_makes_all_others_register_again() -> None:
     world.history.clear()
     world.join("c")
     world.run(200)
-    names = [one.name for one in world.history if isinstance(one.what, Draft2RegisterConsumerRequest)]
+    names = [entry.name for entry in world.history if isinstance(entry.what, Draft2RegisterConsumerRequest)]
     assert sorted(names) == ["a", "b", "c"]
     assert (world.owned(), world.overlaps()) == ("aabc", {})
     assert world.sent(Draft2StopFetcherRequest) == world.sent(Draft2StartFetcherRequest) == []
@@ -61,8 +61,8 @@ def test_pings_are_answered_while_the_registration_waits() -> None:
     world.cut("b", "broker-1")
     world.join("c", session_timeout_ms=3_000)
     world.run(6_000)
-    assert [one for one in world.sent(Draft2PingResponse) if one.name == "c"]
-    assert not [one for one in world.noted("Silence") if one.name == "c"]
+    assert [message for message in world.sent(Draft2PingResponse) if message.name == "c"]
+    assert not [note for note in world.noted("Silence") if note.name == "c"]
 
 
 def test_a_refused_registration_is_answered_at_once() -> None:
@@ -91,7 +91,7 @@ def test_failover_waits_for_those_that_own_something() -> None:
     world.crash("broker-1")
     world.run(30_000)
     assert (world.owned(), world.overlaps()) == ("aabc", {})
-    assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
+    assert [note.name for note in world.noted("Elected")] == ["broker-1", "broker-2"]
 
 
 def test_failover_waits_for_one_that_does_not_come() -> None:
@@ -103,7 +103,9 @@ def test_failover_waits_for_one_that_does_not_come() -> None:
     world.run(30_000)
     assert world.owned() == "aabb"
     elected = world.noted("Elected")[-1].time
-    answers = [one for one in world.sent(Draft2RegisterConsumerResponse) if one.name == "broker-2"]
+    answers = [
+        message for message in world.sent(Draft2RegisterConsumerResponse) if message.name == "broker-2"
+    ]
     assert min(answer.time for answer in answers) >= elected + 6_000
 
 
@@ -115,8 +117,8 @@ def test_what_was_read_since_the_last_ping_is_read_again() -> None:
     world.consume("a", 9)
     world.join("b")
     world.run(200)
-    offsets = {part.offset for one in world.sent(Draft2RegisterConsumerResponse)[-2:]
-               for part in one.what.assigned_parts}  # fmt: skip
+    offsets = {part.offset for message in world.sent(Draft2RegisterConsumerResponse)[-2:]
+               for part in message.what.assigned_parts}  # fmt: skip
     assert offsets == {5}
 
 

@@ -67,7 +67,7 @@ def test_a_second_registration_over_one_connection_is_a_duplicate() -> None:
     world.drain("a")
     world.run(100)
     assert len(world.sent(Draft2RegisterConsumerRequest)) == 2
-    (refusal,) = [one for one in world.noted("RegistrationRefused") if one.name == "broker-1"]
+    (refusal,) = [note for note in world.noted("RegistrationRefused") if note.name == "broker-1"]
     assert refusal.what.text == f"g/a: {DraftError.DUPLICATE_CONSUMER.name}"
     world.run(5_000)
     assert world.owned() == "aaaa"
@@ -78,7 +78,7 @@ def test_a_ping_of_an_id_that_nobody_has_is_answered_with_the_error() -> None:
     world.nodes["a"].machine.consumer_id = "nobody"
     world.history.clear()
     world.run(2_100)
-    errors = [one.what.error_code for one in world.sent(Draft3PingResponse, to="a")]
+    errors = [message.what.error_code for message in world.sent(Draft3PingResponse, to="a")]
     assert errors[0] == DraftError.UNKNOWN_CONSUMER
     world.run(10_000)
     assert world.owned() == "aaaa"
@@ -91,7 +91,7 @@ def test_a_broker_of_draft_3_that_is_not_the_coordinator_says_so() -> None:
     world.run(20_000)
     world.heal_zookeeper("broker-1")
     world.run(20_000)
-    errors = [one.what.error_code for one in world.sent(Draft3PingResponse, to="a")]
+    errors = [message.what.error_code for message in world.sent(Draft3PingResponse, to="a")]
     assert DraftError.NOT_COORDINATOR in errors
     assert consumer.fetching
     assert world.owned() == "aaaa"

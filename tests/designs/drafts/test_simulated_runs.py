@@ -54,6 +54,8 @@ def test_the_checkers_see_what_is_wrong_in_such_a_run() -> None:
     cluster.history[at:at] = [answer, gone]
     assert any(text.startswith("D4:") for text in check(cast(Any, cluster)))
     del cluster.history[at : at + 2]
-    accepted = next(one for one in cluster.history if isinstance(one.what, Draft2RegisterConsumerResponse))
+    accepted = next(
+        entry for entry in cluster.history if isinstance(entry.what, Draft2RegisterConsumerResponse)
+    )
     cluster.history.append(accepted)
     assert [text[:3] for text in check(cast(Any, cluster))] == ["D7:"]

@@ -25,7 +25,7 @@ def draft_3_ids_are_of_one_consumer(world: Any) -> Iterator[str]:
     if world.draft != 3:
         return
     given: dict[str, str] = {}
-    if not any(isinstance(one.what, Sent) for one in world.history):
+    if not any(isinstance(entry.what, Sent) for entry in world.history):
         return
     for one in world.history:
         message = one.what.message if isinstance(one.what, Sent) else one.what
@@ -44,21 +44,21 @@ def draft_3_generations_divide_the_partitions(world: Any) -> Iterator[str]:
         return
     last: dict[str, int] = {}
     owned: dict[tuple[str, int], set[tuple[str, int]]] = {}
-    for one in world.history:
-        if isinstance(one.what, Noted) and one.what.name == "Elected":
-            last.pop(one.name, None)
-            owned = {key: found for key, found in owned.items() if key[0] != one.name}
-        message = one.what.message if isinstance(one.what, Sent) else None
+    for entry in world.history:
+        if isinstance(entry.what, Noted) and entry.what.name == "Elected":
+            last.pop(entry.name, None)
+            owned = {key: found for key, found in owned.items() if key[0] != entry.name}
+        message = entry.what.message if isinstance(entry.what, Sent) else None
         if not isinstance(message, Draft3JoinGroupResponse) or message.error_code:
             continue
-        before = last.get(one.name, message.generation - 1)
+        before = last.get(entry.name, message.generation - 1)
         if message.generation not in (before, before + 1):
-            yield f"draft 3: generation {message.generation} after {before} at {one.time}"
-        last[one.name] = message.generation
+            yield f"draft 3: generation {message.generation} after {before} at {entry.time}"
+        last[entry.name] = message.generation
         parts = {(part.topic or "", part.partition) for part in message.partitions_to_own}
-        known = owned.setdefault((one.name, message.generation), set())
+        known = owned.setdefault((entry.name, message.generation), set())
         if parts & known:
-            yield f"draft 3: {parts & known} twice in generation {message.generation} at {one.time}"
+            yield f"draft 3: {parts & known} twice in generation {message.generation} at {entry.time}"
         known |= parts
 
 
@@ -71,27 +71,27 @@ def draft_3_pings_are_answered_by_the_elected(world: Any) -> Iterator[str]:
     stored: set[str] = set()
     asked: dict[tuple[str, str], list[str]] = {}
     elected: set[int] = {-1}
-    for one in world.history:
-        message = one.what.message if isinstance(one.what, Sent) else one.what
+    for entry in world.history:
+        message = entry.what.message if isinstance(entry.what, Sent) else entry.what
         match message:
             case Written() if message.path.endswith("/metadata"):
                 stored = set(GroupMetadata.parse(message.data).members)
             case Noted(name="Elected"):
-                valid[one.name] = set(stored)
+                valid[entry.name] = set(stored)
                 elected.add(int(message.text))
             case Noted(name="ConsumerFailed"):
-                valid.setdefault(one.name, set()).discard(message.text.partition("/")[2])
-            case Draft3JoinGroupResponse(error_code=0) if isinstance(one.what, Sent):
-                valid.setdefault(one.name, set()).add(message.consumer_id or "")
-            case Draft3PingRequest() if not isinstance(one.what, Sent):
-                asked.setdefault((one.peer, one.name), []).append(message.consumer_id or "")
-            case Draft3PingResponse() if isinstance(one.what, Sent):
-                consumer_id = asked[one.name, one.peer].pop(0)
-                known = consumer_id in valid.get(one.name, ())
+                valid.setdefault(entry.name, set()).discard(message.text.partition("/")[2])
+            case Draft3JoinGroupResponse(error_code=0) if isinstance(entry.what, Sent):
+                valid.setdefault(entry.name, set()).add(message.consumer_id or "")
+            case Draft3PingRequest() if not isinstance(entry.what, Sent):
+                asked.setdefault((entry.peer, entry.name), []).append(message.consumer_id or "")
+            case Draft3PingResponse() if isinstance(entry.what, Sent):
+                consumer_id = asked[entry.name, entry.peer].pop(0)
+                known = consumer_id in valid.get(entry.name, ())
                 if not known and message.error_code in (DraftError.NONE, DraftError.REBALANCE_IN_PROGRESS):
-                    yield f"draft 3: {one.name} confirms a ping of {consumer_id!r} at {one.time}"
+                    yield f"draft 3: {entry.name} confirms a ping of {consumer_id!r} at {entry.time}"
             case Draft3MetadataResponse() if not set(message.coordinator_ids) <= elected:
-                yield f"draft 3: {one.name} names {message.coordinator_ids} at {one.time}"
+                yield f"draft 3: {entry.name} names {message.coordinator_ids} at {entry.time}"
 
 
 def draft_3_has_two_owners_after_a_failover_alone(world: Any) -> Iterator[str]:
@@ -100,7 +100,9 @@ def draft_3_has_two_owners_after_a_failover_alone(world: Any) -> Iterator[str]:
     if world.draft != 3 or not hasattr(world, "observer"):
         return
     elections = [
-        one.time for one in world.history if isinstance(one.what, Noted) and one.what.name == "Elected"
+        entry.time
+        for entry in world.history
+        if isinstance(entry.what, Noted) and entry.what.name == "Elected"
     ]
     for spell in world.observer.spells:
         near = any(0 <= spell.began - time <= 2 * _SESSION_MS for time in elections[1:])

@@ -204,7 +204,7 @@ class Replay:
             for name, node in list(self.cluster.nodes.items()):
                 self._consume(name, node.machine)
             for name in list(self.cluster.nodes):
-                if any(one.name == name for one in self.cluster.noted("ZkNodeExistsException")):
+                if any(note.name == name for note in self.cluster.noted("ZkNodeExistsException")):
                     self.cluster.nodes[name].machine.shut_down()
                     self.cluster.drain(name)
                     self.cluster.crash(name)

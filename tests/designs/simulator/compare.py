@@ -93,22 +93,26 @@ def of_plans(design: str, plans: int) -> PlanFigures:
     deaths = [death for run in runs for death in run.deaths]
     coordinators = [death for run in runs for death in run.coordinator_deaths]
     cells = {
-        "messages delivered twice, a run": f"{mean(one.twice for one in deliveries):.0f}",
-        "messages never delivered, a run": f"{mean(one.never for one in deliveries):.1f}",
-        "of them passed over for good": f"{mean(one.skipped for one in deliveries):.1f}",
+        "messages delivered twice, a run": f"{mean(delivery.twice for delivery in deliveries):.0f}",
+        "messages never delivered, a run": f"{mean(delivery.never for delivery in deliveries):.1f}",
+        "of them passed over for good": f"{mean(delivery.skipped for delivery in deliveries):.1f}",
         "two owners, partition-seconds a run": _seconds(duplicated),
         "runs with two owners for over a second": str(sum(r.duplicated_ms > 1000 for r in runs)),
         "no owner, partition-seconds a run": _seconds(orphaned),
         "rebalances a run": f"{mean(len(r.rebalances) for r in runs):.1f}",
         "length of a rebalance": _median_and_most(lengths),
         "until a death is detected": _median_and_most(
-            [one.detected - one.time for one in deaths if one.detected is not None]
+            [death.detected - death.time for death in deaths if death.detected is not None]
         ),
         "until its partitions have owners": _median_and_most(
-            [one.taken_over - one.time for one in deaths if one.taken_over is not None]
+            [death.taken_over - death.time for death in deaths if death.taken_over is not None]
         ),
         "until a coordinator is replaced": _median_and_most(
-            [one.replaced - one.time for one in coordinators if one.replaced is not None]
+            [
+                coordinator.replaced - coordinator.time
+                for coordinator in coordinators
+                if coordinator.replaced is not None
+            ]
         ),
         "messages of a quiet 6 s": f"{median(_known(r.quiet_messages for r in runs)):g}",
         "messages beyond, a membership change": f"{mean(_known(r.messages_per_change for r in runs)):.0f}",
@@ -119,9 +123,9 @@ def of_plans(design: str, plans: int) -> PlanFigures:
 
 def _known(values: Iterable[float | None]) -> list[float]:
     """Those of runs that were quiet for long enough; all that last two minutes are."""
-    found = list(values)
-    assert None not in found
-    return [value for value in found if value is not None]
+    results = list(values)
+    assert None not in results
+    return [value for value in results if value is not None]
 
 
 def _seconds(time: float) -> str:
@@ -156,28 +160,35 @@ class SizeFigures:
 
 
 def of_size(design: str, members: int) -> SizeFigures:
-    done = simulate(
+    result = simulate(
         design, members=members, partitions=2 * members, plan=parse_faults(SIZE_PLAN.format(last=members)),
         duration_ms=END_MS, metadata_ms=METADATA_MS,
     )  # fmt: skip
-    traffic, measures = done.traffic, done.measures
+    traffic, measures = result.traffic, result.measures
     quiet = traffic.between(QUIET_MS, JOIN_MS), traffic.between(JOIN_MS + WINDOW_MS, DEATH_MS)
     ended = [
-        one.ended for one in measures.rebalances
-        if JOIN_MS <= one.began < JOIN_MS + WINDOW_MS and one.ended is not None
+        rebalance.ended for rebalance in measures.rebalances
+        if JOIN_MS <= rebalance.began < JOIN_MS + WINDOW_MS and rebalance.ended is not None
     ]  # fmt: skip
-    death = next((one for one in measures.deaths if one.time == DEATH_MS), None)
-    coordinator = next((one for one in measures.coordinator_deaths if one.time == FAILOVER_MS), None)
+    death = next((death for death in measures.deaths if death.time == DEATH_MS), None)
+    coordinator = next(
+        (
+            coordinator_death
+            for coordinator_death in measures.coordinator_deaths
+            if coordinator_death.time == FAILOVER_MS
+        ),
+        None,
+    )
     return SizeFigures(
         traffic.between(JOIN_MS, JOIN_MS + WINDOW_MS) - sum(quiet) / 2,
         sum(JOIN_MS <= time < JOIN_MS + WINDOW_MS for time in traffic.watch_times),
         max(ended) - JOIN_MS if ended else None,
-        _within(done, JOIN_MS, JOIN_MS + WINDOW_MS),
+        _within(result, JOIN_MS, JOIN_MS + WINDOW_MS),
         None if death is None or death.detected is None else death.detected - DEATH_MS,
         None if death is None or death.taken_over is None else death.taken_over - DEATH_MS,
-        _within(done, CUT_MS, FAILOVER_MS, owners=2),
+        _within(result, CUT_MS, FAILOVER_MS, owners=2),
         None if coordinator is None or coordinator.replaced is None else coordinator.replaced - FAILOVER_MS,
-        _within(done, FAILOVER_MS, END_MS),
+        _within(result, FAILOVER_MS, END_MS),
         quiet[1] * 6_000 / WINDOW_MS,
     )
 
@@ -185,9 +196,9 @@ def of_size(design: str, members: int) -> SizeFigures:
 def _within(done: SimulatedRun, begin: int, end: int, owners: int = 0) -> int:
     """Partition-milliseconds with so many owners in a part of the time."""
     return sum(
-        min(one.ended, end) - max(one.began, begin)
-        for one in done.observer.spells
-        if len(one.owners) == owners and one.ended > begin and one.began < end
+        min(spell.ended, end) - max(spell.began, begin)
+        for spell in done.observer.spells
+        if len(spell.owners) == owners and spell.ended > begin and spell.began < end
     )
 
 
@@ -208,8 +219,8 @@ class KeptFigures:
 
     def of_groups(self, design: str, subsets: int) -> Mapping[str, int]:
         """As `of_groups`."""
-        found: Mapping[str, int] = self._figures("groups", design, subsets, of_groups)
-        return found
+        figures: Mapping[str, int] = self._figures("groups", design, subsets, of_groups)
+        return figures
 
     def of_plans(self, design: str, plans: int) -> PlanFigures:
         """The figures of a design under so many plans."""
@@ -276,12 +287,14 @@ def of_groups(design: str, subsets: int) -> dict[str, int]:
 
         run.world.clock.at(FAILOVER_OF_GROUPS_MS - 1, count)
 
-    done = simulate(
+    result = simulate(
         design, members=GROUPS * PER_GROUP, partitions=2 * PER_GROUP, coordinators=BROKERS, groups=GROUPS,
         subsets=subsets, plan=parse_faults(f"{FAILOVER_OF_GROUPS_MS}ms crash coordinator-1"),
         duration_ms=FAILOVER_OF_GROUPS_MS + 25_000, metadata_ms=METADATA_MS, prepare=count_links,
     )  # fmt: skip
-    unread = [one for one in done.observer.spells if one.began >= FAILOVER_OF_GROUPS_MS and not one.owners]
+    unread = [
+        spell for spell in result.observer.spells if spell.began >= FAILOVER_OF_GROUPS_MS and not spell.owners
+    ]
     return {
         "groups": len({one.partition[0] for one in unread if isinstance(one.partition, tuple)}),
         "unread_ms": sum(one.ended - one.began for one in unread),
@@ -310,15 +323,17 @@ def ends_table() -> str:
 def ended_coordinator(design: str, how: str) -> tuple[int, int]:
     """Milliseconds until another coordinator is elected, and partition-milliseconds without an owner."""
     plan = parse_faults(f"{FAILOVER_OF_GROUPS_MS}ms {how} coordinator-1")
-    done = simulate(
+    result = simulate(
         design, members=10, partitions=20, plan=plan,
         duration_ms=FAILOVER_OF_GROUPS_MS + 20_000, metadata_ms=METADATA_MS,
     )  # fmt: skip
     elected = next(
-        one.time for one in done.run.notes() if one.name == "Elected" and one.time > FAILOVER_OF_GROUPS_MS
+        note.time
+        for note in result.run.notes()
+        if note.name == "Elected" and note.time > FAILOVER_OF_GROUPS_MS
     )
     end = FAILOVER_OF_GROUPS_MS + 20_000
-    return elected - FAILOVER_OF_GROUPS_MS, _within(done, FAILOVER_OF_GROUPS_MS, end)
+    return elected - FAILOVER_OF_GROUPS_MS, _within(result, FAILOVER_OF_GROUPS_MS, end)
 
 
 def groups_table(figures: Callable[[str, int], Mapping[str, int]]) -> str:
@@ -326,11 +341,14 @@ def groups_table(figures: Callable[[str, int], Mapping[str, int]]) -> str:
     for subsets, label in ((1, "one coordinator"), (SUBSETS, f"{SUBSETS} subsets of the groups")):
         cells = {design: figures(design, subsets) for design in MANY_GROUPS}
         rows += [
-            (f"{label}: connections of the broker with most", [f"{one['links']}" for one in cells.values()]),
-            (f"{label}: groups that stop reading", [f"{one['groups']}" for one in cells.values()]),
+            (
+                f"{label}: connections of the broker with most",
+                [f"{cell['links']}" for cell in cells.values()],
+            ),
+            (f"{label}: groups that stop reading", [f"{cell['groups']}" for cell in cells.values()]),
             (
                 f"{label}: partition-seconds without an owner",
-                [f"{one['unread_ms'] / 1000:.1f}" for one in cells.values()],
+                [f"{cell['unread_ms'] / 1000:.1f}" for cell in cells.values()],
             ),
         ]
     lines = [f"| {GROUPS} groups, a broker of {BROKERS} crashes | {' | '.join(MANY_GROUPS)} |"]
@@ -368,7 +386,7 @@ def plots(found: Mapping[str, PlanFigures], sizes: Sizes) -> dict[str, str]:
 
     def by_size(value: Callable[[SizeFigures], float]) -> dict[str, list[tuple[float, float]]]:
         return {
-            design: [(float(number), value(one)) for number, one in rows.items()]
+            design: [(float(number), value(row)) for number, row in rows.items()]
             for design, rows in sizes.items()
         }
 
@@ -405,24 +423,24 @@ def compare(
     groups: bool = False,
 ) -> Comparison:
     kept = kept or KeptFigures()
-    found: dict[str, PlanFigures] = {}
+    result: dict[str, PlanFigures] = {}
     by_size: dict[str, dict[int, SizeFigures]] = {design: {} for design in designs}
     for design in designs:
         progress(f"{design}: {plans} plans")
-        found[design] = kept.of_plans(design, plans)
+        result[design] = kept.of_plans(design, plans)
     for number in sizes:
         for design in designs:
             if number <= MOST.get(design, number):
                 progress(f"{design}: {number} consumers")
                 by_size[design][number] = kept.of_size(design, number)
-    names = next(iter(found.values())).cells
-    rows = [(name, {design: one.cells[name] for design, one in found.items()}) for name in names]
+    names = next(iter(result.values())).cells
+    rows = [(name, {design: one.cells[name] for design, one in result.items()}) for name in names]
     parts = [table(f"{plans} fault plans, each with each design", rows), *size_tables(by_size)]
     if groups:
         progress("many groups")
         tables = groups_table(kept.of_groups), ends_table(), pools_table(), batches_table(), leaders_table()
         parts[1:1] = tables
-    return Comparison("\n".join(parts), plots(found, by_size))
+    return Comparison("\n".join(parts), plots(result, by_size))
 
 
 BEGIN = "<!-- figures: python -m tests.designs.simulator.compare --write -->\n"
@@ -431,8 +449,8 @@ END = "<!-- end of figures -->\n"
 
 def write(comparison: Comparison, page: Path = PAGE, folder: Path = PLOTS) -> None:
     """Put the tables between the page's marks, and the plots into their folder."""
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, mark, after = rest.partition(END)
+    before, _, remaining = page.read_text().partition(BEGIN)
+    _, mark, after = remaining.partition(END)
     if not mark:
         raise SystemExit(f"{page} lacks the marks {BEGIN!r} and {END!r}")
     page.write_text(f"{before}{BEGIN}\n{comparison.text}\n{END}{after}")

@@ -45,8 +45,8 @@ def leaders_table() -> str:
     lines = ["| a leader's machine crashes | lost | of them not delivered | passed over | delivered twice |"]
     lines += ["|---|" + "---:|" * 4]
     for name, flow in WAYS.items():
-        found = crashed(flow)
-        lines.append(f"| {name} | {found.lost} | {found.lost_unread} | {found.skipped} | {found.twice} |")
+        result = crashed(flow)
+        lines.append(f"| {name} | {result.lost} | {result.lost_unread} | {result.skipped} | {result.twice} |")
     return "\n".join(lines) + "\n"
 
 

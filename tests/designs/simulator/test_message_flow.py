@@ -88,22 +88,22 @@ def flowing(plan: str, seed: int = 1, **flow: int) -> Deliveries:
 @pytest.mark.parametrize("most", [1, 7, 40])
 def test_a_crash_takes_fewer_messages_than_are_flushed_together(most: int) -> None:
     """Three of six partitions are led by the broker whose machine crashes."""
-    found = flowing(PLAN, flush_messages=most)
-    assert found.lost <= 3 * (most - 1)
-    assert (found.lost > 0) is (most > 1)
-    assert found.lost_unread <= found.lost
+    result = flowing(PLAN, flush_messages=most)
+    assert result.lost <= 3 * (most - 1)
+    assert (result.lost > 0) is (most > 1)
+    assert result.lost_unread <= result.lost
 
 
 @pytest.mark.parametrize("flush_ms", [300, 2_000])
 def test_a_crash_takes_no_message_that_is_older_than_the_time_of_a_flush(flush_ms: int) -> None:
-    found = flowing(PLAN, flush_ms=flush_ms)
-    assert 0 < found.lost <= 3 * flush_ms // 100
+    result = flowing(PLAN, flush_ms=flush_ms)
+    assert 0 < result.lost <= 3 * flush_ms // 100
 
 
 def test_messages_that_took_the_offsets_of_lost_ones_are_passed_over() -> None:
     """A consumer that had read further than the disk had: it goes on where it was."""
-    found = flowing(PLAN, flush_messages=40)
-    assert found.skipped > 0
+    result = flowing(PLAN, flush_messages=40)
+    assert result.skipped > 0
     assert flowing(PLAN).skipped == flowing(PLAN).lost == 0
     assert flowing("30s freeze coordinator-1 for 8s", flush_messages=40).lost == 0
 

@@ -43,7 +43,7 @@ def pack(folder: Path, out: Path) -> None:
 
 def _until(group: dict[str, Any], end: int) -> dict[str, Any]:
     """What is of the recording; the log goes on for a moment."""
-    late = [one for one in group["left"] if one["time"] > end + 1000]
+    late = [departure for departure in group["left"] if departure["time"] > end + 1000]
     for one in late:
         group["left"].remove(one)
         group["members"] = sorted([*group["members"], one["member"]])
