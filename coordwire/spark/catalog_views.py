@@ -5,8 +5,9 @@
 
 Strategy: each table is a view of its folder's files, whose partitions Spark finds whenever it is read: a
 table of the catalog wouldn't look into the folders of topics, below those of dates. `records_once` and
-`batches_once` have each record once (`coordwire.spark.replicas`). Rules: a view's comment says what it is of,
-and only such a view is replaced; a name that is anything else is refused. The tables' files are not touched.
+`batches_once` have each record once (`coordwire.spark.replicas`); `coordwire.tables.views` has what happened
+once, in captures and logs. Rules: a view's comment says what it is of, and only such a view is replaced; a
+name that is anything else is refused. The tables' files are not touched.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from coordwire.tables.formats import PARQUET
 from coordwire.tables.pipeline.manifest import check_folder
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import load
+from coordwire.tables.views import VIEWS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,6 +60,7 @@ def register_views(spark: SparkSession, out: str, database: str | None = None) -
     for table, key in KEYS.items():
         columns = [column.name for column in table_schema(table)]
         views[f"{table}_once"] = once_sql(f"{prefix}{_quoted(table)}", columns, key)
+    views |= {name: query(prefix=prefix) for name, query in VIEWS.items()}
     for name, query in views.items():
         comment = COMMENT.format(name=name, place=output.place if not output.local else output.root)
         _view(spark, f"{prefix}{_quoted(name)}", query, comment)

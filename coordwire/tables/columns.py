@@ -210,8 +210,11 @@ OFFSETS = (
     *_BROKER,
 )
 
-_SOURCE = Column("source", "string", "The capture or segment where it was seen.")
-_SEEN = (_SOURCE, Column("number", "bigint", "The frame in the capture, or the offset in the log."))
+_SOURCE = (
+    Column("source", "string", "The capture or segment where it was seen."),
+    Column("seen_in", "string", "What that is: capture or log, which may both have one event."),
+)
+_SEEN = (*_SOURCE, Column("number", "bigint", "The frame in the capture, or the offset in the log."))
 
 OFFSET_COMMITS = (
     Column(
@@ -236,7 +239,7 @@ OFFSET_COMMITS = (
         "logs null for all, as they have producer ids only, and no row for what was aborted.",
     ),
     Column("removed", "boolean", "Whether the offset was removed (a tombstone in the log)."),
-    _SOURCE,
+    *_SOURCE,
     Column(
         "number",
         "bigint",
@@ -331,7 +334,7 @@ LAG = (
         "Why lag is below 0: committed_beyond_end, or end_seen_earlier where a capture has the end only from "
         "before the commit; else null.",
     ),
-    _SOURCE,
+    *_SOURCE,
     Column(
         "number",
         "bigint",

@@ -19,6 +19,7 @@ pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coo
 
 from coordwire.records import batches
 from coordwire.tables import pipeline
+from coordwire.tables.views import VIEWS
 from tests.broker_sample import broker_sample
 from tests.tables import pipeline_steps
 
@@ -64,8 +65,9 @@ def tables(
     pipeline.run(pipeline.LocalEngine(1), [*map(str, inputs)], out, tables=TABLES, report=False)
     for name in TABLES:
         coordwire.spark.table(spark, out, name).createOrReplaceTempView(name)
+    spark.sql(f"CREATE OR REPLACE TEMP VIEW rebalances_once AS {VIEWS['rebalances_once']()}")
     yield {name: pipeline_steps.table_rows(out, name) for name in TABLES}
-    for name in TABLES:
+    for name in (*TABLES, "rebalances_once"):
         spark.catalog.dropTempView(name)
 
 

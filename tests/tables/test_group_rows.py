@@ -27,7 +27,7 @@ def one_by_one(events: list[GroupEvent], name: str, most: int) -> list[pyarrow.R
     builder = Builder(arrow_schema(TABLES[name]), most)
     columns = [column.name for column in TABLES[name]]
     own = [event for event in events if event_table(event) == name]
-    actual = [builder.add(event_row(event, columns), group_rows.SIZE) for event in own]
+    actual = [builder.add(event_row(event, columns, "capture"), group_rows.SIZE) for event in own]
     return [item for item in (*actual, builder.take()) if item is not None]
 
 
@@ -41,7 +41,7 @@ def test_rows_by_columns(together: int, most: int, monkeypatch: pytest.MonkeyPat
     made = as_pcap(islice(group_traffic.traffic(), 1_200))
     for data in (made, *(path.read_bytes() for path in CAPTURES)):
         events = list(timeline(Capture(io.BytesIO(data), "x", lazy=True).entries()))
-        rows = EventRows(STORIES, most)
+        rows = EventRows(STORIES, most, "capture")
         actual = [*rows.add(events), *rows.finish()]
         for name in STORIES:
             assert [item for table, item in actual if table == name] == one_by_one(events, name, most)

@@ -80,10 +80,10 @@ def test_the_command_line_refuses_before_spark_starts(
     [
         ("{", "is not a manifest of this pipeline"),
         ('{"name": "my web app", "icons": []}', "is not a manifest of this pipeline"),
-        ('{"format": 1, "units": {}}', "is of format 1, expected 4"),
+        ('{"format": 1, "units": {}}', "is of format 1, expected 5"),
         ("[" * 5000, "is not a manifest of this pipeline"),
-        ('{"format": 4, "units": {}, "files": {}, "removing": {}}', "expected made_by"),
-        ('{"format": 4, "made_by": "coordwire pipeline", "units": {"u": 1}, "files": {}, "removing": {}}',
+        ('{"format": 5, "units": {}, "files": {}, "removing": {}}', "expected made_by"),
+        ('{"format": 5, "made_by": "coordwire pipeline", "units": {"u": 1}, "files": {}, "removing": {}}',
          "expected the note of unit 'u'"),
     ],
 )  # fmt: skip

@@ -181,7 +181,7 @@ class TablesFormat:
     def _events(self, events: Iterable[GroupEvent]) -> None:
         for event in events:
             table = event_table(event)
-            self._add(table, event_row(event, self._columns[table]), EVENT)
+            self._add(table, event_row(event, self._columns[table], "capture"), EVENT)
 
     def _add(self, table: str, row: Sequence[Any], size: int) -> None:
         self._rows[table] += 1

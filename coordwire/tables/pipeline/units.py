@@ -259,7 +259,7 @@ class _Work:
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         dialect = self.options.dialect
         timeline = Timeline(ends=True, dialect=find_dialect(dialect) or find_alternative(dialect))
-        stories = EventRows(self.tables, self.options.batch_size)
+        stories = EventRows(self.tables, self.options.batch_size, "capture")
         tables: list[tuple[str, pyarrow.RecordBatch]] = []
         apis: dict[tuple[int | None, bool], int] = {}
         errors = Builder(arrow_schema(TABLES["errors"]), self.options.batch_size)
@@ -315,7 +315,7 @@ class _Work:
 
     def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         part = self.unit.part
-        stories = EventRows(self.tables, self.options.batch_size)
+        stories = EventRows(self.tables, self.options.batch_size, "log")
         try:
             yield from stories.add_all(log_events((part.path, *part.further_paths), part.partition))
         except Exception as error:

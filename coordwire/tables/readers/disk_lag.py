@@ -171,7 +171,7 @@ def _row(commit: CoordinatorRecord, end: End | None) -> dict[str, object] | None
         "partition": commit.partition, "committed": committed,
         "end_offset": None if end is None else end.offset,
         "lag": lag, "reason": "committed_beyond_end" if lag is not None and lag < 0 else None,
-        "source": text(commit.file), "number": commit.log_offset,
+        "source": text(commit.file), "seen_in": "log", "number": commit.log_offset,
     }  # fmt: skip
 
 

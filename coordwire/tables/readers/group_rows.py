@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from coordwire.capture.jsonlines import text
 from coordwire.errors import UnreadableRange
@@ -34,6 +34,7 @@ from coordwire.timeline.from_log.events import log_timeline
 if TYPE_CHECKING:
     import pyarrow
 
+SeenIn: TypeAlias = Literal["capture", "log"]
 RowMaker = Callable[[Any], Sequence[Any]]
 ColumnMaker = Callable[[Sequence[Any]], Sequence[Sequence[Any]]]
 
@@ -60,9 +61,10 @@ _OWN: dict[type[GroupEvent], dict[str, Callable[[Any], Any]]] = {
 
 
 class EventRows:
-    """Events as rows of the tables `groups`, `offset_commits` and `lag`."""
+    """Events as rows of the tables `groups`, `offset_commits` and `lag`. seen_in: capture or log."""
 
-    def __init__(self, tables: Iterable[str], most: int) -> None:
+    def __init__(self, tables: Iterable[str], most: int, seen_in: SeenIn) -> None:
+        self._seen_in: SeenIn = seen_in
         self._builders = {
             name: Builder(arrow_schema(TABLES[name]), most) for name in STORIES if name in tables
         }
@@ -97,11 +99,11 @@ class EventRows:
             size = SIZE * len(run)
             if len(run) > FEW and builder.has_room(len(run), size):
                 if cls not in self._many:
-                    self._many[cls] = event_columns(cls, self._columns[name])
+                    self._many[cls] = event_columns(cls, self._columns[name], self._seen_in)
                 builder.add_columns(self._many[cls](run), len(run), size)
                 continue
             if cls not in self._rows:
-                self._rows[cls] = event_rows(cls, self._columns[name])
+                self._rows[cls] = event_rows(cls, self._columns[name], self._seen_in)
             yield from builder.add_all(map(self._rows[cls], run), SIZE)
 
     def finish(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
@@ -118,25 +120,25 @@ def event_table(event: GroupEvent) -> str:
     return _TABLES.get(type(event), "groups")
 
 
-def event_row(event: GroupEvent, columns: Iterable[str]) -> list[Any]:
+def event_row(event: GroupEvent, columns: Iterable[str], seen_in: SeenIn) -> list[Any]:
     """An event as a row of its table. columns: their names."""
-    return [_value(event, column) for column in columns]
+    return [seen_in if column == "seen_in" else _value(event, column) for column in columns]
 
 
-def event_rows(cls: type[GroupEvent], columns: Iterable[str]) -> RowMaker:
+def event_rows(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn) -> RowMaker:
     """`event_row` of the events of one class, as one function; its expressions are those below."""
     values = "".join(f"{expression}, " for expression in _expressions(cls, columns))
-    function: RowMaker = eval(f"lambda e: ({values})", _scope(cls))
+    function: RowMaker = eval(f"lambda e: ({values})", _scope(cls, seen_in))
     return function
 
 
-def event_columns(cls: type[GroupEvent], columns: Iterable[str]) -> ColumnMaker:
+def event_columns(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn) -> ColumnMaker:
     """`event_rows` of many events of one class, column by column."""
     values = "".join(
         f"[{expression}] * len(es), " if expression in _SAME else f"[{expression} for e in es], "
         for expression in _expressions(cls, columns)
     )
-    function: ColumnMaker = eval(f"lambda es: ({values})", _scope(cls))
+    function: ColumnMaker = eval(f"lambda es: ({values})", _scope(cls, seen_in))
     return function
 
 
@@ -146,13 +148,15 @@ def _expressions(cls: type[GroupEvent], columns: Iterable[str]) -> list[str]:
     return [f"own[{column!r}](e)" if column in own else _expression(column, names) for column in columns]
 
 
-def _scope(cls: type[GroupEvent]) -> dict[str, Any]:
+def _scope(cls: type[GroupEvent], seen_in: SeenIn) -> dict[str, Any]:
     """The names that the expressions use."""
-    own = _OWN.get(cls, {})
-    return {"microseconds": microseconds, "text": _Texts().__getitem__, "name": EVENTS[cls], "own": own}
+    return {
+        "microseconds": microseconds, "text": _Texts().__getitem__, "name": EVENTS[cls],
+        "own": _OWN.get(cls, {}), "seen_in": seen_in,
+    }  # fmt: skip
 
 
-_SAME = frozenset(("name", "None", "[]"))
+_SAME = frozenset(("name", "seen_in", "None", "[]"))
 """The expressions that all events of a class have one value of."""
 
 
@@ -169,6 +173,8 @@ def _expression(column: str, names: set[str]) -> str:
     of = _TIMES.get(column) or {"group_id": "group", "length_ms": "length_ns"}.get(column, column)
     if column == "event":
         return "name"
+    if column == "seen_in":
+        return column
     if of not in names:
         return "[]" if column in _LISTS else "None"
     if column in _TIMES:

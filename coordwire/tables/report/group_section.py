@@ -39,7 +39,7 @@ SHORT = 8
 MICROSECONDS = 1e6
 _GROUPS = (
     "time event group_id source number member_id client_id how generation cause inferred outcome began ended "
-    "length_ms members moved last_to_join host"
+    "length_ms members moved last_to_join host seen_in"
 )
 _LAG = "time group_id source number topic partition lag"
 LONG_MS = 10_000
@@ -97,10 +97,13 @@ def sections(reading: TableRows) -> list[str]:
     for story in selected:
         parts += _group(story, stories[story], lags[story])
     parts += _left_out(len(size) - len(selected), rows, lag)
+    ended = [row for row in rows[:MOST_ROWS] if row.event == "rebalanceEnded"]
+    captured = {(row.group_id, row.generation) for row in ended if row.seen_in == "capture"}
     lengths = [
         row.length_ms / 1e3
-        for row in rows[:MOST_ROWS]
-        if row.event == "rebalanceEnded" and row.length_ms is not None
+        for row in ended
+        if row.length_ms is not None
+        and (row.seen_in == "capture" or (row.group_id, row.generation) not in captured)
     ]
     parts += [
         "<h2>Lengths of rebalances</h2>",

@@ -1,0 +1,65 @@
+"""What happened is counted once where captures and logs both tell of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+import pyarrow as pa
+
+from coordwire.tables.columns import GROUPS, OFFSET_COMMITS, arrow_schema
+from coordwire.tables.views import VIEWS
+
+START = datetime(2026, 11, 26, 12, tzinfo=UTC)
+
+
+def rebalance(seen_in: str, generation: int | None, minutes: float, **values: Any) -> dict[str, Any]:
+    time = START + timedelta(minutes=minutes)
+    names = {"event": "rebalanceEnded", "group_id": "payments", "seen_in": seen_in, "generation": generation}
+    return names | {"time": time, "source": f"a.{seen_in}"} | values
+
+
+def commit(seen_in: str, offset: int, minutes: float, **values: Any) -> dict[str, Any]:
+    names = {"group_id": "payments", "topic": "orders", "partition": 0, "offset": offset}
+    return rebalance(seen_in, None, minutes, **names) | values
+
+
+def rows_of(view: str, table: str, rows: list[dict[str, Any]]) -> list[tuple[str, int, float]]:
+    """Where each row is seen, its number (generation or offset), and when."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb isn't installed")
+    schema = arrow_schema({"groups": GROUPS, "offset_commits": OFFSET_COMMITS}[table])
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.register(table, pa.Table.from_pylist(rows, schema=schema))
+    number = {"groups": "generation", "offset_commits": '"offset"'}[table]
+    query = f"SELECT seen_in, {number}, epoch(time) FROM ({VIEWS[view]()}) ORDER BY time, seen_in"
+    rows_left = connection.sql(query).fetchall()
+    return [(seen_in, value, (time - START.timestamp()) / 60) for seen_in, value, time in rows_left]
+
+
+def test_a_rebalance_in_a_capture_and_in_a_log() -> None:
+    rows = [
+        rebalance("log", 1, 0), rebalance("log", 2, 10), rebalance("capture", 2, 9.9),
+        rebalance("log", 3, 20),
+        rebalance("log", 2, 180),  # the group was deleted and made again
+        rebalance("log", 4, 30), rebalance("capture", 4, 30, group_id="another"),
+        rebalance("capture", 3, 21, event="memberJoined"), rebalance("log", None, 40),
+    ]  # fmt: skip
+    assert rows_of("rebalances_once", "groups", rows) == [
+        ("log", 1, 0), ("capture", 2, 9.9), ("log", 3, 20), ("capture", 4, 30), ("log", 4, 30),
+        ("log", None, 40), ("log", 2, 180),
+    ]  # fmt: skip
+
+
+def test_a_commit_in_a_capture_and_in_a_log() -> None:
+    rows = [
+        commit("log", 5, 1), commit("capture", 5, 1), commit("log", 6, 2),
+        commit("capture", 6, 2, partition=1), commit("log", 5, 120),
+    ]  # fmt: skip
+    assert rows_of("offset_commits_once", "offset_commits", rows) == [
+        ("capture", 5, 1), ("capture", 6, 2), ("log", 6, 2), ("log", 5, 120),
+    ]  # fmt: skip
