@@ -3,6 +3,7 @@
     columns.py     every table's columns, with types and docs
     options.py     the options of readers
     functions.py   columns of bytes to columns of values, in any engine with Arrow
+    views.py       queries that count once what captures and logs both have
     stores/        object stores, by the URIs that name them
     readers/       files to Arrow batches
     storage/       the pipeline's output folder: its files, manifest, lock and attempts

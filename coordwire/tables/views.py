@@ -1,4 +1,4 @@
-"""Queries that count what happened once, where captures and logs both tell of it.
+"""Queries that count what happened once, where captures and logs both have it.
 
     for name, query in VIEWS.items():
         spark.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS {query()}")
@@ -6,7 +6,7 @@
 Strategy: plain SQL, the same for Spark and DuckDB. Rules: a capture's row wins, as it has the cause and the
 member; a log's row counts where no capture has one of the same key within an hour. A group reaches a
 generation again only after it was deleted. Captures don't say of which cluster they are: tables of several
-clusters are to be told apart by `source` first.
+clusters are to be separated by `source` first.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from functools import partial
 
 def _once(table: str, condition: str, key: str, prefix: str = "") -> str:
     """The query of a table's rows that this is true of, each once. prefix: before the table's name."""
-    same = " AND ".join(f"captured.{name} = seen.{name}" for name in key.split())
+    equal_keys = " AND ".join(f"captured.{name} = seen.{name}" for name in key.split())
     return (
         f"SELECT * FROM {prefix}{table} AS seen WHERE {condition} AND (seen_in = 'capture' OR NOT EXISTS ("
         f"SELECT 1 FROM {prefix}{table} AS captured WHERE {condition} AND captured.seen_in = 'capture' "
-        f"AND {same} "
+        f"AND {equal_keys} "
         "AND captured.time BETWEEN seen.time - INTERVAL 1 HOUR AND seen.time + INTERVAL 1 HOUR))"
     )
 

@@ -1,4 +1,4 @@
-"""What happened is counted once where captures and logs both tell of it."""
+"""What happened is counted once where captures and logs both have it."""
 
 from __future__ import annotations
 
