@@ -23,7 +23,7 @@ public class Sasl {
         port = Integer.parseInt(arguments[0]);
         System.setProperty("zookeeper.admin.enableServer", "false");
         File folder = new File(arguments[1]);
-        ZooKeeperServer server = new ZooKeeperServer(folder, folder, 500);
+        ZooKeeperServer server = new ZooKeeperServer(folder, folder, 30000);
         ServerCnxnFactory factory = ServerCnxnFactory.createFactory(new InetSocketAddress("127.0.0.1", port), 100);
         factory.startup(server);
         BlockingQueue<KeeperState> states = new LinkedBlockingQueue<>();
@@ -44,13 +44,13 @@ public class Sasl {
     static ZooKeeper connect(String section, BlockingQueue<KeeperState> states) throws Exception {
         ZKClientConfig config = new ZKClientConfig();
         config.setProperty(ZKClientConfig.LOGIN_CONTEXT_NAME_KEY, section);
-        return new ZooKeeper("127.0.0.1:" + port, 30000, event -> states.add(event.getState()), config);
+        return new ZooKeeper("127.0.0.1:" + port, 600000, event -> states.add(event.getState()), config);
     }
 
     static void await(BlockingQueue<KeeperState> states, KeeperState wanted) throws Exception {
         KeeperState state;
         do {
-            state = states.poll(300, TimeUnit.SECONDS);
+            state = states.poll(900, TimeUnit.SECONDS);
             if (state == null) throw new IllegalStateException("no " + wanted);
             told("state", state.toString());
         } while (state != wanted);
