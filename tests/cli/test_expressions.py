@@ -5,14 +5,20 @@ from __future__ import annotations
 import random
 import re
 import sys
+from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.reader import Capture
 from coordwire.cli.selection.conditions import condition
 from coordwire.cli.selection.expressions import DEEPEST, LONGEST, FilterError, parse
-from coordwire.cli.selection.fields import FIELDS
+from coordwire.cli.selection.fields import FIELDS, EntryFields, _of_body, _walk
+from coordwire.codec.walk import fields_of
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
     ApiVersionsRequest,
@@ -41,6 +47,9 @@ from coordwire.messages.offset_commit import (
 )
 from coordwire.patterns import RegularExpression
 
+from ..capture.test_lazy import read
+from ..capture.test_share import CAPTURES
+from ..capture.test_walks import damaged
 from ..growth import work
 from .conftest import Run
 
@@ -436,3 +445,43 @@ def test_filters_do_not_see_secrets(run: Run) -> None:
         f'{value} == "{secret}" or body.authBytes', stdin=data,
     )  # fmt: skip
     assert [form["frame"] for form in response.forms] == [1, 3]
+
+
+def paths(cls: Any, *before: str | int) -> Iterator[list[str | int]]:
+    """Paths to all fields of a class, with `[]` after each array, without, and to an element."""
+    for field in fields_of(cls):
+        steps = [*before, field.json_name]
+        ways: list[list[str | int]] = [steps, [*steps, -1], [*steps, "none"]]
+        for way in [*ways, [*steps, 1]] if field.array else ways:
+            yield way
+            if field.struct is not None and way[-1] != "none":
+                yield from paths(field.struct, *way)
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("show_secrets", [False, True])
+def test_values_of_plain_frames_are_those_of_their_lines(path: Path, show_secrets: bool) -> None:
+    data = path.read_bytes()
+    shown = set[tuple[object, ...]]()
+    for entry in read(damaged(data, random.Random(path.name)), lazy=True):
+        if not isinstance(entry, FrameEntry) or entry.api_key is None:
+            continue
+        kind = entry.api_key, entry.direction, entry.api_version, entry.error is None
+        if kind in shown and hash(entry.number) % 10:  # of what comes often, each tenth
+            continue
+        shown.add(kind)
+        fields = EntryFields(entry, 6, show_secrets=show_secrets)
+        classes = {cls for cls in (type(entry.message), HeartbeatRequest) if cls is not type(None)}
+        for steps in (steps for cls in classes for steps in paths(cls)):
+            way: list[str | int] = ["body", *steps]
+            assert list(_of_body(way)(fields)) == list(_walk(way)(fields)), way
+
+
+def test_a_first_text_is_read_from_the_bodys_text_or_its_message() -> None:
+    for group in ("payments", "", 'a"b', "back\\slash", "wört", "\0"):
+        request = encode_request(
+            HeartbeatRequest(group_id=group, member_id="m"), version=4, correlation_id=1, client_id="c"
+        )
+        (entry,) = Capture(BytesIO(request), "x", input="frames").entries()
+        fields = EntryFields(entry, 6, show_secrets=True)
+        assert list(_of_body(["body", "groupId"])(fields)) == [group]

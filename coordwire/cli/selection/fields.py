@@ -2,8 +2,10 @@
 
 Strategy: a path is resolved once, before anything is read. One of `FIELDS` has a function of its own; every
 other path leads into the entry's JSON line, whose form is made at most once for an entry and only where a
-path needs it; what is redacted there is null here too. Paths into the body are held to the field tables of
-all messages, so that a wrong name is an error and not a silence.
+path needs it; what is redacted there is null here too. Numbers and texts in the body of a plain frame (its
+text is known and nothing of it is withheld) are read from its text or its message instead, to the same
+effect, and nothing is decoded where its version lacks the field. Paths into the body are held to the field
+tables of all messages, so that a wrong name is an error and not a silence.
 
 Rules: a path is names with dots between them, as in JSON (`groupId`) or as in Python (`group_id`); `[]` goes
 through an array, `[2]` to one of its elements, and an array is gone through without `[]` too. Any
@@ -20,14 +22,16 @@ from typing import Any, Literal, NamedTuple
 
 from coordwire.capture import jsonlines
 from coordwire.capture.answer_errors import AnswerError, answer_errors
+from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, is_shown_whole, withheld
 from coordwire.cli.selection.expressions import FilterError, Name
 from coordwire.cli.selection.names import TopicNames, groups, members
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
-from coordwire.codec.walk import fields_of
+from coordwire.codec.walk import fields_of, layout_of
+from coordwire.connection.dialect import Direction
 from coordwire.designs.dialects import CALLS
 from coordwire.enums import enum_of, meaning
 from coordwire.errors import UnreadableRange
@@ -61,6 +65,16 @@ class EntryFields:
         if (header := self._header) is not None:
             form["header"] = header
         return form
+
+    @cached_property
+    def plain_text(self) -> str | None:
+        """The text of its body, if nothing of it is withheld."""
+        if isinstance(self.entry, UnreadableRange):
+            return None
+        body = body_text(self.entry)[0]
+        if body is None or not (self._show_secrets or is_shown_whole(self.entry, body)):
+            return None
+        return body
 
     @cached_property
     def hidden(self) -> Withheld:
@@ -152,9 +166,14 @@ def _error(fields: EntryFields) -> Iterable[Any]:
     entry = fields.entry
     if isinstance(entry, UnreadableRange) or entry.direction != "response" or fields.hidden.body:
         return ()
+    if has_no_codes(entry):
+        return _NO_ERROR
     if entry.message is None:
         return ()
-    return fields.errors or (() if entry.error is not None else (AnswerError(0, "NONE", "", 0),))
+    return fields.errors or (() if entry.error is not None else _NO_ERROR)
+
+
+_NO_ERROR = (AnswerError(0, "NONE", "", 0),)
 
 
 def _refused(fields: EntryFields) -> Iterable[Any]:
@@ -290,7 +309,7 @@ def _in_message(name: Name, steps: list[str | int]) -> FieldPath:
     first = next((place for cls in classes if (place := _place(cls, names)) is not None), None)
     if first is None:
         raise _unknown(name, names, bare, str(path[0]))
-    values = _walk(path)
+    values = _walk(path) if path[0] == "header" else _of_body(path)
     return FieldPath(name.path, _sort(first[1]), values, names if path[0] == "body" else ())
 
 
@@ -363,6 +382,85 @@ def _unknown(name: Name, names: tuple[str, ...], bare: bool, root: str) -> Filte
     hint = suggestion(names[-1], [*own_names, *sorted(names_inside)])
     subject = "no entry and no message has" if bare else f"no {'message' if root == 'body' else root} has"
     return FilterError(f"{subject} a field {name.path!r}{hint}", name.start, name.end)
+
+
+_SIMPLE = frozenset(("string", "bool", "int8", "int16", "int32", "int64", "uint16", "uint32"))
+"""Types whose values are the same in the JSON form."""
+
+
+class _Way(NamedTuple):
+    """How a field is reached in a message: by these attributes, through structs and arrays; none where the
+    version lacks it. beginning: that of a body's text which has it first, if it is a text."""
+
+    attributes: tuple[str, ...]
+    beginning: str = ""
+
+
+@cache
+def _way(key: int, direction: Direction, version: int, steps: tuple[str | int, ...]) -> _Way | None:
+    """The way to a field; None where the JSON form must tell: for tagged fields, elements of arrays and types
+    whose form is another."""
+    cls: Any = find_message(key, direction)
+    attributes: list[str] = []
+    field: Field | None = None
+    for step in steps:
+        if isinstance(step, int):
+            if step >= 0 or field is None or not field.array:
+                return None
+            continue
+        if field is not None:
+            if field.struct is None:
+                return _Way(())
+            cls = field.struct
+        layout = layout_of(cls, version)
+        if any(tagged.json_name == step for tagged in layout.tagged.values()):
+            return None
+        field = next((inline for inline in layout.inline if inline.json_name == step), None)
+        if field is None:
+            return _Way(())
+        attributes.append(field.name)
+    if field is None or field.type not in _SIMPLE:
+        return None
+    is_first = len(attributes) == 1 and layout_of(cls, version).inline[0] is field
+    is_text = field.type == "string" and not field.array
+    return _Way(tuple(attributes), f'{{"{field.json_name}":"' if is_first and is_text else "")
+
+
+def _of_body(path: list[str | int]) -> Values:
+    """Finds the values at a path that begins with "body"."""
+    steps = tuple(path[1:])
+
+    def values(fields: EntryFields) -> Iterable[Any]:
+        body = fields.plain_text
+        if body is None:
+            return _walked(fields.form, path, 0)
+        entry: Any = fields.entry
+        way = _way(entry.api_key, entry.direction, entry.body_version, steps)
+        if way is None:
+            return _walked(fields.form, path, 0)
+        attributes, beginning = way
+        if not attributes:
+            return ()
+        if beginning and body.startswith(beginning):
+            value = body[len(beginning) : body.index('"', len(beginning))]
+            if "\\" not in value:  # which may be before a quotation mark
+                return (value,)
+        return _attributes(entry.message, attributes, 0)
+
+    return values
+
+
+def _attributes(value: Any, names: tuple[str, ...], at: int) -> Iterator[Any]:
+    content = getattr(value, names[at])
+    if at + 1 == len(names):
+        if isinstance(content, list):
+            yield from content
+        else:
+            yield content
+        return
+    for element in content if isinstance(content, list) else (content,):
+        if element is not None:
+            yield from _attributes(element, names, at + 1)
 
 
 def _walk(steps: list[str | int]) -> Values:

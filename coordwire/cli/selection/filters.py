@@ -22,6 +22,7 @@ from coordwire.cli.selection import names, times
 from coordwire.cli.selection.names import TopicNames
 from coordwire.cli.selection.survey import Survey
 from coordwire.cli.selection.times import TimeRange
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import UnreadableRange
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 FILTERS = ("api", "group", "member", "client_id", "errors", "since", "until", "filter", "packets")
 """The options that leave frames out."""
+
+MOST_APIS = 1_000
+"""The keys of APIs that are remembered; frames may name any."""
 
 _PART = re.compile(r"\s*(?:(\d{1,18})|(\d{0,18})\s*-\s*(\d{0,18}))\s*", re.ASCII)
 _LAST = 10**18
@@ -171,6 +175,7 @@ class Filter:
         entry_names = entry_names or EntryNames(options)
         self.passed_over = 0
         self._keys = set().union(*options.api) if options.api else None
+        self._apis: dict[int | None, bool] = {}
         self._groups = entry_names.groups
         self._members = entry_names.members
         self._clients = entry_names.clients
@@ -191,13 +196,23 @@ class Filter:
         return not self._errors or entry.error is not None or has_error(entry)
 
     def _matches_names(self, entry: FrameEntry) -> bool:
-        if self._keys is not None and self._keys.isdisjoint((entry.api_key, (entry.api_name or "").lower())):
+        if self._keys is not None and not self._is_of_api(entry):
             return False
         if self._clients and not self._clients(entry.client_id):
             return False
         if self._groups and not self._groups.selects_any(names.entry_groups(entry)):
             return False
         return not self._members or self._members.selects_any(names.entry_members(entry, shortened=True))
+
+    def _is_of_api(self, entry: FrameEntry) -> bool:
+        """Whether an entry is of a selected API; its key is enough in Kafka's own protocol."""
+        is_of = self._apis.get(entry.api_key) if entry.dialect == KAFKA else None
+        if is_of is None:
+            assert self._keys is not None
+            is_of = not self._keys.isdisjoint((entry.api_key, (entry.api_name or "").lower()))
+            if entry.dialect == KAFKA and len(self._apis) < MOST_APIS:
+                self._apis[entry.api_key] = is_of
+        return is_of
 
 
 def has_error(entry: FrameEntry) -> bool:

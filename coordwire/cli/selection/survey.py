@@ -61,7 +61,7 @@ class Survey:
 
     def _gather(self, item: Any) -> None:
         for values_of, name, counts in self._kinds:
-            for value in {candidate for candidate in values_of(item) if isinstance(candidate, str)}:
+            for value in dict.fromkeys(one for one in values_of(item) if isinstance(one, str)):
                 if value in counts or len(counts) < MOST_KEPT:
                     counts[value] += 1
                 else:
