@@ -61,7 +61,7 @@ class Survey:
 
     def _gather(self, item: Any) -> None:
         for values_of, name, counts in self._kinds:
-            for value in dict.fromkeys(one for one in values_of(item) if isinstance(one, str)):
+            for value in dict.fromkeys(part for part in values_of(item) if isinstance(part, str)):
                 if value in counts or len(counts) < MOST_KEPT:
                     counts[value] += 1
                 else:
