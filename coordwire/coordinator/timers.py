@@ -4,7 +4,7 @@ Strategy: a timer that is set for later, as a session is by every heartbeat, kee
 that place comes up, the timer moves to its current deadline. Entries of timers that were cancelled or set for
 earlier are skipped.
 
-Rules: equal deadlines are due in the order in which they were set. The heap is built anew when most of it is
+Rules: equal deadlines are due in the order in which they were set. The heap is rebuilt when most of it is
 stale, so that it stays within a constant of the live timers.
 """
 

@@ -151,7 +151,7 @@ class ErrorCode(OpenEnum):
         RETRY,
     )
     UNSUPPORTED_COMPRESSION_TYPE = 76, "The client's version can't take the codec of these records."
-    STALE_BROKER_EPOCH = 77, "The broker has been registered anew since."
+    STALE_BROKER_EPOCH = 77, "The broker has been registered again since."
     OFFSET_NOT_AVAILABLE = 78, "A new leader doesn't know the high watermark yet.", RETRY
     MEMBER_ID_REQUIRED = 79, "The member must join again with the id that it has just been given."
     PREFERRED_LEADER_NOT_AVAILABLE = 80, "The preferred replica can't become leader at the moment.", RETRY

@@ -49,7 +49,7 @@ class BrokerRegistrationRequest(
     cluster_id: str = field("string", default="")
     """The cluster it was formatted for; any other refuses it."""
     incarnation_id: UUID = field("uuid", default=ZERO_UUID)
-    """Drawn anew at each start, to distinguish a restart from a repetition."""
+    """Drawn at each start, to distinguish a restart from a repetition."""
     listeners: list[Listener] = array(Listener, default=[])
     """Where clients and other brokers reach it."""
     features: list[Feature] = array(Feature, default=[])

@@ -47,7 +47,7 @@ class ControllerRegistrationRequest(
     controller_id: int = field("int32", default=0)
     """Node id of the controller."""
     incarnation_id: UUID = field("uuid", default=ZERO_UUID)
-    """Drawn anew at each start, to distinguish a restart from a repetition."""
+    """Drawn at each start, to distinguish a restart from a repetition."""
     zk_migration_ready: bool = field("bool", default=False)
     """True: it is set up to take the metadata over from ZooKeeper."""
     listeners: list[Listener] = array(Listener, default=[])

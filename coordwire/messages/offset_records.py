@@ -78,5 +78,5 @@ class OffsetCommitValue(Message, versions=(0, 4), flexible=4):
     expire_timestamp: int = field("int64", default=-1, since=1, until=1, ignorable=True)
     """When the offset expires, in ms since the epoch; -1 for the broker's own rule. (v1-v1)"""
     topic_id: UUID = field("uuid", default=ZERO_UUID, since=4, tag=0, ignorable=True)
-    """Id of the topic, so that one made anew is distinguished; all zero if unknown. (v4+, tag 0)"""
+    """Id of the topic, so that a topic created again is distinguished; all zero if unknown. (v4+, tag 0)"""
     tags: dict[int, bytes] | None = None

@@ -55,7 +55,7 @@ class ShareSnapshotValue(Message, versions=(0, 0), flexible=0):
     snapshot_epoch: int = field("int32", default=0)
     """Number of the snapshot, one more with each; an update names the one it changes."""
     state_epoch: int = field("int32", default=0)
-    """Epoch of the share state, one more each time the group's start is set anew."""
+    """Epoch of the share state, one more each time the group's start is set again."""
     leader_epoch: int = field("int32", default=0)
     """Leader epoch of the share partition's leader, so that an older one is fenced."""
     start_offset: int = field("int64", default=0)

@@ -77,7 +77,7 @@ class SubscriptionInfoData(Message, versions=(1, 11)):
     latest_supported_version: int = field("int32", default=-1, since=3)
     """The newest version that the client knows (KIP-268). (v3+)"""
     process_id: UUID = field("uuid", default=ZERO_UUID)
-    """The client's process, made anew at each start."""
+    """The client's process, another at each start."""
     prev_tasks: list[TaskId] = array(TaskId, default=[], until=6)
     """Tasks that were active here. (v0-v6)"""
     standby_tasks: list[TaskId] = array(TaskId, default=[], until=6)

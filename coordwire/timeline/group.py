@@ -136,7 +136,7 @@ class Group:
     def asks(self, member_id: str, place: Seen, *, renews: bool = True) -> None:
         """A member sent a request, whose answer may be missing or come late: captures lose packets.
 
-        renews: whether it is one that a member's session begins anew with, where only heartbeats do that
+        renews: whether it is one that a member's session begins again with, where only heartbeats do that
         (KIP-848).
         """
         member = self.members.get(member_id)

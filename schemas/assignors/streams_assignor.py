@@ -54,7 +54,7 @@ ClientTag = Struct(
 SubscriptionInfoData = Data("SubscriptionInfoData", versions=(1, 11), flexible=None, doc="What a Streams client has, in JoinGroup. v2 adds its endpoint (KIP-67), v3 version probing (KIP-268), v7 offsets in place of tasks (KIP-441), v8 a field that forces a rejoin, v9 an error, v10 named topologies, v11 tags (KIP-708).")(
     "version"                  / Int32                            * "The version of these bytes.",
     "latest_supported_version" / Since(3, Default(Int32, -1))     * "The newest version that the client knows (KIP-268).",
-    "process_id"               / Uuid                             * "The client's process, made anew at each start.",
+    "process_id"               / Uuid                             * "The client's process, another at each start.",
     "prev_tasks"               / Until(6, Array(TaskId))          * "Tasks that were active here.",
     "standby_tasks"            / Until(6, Array(TaskId))          * "Tasks that have state here.",
     "user_end_point"           / Since(2, Bytes)                  * "Where the client can be queried, host:port in UTF-8; empty for nowhere.",

@@ -52,7 +52,7 @@ Feature = Struct(
 BrokerRegistrationRequest = BrokerRegistration.request(
     "broker_id"              / BrokerId                                     * "Node id of the broker.",
     "cluster_id"             / String                                       * "The cluster it was formatted for; any other refuses it.",
-    "incarnation_id"         / Uuid                                         * "Drawn anew at each start, to distinguish a restart from a repetition.",
+    "incarnation_id"         / Uuid                                         * "Drawn at each start, to distinguish a restart from a repetition.",
     "listeners"              / Array(Listener)                              * "Where clients and other brokers reach it.",
     "features"               / Array(Feature)                               * "What its software supports.",
     "rack"                   / Default(Nullable(String), "")                * "The rack, for spreading replicas; null if not given.",

@@ -40,7 +40,7 @@ Feature = Struct(
 
 ControllerRegistrationRequest = ControllerRegistration.request(
     "controller_id"      / Int32           * "Node id of the controller.",
-    "incarnation_id"     / Uuid            * "Drawn anew at each start, to distinguish a restart from a repetition.",
+    "incarnation_id"     / Uuid            * "Drawn at each start, to distinguish a restart from a repetition.",
     "zk_migration_ready" / Boolean         * "True: it is set up to take the metadata over from ZooKeeper.",
     "listeners"          / Array(Listener) * "Where it is reached.",
     "features"           / Array(Feature)  * "What its software supports.",

@@ -41,5 +41,5 @@ OffsetCommitValue = Data("OffsetCommitValue", versions=(0, 4), flexible=4, log="
     "metadata"         / String                                            * "What the consumer keeps with the offset; empty for nothing.",
     "commit_timestamp" / Int64                                             * "When it was committed, in ms since the epoch.",
     "expire_timestamp" / Between(1, 1, Default(Int64, -1), ignorable=True) * "When the offset expires, in ms since the epoch; -1 for the broker's own rule.",
-    "topic_id"         / Since(4, Tagged(0, Uuid), ignorable=True)         * "Id of the topic, so that one made anew is distinguished; all zero if unknown.",
+    "topic_id"         / Since(4, Tagged(0, Uuid), ignorable=True)         * "Id of the topic, so that a topic created again is distinguished; all zero if unknown.",
 )

@@ -22,7 +22,7 @@ ShareSnapshotValueStateBatch = Struct(
 
 ShareSnapshotValue = Data("ShareSnapshotValue", versions=(0, 0), flexible=0, log="share_group_state", record_type=0, doc="The whole share state of a partition. Kafka 4.0, where share groups were a preview, had another layout under the same version.")(
     "snapshot_epoch"          / Int32                               * "Number of the snapshot, one more with each; an update names the one it changes.",
-    "state_epoch"             / Int32                               * "Epoch of the share state, one more each time the group's start is set anew.",
+    "state_epoch"             / Int32                               * "Epoch of the share state, one more each time the group's start is set again.",
     "leader_epoch"            / Int32                               * "Leader epoch of the share partition's leader, so that an older one is fenced.",
     "start_offset"            / Int64                               * "The first offset still in flight: all before it is done; -1 for none yet.",
     "delivery_complete_count" / Tagged(0, Default(Int32, -1))       * "How many records from the start offset on are done; -1 if unknown.",

@@ -1,4 +1,4 @@
-"""ElectLeaders: has the controller choose the leaders of partitions anew."""
+"""ElectLeaders: has the controller choose the leaders of partitions again."""
 
 from schemas.vocabulary import (
     Api,

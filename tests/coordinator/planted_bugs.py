@@ -125,7 +125,7 @@ BUGS = [
         "",
     ),
     _B(
-        "a static leader assigns anew",
+        "a static leader assigns again",
         "classic.requests",
         "skip_assignment=leads",
         "skip_assignment=False",

@@ -20,7 +20,7 @@ Rules:
 - What a snap length cut off is `Gap` at once. Bytes before offset 0 are `UnreadableRange`.
 - Connections beyond `FLOWS` are forgotten, longest silent first; late bytes then begin a new one.
 - Connections are numbered as Wireshark's tcp.stream does (`Flow.stream`): by the first packet between two
-  ends, whatever it holds, and anew by a SYN that begins another connection on the same ports.
+  ends, whatever it holds, and again by a SYN that begins another connection on the same ports.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _SESSION = "heartbeat"
 def keep_alive(
     state: State, group: ClassicGroupModel, member: ClassicMember, timeout_ms: int | None = None
 ) -> None:
-    """Begin a member's session anew; by default with the time-out of its JoinGroup."""
+    """Restart a member's session; by default with the time-out of its JoinGroup."""
     if timeout_ms is None:
         timeout_ms = member.session_timeout_ms
     if not state.timers.renew((_SESSION, group.group_id, member.member_id), state.now + timeout_ms):

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat (KIP-848): the one request by which members join, stay, change and leave.
 
 Strategy: three steps, each of which adds records. The request updates the member, which may raise the group's
-epoch; the target is computed anew if its epoch is smaller; the member is reconciled with the target.
+epoch; the target is computed again if its epoch is smaller; the member is reconciled with the target.
 """
 
 from __future__ import annotations

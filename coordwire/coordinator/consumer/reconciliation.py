@@ -91,7 +91,7 @@ def reconciled(
         case MemberState.UNRELEASED_PARTITIONS:
             return step.towards_target(member.epoch)
         case MemberState.UNKNOWN:
-            # A newer coordinator has more states. Without partitions the member can begin anew.
+            # A newer coordinator has more states. Without partitions the member can begin again.
             if reported is None or list(reported):
                 raise OperationRefused(
                     ErrorCode.FENCED_MEMBER_EPOCH,

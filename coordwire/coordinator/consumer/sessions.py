@@ -88,7 +88,7 @@ def _limit(
 
 
 def keep_alive(state: State, group_id: str, member_id: str, timeout_ms: int | None = None) -> None:
-    """Begin a session anew; by default with the time-out that the group's members have."""
+    """Restart a session; by default with the time-out that the group's members have."""
     if timeout_ms is None:
         timeout_ms = state.config.of_consumer_group(group_id).session_timeout_ms
     if not state.timers.renew((_SESSION, group_id, member_id), state.now + timeout_ms):

@@ -1,4 +1,4 @@
-"""The epoch of a consumer group, and its target assignment, computed anew after the epoch has risen.
+"""The epoch of a consumer group, and its target assignment, computed again after the epoch has risen.
 
 KIP-1263: a target is computed at most once in an assignment interval; until then members move towards the
 last one.

@@ -1,7 +1,7 @@
 """ShareGroupHeartbeat (KIP-932): the one request by which members join, stay and leave.
 
 Strategy: as with consumer groups, the request updates the member, which may raise the group's epoch; the
-target is computed anew if its epoch is smaller; the member takes its target as it is, since partitions are
+target is computed again if its epoch is smaller; the member takes its target as it is, since partitions are
 shared. What the share coordinator has to initialize is entered with the same write, and asked for after it is
 durable.
 """
@@ -376,7 +376,7 @@ def _after_append(state: State, request: InitializeShareGroupStateRequest) -> Ca
 
 
 def keep_alive(state: State, group_id: str, member_id: str, timeout_ms: int) -> None:
-    """Begin a member's session anew."""
+    """Restart a member's session."""
     key = (_SESSION, group_id, member_id)
     if state.timers.renew(key, state.now + timeout_ms):
         return

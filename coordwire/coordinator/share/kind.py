@@ -33,7 +33,7 @@ class ShareKind(GroupKind[ShareGroupModel]):
         replay_share_group(state, key, value)
 
     def resume(self, state: State, group: ShareGroupModel) -> None:
-        """Begin the members' sessions anew."""
+        """Restart the members' sessions."""
         timeout_ms = state.config.of_share_group(group.group_id).session_timeout_ms
         for member in group.members_in_order():
             keep_alive(state, group.group_id, member.member_id, timeout_ms)

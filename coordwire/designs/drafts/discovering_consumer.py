@@ -124,7 +124,7 @@ class DiscoveringConsumer(Machine):
         self._lost()
 
     def _lost(self) -> None:
-        """The connection is gone: the next broker, or the coordinator anew."""
+        """The connection is gone: the next broker, or the coordinator again."""
         had = self.state
         if had in (ConsumerState.REGISTERING, ConsumerState.REGISTERED):
             self.on_lost()

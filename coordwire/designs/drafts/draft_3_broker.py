@@ -217,7 +217,7 @@ class NewConsumerBroker(DraftBroker):
         return number if number <= 0x7FFF else -1
 
     def _topic(self, name: str) -> Draft3TopicMetadata:
-        """What the answer has of a topic; made anew when its partitions are others."""
+        """The part of the answer for a topic; made again when its partitions are others."""
         partitions = self.partitions.get(name)
         cached = self._metadata.get(name)
         if cached is not None and cached[0] is partitions:

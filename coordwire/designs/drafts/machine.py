@@ -7,8 +7,8 @@
 
 Strategy: the documents describe numbered steps that wait for ZooKeeper, for answers, or for a time. Each such
 list is a generator here, a `Procedure`: it yields operations for ZooKeeper and gets their outcomes, or a
-`Wait` and gets whether it was woken before its time. One procedure runs under one name; starting it anew ends
-the one before. Rules: nothing that comes in raises; a machine is used by one thread.
+`Wait` and gets whether it was woken before its time. One procedure runs under one name; starting it again
+ends the one before. Rules: nothing that comes in raises; a machine is used by one thread.
 """
 
 from __future__ import annotations

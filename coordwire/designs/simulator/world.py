@@ -107,7 +107,7 @@ class World:
     def add(
         self, name: str, factory: Callable[[], Process], *, port: int = 9092, at: int = 0
     ) -> SimulatedNode:
-        """A node whose process starts at a time; `factory` makes it, at each restart anew."""
+        """A node whose process starts at a time; `factory` makes it, also at each restart."""
         node = self.nodes[name] = SimulatedNode(self, name, len(self.nodes) + 1, factory, port)
         self.clock.at(at, node.boot)
         return node

@@ -2,7 +2,7 @@
 
 Strategy: one small class a source over `coordwire.tables.readers.sources`; a reader holds nothing but its
 options and the names of its columns, so that what Spark ships to the workers is small and every task begins
-anew. Rules: `.schema(…)` picks columns, and what isn't picked isn't made; filters are used to read less, and
+again. Rules: `.schema(…)` picks columns, and what isn't picked isn't made; filters are used to read less, and
 Spark still checks them all; rows come as Arrow batches in exactly the schema that Spark planned with.
 """
 

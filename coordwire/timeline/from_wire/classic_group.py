@@ -4,8 +4,8 @@ Strategy: a rebalance begins with its first sign, has its generation with the fi
 ends when all members that were seen joining have their assignment; a sign in between begins another.
 
     state       a session runs from the last answer to its member; it does not run while a JoinGroup or
-                SyncGroup of the member waits. A request in a steady group does not begin it anew; after a
-                move of the coordinator every session begins anew.
+                SyncGroup of the member waits. A request in a steady group does not restart it; after a
+                move of the coordinator every session begins again.
     silence     the coordinator's timers are replayed (`classic_timers`) from what was last seen of each
                 member; what they lead to is reported once something shows it: an answer that a member is
                 unknown, a generation without it, or the group's next sign of life. A member that is taken to
@@ -163,7 +163,7 @@ class ClassicGroup(Group):
         self._sessions.watch(member)
 
     def _not_renewed(self, member_id: str, heard_ns: int | None) -> None:
-        """A request in a steady group doesn't begin a session anew, which runs since then."""
+        """A request in a steady group does not restart a session, which runs since then."""
         member = self.members.get(member_id)
         if member is not None and heard_ns is not None:
             member.last_seen_ns = heard_ns

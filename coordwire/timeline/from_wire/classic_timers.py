@@ -3,9 +3,9 @@
 Strategy: no frame shows that a timer ended, but the length of each timer is known. A session that ends, or a
 sync phase that is over with members that never asked for their assignment, begins a join phase. That ends
 when all have joined, or when the longest rebalance timeout is over: dynamic members that have not joined are
-out then, and a generation is formed, in which all sessions and a sync phase begin anew. Rules: a member whose
-JoinGroup or SyncGroup waits has no session; static members stay until their sessions end, and a join phase
-that none has joined waits for that; what is unknown ends nothing.
+out then, and a generation is formed, in which all sessions and a sync phase begin again. Rules: a member
+whose JoinGroup or SyncGroup waits has no session; static members stay until their sessions end, and a join
+phase that none has joined waits for that; what is unknown ends nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Replayed(NamedTuple):
 class Awaited(NamedTuple):
     """A member by its timers, all in nanoseconds. over_ns: when its session ends, None while a request of it
     waits; session_ns, patience_ns: its timeouts, 0 for unknown; asked_ns: when its last request was seen that
-    begins its session anew, 0 for none."""
+    restarts its session, 0 for none."""
 
     over_ns: int | None
     session_ns: int
