@@ -49,7 +49,7 @@ def counted(count: int, noun: str, form: str = "") -> str:
 
 
 class CoordwireError(Exception):
-    """What all errors of coordwire have in common: a `reason` in words."""
+    """The base of all errors of coordwire: a `reason` in words."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

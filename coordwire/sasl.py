@@ -1,4 +1,4 @@
-"""What SASL's bytes say: SCRAM's messages, PLAIN's credentials, OAUTHBEARER's token.
+"""The content of SASL's bytes: SCRAM's messages, PLAIN's credentials, OAUTHBEARER's token.
 
 Sources: RFC 5802 (SCRAM; Kafka's `tokenauth` is an extension of KIP-48), RFC 4616 (PLAIN), RFC 7628
 (OAUTHBEARER). Strategy: they are texts, distinguished by how they begin and by who sent them; a mechanism

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class _Server(Protocol):
-    """What a thread runs."""
+    """The server that a thread runs."""
 
     async def start(self) -> None: ...
 

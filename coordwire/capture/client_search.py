@@ -132,7 +132,7 @@ class Backlog:
         return finder
 
     def head(self, source: NetworkAddress) -> bytes:
-        """The first bytes of a direction, as many as any conversation wants to see."""
+        """The first bytes of a direction, as many as any conversation needs."""
         finder = self.finders.get(source)
         return bytes(finder.buffer[:OPENING]) if finder is not None else b""
 

@@ -161,7 +161,7 @@ def format_time(time_ns: int, digits: int = 9) -> str:
 
 @lru_cache(256)  # entries follow each other in time
 def _second(seconds: int) -> tuple[str, str]:
-    """What is before and after the decimals of a second."""
+    """The texts before and after the decimals of a second."""
     try:
         moment = _EPOCH + timedelta(seconds=seconds)
     except OverflowError:

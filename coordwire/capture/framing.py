@@ -61,7 +61,7 @@ def part_of(buffer: bytearray, start: int, end: int) -> bytes:
 
 
 class Effort:
-    """What a search for frames may spend on decoding on trial: `SPARE` bytes, and `TRIES` for each byte that
+    """The budget of a search for frames for decoding on trial: `SPARE` bytes, and `TRIES` for each byte that
     it passes over. So it takes time in proportion to the bytes, whatever sizes they claim.
 
     remaining: bytes that may be decoded now; refused: places that were not tried for want of them.

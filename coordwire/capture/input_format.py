@@ -52,7 +52,7 @@ def sniff(head: bytes) -> InputFormat | None:
 
 
 def is_capture(head: bytes | bytearray) -> bool:
-    """Whether this is the beginning of a pcap or pcapng: its first 4 bytes say so."""
+    """Whether this is the beginning of a pcap or pcapng, by its first 4 bytes."""
     magic = bytes(head[:4])
     return magic in MAGICS or magic == SECTION
 

@@ -1,4 +1,4 @@
-"""What a client knows of a cluster: the nodes, the controller, leaders and coordinators.
+"""The cluster as a client knows it: the nodes, the controller, leaders and coordinators.
 
 Rules: no I/O and no clock; facts are as old as the answers that they came in, and are dropped when a broker
 answers that they are wrong; nothing is kept of topics and groups that were not asked for.
@@ -86,7 +86,7 @@ class KnownCluster:
     # --- answers ---
 
     def add_metadata(self, answer: MetadataResponse) -> None:
-        """What Metadata says of nodes, the controller and the topics asked for."""
+        """Add the answer to Metadata: nodes, the controller and the topics asked for."""
         self.nodes = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
         self.controller = answer.controller_id if answer.controller_id in self.nodes else None
         for topic in answer.topics:
@@ -102,12 +102,12 @@ class KnownCluster:
                     self.leaders[LeaderOf(name, partition.partition_index)] = partition.leader_id
 
     def add_cluster(self, answer: DescribeClusterResponse) -> None:
-        """What DescribeCluster says of nodes and the controller."""
+        """Add the answer to DescribeCluster: nodes and the controller."""
         self.nodes = {broker.broker_id: (broker.host, broker.port) for broker in answer.brokers}
         self.controller = answer.controller_id if answer.controller_id in self.nodes else None
 
     def add_coordinators(self, kind: str, key: str, answer: FindCoordinatorResponse) -> None:
-        """What FindCoordinator says, in either form. key: the one asked for, in the old form."""
+        """Add the answer to FindCoordinator, in either form. key: the one asked for, in the old form."""
         rows = [(row.key, row.error_code, row.node_id, row.host, row.port) for row in answer.coordinators]
         if not rows:
             rows = [(key, answer.error_code, answer.node_id, answer.host, answer.port)]

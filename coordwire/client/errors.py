@@ -34,7 +34,7 @@ __all__ = [
 
 
 class ClientError(CoordwireError):
-    """What all errors of the client have in common: a `reason` in words."""
+    """The base of all errors of the client: a `reason` in words."""
 
     def reword(self, reason: str) -> None:
         """Give another reason."""

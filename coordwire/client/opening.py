@@ -55,7 +55,7 @@ _TLS_ALERT = b"\x15\x03"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What the beginning of a connection has found.
+    """The result of the beginning of a connection.
 
     versions: those that the broker has, by api key. lifetime_ms: in which the client must authenticate again,
     0 for never (KIP-368). response: the broker's answer to ApiVersions.

@@ -90,7 +90,7 @@ _NO_TOPIC = UUID(int=0)
 
 
 def targets(request: Message, to: str | None = None) -> dict[Place, Target]:
-    """Who answers a request, by the places of its elements.
+    """The nodes that answer a request, by the places of its elements.
 
     to: instead of what the schema declares: "any", "controller", "leader" or "coordinator". Raises
     `RequestFailed` for a request that names none such, or whose broker only the caller can know.

@@ -1,4 +1,4 @@
-"""One end of a connection, whatever protocol it speaks: its buffer, its state, and how it ends.
+"""One end of a connection, of any protocol: its buffer, its state, and how it ends.
 
 Strategy: the bytes flow one way: buffer, frame, event. A subclass turns a frame's bytes into an event and
 messages into bytes; this class does what all have in common. Rules: as `Connection`'s, which is the public

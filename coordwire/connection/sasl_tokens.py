@@ -27,7 +27,7 @@ def starts_handshake(api_key: int, version: int) -> bool:
 
 
 def handshake_result(answer: Message | None) -> Transition:
-    """What the answer to a SaslHandshake v0 decides; None: it could not be read."""
+    """The transition that the answer to a SaslHandshake v0 causes; None: it could not be read."""
     accepted = answer is not None and getattr(answer, "error_code", 0) == 0
     return Transition.ACCEPTED if accepted else Transition.REFUSED
 

@@ -257,7 +257,7 @@ class TransactionStatus(OpenEnum):
 
 
 class AcknowledgeType(OpenEnum):
-    """What a share consumer did with a record (AcknowledgeType, KIP-932; GAP: the record doesn't exist)."""
+    """A share consumer's acknowledgements of a record (AcknowledgeType, KIP-932; GAP: there is no record)."""
 
     GAP = 0
     ACCEPT = 1
@@ -375,7 +375,7 @@ class ZkMigrationState(OpenEnum):
 
 
 class ZooKeeperErrorCode(OpenEnum):
-    """Why ZooKeeper refused a request (KeeperException.Code)."""
+    """The reasons for which ZooKeeper refuses a request (KeeperException.Code)."""
 
     OK = 0
     SYSTEMERROR = -1
@@ -412,7 +412,7 @@ class ZooKeeperErrorCode(OpenEnum):
 
 
 class ZooKeeperEvent(OpenEnum):
-    """Why a watch of ZooKeeper fired (Watcher.Event.EventType)."""
+    """The events for which a watch of ZooKeeper fires (Watcher.Event.EventType)."""
 
     NONE = -1
     NODE_CREATED = 1
@@ -439,7 +439,7 @@ class ZooKeeperState(OpenEnum):
 
 
 class ZooKeeperCreateMode(OpenEnum):
-    """What becomes of a new node of ZooKeeper (CreateMode)."""
+    """The kinds of new nodes of ZooKeeper (CreateMode)."""
 
     PERSISTENT = 0
     EPHEMERAL = 1

@@ -53,7 +53,7 @@ class FoundBatches:
 
 
 def select_batches(batches: FoundBatches, base: int) -> bytearray:
-    """What becomes of each batch (`OUT`, `KEPT`, `EPOCH`); base: the least offset that one can have."""
+    """The choice for each batch (`OUT`, `KEPT`, `EPOCH`); base: the least offset that one can have."""
     outer: Sequence[int] = [number for number, inner in enumerate(batches.inner) if not inner]
     line = _longest(outer, batches.firsts, batches.lasts)
     if len(line) < len(outer):

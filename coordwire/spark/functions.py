@@ -53,12 +53,12 @@ def decode_message(
 
 
 def consumer_subscription(data: Column | str) -> Column:
-    """What a consumer offers in JoinGroup."""
+    """The subscription that a consumer offers in JoinGroup."""
     return _apply("consumer_subscription", data)
 
 
 def consumer_assignment(data: Column | str) -> Column:
-    """What a consumer gets in SyncGroup."""
+    """The assignment that a consumer gets in SyncGroup."""
     return _apply("consumer_assignment", data)
 
 

@@ -1,4 +1,4 @@
-"""What went through a tap: frames in, frames out, frames changed and why."""
+"""The traffic of a tap: frames in, frames out, frames changed and why."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class _State(Enum):
 
 
 class LaneHub(Protocol):
-    """What all lanes of a tap share."""
+    """The common part of all lanes of a tap."""
 
     @property
     def turns(self) -> Turns: ...

@@ -73,7 +73,7 @@ _FOLLOWED = frozenset({ApiKey.PRODUCE, ApiKey.SASL_HANDSHAKE, ApiKey.FETCH})
 
 
 class TapHub(LaneHub, Protocol):
-    """What a link needs of the tap that it belongs to."""
+    """The part of the tap that a link needs."""
 
     @property
     def faults(self) -> Faults: ...

@@ -322,10 +322,10 @@ class TapThread(ServerThread[Tap]):
 
     @property
     def faults(self) -> Faults:
-        """What is to go wrong; it may be used from any thread."""
+        """The faults to inject; they may be added from any thread."""
         return self.tap.faults
 
     @property
     def counts(self) -> TapCounts:
-        """What has passed."""
+        """The traffic that has passed."""
         return self.tap.counts

@@ -114,8 +114,8 @@ class ConnectionMemory:
                 self._grant()
 
     def admit(self, holder: Holder, size: int, received: int) -> int | None:
-        """What is granted to a frame that is not whole: its size, 0 if it is small or less than its beginning
-        was received; None if it has to wait, until `Holder.granted`."""
+        """The bytes granted to a frame that is not whole: its size, 0 if it is small or less than its
+        beginning was received; None if it has to wait, until `Holder.granted`."""
         if received < _READ_SCARCE or size <= (_READ_SCARCE if self.is_scarce else _SMALL):
             return 0
         waiting = self._waiting if size > _SMALL else self._waiting_small

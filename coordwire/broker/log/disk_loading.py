@@ -51,7 +51,7 @@ def read_topic_id(folder: Path) -> UUID | None:
 
 
 def load_log(folder: Path, rules: DiskRules, start_offset: int = 0, epoch: int = 0) -> PartitionLog:
-    """The log in a folder. start_offset: where it begins, as the checkpoint says; epoch: its leader's, as the
+    """The log in a folder. start_offset: where it begins, by the checkpoint; epoch: its leader's, as the
     metadata say.
 
     Raises `OSError`, `DataFolderError`.

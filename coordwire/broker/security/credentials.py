@@ -76,7 +76,7 @@ class ScramCredentials:
 
 
 class BadToken(Exception):
-    """A token that is not valid; the text says why."""
+    """A token that is not valid; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,7 @@ class _Xz:
 
 
 def _after(remainder: bytes, source: _Input, magic: bytes, compression: str) -> bytes:
-    """What follows a member or stream: the beginning of the next, b"" at the end. Zeros are padding."""
+    """The bytes after a member or stream: the beginning of the next, b"" at the end. Zeros are padding."""
     while not (remainder := remainder.lstrip(b"\0")):
         remainder = source.read()
         if not remainder:

@@ -63,7 +63,7 @@ def count_digits(line: HexLine) -> int:
 
 
 def is_whole(line: HexLine) -> bool:
-    """Whether a line is a frame by itself: its size prefix says so."""
+    """Whether a line is a whole frame, by its size prefix."""
     return int(line.text[:8], 16) == len(line.text) // 2 - 4
 
 

@@ -127,7 +127,7 @@ _OF_FRAMES = ("api", "group", "member", "client_id", "errors", "packets", "filte
 
 
 def decode(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace) -> int:
-    """What `coordwire decode` shows of a segment: its records; the status. Raises `Failure`, `OSError`.
+    """Print the records of a segment for `coordwire decode`; return the status. Raises `Failure`, `OSError`.
 
     A pipe, and what is compressed, is copied to a temporary file first, so that it can be mapped.
     """

@@ -80,7 +80,7 @@ class StoryLinks:
         return links
 
     def causer(self, event: RebalanceBegan | RebalanceEnded) -> str | None:
-        """Who caused a rebalance, as far as it is known: a member's id, else a client's."""
+        """The cause of a rebalance, as far as it is known: a member's id, else a client's."""
         return event.member_id or self.causers.get((event.source, event.number)) or event.client_id
 
 

@@ -31,12 +31,12 @@ Direction = Literal["decode", "encode"]
 
 
 def decoder(cls: type[Message], version: int) -> Callable[[bytes, int, int, int], tuple[Any, int]]:
-    """Compile the decoder of a version: `write_decoder` says what it does."""
+    """Compile the decoder of a version: see `write_decoder`."""
     return _compiled(cls, version, "decode")
 
 
 def encoder(cls: type[Message], version: int) -> Callable[[Any], bytes]:
-    """Compile the encoder of a version: `write_encoder` says what it does."""
+    """Compile the encoder of a version: see `write_encoder`."""
     return _compiled(cls, version, "encode")
 
 

@@ -99,7 +99,7 @@ class FetchersStopped:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What a process writes to its log. name: a class of events ("ConsumerRebalanceFailedException")."""
+    """An entry of a process's log. name: a class of events ("ConsumerRebalanceFailedException")."""
 
     name: str
     text: str = ""

@@ -38,7 +38,7 @@ class ConsumerState(Enum):
 
 
 class DiscoveringConsumer(Machine):
-    """What consumers of drafts 1 and 2 have in common. known: the brokers of the properties file."""
+    """The common part of consumers of drafts 1 and 2. known: the brokers of the properties file."""
 
     def __init__(self, known: Mapping[int, BrokerAddress], silence_ms: int, retry_ms: int, now: int) -> None:
         super().__init__(now=now)

@@ -216,7 +216,7 @@ class DetailedDesignConsumer(DiscoveringConsumer):
 
 
 def partitions_by_thread(request: Draft2StartFetcherRequest) -> dict[str, dict[DraftPartition, int]]:
-    """What each thread is to read, with where it begins."""
+    """The partitions of each thread, with the offsets at which it begins."""
     return {
         thread.consumer_thread_id or "": {
             DraftPartition(part.topic or "", part.partition or ""): part.offset

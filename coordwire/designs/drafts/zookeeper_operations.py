@@ -1,4 +1,4 @@
-"""What is asked of ZooKeeper and what comes back, as values: operations, outcomes, errors and events.
+"""ZooKeeper's requests and answers as values: operations, outcomes, errors and events.
 
 Rules: an outcome is a value too, nothing is raised; names are ZooKeeper's own (its error NONODE is NO_NODE).
 """
@@ -45,7 +45,7 @@ class ZooKeeperError(IntEnum):
 
 
 class EventKind(Enum):
-    """What a watch reports."""
+    """The kinds of events that a watch reports."""
 
     CREATED = "NodeCreated"
     DELETED = "NodeDeleted"
@@ -64,7 +64,7 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class NodeStat:
-    """What ZooKeeper reports of a node: the transactions and times (ms) of its creation and of its data's
+    """The statistics of a node: the transactions and times (ms) of its creation and of its data's
     last change, the versions of its data and of its children, and the session that an ephemeral node
     belongs to (0: none)."""
 

@@ -110,7 +110,7 @@ class MessageFlow:
         )
 
     def deliveries(self, until: int | None = None) -> Deliveries:
-        """What was delivered, of the messages that were stored until a time (now)."""
+        """The deliveries of the messages that were stored until a time (now)."""
         limit = self.world.now if until is None else until
         stored = twice = never = skipped = lost = lost_unread = 0
         for log in self.logs.values():

@@ -63,7 +63,7 @@ def stream_count(value: Any, path: str) -> int:
 
 
 def parse_topic_count(text: str | bytes) -> TopicCount:
-    """What a `topic_count` says: JSON of topic to streams, or a wildcard. Raises `DecodeError`."""
+    """The content of a `topic_count`: JSON of topic to streams, or a wildcard. Raises `DecodeError`."""
     text = text_of(text, "topic_count")
     if text[:1] in ("*", "!"):
         match = _WILDCARD.fullmatch(text)

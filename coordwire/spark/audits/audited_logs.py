@@ -1,4 +1,4 @@
-"""What audits share: which rows are one log, which of them are stale, and which topics are compacted.
+"""The common part of audits: which rows are one log, which of them are stale, and which topics are compacted.
 
 Strategy: a log is one replica's copy of one partition: the folder of its files. Rules: files that a broker
 has renamed (`.deleted`, `.cleaned`, `.swap`) repeat offsets of others, and snapshots of the cluster's

@@ -1,4 +1,4 @@
-"""What runs units of work and reads tables back: Spark, or processes on this machine.
+"""An engine runs units of work and reads tables back: Spark, or processes on this machine.
 
 Strategy: an `Engine` has two operations; `LocalEngine` and the engines of `coordwire.spark.engines` implement
 it. Units, attempts, notes, manifest and report are the same functions for both, and the plan of units does

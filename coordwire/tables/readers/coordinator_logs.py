@@ -114,7 +114,7 @@ def _row(item: CoordinatorRecord | Marker, options: Options) -> dict[str, Any]:
 
 
 def record_values(item: CoordinatorRecord, *, show_secrets: bool) -> dict[str, Any]:
-    """What a record says, wherever it is, by the columns' names."""
+    """The values of a record, wherever it is, by the columns' names."""
     value = item.value
     row: dict[str, Any] = {
         "type": item.type, "version": item.version, "kind": item.kind, "group_id": item.group,

@@ -1,4 +1,4 @@
-"""What happened to groups, as rows: from a capture's entries, or from the segments of a coordinator's log.
+"""The events of groups as rows: from a capture's entries, or from the segments of a coordinator's log.
 
 Strategy: `coordwire.timeline` yields the events; each goes to the table that it belongs to, its attributes
 under the columns' names. Rules: a timeline is of one capture (rotated files joined), and for one partition of

@@ -98,7 +98,7 @@ class Sink:
 
 
 class Attempt:
-    """What one attempt at a unit writes. run: the run that it belongs to, if any."""
+    """The files that one attempt at a unit writes. run: the run that it belongs to, if any."""
 
     def __init__(self, output: Output, unit: str, run: str | None = None) -> None:
         self.output = output

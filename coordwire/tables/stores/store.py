@@ -121,7 +121,7 @@ class Store:
             return self.system.get_file_info(path)
 
     def below(self, path: str, *, recursive: bool, missing: bool = False) -> Iterator[FileInfo]:
-        """What is in a folder. missing: whether it need not be there."""
+        """The content of a folder. missing: whether it need not be there."""
         from pyarrow import fs
 
         with self._explained(path):

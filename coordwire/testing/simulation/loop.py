@@ -49,7 +49,7 @@ class TooLong(CoordwireError):
 
 
 class LoopProcess:
-    """What callbacks belong to. is_frozen: they wait in `postponed`; is_gone: they never run."""
+    """The owner of callbacks. is_frozen: they wait in `postponed`; is_gone: they never run."""
 
     __slots__ = ("is_frozen", "is_gone", "is_halted", "postponed")
 

@@ -44,7 +44,7 @@ _RETRY = 1.0
 
 
 class Tracer(Protocol):
-    """What keeps the events of a world."""
+    """A listener to the events of a world."""
 
     def __call__(self, kind: str, text: str) -> None: ...
 

@@ -73,21 +73,21 @@ class RunOutcome:
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """What makes two failures the same."""
+        """The kind of a failure, by which two are the same."""
         if isinstance(self.failure, Violation):
             return "Violation", self.failure.checker
         return (type(self.failure).__name__,)
 
     @property
     def reason(self) -> str:
-        """Why it has failed, in a line or more."""
+        """The reason of the failure, in a line or more."""
         if isinstance(self.failure, Violation):
             return f"{self.failure.checker}: {self.failure}"
         return f"{type(self.failure).__name__}: {self.failure}"
 
 
 def hash_seed_of(seed: int) -> int:
-    """What PYTHONHASHSEED has to be for a seed."""
+    """The PYTHONHASHSEED of a seed."""
     return seed // HASH_BLOCK + 1
 
 

@@ -1,4 +1,4 @@
-"""What a simulated world replaces outside of its event loop: clocks, randomness, and the ways out.
+"""The surroundings of an event loop that a simulated world replaces: clocks, randomness, and the ways out.
 
 Strategy: each function is replaced by one that asks for the world that runs in this thread, and does what it
 always did where there is none. Modules that have taken a function by its name (`from time import time`) get

@@ -65,7 +65,7 @@ log = logging.getLogger("coordwire.testing.simulation")
 
 
 class Trace:
-    """What happened, as lines; all of them if `keep`, and their digest."""
+    """The events of a run as lines; all of them if `keep`, and their digest."""
 
     def __init__(self, loop: SimulationLoop, *, keep: bool) -> None:
         self._loop = loop

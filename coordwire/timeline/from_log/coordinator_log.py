@@ -163,7 +163,7 @@ LogItem: TypeAlias = CoordinatorRecord | Marker | UnreadableRange
 
 
 def read_file(file: LogFile, *, log: Log | None = None) -> Iterator[LogItem]:
-    """The items of one segment, in its order. log: what it holds, whatever its name says.
+    """The items of one segment, in its order. log: the log that it is of, whatever its name is.
 
     Raises `OSError` where the file can't be read, `CodecUnavailable` where a codec's library is missing.
     """

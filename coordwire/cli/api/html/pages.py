@@ -86,7 +86,7 @@ def _facts(page: PageEntry) -> Iterator[str]:
 
 
 def _changes(page: PageEntry, catalog: Catalog) -> Iterator[Html]:
-    """What each version brought: in words, and field by field."""
+    """The changes of each version: in words, and field by field."""
     versions = page.classes[-1].versions
     changes = FACTS[page.api_key].changes if page.api_key is not None else {}
     if len(versions) == 1 and not changes:

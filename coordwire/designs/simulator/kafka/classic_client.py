@@ -61,7 +61,7 @@ Partitions = dict[str, list[tuple[str, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a member says in its subscription. instance_id: sorts static members."""
+    """A member's subscription. instance_id: sorts static members."""
 
     topics: tuple[str, ...]
     owned: tuple[tuple[str, int], ...] = ()

@@ -62,7 +62,7 @@ REDISCOVER = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupClientConfig:
-    """What an application sets, times in milliseconds.
+    """The settings of an application, times in milliseconds.
 
     coordinators: names of the nodes to ask first. regex: a pattern of topics, KIP-848 only. cooperative: the
     classic protocol's incremental rebalance (KIP-429). stubborn: it never gives up a partition that it
