@@ -11,6 +11,7 @@ Commands, a module or a package each (`__main__.py` picks one and imports it alo
     pipeline.py     tables, with Spark or without
     serve.py        a broker for tests
     tap.py          what passes between clients and a cluster
+    replay.py       a capture's requests, sent again
     simulate/       designs in virtual time
     api/            the reference of the protocol, as text, JSON and pages
     completion.py   scripts for shells
@@ -19,7 +20,7 @@ Shared by commands:
 
     inputs.py             opens files, decompressed, and finds the captures in a folder
     live_capture.py       captures an interface
-    listening.py          what the commands that listen share
+    listening.py          what the commands that listen share; cluster_options.py: those that connect
     coordinator_logs.py   reads the logs of coordinators
     selection/            which entries the user asks for
     message_lines.py      a message as lines; plain_message_lines.py: the same as text, without styles;

@@ -28,6 +28,7 @@ COMMANDS = {
     "pipeline": "turn captures and segments into tables, with Spark",
     "serve": "run a Kafka broker for tests, in memory or in a folder",
     "tap": "show, save and break what passes between clients and a cluster",
+    "replay": "send a capture's requests again to a cluster, and compare the answers",
     "simulate": "run a group under one of six designs, in virtual time, with faults",
     "api": "show APIs, their versions and their fields",
     "completion": "print a script that completes command lines in bash, zsh or fish",
@@ -47,6 +48,7 @@ EXAMPLES = {
     "pipeline": "pipeline --engine local captures/ --out tables",
     "serve": "serve --topic orders:3 --port 9092",
     "tap": "tap --to localhost:9092 --save traffic.pcapng",
+    "replay": "replay traffic.pcapng --to localhost:9092 --yes",
     "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
     "api": "api Fetch 17",
     "completion": "completion bash",
@@ -213,6 +215,10 @@ def command_module(name: str) -> CommandModule:
             from coordwire.cli import tap
 
             return tap
+        case "replay":
+            from coordwire.cli import replay
+
+            return replay
         case "simulate":
             from coordwire.cli import simulate
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import signal
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coordwire.cli import Failure
+from coordwire.cli import Failure, cluster_options
 from coordwire.cli.listening import (
     Receivers,
     configure_log,
@@ -32,46 +30,21 @@ from coordwire.cli.selection.filters import parsed_condition
 if TYPE_CHECKING:
     from coordwire.broker.harness.traffic import LiveTraffic
     from coordwire.broker.injection import FaultHandle, FaultRule
-    from coordwire.client import ClientSettings
     from coordwire.tap import Tap
 
 __all__ = ["configure", "run"]
 
 _LISTEN = "127.0.0.1:19092"
-PASSWORD = "COORDWIRE_PASSWORD"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--to",
-        required=True,
-        metavar="HOST:PORT[,…]",
-        help="brokers of the cluster; the others are found in its answers",
-    )
+    cluster_options.configure(parser)
     parser.add_argument(
         "--listen",
         default=_LISTEN,
         metavar="HOST:PORT",
         help="where clients connect to the first broker; the others follow; port 0: any free port "
         f"(default: {_LISTEN})",
-    )
-    parser.add_argument(
-        "--config",
-        type=Path,
-        metavar="FILE",
-        help="client.properties for the cluster: TLS, and SASL if the tap is to authenticate",
-    )
-    parser.add_argument(
-        "--user",
-        metavar="NAME",
-        help=f"authenticate as this user, with the password of the environment's {PASSWORD}; without it, and "
-        "without SASL in --config, what clients send passes",
-    )
-    parser.add_argument(
-        "--mechanism",
-        choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
-        default="SCRAM-SHA-512",
-        help="of --user (default: SCRAM-SHA-512)",
     )
     configure_tls(parser)
     group = parser.add_argument_group("what is shown")
@@ -128,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
     host, port = _listen(options.listen)
     try:
         tap = Tap(
-            _upstream(options),
+            cluster_options.settings(options),
             host=host,
             port=port,
             tls=tls_context(options),
@@ -153,24 +126,6 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet:
         _report(tap, handles, live)
     return 0
-
-
-def _upstream(options: argparse.Namespace) -> ClientSettings:
-    """How the tap reaches the cluster. Raises `SettingsError`, `Failure`."""
-    from coordwire.client import ClientSettings, Plain, Scram, addresses, read_properties, settings_of
-
-    if options.config is None:
-        settings = ClientSettings(bootstrap=addresses(options.to))
-    else:
-        settings = settings_of(read_properties(options.config), bootstrap=options.to)
-    if options.user is None:
-        return settings
-    password = os.environ.get(PASSWORD)
-    if password is None:
-        raise Failure(f"tap: --user: expected the password in the environment's {PASSWORD}")
-    if options.mechanism == "PLAIN":
-        return replace(settings, sasl=Plain(options.user, password))
-    return replace(settings, sasl=Scram(options.user, password, options.mechanism))
 
 
 def _listen(text: str) -> tuple[str, int]:
