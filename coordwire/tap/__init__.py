@@ -8,6 +8,7 @@
     topic_ids.py         names of topics by id, partitions of fetch sessions
     script.py            functions of the user, called for each frame
     recorded_secrets.py  frames as they are recorded
+    harness.py           KafkaTap: a tap as the fixture `kafka_tap` gives it
     counts.py            frames in, out, changed and why
 
 Rules: a frame that need not change passes byte for byte; both sides are untrusted; what is held is bounded,
@@ -21,11 +22,13 @@ from coordwire._lazy import exports
 if TYPE_CHECKING:
     from coordwire.tap.addresses import TooManyBrokers
     from coordwire.tap.counts import TapCounts
+    from coordwire.tap.harness import KafkaTap
     from coordwire.tap.script import FaultyScript, Script, TappedExchange
     from coordwire.tap.tap import Tap, TapThread
 
 _LAZY = {
     "FaultyScript": "script",
+    "KafkaTap": "harness",
     "Script": "script",
     "Tap": "tap",
     "TapCounts": "counts",
@@ -36,6 +39,7 @@ _LAZY = {
 
 __all__ = [
     "FaultyScript",
+    "KafkaTap",
     "Script",
     "Tap",
     "TapCounts",

@@ -11,7 +11,7 @@ The fixtures themselves are those of the pytest plugin `pytest_coordwire`.
 
 from coordwire.broker.harness.cluster_view import StoredRecord
 from coordwire.broker.harness.group_watch import GroupSnapshot, GroupUnderTest, MemberSnapshot
-from coordwire.broker.harness.kafka_harness import Kafka
+from coordwire.broker.harness.kafka_harness import Kafka, ObservedTraffic
 from coordwire.broker.harness.traffic import Exchange, Traffic
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "GroupUnderTest",
     "Kafka",
     "MemberSnapshot",
+    "ObservedTraffic",
     "StoredRecord",
     "Traffic",
 ]

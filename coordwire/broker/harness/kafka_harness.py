@@ -37,13 +37,42 @@ from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.broker.thread import BrokerThread
 from coordwire.codec.names import suggestion
 
-__all__ = ["Kafka"]
+__all__ = ["Kafka", "ObservedTraffic"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Kafka:
+class ObservedTraffic:
+    """What a test sees of connections, and what it must not leave unseen.
+
+    traffic: the bytes; exchange: the messages in them; faults: what is to go wrong.
+    """
+
+    def __init__(self, faults: Faults, traffic: Traffic) -> None:
+        self.faults = faults
+        self.traffic = traffic
+        self.exchange = Exchange(traffic)
+
+    def check(self) -> None:
+        """Raise `AssertionError` if a fault never fired, or a coroutine has not awaited what it waits for."""
+        self.faults.check()
+        unawaited = self.faults.waits.unawaited()
+        if unawaited:
+            raise AssertionError("never awaited: " + ", ".join(unawaited))
+
+    def timeline(self) -> list[Any]:
+        """The events of groups, as `coordwire.timeline.timeline` gives it."""
+        from coordwire.timeline import timeline
+
+        return list(timeline(self.traffic.entries()))
+
+    def write_pcap(self, path: str | Path) -> None:
+        """Keep what went over the connections, for Wireshark and `coordwire timeline`."""
+        Path(path).write_bytes(self.traffic.pcap())
+
+
+class Kafka(ObservedTraffic):
     """A broker, or a cluster of several, for tests; a context manager. broker: it, on its thread.
 
     config: the broker's settings, instead of those that fit tests. kafka_defaults: with Kafka's own delays
@@ -72,10 +101,10 @@ class Kafka:
                 raise TypeError(f"expected a setting of Broker or BrokerConfig, got {name!r}{hint}")
         base = BrokerConfig.kafka() if kafka_defaults else config or BrokerConfig()
         config = replace(base, **settings)
-        self.traffic = Traffic()
-        self.exchange = Exchange(self.traffic)
-        broker = Broker(topics=topics, nodes=nodes, config=config, data=data, tls=tls, traffic=self.traffic)
+        traffic = Traffic()
+        broker = Broker(topics=topics, nodes=nodes, config=config, data=data, tls=tls, traffic=traffic)
         self.broker = BrokerThread(broker)
+        super().__init__(broker.faults, traffic)
 
     def __enter__(self) -> Self:
         self.broker.start()
@@ -92,11 +121,6 @@ class Kafka:
     def bootstrap(self) -> str:
         """The bootstrap servers of clients."""
         return self.broker.bootstrap
-
-    @property
-    def faults(self) -> Faults:
-        """The faults to inject."""
-        return self.broker.faults
 
     @property
     def moves(self) -> ClusterMoves:
@@ -173,20 +197,3 @@ class Kafka:
         """
         self.broker.wait(self.broker.broker.reset)
         self.traffic.clear()
-
-    def check(self) -> None:
-        """Raise `AssertionError` if a fault never fired, or a coroutine has not awaited what it waits for."""
-        self.faults.check()
-        unawaited = self.faults.waits.unawaited()
-        if unawaited:
-            raise AssertionError("never awaited: " + ", ".join(unawaited))
-
-    def timeline(self) -> list[Any]:
-        """The events of groups, as `coordwire.timeline.timeline` gives it."""
-        from coordwire.timeline import timeline
-
-        return list(timeline(self.traffic.entries()))
-
-    def write_pcap(self, path: str | Path) -> None:
-        """Keep what went over the connections, for Wireshark and `coordwire timeline`."""
-        Path(path).write_bytes(self.traffic.pcap())

@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixtures `kafka` and `kafka_session`, and the report of a failed test.
+"""The pytest plugin: the fixtures `kafka`, `kafka_session` and `kafka_tap`, and the report of a failed test.
 Tests in simulated worlds are in `simulated_worlds`.
 
     @pytest.mark.kafka(topics={"orders": 6}, nodes=3)
@@ -25,14 +25,19 @@ import pytest
 from .simulated_worlds import add_options, kafka_simulation_options, write_report
 
 if TYPE_CHECKING:
-    from coordwire.broker.harness import Kafka
+    from coordwire.broker.harness import Kafka, ObservedTraffic
+    from coordwire.tap import KafkaTap
 
 __all__ = ["kafka_simulation_options"]
 
-_FIXTURES = ("kafka", "kafka_session")
+_FIXTURES = ("kafka", "kafka_session", "kafka_tap")
 _MARKER = (
     "kafka(topics={name: partitions}, nodes=1, config=None, kafka_defaults=False, **settings): what the"
     " fixture kafka is started with; settings are those of coordwire.broker.Broker and BrokerConfig"
+)
+_TAP_MARKER = (
+    "kafka_tap(upstream=None, **settings): the cluster before which the fixture kafka_tap is, and the"
+    " arguments of coordwire.tap.Tap; without upstream it is --kafka-upstream, or the broker of kafka"
 )
 _UNFIT = re.compile(r"[^\w.-]+")
 _MISSING = pytest.StashKey[set[str]]()
@@ -50,6 +55,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kafka-captures",
         metavar="DIR",
         help="where failed tests leave their captures (default: a temporary folder of the test)",
+    )
+    group.addoption(
+        "--kafka-upstream", metavar="HOST:PORT[,…]", help="the cluster before which the fixture kafka_tap is"
     )
     add_options(group)
 
@@ -69,17 +77,23 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
+    config.addinivalue_line("markers", _TAP_MARKER)
 
 
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest) -> Generator[Kafka]:
     """A Kafka broker for this test, with the arguments of the marker `kafka`."""
+    yield from _running(request.config, _arguments(request, "kafka"))
+
+
+def _arguments(request: pytest.FixtureRequest, name: str) -> dict[str, Any]:
+    """The arguments of a fixture's markers, of which the nearest decides."""
     settings: dict[str, Any] = {}
-    for marker in reversed(list(request.node.iter_markers("kafka"))):  # the nearest last
+    for marker in reversed(list(request.node.iter_markers(name))):  # the nearest last
         if marker.args:
-            pytest.fail(f"the marker kafka takes names only, got {marker.args!r}", pytrace=False)
+            pytest.fail(f"the marker {name} takes names only, got {marker.args!r}", pytrace=False)
         settings |= marker.kwargs
-    yield from _running(request.config, settings)
+    return settings
 
 
 @pytest.fixture(scope="session")
@@ -92,6 +106,28 @@ def kafka_settings() -> dict[str, Any]:
 def kafka_session(request: pytest.FixtureRequest, kafka_settings: dict[str, Any]) -> Generator[Kafka]:
     """One Kafka broker for all tests of the run that ask for it."""
     yield from _running(request.config, kafka_settings)
+
+
+@pytest.fixture
+def kafka_tap(request: pytest.FixtureRequest) -> Generator[KafkaTap]:
+    """A tap before a cluster: that of the marker `kafka_tap`, of --kafka-upstream, or of the fixture
+    `kafka`."""
+    from coordwire.errors import CoordwireError
+    from coordwire.tap import KafkaTap
+
+    settings = _arguments(request, "kafka_tap")
+    upstream = settings.pop("upstream", None) or request.config.getoption("--kafka-upstream")
+    if upstream is None:
+        upstream = request.getfixturevalue("kafka").bootstrap
+    problem = ""
+    try:
+        tap = KafkaTap(upstream, **settings)
+    except (TypeError, ValueError, CoordwireError) as error:
+        problem = str(error)
+    if problem:  # outside of `except`, so that the report has it once
+        pytest.fail(f"the settings of the fixture: {problem}", pytrace=False)
+    with tap as running:
+        yield running
 
 
 def _running(config: pytest.Config, settings: dict[str, Any]) -> Generator[Kafka]:
@@ -116,7 +152,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"kafka: records were stored as they came, and not checked: {reason}")
 
 
-def _in_use(item: pytest.Item) -> list[Kafka]:
+def _in_use(item: pytest.Item) -> list[ObservedTraffic]:
     """The brokers of a test."""
     values: dict[str, Any] = getattr(item, "funcargs", None) or {}
     return [values[name] for name in _FIXTURES if name in values and hasattr(values[name], "traffic")]
@@ -132,7 +168,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return result
 
 
-def _problem(running: Kafka) -> str | None:
+def _problem(running: ObservedTraffic) -> str | None:
     """What fails a test that has passed."""
     try:
         running.check()
@@ -203,7 +239,7 @@ def pytest_runtest_makereport(
     return report
 
 
-def _story(item: pytest.Item, running: Kafka) -> str:
+def _story(item: pytest.Item, running: ObservedTraffic) -> str:
     """What happened to groups, what became of faults, and where the capture is."""
     from coordwire.cli.timeline.story import story_lines
 
@@ -212,11 +248,12 @@ def _story(item: pytest.Item, running: Kafka) -> str:
         lines.extend(repr(fault) for fault in running.faults.all)
         folder = item.config.getoption("--kafka-captures")
         name = _UNFIT.sub("-", item.name)[:100]
+        kind = "" if type(running).__name__ == "Kafka" else "-tap"
         if folder is None:
             factory: pytest.TempPathFactory = item.config._tmp_path_factory  # type: ignore[attr-defined]
-            path = factory.mktemp(name[:30]) / f"{name}.pcap"
+            path = factory.mktemp(name[:30]) / f"{name}{kind}.pcap"
         else:
-            path = Path(folder) / f"{_UNFIT.sub('-', item.nodeid)[-150:]}.pcap"
+            path = Path(folder) / f"{_UNFIT.sub('-', item.nodeid)[-150:]}{kind}.pcap"
             path.parent.mkdir(parents=True, exist_ok=True)
         running.write_pcap(path)
     except Exception as error:  # the test's own failure must be seen
