@@ -12,6 +12,7 @@ Commands, a module or a package each (`__main__.py` picks one and imports it alo
     serve.py        a broker for tests
     tap.py          what passes between clients and a cluster
     replay.py       a capture's requests, sent again
+    call/           a request to a cluster, and its answer
     simulate/       designs in virtual time
     api/            the reference of the protocol, as text, JSON and pages
     completion.py   scripts for shells

@@ -29,6 +29,7 @@ COMMANDS = {
     "serve": "run a Kafka broker for tests, in memory or in a folder",
     "tap": "show, save and break what passes between clients and a cluster",
     "replay": "send a capture's requests again to a cluster, and compare the answers",
+    "call": "send a request to a cluster and show its answer",
     "simulate": "run a group under one of six designs, in virtual time, with faults",
     "api": "show APIs, their versions and their fields",
     "completion": "print a script that completes command lines in bash, zsh or fish",
@@ -49,6 +50,7 @@ EXAMPLES = {
     "serve": "serve --topic orders:3 --port 9092",
     "tap": "tap --to localhost:9092 --save traffic.pcapng",
     "replay": "replay traffic.pcapng --to localhost:9092 --yes",
+    "call": "call localhost:9092 DescribeGroups groups=payments",
     "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
     "api": "api Fetch 17",
     "completion": "completion bash",
@@ -219,6 +221,10 @@ def command_module(name: str) -> CommandModule:
             from coordwire.cli import replay
 
             return replay
+        case "call":
+            from coordwire.cli import call
+
+            return call
         case "simulate":
             from coordwire.cli import simulate
 

@@ -21,7 +21,7 @@ from coordwire.client.cluster import KnownCluster
 from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExceeded
 from coordwire.client.link import BrokerLink
 from coordwire.client.opening import Session
-from coordwire.client.requests import Deliver, Delivery, LastTry, NodeAnswer, perform, whole_answer
+from coordwire.client.requests import Deliver, Delivered, Delivery, LastTry, NodeAnswer, perform, whole_answer
 from coordwire.client.settings import Address, ClientSettings, addresses
 from coordwire.client.window import Window
 from coordwire.codec import Request, Response
@@ -104,7 +104,7 @@ class Client:
 
         Raises `ClientError`, or `EncodeError` for a value that no version takes.
         """
-        answers = await self._answers(message, to, version, timeout_ms)
+        answers = await self.answers(message, to=to, version=version, timeout_ms=timeout_ms)
         result: Any = whole_answer(answers, to)
         return result  # type: ignore[no-any-return]
 
@@ -112,13 +112,19 @@ class Client:
         self, message: Request[R], *, version: int | None = None, timeout_ms: int | None = None
     ) -> dict[int, R]:
         """The answers of all brokers to the same request, by their ids. Raises as `request` does."""
-        answers = await self._answers(message, "every", version, timeout_ms)
+        answers = await self.answers(message, to="every", version=version, timeout_ms=timeout_ms)
         by_node: Any = {answer.node_id: answer.answer for answer in answers}
         return by_node  # type: ignore[no-any-return]
 
-    async def _answers(
-        self, message: Request[R], to: int | str | None, version: int | None, timeout_ms: int | None
+    async def answers(
+        self,
+        message: Request[Any],
+        *,
+        to: int | str | None = None,
+        version: int | None = None,
+        timeout_ms: int | None = None,
     ) -> list[NodeAnswer]:
+        """The answers of the nodes that a request went to, before they become one; as `request`."""
         limit = timeout_ms or self.settings.timeout_ms
         last_try = LastTry()
         try:
@@ -147,7 +153,7 @@ class Client:
         except BaseExceptionGroup as failures:  # of one delivery: a value that cannot be encoded
             raise failures.exceptions[0] from None
 
-    async def _deliver(self, delivery: Delivery) -> Response | ClientError:
+    async def _deliver(self, delivery: Delivery) -> Delivered | ClientError:
         try:
             if delivery.address is None:
                 link = await self._any_link()

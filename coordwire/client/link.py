@@ -16,6 +16,7 @@ from typing import Any
 from coordwire.client.authentication import Ask, FetchToken, SendToken, authenticate
 from coordwire.client.errors import BrokerUnreachable, ClientError, UnreadableAnswer
 from coordwire.client.opening import ended
+from coordwire.client.requests import Delivered
 from coordwire.client.settings import Address, ClientSettings, shown_address
 from coordwire.client.streams import READ_SIZE, Stream, call_source, open_stream
 from coordwire.client.versions import Fit, fit_version
@@ -63,7 +64,7 @@ class BrokerLink:
         """Whether requests can be sent."""
         return self._failure is None
 
-    async def request(self, message: Message, version: int | None = None) -> Response:
+    async def request(self, message: Message, version: int | None = None) -> Delivered:
         """The answer to a request. version: None for the newest that fits.
 
         Produce with acks=0 has no answer: an empty one, once its bytes are sent. Raises `ClientError`,
@@ -78,8 +79,8 @@ class BrokerLink:
                 number = self._send(message, fit.version)
                 if number is None:
                     await self._drain()
-                    return _no_answer(message)
-            return await self._answer(number)
+                    return Delivered(_no_answer(message), fit.version)
+            return Delivered(await self._answer(number), fit.version)
         finally:
             self._window.leave(fit.size_bytes)
 

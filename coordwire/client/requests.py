@@ -50,7 +50,17 @@ from coordwire.messages import (
 from coordwire.messages.keys import FACTS
 from coordwire.messages.metadata import MetadataRequestTopic
 
-__all__ = ["Deliver", "Delivery", "LastTry", "NodeAnswer", "Pause", "Steps", "perform", "whole_answer"]
+__all__ = [
+    "Deliver",
+    "Delivered",
+    "Delivery",
+    "LastTry",
+    "NodeAnswer",
+    "Pause",
+    "Steps",
+    "perform",
+    "whole_answer",
+]
 
 _LONGEST_PAUSE_MS = 1_000
 _CONTROLLERS = 2
@@ -87,8 +97,15 @@ class Delivery(NamedTuple):
     version: int | None = None
 
 
+class Delivered(NamedTuple):
+    """The answer to a delivery, and the version of both."""
+
+    answer: Response
+    version: int
+
+
 class Deliver(NamedTuple):
-    """Send requests at the same time; give an answer or a `ClientError` for each."""
+    """Send requests at the same time; give a `Delivered` or a `ClientError` for each."""
 
     deliveries: list[Delivery]
 
@@ -100,10 +117,11 @@ class Pause(NamedTuple):
 
 
 class NodeAnswer(NamedTuple):
-    """The answer of a node; node_id None where any was asked."""
+    """The answer of a node; node_id None where any was asked. version: of the request and its answer."""
 
     node_id: int | None
     answer: Response
+    version: int
 
 
 Steps = Generator["Deliver | Pause", Any, list[NodeAnswer]]
@@ -215,7 +233,7 @@ def _send(
         )
         for node_id, group in by_node.items()
     ]
-    results: Sequence[Response | ClientError] = yield Deliver(deliveries)
+    results: Sequence[Delivered | ClientError] = yield Deliver(deliveries)
     unfinished: list[_Part] = []
     failure: ClientError | None = None
     for (node_id, group), result in zip(by_node.items(), results, strict=True):
@@ -223,10 +241,10 @@ def _send(
             if not isinstance(result, BrokerUnreachable) or (result.sent and modifies(request)):
                 raise result
             failure = result
-        elif node_id is not None and (code := _moved(request, group, result)) and not is_last:
+        elif node_id is not None and (code := _moved(request, group, result.answer)) and not is_last:
             failure = RequestFailed(f"node {node_id} answers {ErrorCode(code).name}", code)
         else:
-            answers.append(NodeAnswer(node_id, result))
+            answers.append(NodeAnswer(node_id, *result))
             continue
         cluster.forget(part.target for part in group)
         unfinished += group
@@ -268,10 +286,11 @@ def _look_up(
             return result
         if isinstance(result, ClientError):
             raise result
-        if isinstance(result, MetadataResponse):
-            cluster.add_metadata(result)
-        elif isinstance(result, DescribeClusterResponse):
-            cluster.add_cluster(result)
+        if isinstance(result.answer, MetadataResponse):
+            cluster.add_metadata(result.answer)
+        else:
+            assert isinstance(result.answer, DescribeClusterResponse)
+            cluster.add_cluster(result.answer)
     for kind in _KEY_TYPES:
         keys = list(dict.fromkeys(target.key for target in coordinators if target.kind == kind))
         if keys and (failure := (yield from _find_coordinators(cluster, kind, keys))) is not None:
@@ -306,13 +325,13 @@ def _find_coordinators(
         results = yield Deliver(
             [Delivery(None, FindCoordinatorRequest(key=key, key_type=key_type)) for key in keys]
         )
-    for key, answer in zip(keys_in_order, results, strict=True):
-        if isinstance(answer, BrokerUnreachable):
-            return answer
-        if isinstance(answer, ClientError):
-            raise answer
-        assert isinstance(answer, FindCoordinatorResponse)
-        cluster.add_coordinators(kind, key, answer)
+    for key, result in zip(keys_in_order, results, strict=True):
+        if isinstance(result, BrokerUnreachable):
+            return result
+        if isinstance(result, ClientError):
+            raise result
+        assert isinstance(result.answer, FindCoordinatorResponse)
+        cluster.add_coordinators(kind, key, result.answer)
     return None
 
 

@@ -14,6 +14,7 @@ from coordwire.client.authentication import Ask, FetchToken, authenticate
 from coordwire.client.errors import BrokerUnreachable, ClientError
 from coordwire.client.link import renewal_ms
 from coordwire.client.opening import ended
+from coordwire.client.requests import Delivered
 from coordwire.client.settings import Address, ClientSettings, shown_address
 from coordwire.client.sockets import READ_SIZE, OpenSocket, call_source, open_socket
 from coordwire.client.versions import fit_version
@@ -37,6 +38,7 @@ class SocketLink:
         self._opened = opened
         self._settings = settings
         self._no_answer: Response | None = None
+        self._version = 0
         self._end = 0.0
         self._renewal = self._next_renewal(opened.session.lifetime_ms)
 
@@ -61,13 +63,14 @@ class SocketLink:
         if time.monotonic() >= self._renewal:
             self._renew(remaining)
         self._write(message, fit.version, remaining)
+        self._version = fit.version
         self._no_answer = message.response_class() if is_fire_and_forget(message) else None  # type: ignore[attr-defined]
 
-    def receive(self, remaining: Remaining) -> Response:
+    def receive(self, remaining: Remaining) -> Delivered:
         """The answer to the request that was sent last. Raises `ClientError`."""
         if self._no_answer is not None:
-            return self._no_answer
-        return self._read(remaining)
+            return Delivered(self._no_answer, self._version)
+        return Delivered(self._read(remaining), self._version)
 
     def _check_peer(self) -> None:
         """Raise `BrokerUnreachable` where the broker has closed the connection since the last answer."""

@@ -20,7 +20,7 @@ from coordwire.client.authentication import Sasl
 from coordwire.client.cluster import KnownCluster
 from coordwire.client.errors import BrokerUnreachable, ClientError
 from coordwire.client.opening import Session
-from coordwire.client.requests import Deliver, Delivery, LastTry, NodeAnswer, perform, whole_answer
+from coordwire.client.requests import Deliver, Delivered, Delivery, LastTry, NodeAnswer, perform, whole_answer
 from coordwire.client.settings import Address, ClientSettings, addresses
 from coordwire.client.socket_link import SocketLink
 from coordwire.codec import Request, Response
@@ -84,20 +84,26 @@ class SyncClient:
         timeout_ms: int | None = None,
     ) -> R:
         """The answer to a request, from where it belongs: see `Client.request`."""
-        result: Any = whole_answer(self._answers(message, to, version, timeout_ms), to)
+        result: Any = whole_answer(self.answers(message, to=to, version=version, timeout_ms=timeout_ms), to)
         return result  # type: ignore[no-any-return]
 
     def request_each(
         self, message: Request[R], *, version: int | None = None, timeout_ms: int | None = None
     ) -> dict[int, R]:
         """The answers of all brokers to the same request, by their ids."""
-        answers = self._answers(message, "every", version, timeout_ms)
+        answers = self.answers(message, to="every", version=version, timeout_ms=timeout_ms)
         by_node: Any = {answer.node_id: answer.answer for answer in answers}
         return by_node  # type: ignore[no-any-return]
 
-    def _answers(
-        self, message: Request[R], to: int | str | None, version: int | None, timeout_ms: int | None
+    def answers(
+        self,
+        message: Request[Any],
+        *,
+        to: int | str | None = None,
+        version: int | None = None,
+        timeout_ms: int | None = None,
     ) -> list[NodeAnswer]:
+        """The answers of the nodes that a request went to, before they become one."""
         limit = timeout_ms or self.settings.timeout_ms
         end = time.monotonic() + limit / 1000
         last_try = LastTry()
@@ -125,9 +131,9 @@ class SyncClient:
 
     def _deliver(
         self, deliveries: list[Delivery], remaining: Callable[[], float]
-    ) -> list[Response | ClientError]:
+    ) -> list[Delivered | ClientError]:
         """Send all, then read the answers. A connection that gets several has one at a time."""
-        results: list[Response | ClientError | None] = [None] * len(deliveries)
+        results: list[Delivered | ClientError | None] = [None] * len(deliveries)
         sent: list[tuple[int, SocketLink]] = []
 
         def receive() -> None:

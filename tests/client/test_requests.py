@@ -18,6 +18,7 @@ from coordwire.client import (
 from coordwire.client.cluster import KnownCluster
 from coordwire.client.requests import (
     Deliver,
+    Delivered,
     Delivery,
     LastTry,
     NodeAnswer,
@@ -87,10 +88,14 @@ class Driver:
                     continue
                 assert isinstance(step, Deliver)
                 self.sent += [(each.address and each.address[0], each.message) for each in step.deliveries]
-                step = steps.send([self.react(each) for each in step.deliveries])
+                step = steps.send([self._result(each) for each in step.deliveries])
         except StopIteration as end:
             answers: list[NodeAnswer] = end.value
             return answers
+
+    def _result(self, delivery: Delivery) -> Delivered | ClientError:
+        result = self.react(delivery)
+        return result if isinstance(result, ClientError) else Delivered(result, 0)
 
     def names(self) -> list[tuple[str | None, str]]:
         return [(host, type(message).__name__) for host, message in self.sent]

@@ -1,0 +1,269 @@
+"""`coordwire call`: one request to a cluster, and its answer.
+
+    call BROKER                      the APIs and versions of a broker
+    call BROKER API FIELD=VALUE …    a request
+    call BROKER -                    the requests among the JSON lines of decode on standard input
+
+Strategy: `coordwire.client` sends, splits and merges; request_fields.py makes requests of words,
+request_json.py of JSON; answer_output.py writes what comes back, versions_table.py what a broker has. Rules:
+a request that changes something, by its schema, asks first on a terminal, and needs --yes elsewhere; a field
+with which a reading request would change something (`allow_auto_topic_creation`) is off unless it is given.
+Secrets come from --config and the environment. Exit status 0: answered; 1: an answer has an error code, or a
+line could not be sent; 2: usage, settings, no answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coordwire.cli import Failure
+from coordwire.cli.terminal import chosen_format
+from coordwire.codec.names import suggestion
+from coordwire.messages.keys import FACTS
+
+if TYPE_CHECKING:
+    from coordwire.cli.call.answer_output import AnswerOutput
+    from coordwire.client import ClientSettings, SyncClient
+    from coordwire.codec import Message, Request
+
+__all__ = ["configure", "run"]
+
+_LARGEST = 100 << 20
+_TO = ("any", "controller", "leader", "coordinator")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("broker", metavar="BROKER", help="host:port, or several: host:port,host:port")
+    parser.add_argument(
+        "api", metavar="API", nargs="?", help="an API; without one the broker's APIs; -: lines of decode"
+    )
+    parser.add_argument(
+        "fields",
+        metavar="FIELD=VALUE",
+        nargs="*",
+        help="a field of the request, such as groups=payments or topics.name=orders",
+    )
+    parser.add_argument(
+        "--json", metavar="@FILE", help="the request's body in Kafka's JSON form; @-: from standard input"
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="Kafka's client.properties: TLS, SASL, times; with bootstrap.servers BROKER may be left out",
+    )
+    parser.add_argument(
+        "--to",
+        metavar="NODE",
+        help="node:2, any, controller, leader or coordinator, instead of where the request belongs",
+    )
+    parser.add_argument("--all-brokers", action="store_true", help="ask each broker, an answer each")
+    parser.add_argument("--version", type=int, metavar="N", help="the request's version")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="for all of a request (default: 60)")
+    parser.add_argument("--yes", action="store_true", help="send what changes something without asking")
+    parser.add_argument("--format", choices=("tree", "json"), help="tree on a terminal, json in a pipe")
+    parser.add_argument("--deep", action="store_true", help="open the bytes inside the answer, too")
+    parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
+
+
+def run(options: argparse.Namespace) -> int:
+    from coordwire.client import ClientError, RequestFailed, connect_sync
+    from coordwire.errors import EncodeError
+
+    settings = _settings(options)
+    to = _to(options)
+    requests = _requests(options)  # what is wrong with them is reported before anything is sent
+    style = chosen_format(options.format, "tree")
+    if requests is not None and not isinstance(requests, Iterator):
+        _confirm(options, requests[0], settings)
+    try:
+        with connect_sync(settings) as client:
+            if requests is None:
+                from coordwire.cli.call.versions_table import write_versions
+
+                write_versions(client.session(), style)
+                return 0
+            return _call_all(client, requests, options, to, style)
+    except RequestFailed as error:
+        print(f"coordwire: {error}", file=sys.stderr)
+        return 1 if error.code else 2
+    except (ClientError, EncodeError) as error:
+        raise Failure(f"call: {error}") from None
+
+
+def _call_all(
+    client: SyncClient,
+    requests: list[tuple[Message, int | None]] | Iterator[tuple[Message, int | None]],
+    options: argparse.Namespace,
+    to: int | str | None,
+    style: str,
+) -> int:
+    from coordwire.cli.call.answer_output import AnswerOutput
+
+    output = AnswerOutput(style, show_secrets=options.show_secrets, deep=options.deep)
+    status = 0
+    for message, version in requests:
+        status |= _call(client, output, message, version, options, to)
+    return status | getattr(options, "refused_lines", 0)
+
+
+def _call(
+    client: SyncClient,
+    output: AnswerOutput,
+    message: Message,
+    version: int | None,
+    options: argparse.Namespace,
+    to: int | str | None,
+) -> int:
+    from coordwire.client.requests import whole_answer
+
+    request: Any = message
+    timeout_ms = None if options.timeout is None else max(int(options.timeout * 1000), 1)
+    start = time.monotonic()
+    answers = client.answers(
+        request, to="every" if options.all_brokers else to, version=version, timeout_ms=timeout_ms
+    )
+    seconds = time.monotonic() - start
+    if not options.all_brokers:
+        return output.write(message, answers, whole_answer(answers, to), seconds)
+    status = 0
+    for answer in answers:
+        status |= output.write(message, [answer], answer.answer, seconds)
+    return status
+
+
+# --- arguments ---
+
+
+def _settings(options: argparse.Namespace) -> ClientSettings:
+    from coordwire.client import SettingsError, read_properties, settings_of
+
+    try:
+        properties = {} if options.config is None else read_properties(options.config)
+        names = {"bootstrap.servers", "bootstrap.controllers"} & properties.keys()
+        if names and (options.broker == "-" or _find_api(options.broker) is not None):  # BROKER was left out
+            if options.api is not None:
+                options.fields.insert(0, options.api)
+            options.broker, options.api = None, options.broker
+        return settings_of(properties, bootstrap=options.broker)
+    except SettingsError as error:
+        raise Failure(f"call: {error}") from None
+
+
+def _find_api(name: str) -> int | None:
+    return next((key for key, facts in FACTS.items() if facts.name.lower() == name.lower()), None)
+
+
+def _to(options: argparse.Namespace) -> int | str | None:
+    text: str | None = options.to
+    if text is None:
+        return None
+    if options.all_brokers:
+        raise Failure("call: --to names a node, and --all-brokers all of them: expected one of the two")
+    number = text.removeprefix("node:")
+    if number.isdecimal():
+        return int(number[:10])
+    if text in _TO:
+        return text
+    raise Failure(f"call: --to: expected node:ID, {', '.join(_TO)}, got {text!r}")
+
+
+def _requests(
+    options: argparse.Namespace,
+) -> list[tuple[Message, int | None]] | Iterator[tuple[Message, int | None]] | None:
+    """The requests with their versions; None where the broker's APIs are asked for."""
+    if options.api is None:
+        return None
+    if options.api == "-":
+        if options.fields or options.json:
+            raise Failure("call: with - the requests come from standard input: expected no fields")
+        if not options.yes:
+            raise Failure("call: lines may hold requests that change something: expected --yes with -")
+        return _lines(options)
+    key = _find_api(options.api)
+    if key is None:
+        names = [facts.name for facts in FACTS.values()]
+        raise Failure(f"call: no API is called {options.api!r}{suggestion(options.api, names)}")
+    return [(_request(key, options), options.version)]
+
+
+def _request(key: int, options: argparse.Namespace) -> Message:
+    from coordwire.cli.call.request_fields import filled
+    from coordwire.messages import find_message
+
+    cls: type[Request[Any]] = find_message(key, "request")
+    declared = FACTS[key].modifies
+    switch = declared[0] if isinstance(declared, tuple) and declared[1] else None
+    if options.json is not None:
+        return filled(_from_json(cls, options, switch), options.fields)
+    message: Any = cls()
+    if switch is not None:
+        setattr(message, switch, False)
+    return filled(message, options.fields)
+
+
+def _from_json(cls: type[Request[Any]], options: argparse.Namespace, switch: str | None) -> Message:
+    """The request of --json. switch: a field that is off unless it is given."""
+    from coordwire.cli.call.request_json import request_of
+
+    source: str = options.json.removeprefix("@")
+    try:
+        if source == "-":
+            data = sys.stdin.buffer.read(_LARGEST + 1)
+        else:
+            with Path(source).open("rb") as stream:
+                data = stream.read(_LARGEST + 1)
+    except OSError as error:
+        raise Failure(f"call: --json: {source}: {error.strerror}") from None
+    if len(data) > _LARGEST:
+        raise Failure(f"call: --json: expected at most {_LARGEST:,} bytes")
+    try:
+        form = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Failure(f"call: --json: not JSON: {error}") from None
+    return request_of(cls, form, options.version, switch)
+
+
+def _lines(options: argparse.Namespace) -> Iterator[tuple[Message, int | None]]:
+    """The requests among lines of decode, as they are; other lines are left out."""
+    from coordwire.cli.encode import encode_line
+    from coordwire.errors import CoordwireError
+    from coordwire.frames import decode_request
+
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        if line.isspace():
+            continue
+        try:
+            if json.loads(line).get("direction") == "response":
+                continue
+            frame = decode_request(encode_line(line))
+        except (CoordwireError, ValueError, AttributeError, RecursionError) as error:
+            print(f"coordwire: line {number}: {error}", file=sys.stderr)
+            options.refused_lines = 1
+            continue
+        yield frame.message, frame.api_version if options.version is None else options.version
+
+
+def _confirm(
+    options: argparse.Namespace, request: tuple[Message, int | None], settings: ClientSettings
+) -> None:
+    """Ask before something is changed. Raises `Failure` where there is no yes."""
+    from coordwire.client.routing import modifies
+    from coordwire.client.settings import shown_address
+
+    message, _ = request
+    if options.yes or not modifies(message):
+        return
+    name = FACTS[message.api_key or 0].name
+    cluster = ",".join(shown_address(address) for address in settings.bootstrap)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Failure(f"call: {name} changes something at {cluster}: expected --yes")
+    print(f"{name} changes something at {cluster}. Send it? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Failure(f"call: {name} was not sent")

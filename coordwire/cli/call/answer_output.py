@@ -1,0 +1,115 @@
+"""The answers of `call`: as trees for people, as the JSON lines of `decode` for programs.
+
+Strategy: an answer becomes the entry that a capture of it would give, so that its lines, its redaction and
+its errors are those of `decode`. Rules: a JSON line has the nodes that answered, too; error codes go to
+standard error, with their meaning.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+from coordwire.capture import jsonlines
+from coordwire.capture.answer_errors import answer_errors
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
+from coordwire.cli import message_lines, record_sets
+from coordwire.cli.embedded_json import opened
+from coordwire.cli.terminal import columns, line_writer
+from coordwire.client.requests import NodeAnswer
+from coordwire.codec import Message, Response
+from coordwire.embedded import open_embedded
+from coordwire.enums import ErrorCode
+from coordwire.errors import EncodeError
+from coordwire.frames import encode_request, encode_response
+from coordwire.messages.headers import RequestHeader, ResponseHeader
+
+__all__ = ["AnswerOutput"]
+
+_DIGITS = 3
+
+
+class AnswerOutput:
+    """Writes answers to standard output. style: "tree" or "json"; deep: open the bytes inside."""
+
+    def __init__(self, style: str, *, show_secrets: bool, deep: bool) -> None:
+        self._style = style
+        self._show_secrets = show_secrets
+        self._deep = deep
+        self._number = 0
+
+    def write(self, request: Message, answers: Sequence[NodeAnswer], answer: Response, seconds: float) -> int:
+        """One answer, of one node or made of several. seconds: how long it took. The exit status."""
+        version = min(part.version for part in answers)
+        nodes = sorted(part.node_id for part in answers if part.node_id is not None)
+        entry = self._entry(request, answer, version, seconds)
+        if self._style == "json":
+            form = jsonlines.frame_form(entry, _DIGITS, show_secrets=self._show_secrets)
+            form["nodes"] = nodes
+            if self._deep and (embedded := opened(entry, show_secrets=self._show_secrets)):
+                form["embedded"] = embedded
+            sys.stdout.write(jsonlines.encode(form) + "\n")
+        else:
+            self._write_tree(entry, nodes, seconds)
+        sys.stdout.flush()
+        return self._report(entry)
+
+    def _entry(self, request: Message, answer: Response, version: int, seconds: float) -> FrameEntry:
+        """The answer as a capture would give it."""
+        self._number += 1
+        key, number, now = request.api_key, self._number, time.time_ns()
+        request_entry = FrameEntry(
+            capture="call", number=number * 2 - 1, flow="", time_ns=now - int(seconds * 1e9),
+            direction="request", body=_request_body(request, version, number), api_key=key,
+            api_version=version, body_version=version, correlation_id=number, message=request,
+            header=RequestHeader(
+                request_api_key=key or 0, request_api_version=version, correlation_id=number
+            ),
+        )  # fmt: skip
+        return FrameEntry(
+            capture="call", number=number * 2, flow="", time_ns=now, direction="response",
+            body=encode_response(answer, version=version, correlation_id=number)[4:], api_key=key,
+            api_version=version, body_version=version, correlation_id=number, message=answer,
+            header=ResponseHeader(correlation_id=number), request=request_entry,
+        )  # fmt: skip
+
+    def _write_tree(self, entry: FrameEntry, nodes: Sequence[int], seconds: float) -> None:
+        hidden = NOTHING if self._show_secrets else withheld(entry)
+        message, version = entry.message, entry.body_version
+        assert message is not None
+        assert version is not None
+        contents: dict[str, message_lines.Inside] = {}
+        if self._deep:
+            contents |= open_embedded(message)
+            contents |= record_sets.layouts(message, show_secrets=self._show_secrets, hidden=hidden.paths)
+        place = f"  node {', '.join(map(str, nodes))}" if nodes else ""
+        head = [
+            ("← ", "response"), (f"{entry.api_name} v{version}", "api"), (place, "plain"),
+            (f"  {entry.size:,} B", "note"), (f"  {seconds * 1000:.1f} ms", "plain"),
+        ]  # fmt: skip
+        write = line_writer()
+        write([head])
+        if hidden.body:
+            write([[("  ", "plain"), message_lines.SECRET]])
+            return
+        lines = message_lines.MessageLines(
+            message, version, set(hidden.paths), max(columns(), 40), None, contents, self._show_secrets
+        )
+        write(lines.lines())
+
+    def _report(self, entry: FrameEntry) -> int:
+        errors = answer_errors(entry)
+        for error in errors:
+            code = ErrorCode(error.code)
+            times = f" ({error.times} times)" if error.times > 1 else ""
+            print(f"coordwire: {error.path}: {code.name}{times}: {code.description}", file=sys.stderr)
+        return 1 if errors else 0
+
+
+def _request_body(request: Message, version: int, number: int) -> bytes:
+    try:
+        return encode_request(request, version=version, correlation_id=number, client_id=None)[4:]
+    except EncodeError:  # a part of it went in an older version
+        return b""

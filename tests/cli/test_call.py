@@ -1,0 +1,408 @@
+"""`coordwire call`: requests of words, JSON and lines; where they go; what comes back and ends how."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordwire import from_json, to_json
+from coordwire.broker import Broker, BrokerConfig
+from coordwire.broker.thread import BrokerThread
+from coordwire.cli import Failure
+from coordwire.cli.__main__ import main, whole_parser
+from coordwire.cli.call.request_fields import field_names, filled
+from coordwire.cli.call.request_json import request_of
+from coordwire.cli.completion import words_of
+from coordwire.cli.encode import encode_line
+from coordwire.messages import (
+    AlterUserScramCredentialsRequest,
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+    DescribeGroupsRequest,
+    FetchRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    ProduceRequest,
+    SaslAuthenticateRequest,
+    find_message,
+)
+from coordwire.messages.describe_configs import DescribeConfigsResource
+from coordwire.messages.keys import FACTS
+from coordwire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from coordwire.messages.metadata import MetadataRequestTopic
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[BrokerThread]:
+    with Broker.in_thread(topics={"orders": 6}, nodes=3) as three_nodes:
+        yield three_nodes
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error."""
+    status = main(["call", *words])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def answers(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+# --- requests of words ---
+
+
+def test_words_become_requests() -> None:
+    groups = filled(DescribeGroupsRequest(), ["groups=a", "groups=b", "includeAuthorizedOperations=true"])
+    assert groups == DescribeGroupsRequest(groups=["a", "b"], include_authorized_operations=True)
+    offsets = filled(
+        ListOffsetsRequest(),
+        [
+            "topics.name=a", "topics.partitions.partition_index=0", "topics.partitions.timestamp=-1",
+            "topics.partitions.partition_index=4", "topics.name=b", "topics.partitions.partition_index=1",
+            "topics[0].partitions[1].timestamp=-2", "isolation_level=read-committed",
+        ],
+    )  # fmt: skip
+    assert offsets == ListOffsetsRequest(
+        isolation_level=1,
+        topics=[
+            ListOffsetsTopic(
+                name="a",
+                partitions=[
+                    ListOffsetsPartition(partition_index=0, timestamp=-1),
+                    ListOffsetsPartition(partition_index=4, timestamp=-2),
+                ],
+            ),
+            ListOffsetsTopic(name="b", partitions=[ListOffsetsPartition(partition_index=1)]),
+        ],
+    )
+    assert filled(MetadataRequest(), ["topics=a"]).topics == [MetadataRequestTopic(name="a")]  # type: ignore[attr-defined]
+    assert filled(MetadataRequest(topics=[]), ["topics=null"]).topics is None  # type: ignore[attr-defined]
+    configs = filled(
+        DescribeConfigsRequest(),
+        ["resources.resource_type=broker", "resources.resource_name=2", "resources.configuration_keys=x"],
+    )
+    resource = DescribeConfigsResource(resource_type=4, resource_name="2", configuration_keys=["x"])
+    assert configs == DescribeConfigsRequest(resources=[resource])
+    uuid = filled(FetchRequest(), ["topics.topic_id=AAAAAAAAAAAAAAAAAAAABw"])
+    assert uuid.topics[0].topic_id.int == 7  # type: ignore[attr-defined]
+
+
+def test_bytes_come_from_files(tmp_path: Path) -> None:
+    file = tmp_path / "records"
+    file.write_bytes(b"\0\1")
+    produce: Any = filled(
+        ProduceRequest(), ["topic_data=orders", f"topic_data.partition_data.records=@{file}"]
+    )
+    assert produce.topic_data[0].partition_data[0].records == b"\0\1"
+    secret: Any = filled(SaslAuthenticateRequest(), [f"auth_bytes=@{file}"])
+    assert secret.auth_bytes == b"\0\1"
+    with pytest.raises(Failure, match="auth_bytes is a secret: expected @FILE"):
+        filled(SaslAuthenticateRequest(), ["auth_bytes=password"])
+    with pytest.raises(Failure, match="is a secret"):
+        filled(AlterUserScramCredentialsRequest(), ["upsertions.salted_password=password"])
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("groups", "expected FIELD=VALUE"),
+        ("group=a", "no field group; did you mean groups"),
+        ("groups.name=a", "has no fields of its own"),
+        ("groups[3]=a", "expected an index up to 0"),
+        ("groups[=a", "expected a field"),
+        ("include_authorized_operations=yes", "expected true or false"),
+    ],
+)
+def test_words_that_are_not_fields_are_named(word: str, reason: str) -> None:
+    with pytest.raises(Failure, match=reason):
+        filled(DescribeGroupsRequest(), [word])
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("replica_id=x", "expected a whole number"),
+        ("isolation_level=none", "expected one of read_uncommitted, read_committed"),
+        ("topics.partitions[2].timestamp=1", "expected an index up to 0"),
+        ("topics.partitions=1", "expected a field of it: partition_index"),
+        ("topics.partitions=null", "may not be null"),
+    ],
+)
+def test_values_that_do_not_fit_are_named(word: str, reason: str) -> None:
+    with pytest.raises(Failure, match=reason):
+        filled(ListOffsetsRequest(), [word])
+
+
+@pytest.mark.parametrize("key", FACTS)
+def test_each_field_of_each_request_can_be_given(key: int, tmp_path: Path) -> None:
+    cls: Any = find_message(key, "request")
+    values = {
+        "string": "a",
+        "bytes": "@",
+        "records": "@",
+        "bool": "true",
+        "uuid": "A" * 21 + "Q",
+        "float64": "1.5",
+    }
+    file = tmp_path / "bytes"
+    file.write_bytes(b"b")
+    for name in field_names(cls):
+        field: Any = None
+        owner = cls
+        for part in name.split("."):
+            field = next(each for each in owner._layout_.fields if each.name == part)
+            owner = field.struct
+        if field.struct is not None:
+            continue
+        text = "false" if field.fresh_default() is True else values.get(field.type, "7")
+        message = filled(cls(), [f"{name}={f'@{file}' if text == '@' or field.secret else text}"])
+        assert message != cls(), name
+
+
+# --- requests of JSON ---
+
+
+@pytest.mark.parametrize("key", FACTS)
+def test_an_incomplete_form_has_defaults(key: int) -> None:
+    cls = find_message(key, "request")
+    assert request_of(cls, {}, None) == cls()
+    for version in cls.versions:
+        form = to_json(cls(), version=version)
+        assert request_of(cls, form, version) == from_json(cls, form, version=version)
+
+
+def test_a_form_of_older_fields_takes_an_older_version() -> None:
+    request: Any = request_of(
+        FetchRequest, {"topics": [{"topic": "a", "partitions": [{"partition": 3}]}]}, None
+    )
+    assert request.topics[0].topic == "a"
+    assert request.topics[0].partitions[0].partition == 3
+    for form, reason in (
+        ({"topcs": []}, "did you mean topics"),
+        ([], "expected an object, got list"),
+        ({"topics": 5}, "topics"),
+        ({"topics": [5]}, "topics"),
+    ):
+        with pytest.raises(Failure, match=reason):
+            request_of(FetchRequest, form, None)
+
+
+# --- at a broker ---
+
+
+def test_answers_are_lines_of_decode(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = call(capsys, broker.bootstrap, "Metadata", "topics=orders")
+    (answer,) = answers(out)
+    assert (status, err) == (0, "")
+    assert answer["api"] == "Metadata"
+    assert [topic["name"] for topic in answer["body"]["topics"]] == ["orders"]
+    assert len(encode_line(out.encode())) == answer["size"] + 4
+
+
+def test_a_split_request_has_one_answer(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [f"topics.partitions.partition_index={number}" for number in range(6)]
+    status, out, _ = call(capsys, broker.bootstrap, "ListOffsets", "topics.name=orders", *words)
+    (answer,) = answers(out)
+    assert status == 0
+    assert answer["nodes"] == [1, 2, 3]
+    assert len(answer["body"]["topics"][0]["partitions"]) == 6
+
+
+def test_an_error_code_is_named_and_ends_with_1(
+    broker: BrokerThread, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = call(capsys, broker.bootstrap, "DescribeGroups", "groups=a", "groups=b")
+    assert status == 1
+    assert answers(out)[0]["errors"][0]["error"] == "GROUP_ID_NOT_FOUND"
+    assert err == "coordwire: groups[0].error_code: GROUP_ID_NOT_FOUND (2 times): There is no such group.\n"
+
+
+def test_a_tree_for_people(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call(capsys, broker.bootstrap, "Metadata", "topics=orders", "--format", "tree")
+    assert status == 0
+    assert out.startswith("← Metadata v13  ")
+    assert 'name: "orders"' in out
+
+
+def test_each_broker_answers(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call(capsys, broker.bootstrap, "ListGroups", "--all-brokers")
+    assert status == 0
+    assert [answer["nodes"] for answer in answers(out)] == [[1], [2], [3]]
+    status, out, _ = call(capsys, broker.bootstrap, "ListGroups", "--to", "node:2", "--version", "3")
+    (answer,) = answers(out)
+    assert (answer["nodes"], answer["apiVersion"]) == ([2], 3)
+
+
+def test_a_broker_alone_lists_its_apis(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call(capsys, broker.bootstrap)
+    assert status == 0
+    metadata = next(form for form in answers(out) if form["api"] == "Metadata")
+    assert metadata == {"apiKey": 3, "api": "Metadata", "versions": [0, 13], "known": [0, 13]}
+    _, out, _ = call(capsys, broker.bootstrap, "--format", "tree")
+    assert "  3  Metadata" in out
+    assert "group coordinator" in out
+
+
+def test_what_changes_something_needs_a_yes(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [broker.bootstrap, "CreateTopics", "topics.name=made", "topics.num_partitions=1",
+             "topics.replication_factor=1"]  # fmt: skip
+    status, out, err = call(capsys, *words)
+    assert (status, out) == (2, "")
+    assert "CreateTopics changes something at 127.0.0.1" in err
+    status, out, _ = call(capsys, *words, "validate_only=true")
+    assert status == 0
+    _, out, _ = call(capsys, broker.bootstrap, "Metadata", "topics=made")
+    assert answers(out)[0]["errors"][0]["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
+    status, out, _ = call(capsys, *words, "--yes")
+    assert status == 0
+    status, _, _ = call(capsys, broker.bootstrap, "Metadata", "topics=made")
+    assert status == 0
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 2), ("\n", 2)])
+def test_a_terminal_is_asked(broker: BrokerThread, answer: str, status: int) -> None:
+    name = f"asked{status}{len(answer)}"
+    command = [
+        sys.executable, "-m", "coordwire", "call", broker.bootstrap, "CreateTopics", f"topics.name={name}",
+        "topics.num_partitions=1", "topics.replication_factor=1", "--format", "json",
+    ]  # fmt: skip
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE) as process:
+        os.close(theirs)
+        shown = b""
+        while b"[y/N]" not in shown:
+            shown += os.read(ours, 4096)
+        os.write(ours, answer.encode())
+        assert process.stdout is not None
+        out = process.stdout.read()
+        assert process.wait(30) == status
+    os.close(ours)
+    assert bool(out) is (status == 0)
+
+
+def test_lines_of_decode_are_sent_as_they_are(
+    broker: BrokerThread, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = to_json(MetadataRequest(topics=[], allow_auto_topic_creation=False), version=5)
+    line = {
+        "direction": "request",
+        "apiKey": 3,
+        "apiVersion": 5,
+        "correlationId": 9,
+        "clientId": "x",
+        "body": body,
+    }
+    lines = [
+        json.dumps(line),
+        json.dumps({"direction": "response"}),
+        "",
+        "nonsense",
+        json.dumps({"apiKey": 5}),
+    ]
+
+    class Input:
+        buffer = io.BytesIO("\n".join(lines).encode())
+
+        @staticmethod
+        def isatty() -> bool:
+            return False
+
+    monkeypatch.setattr(sys, "stdin", Input)
+    status, out, err = call(capsys, broker.bootstrap, "-", "--yes")
+    (answer,) = answers(out)
+    assert status == 1
+    assert (answer["api"], answer["apiVersion"]) == ("Metadata", 5)
+    assert err.count("coordwire: line 4: ") == 1
+    assert err.count("coordwire: line 5: ") == 1
+    status, _, err = call(capsys, broker.bootstrap, "-")
+    assert status == 2
+    assert "--yes" in err
+
+
+def test_json_of_a_file(broker: BrokerThread, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    file.write_text('{"topics": [{"name": "not-there"}]}')
+    status, out, _ = call(capsys, broker.bootstrap, "Metadata", "--json", f"@{file}")
+    assert status == 1  # and it was not made
+    assert answers(out)[0]["errors"][0]["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
+    file.write_text("{")
+    assert call(capsys, broker.bootstrap, "Metadata", "--json", f"@{file}")[0] == 2
+
+
+def test_settings_of_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    config = BrokerConfig(users={"ann": "a secret"})
+    login = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="ann" password="%s";'
+    file = tmp_path / "client.properties"
+    with Broker.in_thread(config=config) as guarded:
+        lines = [
+            "security.protocol=SASL_PLAINTEXT", "sasl.mechanism=SCRAM-SHA-512",
+            f"bootstrap.servers={guarded.bootstrap}",
+        ]  # fmt: skip
+        file.write_text("\n".join([*lines, f"sasl.jaas.config={login % 'a secret'}"]))
+        for words in ([guarded.bootstrap, "ListGroups"], ["ListGroups"], ["DescribeGroups", "groups=a"]):
+            status, out, _ = call(capsys, *words, "--config", str(file))
+            assert status == (1 if len(words) > 1 and words[1].startswith("groups") else 0)
+            assert "a secret" not in out
+        file.write_text("\n".join([*lines, f"sasl.jaas.config={login % 'a wrong one'}"]))
+        status, out, err = call(capsys, "ListGroups", "--config", str(file))
+        assert (status, out) == (2, "")
+        assert "SASL_AUTHENTICATION_FAILED" in err
+        assert "a wrong one" not in err
+
+
+def test_secrets_in_answers_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "resources.resource_type=topic", "resources.resource_name=orders",
+        "resources.configs.name=sasl.jaas.config", "resources.configs.value=hidden",
+    ]  # fmt: skip
+    with Broker.in_thread(topics=["orders"]) as broker:
+        for style in ("json", "tree"):
+            _, out, err = call(
+                capsys, broker.bootstrap, "IncrementalAlterConfigs", *words, "--yes", "--format", style
+            )
+            assert "hidden" not in out + err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["Metdata"], "did you mean Metadata"),
+        (["Metadata", "--to", "nowhere"], "expected node:ID, any, controller"),
+        (["Metadata", "--to", "any", "--all-brokers"], "expected one of the two"),
+        (["Metadata", "--version", "99"], "coordwire has 0-13; expected one of these, got 99"),
+        (["AlterReplicaLogDirs", "--yes"], "expected a node to send it to"),
+        (["Metadata", "--to", "node:9"], "expected a node of the cluster (1, 2, 3), got 9"),
+        (["DescribeGroups", "--to", "leader"], "names no partition"),
+        (["-", "topics=a"], "expected no fields"),
+        (["Heartbeat", "generation_id=99999999999", "--yes"], "generation_id"),
+    ],
+)
+def test_what_cannot_be_sent_says_why(
+    broker: BrokerThread, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+) -> None:
+    status, out, err = call(capsys, broker.bootstrap, *words)
+    assert (status, out) == (2, "")
+    assert reason in err
+    assert "Traceback" not in err
+
+
+def test_no_broker_and_no_address(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no broker can be reached" in call(capsys, "127.0.0.1:1", "Metadata")[2]
+    assert "expected an address host:port" in call(capsys, "a:b:c", "Metadata")[2]
+    assert "No such file" in call(capsys, "a", "Metadata", "--config", "/none/such")[2]
+
+
+def test_apis_and_fields_complete() -> None:
+    words = next(words for words in words_of(whole_parser()).commands if words.name[-1] == "call")
+    assert {"Metadata", "DescribeGroups", "groups=", "topics="} <= set(words.choices)
+    assert CreateTopicsRequest().validate_only is False
