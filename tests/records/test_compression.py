@@ -93,6 +93,8 @@ def test_libraries_of_others() -> None:
     assert decompress("zstd", UNSIZED.compress(TEXT)) == TEXT
     skipped = b"\x50\x2a\x4d\x18\1\0\0\0!"
     assert decompress("zstd", UNSIZED.compress(TEXT) + skipped + UNSIZED.compress(TEXT)) == TEXT * 2
+    with pytest.raises(CorruptBatch, match="cut short"):
+        decompress("zstd", UNSIZED.compress(TEXT) + skipped[:-1])
     checked = zstandard.ZstdCompressor(write_checksum=True).compress(TEXT)
     assert decompress("zstd", checked) == TEXT
     with pytest.raises(CorruptBatch, match="no frame begins at its byte"):
@@ -184,7 +186,7 @@ def test_broken_lz4_header() -> None:
         decompress("lz4", broken)
     sized = lz4.frame.compress(TEXT, store_size=True)
     assert compression.mend_lz4_checksum(compression.break_lz4_checksum(sized)) == sized
-    assert compression.mend_lz4_checksum(b"abc") == b"abc"
+    assert compression.mend_lz4_checksum(b"abc") == b"abc" == compression.break_lz4_checksum(b"abc")
 
 
 @pytest.mark.parametrize("cut", [0, 1, 4, 5, 8, 30])

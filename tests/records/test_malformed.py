@@ -197,6 +197,11 @@ def message(magic: int = 1, attributes: int = 0, rest: bytes = b"\xff" * 8, offs
         (wrapper(message() + message()[:-3]), "a message of 22 bytes, 19 left", "records[1]"),
         (wrapper(message() + b"\0\0\0"), "a message needs at least 12 bytes, 3 left", "records[1]"),
         (wrapper(struct.pack(">qi", 0, 13) + bytes(20)), "a message can't have 13 bytes", "records[0]"),
+        (
+            wrapper(entry(struct.pack(">bb", 1, 0) + b"\xff" * 8)),
+            "a message of magic 1 can't have 14 bytes",
+            "records[0]",
+        ),
         (wrapper(b""), "a compressed message without any inside", "records"),
         (wrapper(message(offset=5), offset=3), "offset 3 is below its last message's 5", "offset"),
         (wrapper(message(), value=b"junk"), "not valid gzip", "records"),

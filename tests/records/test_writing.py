@@ -159,6 +159,13 @@ def test_headers_need_magic_2() -> None:
     assert error_info.value.path == "records[0].headers"
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+def test_offsets_of_messages_have_64_bits(magic: int) -> None:
+    with pytest.raises(OutOfRange) as error_info:
+        encode_batch([Record(), Record(offset=2**63)], magic=magic)
+    assert error_info.value.path == "records[1].offset"
+
+
 def test_nothing() -> None:
     batch = only(encode_batch([], base_offset=5, last_offset=9, codec="gzip"))
     assert (list(batch), batch.count, batch.size, batch.last_offset) == ([], 0, 61, 9)
