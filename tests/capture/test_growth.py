@@ -135,7 +135,9 @@ def test_connections_of_an_undecided_dialect(make: Callable[[int], bytes]) -> No
 
 
 @pytest.mark.parametrize("make", [tls, claims_of_half_the_stream])
-@pytest.mark.parametrize("dialect", [Dialect.KAFKA_07, Dialect.DRAFT_2, Dialect.DRAFT_3])
+@pytest.mark.parametrize(
+    "dialect", [Dialect.KAFKA_07, Dialect.DRAFT_2, Dialect.DRAFT_2_IN_08, Dialect.DRAFT_3]
+)
 def test_undecided_connections_of_other_dialects(make: Callable[[int], bytes], dialect: Dialect) -> None:
     assert_linear(make, lambda data: read(data, dialect=ConnectionDialect(dialect)), n=700)
 
@@ -225,6 +227,7 @@ def test_requests_that_wait_across_captures() -> None:
     [
         (Dialect.KAFKA_07, "Kafka07OffsetsRequest", {}),
         (Dialect.DRAFT_2, "Draft2PingRequest", {}),
+        (Dialect.DRAFT_2_IN_08, "Draft2PingRequest", {}),
         (Dialect.DRAFT_3, "Draft3PingRequest", {"correlation_id": 1}),
     ],
 )
@@ -239,7 +242,7 @@ def test_requests_of_other_dialects_that_wait(dialect: Dialect, name: str, field
     assert_linear(make, lambda data: read(data, input="frames", dialect=ConnectionDialect(dialect)), n=200)
 
     def fed(data: bytes) -> int:
-        role = Role.CLIENT if dialect is Dialect.DRAFT_2 else Role.SERVER
+        role = Role.CLIENT if name.startswith("Draft2") else Role.SERVER
         connection = Connection(role, dialect=ConnectionDialect(dialect))
         connection.receive_data(data)
         return drawn(connection.events())
