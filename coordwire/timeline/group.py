@@ -303,7 +303,8 @@ class Group:
         if outcome == "superseded" and (joined_ns or 0) > (place.time_ns or 0):
             joined_ns = None  # the next one began before any had its generation
         place = _not_before(joined_ns, place)
-        members = rebalance.members or tuple(rebalance.joined) or tuple(after)
+        joined = tuple(name for name in rebalance.joined if not self.has_gone(name))
+        members = rebalance.members or joined or tuple(after)
         length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
         self.report(
             RebalanceEnded, place, kind=self.kind, outcome=outcome, **rebalance.trigger._asdict(),

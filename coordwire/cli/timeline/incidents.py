@@ -49,6 +49,7 @@ _EXPECTED = frozenset({
 _LOST = frozenset({"session_timeout", "removed", "not_rejoined", "fenced"})
 _PLAIN = frozenset({
     "", "the consumer is being closed", "the consumer unsubscribed from all topics", "LeaveGroup",
+    "client leaving group per normal operation",
 })  # fmt: skip
 """Reasons with which members leave as they should."""
 

@@ -288,7 +288,7 @@ class _Block:
             yield f"{text}, most in {shown(most.topic)}-{most.partition}: {beyond[most]:,}", "bad"
         errors = set(story.errors) - {ErrorCode.REBALANCE_IN_PROGRESS}
         if errors:
-            counts = story.errors.most_common()
+            counts = [entry for entry in story.errors.most_common() if entry[0] in errors]
             yield "errors: " + ", ".join(f"{error_name(code)} × {times:,}" for code, times in counts), "bad"
 
     def _lengths(self) -> Iterator[tuple[str, str]]:

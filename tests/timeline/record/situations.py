@@ -191,6 +191,32 @@ def classic_python(stage: Stage) -> None:
         stage.close(two)
 
 
+def classic_franz(stage: Stage) -> None:
+    """franz-go's consumers, which move partitions one by one: frozen twice, killed, closed."""
+    group = "classic-franz"
+    stage.go_client("a", group, "orders")
+    stage.go_client("b", group, "orders")
+    stage.wait(1.5)
+    stage.go_client("c", group, "orders,payments")
+    stage.wait(2)
+    stage.freeze("a")
+    stage.wait(1)
+    stage.thaw("a")
+    stage.wait(2)
+    stage.kill("a")
+    stage.wait(4)
+    stage.freeze("b")
+    stage.wait(4)
+    stage.thaw("b")
+    stage.wait(3)
+    stage.close("c")
+    stage.wait(2)
+    stage.go_client("d", group, "orders")
+    stage.wait(2)
+    stage.close("d", "b")
+    stage.wait(0.5)
+
+
 def consumer_causes(stage: Stage) -> None:
     """Whatever changes the assignment of a KIP-848 group."""
     stage.operate("create causes-topic 2")
@@ -494,8 +520,9 @@ SITUATIONS: dict[str, Callable[[Stage], None]] = {
     one.__name__.replace("_", "-"): one
     for one in (
         classic_causes, classic_freezes, classic_static, classic_cooperative, classic_restart,
-        classic_refused, classic_python, classic_raw, consumer_causes, consumer_deleted, consumer_freezes,
-        consumer_static, consumer_restart, consumer_confluent, consumer_raw, share_causes, share_restart,
+        classic_refused, classic_python, classic_franz, classic_raw, consumer_causes, consumer_deleted,
+        consumer_freezes, consumer_static, consumer_restart, consumer_confluent, consumer_raw, share_causes,
+        share_restart,
         streams_causes, streams_restart, conversions,
     )
 }  # fmt: skip

@@ -174,6 +174,18 @@ class Stage:
         if wait:
             self.assigned(name)
 
+    def go_client(self, name: str, group: str, topics: str) -> None:
+        """A consumer by franz-go, which is built when the first is started."""
+        program = self.folder / "go" / "member"
+        if not program.exists():
+            shutil.copytree(HERE / "go", program.parent)
+            for command in (["go", "mod", "tidy"], ["go", "build", "-o", program.name, "."]):
+                subprocess.run(command, cwd=program.parent, check=True, capture_output=True)
+        arguments = [self.broker.address, group, name, topics, "2000", "400"]
+        self.note("start", name, " ".join(["franz-go", *arguments[1:]]))
+        self._on[name] = self._run([str(program), *arguments], name)
+        self.assigned(name)
+
     @contextmanager
     def raw(self, name: str, group: str) -> Iterator[RawClassic]:
         """A member that sends what it is told to; its connection is closed at the end."""
