@@ -42,6 +42,7 @@ FOUND = (
     ("classic-causes", "thinned", 7),
     ("classic-cooperative", "thinned", 13),
     ("classic-cooperative", "one side", 23),
+    ("classic-franz", "one side", 41),
     ("classic-freezes", "one side", 24),
     ("classic-freezes", "one side", 26),
     ("classic-python", "thinned", 18),

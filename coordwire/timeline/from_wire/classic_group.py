@@ -541,6 +541,7 @@ class ClassicGroup(Group):
             member.asked_ns = member.silence[0]  # the request that shows it does not say that it lives
         elif not self.holes.count:
             member.asked_ns = 0
+        member.unseen = False  # its silence counts again
         if self._causes and (next(iter(self._causes)).time_ns or 0) < (place.time_ns or 0) - NEAR_NS:
             self._begin_with_joins()  # one that is refused would have been answered
         self._remove_all_meanwhile(place)
