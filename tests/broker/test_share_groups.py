@@ -9,6 +9,7 @@ import pytest
 
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
+    AlterShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequest,
     FindCoordinatorRequest,
     IncrementalAlterConfigsRequest,
@@ -17,6 +18,10 @@ from coordwire.messages import (
     ShareFetchRequest,
     ShareGroupHeartbeatRequest,
     share_acknowledge,
+)
+from coordwire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
 )
 from coordwire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequestGroup
 from coordwire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
@@ -277,3 +282,20 @@ def test_sessions_cost_what_they_are_many() -> None:
         share.core.cluster.share_partitions.disconnected(1, None)
 
     assert_linear(int, run, 50)
+
+
+def test_a_position_is_changed_between_two_members() -> None:
+    """The share partition is read again after the last connection of the group's members ended."""
+    share = Share(10)
+    share.join("a")
+    assert share.acquired("a") == [(0, 9, 1)]
+    share.acknowledge("a", (0, 9, [ACCEPT]))
+    share.fetch("a", share_session_epoch=-1, topics=[])
+    share.core.ask(ShareGroupHeartbeatRequest(group_id="g", member_id="a", member_epoch=-1), 1)
+    share.core.cluster.share_partitions.disconnected(1, None)
+    partition = AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=4)
+    topic = AlterShareGroupOffsetsRequestTopic(topic_name="orders", partitions=[partition])
+    altered = share.core.ask(AlterShareGroupOffsetsRequest(group_id="g", topics=[topic]), 0)
+    assert altered.responses[0].partitions[0].error_code == 0
+    share.join("b")
+    assert share.acquired("b") == [(4, 9, 1)]

@@ -290,10 +290,20 @@ class SharePartitions:
         return True
 
     def disconnected(self, node: int, owner: object) -> None:
-        """A connection ended, and with it the sessions that it began."""
+        """A connection ended, and with it the sessions that it began. The share partitions of a group
+        without sessions are loaded anew when they are needed, as their positions may be changed meanwhile."""
         sessions = self.sessions.get(node)
-        for key in () if sessions is None else sessions.of_owner(owner):
+        if sessions is None:
+            return
+        keys = sessions.of_owner(owner)
+        for key in keys:
             self.release_session(node, key)
+        latest = sessions.latest_group(owner)
+        for group_id in {group_id for group_id, _ in keys} | ({latest} if latest is not None else set()):
+            if not sessions.has_members(group_id):
+                for entry in list(self._entries.get(group_id, {}).values()):
+                    if entry.partition.leader == node:
+                        self._drop(entry)
 
     # --- the end ---
 

@@ -2,12 +2,14 @@
 changed.
 
 Strategy: Kafka's `ShareSessionCache` and `ShareSessionContext`. A session belongs to a member and to the
-connection that began it: when that ends, so does the session, and its records are released. Rules: the number
-of sessions is bounded; there is no room without one that ends.
+connection that began it: when that ends, so does the session, and its records are released. A group is empty
+when the connection of its last session has ended. Rules: the number of sessions is bounded; there is no room
+without one that ends.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from uuid import UUID
 
@@ -70,6 +72,10 @@ class ShareSessions:
         self._most = most
         self._sessions: dict[SessionKey, ShareSession] = {}
         self._owned: dict[object, dict[SessionKey, None]] = {}
+        self._latest: dict[object, str] = {}
+        """By connection, the group of the session that it began last."""
+        self._counts: Counter[str] = Counter()
+        """By group, how many sessions there are."""
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -83,6 +89,8 @@ class ShareSessions:
             return None
         session = self._sessions[key] = ShareSession(key, owner)
         self._owned.setdefault(owner, {})[key] = None
+        self._latest[owner] = key[0]
+        self._counts[key[0]] += 1
         return session
 
     def remove(self, key: SessionKey) -> ShareSession | None:
@@ -92,8 +100,18 @@ class ShareSessions:
             del own[key]
             if not own:
                 del self._owned[session.owner]
+            self._counts[key[0]] -= 1
+            if not self._counts[key[0]]:
+                del self._counts[key[0]]
         return session
 
     def of_owner(self, owner: object) -> list[SessionKey]:
         """The sessions that a connection began."""
         return list(self._owned.get(owner, ()))
+
+    def latest_group(self, owner: object) -> str | None:
+        """The group of the last session of a connection that ended, which is forgotten."""
+        return self._latest.pop(owner, None)
+
+    def has_members(self, group_id: str) -> bool:
+        return group_id in self._counts
