@@ -11,6 +11,7 @@ import re
 import sys
 from dataclasses import fields
 from functools import cache
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from coordwire.capture.flows import format_time
@@ -33,19 +34,25 @@ class TimelineJsonFormat:
         if not is_listed:
             return
         cls: Any = type(event)
-        form: dict[str, Any] = {"event": EVENTS[cls]}
-        for name, json_name in _names(cls):
+        head, parts = _parts(cls)
+        line = head
+        for name, label in parts:
             value = getattr(event, name)
-            if name == "source":
-                value = text(value)
-            if isinstance(value, tuple):
-                value = _nested(value)
-            elif value is not None and name in _TIMES:
-                value = _length_or_time(name, value)
-            form[json_name] = value
-            if name == "error_code":
-                form["error"] = _error_name(value)
-        sys.stdout.write(encode(form) + "\n")
+            kind = type(value)
+            if kind is str:
+                line += label + quoted(value if name != "source" else text(value))
+            elif value is None:
+                line += label + "null"
+            elif kind is int:
+                if name in _TIMES:
+                    line += label + encode(_length_or_time(name, value))
+                else:
+                    line += label + str(value)
+                    if name == "error_code":
+                        line += f',"error":"{_error_name(value)}"'
+            else:
+                line += label + encode(_nested(value) if isinstance(value, tuple) else value)
+        sys.stdout.write(line + "}\n")
 
     def learn(self, event: GroupEvent) -> None:
         """Do nothing: ids are written whole."""
@@ -122,6 +129,12 @@ def _time(time_ns: int | None) -> str | None:
 
 def _ms(ns: int) -> float:
     return round(ns / 1e6, 6)
+
+
+@cache
+def _parts(cls: Any) -> tuple[str, list[tuple[str, str]]]:
+    """The beginning of the lines of a class of events; its fields, each with what is before its value."""
+    return f'{{"event":"{EVENTS[cls]}"', [(name, f',"{json_name}":') for name, json_name in _names(cls)]
 
 
 @cache
