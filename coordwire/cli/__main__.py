@@ -248,7 +248,9 @@ def _run(arguments: Sequence[str]) -> int:
     parser = _parser({} if module is None else {name: module})
     try:
         options, unknown = parser.parse_known_args(arguments)
-        if unknown:
+        if unknown and "later_words" in options and not any(word.startswith("-") for word in unknown):
+            getattr(options, options.later_words).extend(unknown)  # argparse takes none after an option
+        elif unknown:
             options.parser.refuse(unknown)
         assert module is not None
         return module.run(options)

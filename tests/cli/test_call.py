@@ -227,6 +227,13 @@ def test_an_error_code_is_named_and_ends_with_1(
     assert err == "coordwire: groups[0].error_code: GROUP_ID_NOT_FOUND (2 times): There is no such group.\n"
 
 
+def test_options_may_come_before_fields(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call(capsys, broker.bootstrap, "Metadata", "--version", "9", "topics=orders")
+    assert status == 0
+    assert [topic["name"] for topic in answers(out)[0]["body"]["topics"]] == ["orders"]
+    assert call(capsys, broker.bootstrap, "Metadata", "--version", "9", "topics=orders", "--none")[0] == 2
+
+
 def test_a_tree_for_people(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call(capsys, broker.bootstrap, "Metadata", "topics=orders", "--format", "tree")
     assert status == 0

@@ -49,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="a field of the request, such as groups=payments or topics.name=orders",
     )
+    parser.set_defaults(later_words="fields")
     parser.add_argument(
         "--json", metavar="@FILE", help="the request's body in Kafka's JSON form; @-: from standard input"
     )
