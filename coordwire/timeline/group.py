@@ -141,17 +141,22 @@ class Group:
         """
         member = self.members.get(member_id)
         if member is None:
-            remember(self._asked_ns, member_id, place.time_ns or 0, MOST_MEMBERS)
+            asked_ns = max(self._asked_ns.get(member_id, 0), place.time_ns or 0)
+            remember(self._asked_ns, member_id, asked_ns, MOST_MEMBERS)
         elif place.time_ns is not None and (renews or member.classic):
-            _is_heard(member, place.time_ns)
+            time_ns, asked_ns = place.time_ns, member.asked_ns
+            if time_ns > asked_ns:
+                if time_ns - asked_ns > SILENCE_NS:
+                    member.silence = asked_ns, time_ns
+                member.asked_ns = time_ns
             member.unseen = False
 
     def asks_unseen(self, member_id: str, place: Seen) -> None:
         """A member was answered, and the capture lacks its request: its silence shows nothing until its next
         request."""
+        self.asks(member_id, place)
         member = self.members.get(member_id)
         if member is not None and place.time_ns is not None:
-            _is_heard(member, place.time_ns)
             member.unseen = True
 
     def quiet_ns(self, member: Member) -> int | None:
@@ -339,15 +344,6 @@ class Group:
         if self.name_of is str:
             return tuple(sorted(owned))
         return tuple(sorted(TopicPartition(self.name_of(topic), number) for topic, number in owned))
-
-
-def _is_heard(member: Member, time_ns: int) -> None:
-    """A member asked something, or was answered, then."""
-    asked_ns = member.asked_ns
-    if time_ns - asked_ns > SILENCE_NS:
-        member.silence = asked_ns, time_ns
-    if time_ns > asked_ns:
-        member.asked_ns = time_ns
 
 
 def _not_before(time_ns: int | None, place: Seen) -> Seen:

@@ -29,7 +29,7 @@ from coordwire.timeline.from_wire.coordinators import BrokerEnds
 from coordwire.timeline.group import Group, Outage
 from coordwire.timeline.sightings import MemberName, Seen, remember
 
-__all__ = ["ENDED", "ConnectionEnds"]
+__all__ = ["ENDED", "ConnectionEnds", "LastRequests"]
 
 MOST_CONNECTIONS = 32_768
 MOST_MEMBERS = 100_000
@@ -46,11 +46,26 @@ _Client = tuple[str, str]
 GroupKey = tuple[str, Kind]
 """A group's id and the kind that it is kept as."""
 
-_LastRequests = tuple[str, Seen, Seen]
-"""A flow, the last request on it, and the one before the last silence."""
-
 SILENCE_NS = 1_000_000_000
 """A request after so long is remembered beside the one before it, as it may be of a member that is out."""
+
+
+@dataclass(slots=True)
+class LastRequests:
+    """A member's. flow: the connection of the last one; earlier: the one before the last silence; is_kept:
+    whether they are still those of a member that may be in."""
+
+    flow: str
+    last: Seen
+    earlier: Seen
+    is_kept: bool = True
+
+    def add(self, place: Seen) -> None:
+        """Another one on the same connection."""
+        before = self.last
+        if (place.time_ns or 0) - (before.time_ns or 0) > SILENCE_NS:
+            self.earlier = before
+        self.last = place
 
 
 @dataclass(slots=True)
@@ -78,7 +93,7 @@ class _In:
 class ConnectionEnds:
     """Of all members in some captures."""
 
-    _last_requests: OrderedDict[MemberName, _LastRequests] = field(default_factory=OrderedDict)
+    _last_requests: OrderedDict[MemberName, LastRequests] = field(default_factory=OrderedDict)
     _known: OrderedDict[str, _Connection] = field(default_factory=OrderedDict)
     _of: dict[_Client, dict[str, _Connection]] = field(default_factory=dict)
     _in: OrderedDict[MemberName, _In] = field(default_factory=OrderedDict)
@@ -87,21 +102,21 @@ class ConnectionEnds:
     _brokers: BrokerEnds = field(default_factory=BrokerEnds)
     _speakers: dict[str, dict[GroupKey, MemberName]] = field(default_factory=dict)
 
-    def speaks(self, name: MemberName, kept_as: Kind, flow: str, place: Seen) -> None:
+    def speaks(self, name: MemberName, kept_as: Kind, flow: str, place: Seen) -> LastRequests:
         """A member sent a request about its group, which is kept as one of a kind."""
         known = self._last_requests
-        last = known.get(name)
-        if last is None:
-            known[name] = flow, place, place
+        requests = known.get(name)
+        if requests is None:
+            requests = known[name] = LastRequests(flow, place, place)
             self._speaks_on(flow, name, kept_as)
-        else:
-            flow_before, before, earlier = last
-            if flow_before is not flow:
-                self._speaks_on(flow, name, kept_as)
-            silent = (place.time_ns or 0) - (before.time_ns or 0) > SILENCE_NS
-            known[name] = flow, place, before if silent else earlier
-        if len(known) > MOST_MEMBERS:
-            known.popitem(last=False)
+            if len(known) > MOST_MEMBERS:
+                known.popitem(last=False)[1].is_kept = False
+            return requests
+        if requests.flow is not flow:
+            requests.flow = flow
+            self._speaks_on(flow, name, kept_as)
+        requests.add(place)
+        return requests
 
     def _speaks_on(self, flow: str, name: MemberName, kept_as: Kind) -> None:
         speakers = self._speakers.setdefault(flow, {})
@@ -154,12 +169,12 @@ class ConnectionEnds:
         """The connections of a group's members, by their last requests."""
         for member_id in group.members:
             if (requests := self._last_requests.get(MemberName(group.group, member_id))) is not None:
-                yield requests[0]
+                yield requests.flow
 
     def end_of(self, name: MemberName) -> int | None:
         """When the connection of a member's last request ended, in ns since 1970; None if it didn't."""
         requests = self._last_requests.get(name)
-        own = None if requests is None else self._known.get(requests[0])
+        own = None if requests is None else self._known.get(requests.flow)
         return None if own is None or own.end is None else own.end.time_ns
 
     def speakers_of(self, flow: str) -> Iterable[tuple[GroupKey, MemberName]]:
@@ -184,7 +199,8 @@ class ConnectionEnds:
             if event.inferred and event.how in _SILENT:
                 event = replace(event, ending=self._ending(event, name))
             self._leaves(name)
-            self._last_requests.pop(name, None)
+            if (requests := self._last_requests.pop(name, None)) is not None:
+                requests.is_kept = False
         return event
 
     def _joins(self, event: MemberJoined) -> None:
@@ -220,11 +236,11 @@ class ConnectionEnds:
 
     def _ending(self, event: MemberLeft, name: MemberName) -> MemberEnding | None:
         requests = self._last_requests.get(name)
-        own = None if requests is None else self._known.get(requests[0])
+        own = None if requests is None else self._known.get(requests.flow)
         if own is None or requests is None:
             return None
         until_ns = event.time_ns or 0
-        last_request = requests[1] if (requests[1].time_ns or 0) <= until_ns else requests[2]
+        last_request = requests.last if (requests.last.time_ns or 0) <= until_ns else requests.earlier
         if (last_request.time_ns or 0) > until_ns:
             return None  # it is out since before what is known of it
         member = self._in.get(name)

@@ -17,6 +17,7 @@ from typing import Any
 from coordwire.capture.entries import FrameEntry
 from coordwire.timeline.consumer_data import wanted_topics
 from coordwire.timeline.events import Kind
+from coordwire.timeline.from_wire.connection_ends import LastRequests
 from coordwire.timeline.sightings import MemberName
 from coordwire.versions import ApiKey
 
@@ -35,8 +36,8 @@ class Beat:
     epoch: the generation or member epoch that it says.
 
     answer: the bytes after the correlation id of an answer that gave nothing new, None where none was seen;
-    answered_epoch, interval_ms: what that says, of groups whose coordinator assigns; flow: the connection
-    of the last such answer.
+    requests: the member's last ones; answered_epoch, interval_ms: what that answer says, of groups whose
+    coordinator assigns; flow: the connection of the last such answer.
     """
 
     name: MemberName
@@ -45,6 +46,7 @@ class Beat:
     client_id: str | None
     epoch: int
     answer: bytes | None = None
+    requests: LastRequests | None = None
     answered_epoch: int = 0
     interval_ms: int = 0
     flow: str = ""

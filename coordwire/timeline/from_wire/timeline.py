@@ -201,7 +201,11 @@ class Timeline:
             if (group := self._groups.at(beat.group_key)) is not None:
                 group.asks(beat.name.member_id, place)
             if self._ends is not None:
-                self._ends.speaks(beat.name, beat.group_key[1], entry.flow, place)
+                requests = beat.requests
+                if requests is not None and requests.is_kept and requests.flow is entry.flow:
+                    requests.add(place)
+                else:
+                    beat.requests = self._ends.speaks(beat.name, beat.group_key[1], entry.flow, place)
             return ()
         asked_at: Any = (
             request_entry.time_ns,
