@@ -50,7 +50,9 @@ log = logging.getLogger("coordwire.tap")
 _RENEWAL = 0.85
 """The part of a session's lifetime after which the tap authenticates again (KIP-368)."""
 
-_BACKLOG = 1024
+_BACKLOG, _ACCEPTED = 1024, 16
+"""The connections that the system keeps until they are accepted, and those accepted in one iteration."""
+
 _MEMORY = 256 << 20
 _ITERATIONS = 10
 
@@ -234,8 +236,9 @@ class Tap:
     async def _serve(self, listener: socket.socket, broker: Address) -> None:
         assert self._loop is not None
         server = await self._loop.create_server(
-            lambda: TapLink(self, broker).client, sock=listener, ssl=self._tls
+            lambda: TapLink(self, broker).client, sock=listener, ssl=self._tls, backlog=_ACCEPTED
         )
+        listener.listen(_BACKLOG)  # asyncio accepts as many at once as it lets the system hold
         self._servers.append(server)
 
     # --- for the links ---

@@ -1,0 +1,172 @@
+"""Programs of others through a tap, with the results that they have without: Kafka's Verifiable tools, suites
+of franz-go and kafka-python, clients of many kinds, and Apache Kafka itself behind it.
+
+Strategy: a suite's broker is one with a tap before it, whose addresses are all that the suite sees. Rules: no
+request and no response is lost; what changed is addresses alone.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any, Self
+
+import pytest
+
+from coordwire.broker import Broker, BrokerThread
+from coordwire.broker.harness import Kafka
+from coordwire.tap import KafkaTap, Tap, TapThread
+from tests.broker.faults_run import COUNT
+from tests.broker.suites import kafka_python, kgo, share_consumers, verifiable
+from tests.broker.suites.checks import Checks
+from tests.broker.test_fault_clients import KINDS, UNANSWERED, _reached, faults_of, franz_go, python_client
+from tests.interop.broker import Broker as ApacheBroker
+from tests.interop.broker import Java
+from tests.interop.maven import Unavailable
+from tests.tap.upstream import Addressed
+
+
+class TappedBroker:
+    """In the place of `Broker` in a suite: its thread has the bootstrap servers of a tap before it."""
+
+    taps: list[TapThread]
+
+    def __init__(self, broker: BrokerThread) -> None:
+        self._broker = broker
+        self._tap: TapThread | None = None
+
+    @classmethod
+    def in_thread(cls, **settings: Any) -> Self:
+        return cls(Broker.in_thread(**settings))
+
+    def __enter__(self) -> Self:
+        self._broker.start()
+        self._tap = Tap.in_thread(self._broker.bootstrap)
+        self._tap.start()
+        self.taps.append(self._tap)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._tap is not None
+        self._tap.stop()
+        self._broker.stop()
+
+    @property
+    def bootstrap(self) -> str:
+        assert self._tap is not None
+        return self._tap.bootstrap
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        return Addressed(self.bootstrap).addresses
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._broker, name)
+
+
+Suite = Callable[[Checks, tuple[str, ...]], None]
+SUITES: list[tuple[ModuleType, Suite, tuple[str, ...]]] = [
+    (kgo, kgo.run, ("client",)),
+    (kgo, kgo.run, ("groups",)),
+    (verifiable, verifiable.run, ("classic",)),
+    (verifiable, verifiable.run, ("consumer",)),
+    (share_consumers, share_consumers.run, ()),
+    (kafka_python, kafka_python.run, ()),
+]
+
+
+@pytest.mark.suites
+@pytest.mark.parametrize(
+    "case", SUITES, ids=lambda case: "-".join((case[0].__name__.rpartition(".")[2], *case[2]))
+)
+def test_a_suite_passes(
+    case: tuple[ModuleType, Suite, tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, run, only = case
+    taps: list[TapThread] = []
+    monkeypatch.setattr(TappedBroker, "taps", taps, raising=False)
+    monkeypatch.setattr(module, "Broker", TappedBroker)
+    checks = Checks(f"tapped-{only}")
+    try:
+        run(checks, only)
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    assert checks.failures == {}
+    assert checks.passed
+    for tap in taps:
+        counts = tap.counts
+        print(counts)
+        assert counts.requests_in > 0
+        assert counts.requests_in == counts.requests_out
+        assert counts.responses_in == counts.responses_out
+        assert set(counts.changed) <= {"addresses"}
+        assert (counts.refused, counts.unmatched) == (0, 0)
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("client", ["confluent", "kafka-python", "aiokafka", "franz-go"])
+def test_every_kind_of_fault_reaches_a_client(client: str) -> None:
+    """Those of the broker's own tests, made by a tap before a broker that has none. What is held has its own
+    test."""
+    run = franz_go() if client == "franz-go" else python_client(client)
+    kinds = [kind for kind in KINDS if kind != "hold"]
+    with Kafka(topics=kinds, nodes=3) as kafka, KafkaTap(kafka.bootstrap) as tap:
+        faulted: Any = tap
+        faults = {kind: faults_of(faulted, kind) for kind in kinds}
+        command = [*run, tap.bootstrap, *kinds]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        if "ModuleNotFoundError" in done.stderr:
+            pytest.skip(done.stderr.splitlines()[-1])
+        assert done.returncode == 0, done.stderr[-3000:]
+        tap.check()
+        seen = json.loads(done.stdout.splitlines()[-1])
+        expected = [str(number) for number in range(COUNT)]
+        for kind, of_kind in faults.items():
+            assert seen[kind] == {"failures": [], "seen": expected}, kind
+            assert kafka.committed(kind) == {(kind, 0): COUNT}
+            for api, fault in of_kind.items():
+                _reached(faulted, kind, api, fault)
+        assert tap.counts.dropped["fault"] == 3 * len(UNANSWERED)
+
+
+@pytest.mark.maven
+def test_apache_kafka_behind_it(tmp_path: Path) -> None:
+    """Kafka 4.4 with Kafka's own producer, a group's consumer and the tool for groups before the tap."""
+    try:
+        java = Java()
+        with ApacheBroker(java, tmp_path / "data") as broker, KafkaTap(broker.address) as tap:
+            at = ("--bootstrap-server", tap.bootstrap)
+            java.run(
+                "org.apache.kafka.tools.TopicCommand", *at, "--create", "--topic", "t", "--partitions", "3"
+            )
+            produced = java.run(
+                "org.apache.kafka.tools.VerifiableProducer", *at, "--topic", "t", "--max-messages", "500"
+            )
+            assert '"acked":500' in produced
+            consumed = java.run(
+                "org.apache.kafka.tools.VerifiableConsumer",
+                *at, "--topic", "t", "--group-id", "g", "--max-messages", "500",
+            )  # fmt: skip
+            assert '"name":"offsets_committed"' in consumed
+            described = java.run(
+                "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+                *at,
+                "--describe",
+                "--group",
+                "g",
+            )
+            assert described.count(" 0 ") >= 3  # no lag
+            counts, timeline = tap.counts, tap.timeline()
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    print(counts)
+    assert counts.requests_in == counts.requests_out
+    assert counts.responses_in == counts.responses_out
+    assert set(counts.changed) == {"addresses"}
+    assert (counts.refused, counts.unread, counts.unmatched) == (0, 0, 0)
+    assert timeline
