@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from coordwire.broker.connections.turns import Turns
+from coordwire.limits import limits
 from coordwire.tap import Tap
 from coordwire.tap.addresses import BrokerAddresses
 from coordwire.tap.link import TapLink
@@ -42,7 +43,13 @@ class StillTap(Tap):
         link.coupled()
         return link, client, broker
 
+    def in_context(self, action: Callable[[bytes], None], data: bytes) -> None:
+        """Give bytes to a side, with the tap's budget of frames."""
+        with limits(frame=self._max_frame):
+            action(data)
+
     def run(self) -> None:
         """Give all turns that wait."""
         while self._due:
-            self._due.pop(0)()
+            with limits(frame=self._max_frame):
+                self._due.pop(0)()
