@@ -187,5 +187,7 @@ def _report(tap: Tap, handles: list[FaultHandle], live: list[Any]) -> None:
         hits = f"{handle.hits:,} of {handle.matches:,} requests that matched"
         print(f"coordwire: fault {handle.rule}: taken {hits}", file=sys.stderr)
     for place in live:
+        if place.failure is not None and not isinstance(place.failure, BrokenPipeError):
+            print(f"coordwire: the capture is not whole: {place.failure}", file=sys.stderr)
         if place.lost:
             print(f"coordwire: {place.lost} connections are not whole in the capture", file=sys.stderr)

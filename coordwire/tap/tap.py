@@ -196,6 +196,7 @@ class Tap:
         self.memory.close()
         self.faults.bind(None)
         self.addresses = BrokerAddresses(self._listen)
+        self._sessions.clear()
         self._loop = None
 
     # --- listeners ---

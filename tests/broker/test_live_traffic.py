@@ -68,3 +68,4 @@ def test_a_reader_that_has_gone_ends_the_writing_only() -> None:
     for _ in range(3):
         live.add(number, heartbeat("a"), to_client=False)
     live.close()
+    assert isinstance(live.failure, BrokenPipeError)

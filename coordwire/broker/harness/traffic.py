@@ -137,6 +137,8 @@ class LiveTraffic:
         self._lost: set[int] = set()
         self._queue: SimpleQueue[_LivePiece | None] = SimpleQueue()
         self._lock = Lock()
+        self.failure: OSError | None = None
+        """The error that has ended the writing."""
         self._thread = Thread(target=self._write, name="coordwire-pcap", daemon=True)
         self._thread.start()
 
@@ -185,7 +187,8 @@ class LiveTraffic:
             for part in parts:
                 self._out.write(part)
             self._out.flush()
-        except OSError:  # the reader has gone; what comes is dropped
+        except OSError as error:  # the reader has gone, or the disk is full; what comes is dropped
+            self.failure = error
             while self._queue.get() is not None:
                 pass
 
