@@ -108,21 +108,17 @@ class UnprocessedRecord(Checker):
     """
 
     def ended(self) -> None:
-        marks = self.world.marks
-        topics = {place.topic for place in marks}
-        for group, offsets in sorted(self.world.observed.offsets.items()):
+        world = self.world
+        stored: dict[PartitionPlace, list[int]] = {}
+        for topic in {place.topic: None for place in world.marks}:
+            for record in world.kafka.records(topic, committed=True):
+                stored.setdefault(PartitionPlace(topic, record.partition), []).append(record.offset)
+        for group, offsets in sorted(world.observed.offsets.items()):
             for place, offset in sorted(offsets.items()):
-                if place.topic not in topics:
-                    continue
-                entry = self.world.partition(place)
-                if entry is None:
-                    continue
-                processed_offsets = marks.get(place, {})
+                marks = world.marks.get(place, {})
                 missing = [
-                    number
-                    for number in record_offsets(entry)
-                    if number < offset and number not in processed_offsets
-                ]  # fmt: skip
+                    number for number in stored.get(place, ()) if number < offset and number not in marks
+                ]
                 if missing:
                     self.fail(
                         f"{group} has committed {place} up to {offset}, and never processed "
@@ -277,26 +273,6 @@ CHECKERS: tuple[type[Checker], ...] = (
     UnprocessedRecord, FallingOffset, TwoOwners, NoProgress, AbortedRecord, SplitTransaction,
     LeftBehind,
 )  # fmt: skip
-
-
-def record_offsets(entry: ClusterPartition) -> list[int]:
-    """The offsets of a partition's records that a consumer gets: none of control batches and of
-    transactions that were aborted or are open."""
-    log = entry.log
-    read = log.read(log.start_offset, _ALL, committed=True)
-    waiting = sorted(read.aborted or (), key=lambda transaction: transaction.first_offset)
-    aborted: set[int] = set()
-    offsets: list[int] = []
-    for batch in batches(read.data):
-        while waiting and waiting[0].first_offset <= batch.last_offset:
-            aborted.add(waiting.pop(0).producer_id)
-        if batch.is_control:
-            for marker in batch.control_records():
-                if marker.type == ControlType.ABORT:
-                    aborted.discard(batch.producer_id)
-        elif not (batch.transactional and batch.producer_id in aborted):
-            offsets += [record.offset for record in batch if record.offset >= log.start_offset]
-    return offsets
 
 
 def _offsets_text(offsets: list[int]) -> str:

@@ -177,9 +177,9 @@ def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
     elif not count:
         lines.append("It fails without any fault, too.")
     else:
-        lines.append(
-            f"With {'this fault' if count == 1 else f'these {count} faults'} alone, of {len(failed.plan)}:"
-        )
+        faults_text = "this fault" if count == 1 else f"these {count} faults"
+        alone = f" alone, of {len(failed.plan)}" if count < len(failed.plan) else ""
+        lines.append(f"With {faults_text}{alone}:")
         lines += ["", plan_text(shrunk.plan, "    ").rstrip()]
     if options.command:
         lines += ["", "Again:", f"    {options.command} --kafka-seeds {failed.seed}"]

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, Literal, Protocol, cast
 
 from coordwire.errors import CoordwireError
@@ -311,9 +311,28 @@ def _functions() -> list[tuple[Any, str, Any]]:
     return changes
 
 
+# --- C extensions that read the system's clock ---
+
+_PYTHON_VARIANTS = {
+    "aiokafka.record.default_records": ("DefaultRecordBatchBuilder", "_DefaultRecordBatchBuilderPy"),
+    "aiokafka.record.legacy_records": ("LegacyRecordBatchBuilder", "_LegacyRecordBatchBuilderPy"),
+}
+"""Classes in C, with the same in Python, which ask `time`: by their module."""
+
+
+def _classes() -> list[tuple[Any, str, Any]]:
+    """The classes that are replaced, of modules that are loaded."""
+    changes: list[tuple[Any, str, Any]] = []
+    for name, (used, variant) in _PYTHON_VARIANTS.items():
+        module = sys.modules.get(name)
+        if module is not None and hasattr(module, used) and hasattr(module, variant):
+            changes.append((module, used, getattr(module, variant)))
+    return changes
+
+
 # --- in their places ---
 
-_installed = 0
+_is_installed = False
 
 
 def _set_in_class(cls: type, name: str, value: Any) -> None:
@@ -325,49 +344,83 @@ def _set_in_class(cls: type, name: str, value: Any) -> None:
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
 
 
+class _Replacements:
+    """Every place of what is replaced. modules: how many were loaded when the places were looked for.
+
+    attributes: places, names, what was there, what comes there; names: the same in modules that have taken it
+    by its name; defaults: of functions that have it as a parameter's default.
+    """
+
+    def __init__(self) -> None:
+        self.modules = len(sys.modules)
+        self.attributes = [
+            (place, name, getattr(place, name), replacement)
+            for place, name, replacement in (*_functions(), *_classes())
+        ]
+        known = {
+            id(original): (original, replacement)
+            for place, _, original, replacement in self.attributes
+            if not isinstance(place, type)
+        }
+        self.names: list[tuple[dict[str, Any], str, Any, Any]] = []
+        for module_name, module in list(sys.modules.items()):
+            names = getattr(module, "__dict__", None)
+            if module_name.startswith("coordwire.testing.simulation") or not isinstance(names, dict):
+                continue
+            for name, value in list(names.items()):
+                if id(value) in known and known[id(value)][0] is value:
+                    self.names.append((names, name, value, known[id(value)][1]))
+        self.defaults: list[tuple[FunctionType, tuple[Any, ...], tuple[Any, ...]]] = []
+        originals = [original for original, _ in known.values()]
+        tuples = [holder for holder in gc.get_referrers(*originals) if type(holder) is tuple]
+        for function in gc.get_referrers(*tuples) if tuples else ():
+            if type(function) is FunctionType and any(function.__defaults__ is holder for holder in tuples):
+                before = function.__defaults__ or ()
+                after = tuple(known[id(value)][1] if id(value) in known else value for value in before)
+                self.defaults.append((function, before, after))
+        self.methods = [(cls, name, cls.__dict__[name], method) for cls, name, method in _methods()]
+
+    def put(self) -> None:
+        for place, name, _, replacement in self.attributes:
+            setattr(place, name, replacement)
+        for names, name, _, replacement in self.names:
+            names[name] = replacement
+        for function, _, after in self.defaults:
+            function.__defaults__ = after
+        for cls, name, _, method in self.methods:
+            _set_in_class(cls, name, method)
+
+    def take_back(self) -> None:
+        for cls, name, original, _ in self.methods:
+            _set_in_class(cls, name, original)
+        for function, before, _ in self.defaults:
+            function.__defaults__ = before
+        for names, name, original, _ in self.names:
+            names[name] = original
+        for place, name, original, _ in self.attributes:
+            setattr(place, name, original)
+
+
+_replacements: _Replacements | None = None
+
+
 @contextmanager
 def installed() -> Iterator[None]:
     """Everything is in its place: worlds may run."""
-    global _installed
-    if _installed:
+    global _replacements, _is_installed
+    if _is_installed:
         yield
         return
-    changes, methods = _functions(), _methods()
-    before = [(place, name, getattr(place, name)) for place, name, _ in changes]
-    replaced = {
-        id(original): (original, replacement)
-        for (place, _, original), (_, _, replacement) in zip(before, changes, strict=True)
-        if not isinstance(place, type)
-    }
-    places: list[tuple[dict[str, Any], str, Any]] = []
-    for name, module in list(sys.modules.items()):
-        if name.startswith("coordwire.testing.simulation") or module is None:
-            continue
-        names = getattr(module, "__dict__", None)
-        if not isinstance(names, dict):
-            continue
-        for key, value in list(names.items()):
-            known = replaced.get(id(value))
-            if known is not None and known[0] is value:
-                places.append((names, key, value))
-    old_methods = [(cls, name, cls.__dict__[name]) for cls, name, _ in methods]
-    _installed = 1
+    if _replacements is None or _replacements.modules != len(sys.modules):
+        _replacements = _Replacements()
+    replacements = _replacements
+    _is_installed = True
     try:
-        for place, name, replacement in changes:
-            setattr(place, name, replacement)
-        for names, key, value in places:
-            names[key] = replaced[id(value)][1]
-        for cls, name, method in methods:
-            _set_in_class(cls, name, method)
+        replacements.put()
         yield
     finally:
-        for cls, name, method in old_methods:
-            _set_in_class(cls, name, method)
-        for place, name, original in before:
-            setattr(place, name, original)
-        for names, key, value in places:
-            names[key] = value
-        _installed = 0
+        replacements.take_back()
+        _is_installed = False
 
 
 @contextmanager

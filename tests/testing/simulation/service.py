@@ -15,7 +15,7 @@ from aiokafka.errors import KafkaError
 
 from coordwire.testing.simulation import SimulatedKafka, SimulatedWorld
 
-__all__ = ["BUGS", "GROUP", "TOPIC", "run_service", "whole"]
+__all__ = ["BUGS", "GROUP", "TOPIC", "correct_service", "run_service"]
 
 GROUP, TOPIC = "bookkeeping", "orders"
 _WORK = 0.2
@@ -34,7 +34,7 @@ def consumer_of(bootstrap: str, name: str, **settings: Any) -> AIOKafkaConsumer:
     )
 
 
-async def whole(bootstrap: str, world: SimulatedWorld, name: str) -> None:
+async def correct_service(bootstrap: str, world: SimulatedWorld, name: str) -> None:
     """The service as it should be: work, then commit; start again after an error."""
     consumer = consumer_of(bootstrap, name)
     consumer.subscribe([TOPIC])
@@ -49,7 +49,7 @@ async def whole(bootstrap: str, world: SimulatedWorld, name: str) -> None:
 
 
 async def run_service(
-    kafka: SimulatedKafka, world: SimulatedWorld, service: Service, *, records: int = 40
+    kafka: SimulatedKafka, world: SimulatedWorld, service: Service, *, records: int = 25
 ) -> None:
     """Two processes of a service, and records for them."""
     for number in (1, 2):

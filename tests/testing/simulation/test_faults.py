@@ -19,7 +19,7 @@ from coordwire.testing.simulation import (
     parse_plan,
 )
 from coordwire.testing.simulation.runs import read_faults
-from tests.testing.simulation.service import GROUP, TOPIC, run_service, whole
+from tests.testing.simulation.service import GROUP, TOPIC, correct_service, run_service
 
 PLAN = """
 10s crash orders-1 for 5s
@@ -83,7 +83,7 @@ def test_what_a_test_says_about_faults() -> None:
 
 def test_every_kind_happens_and_ends() -> None:
     """The service goes on after all of them; what each has done is looked at while it lasts."""
-    seen: dict[str, object] = {}
+    observed: dict[str, object] = {}
 
     async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
         async def look() -> None:
@@ -98,20 +98,20 @@ def test_every_kind_happens_and_ends() -> None:
                 (95, "restored", lambda: {node.log_dir for node in nodes.values()}),
             ):
                 await asyncio.sleep(at - world.now)
-                seen[name] = value()
+                observed[name] = value()
 
         looking = asyncio.create_task(look())
-        await run_service(kafka, world, whole)
+        await run_service(kafka, world, correct_service)
         await looking
         (fault,) = kafka.faults.all
-        seen["inject"] = fault.hits
+        observed["inject"] = fault.hits
 
     plan = parse_plan(PLAN.replace("broker-3 bookkeeping", f"broker-3 {GROUP}"))
     simulation = Simulation(test=test, faults=plan, settings={"topics": {TOPIC: 4}})
     outcome = simulation.run(3)
     assert outcome.failure is None, outcome.reason
     assert list(outcome.plan) == plan
-    assert seen == {
+    assert observed == {
         "crash": [False],
         "started": [2],
         "coordinate": 3,
@@ -156,20 +156,20 @@ def test_a_seed_draws_all_kinds() -> None:
         kinds.update(fault.kind for fault in outcome.plan)
         assert all(fault.at + (fault.duration or 0) <= 60_000 for fault in outcome.plan)
         assert parse_plan(written_faults(outcome.plan)) == list(outcome.plan)
-    drawn = {kind for group in KINDS.values() for kind in group} - {"stop", "freeze-node"}
-    assert set(kinds) == drawn
+    drawable = {kind for group in KINDS.values() for kind in group} - {"stop", "freeze-node"}
+    assert set(kinds) == drawable
 
 
 def test_the_plan_that_happened_gives_the_same_run() -> None:
     async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
-        world.start("orders-1", whole, kafka.bootstrap, world, "orders-1")
+        world.start("orders-1", correct_service, kafka.bootstrap, world, "orders-1")
         for number in range(10):
             kafka.produce(TOPIC, f"{number}")
             await asyncio.sleep(6)
 
     settings = {"topics": {TOPIC: 4}}
     for seed in (1,):
-        drawn = Simulation(test=test, faults=DrawnFaults(), settings=settings, checkers=()).run(seed)
-        again = Simulation(test=test, faults=drawn.plan, settings=settings, checkers=()).run(seed)
-        assert drawn.plan == again.plan
-        assert drawn.digest == again.digest
+        first = Simulation(test=test, faults=DrawnFaults(), settings=settings, checkers=()).run(seed)
+        second = Simulation(test=test, faults=first.plan, settings=settings, checkers=()).run(seed)
+        assert first.plan == second.plan
+        assert first.digest == second.digest

@@ -97,7 +97,7 @@ def test_a_subclass_of_datetime_stays_one() -> None:
     passes(body)
 
 
-def drawn() -> list[object]:
+def random_values() -> list[object]:
     order = list(range(20))
     random.shuffle(order)
     return [
@@ -107,15 +107,15 @@ def drawn() -> list[object]:
 
 
 def test_randomness_comes_from_the_seed() -> None:
-    seen: list[list[object]] = []
+    observed: list[list[object]] = []
 
     async def body(world: SimulatedWorld) -> None:
-        seen.append(drawn())
+        observed.append(random_values())
 
     for seed in (1, 1, 2):
         passes(body, seed)
-    assert seen[0] == seen[1]
-    assert all(one != other for one, other in zip(seen[0], seen[2], strict=True))
+    assert observed[0] == observed[1]
+    assert all(first != second for first, second in zip(observed[0], observed[2], strict=True))
 
 
 def test_the_state_of_random_is_as_before() -> None:
@@ -165,10 +165,10 @@ def test_sets_of_tasks_have_the_order_of_the_seed() -> None:
         orders.append([task.get_name() for task in tasks])
         await asyncio.wait(tasks)
 
-    kept = []
+    objects = []
     for seed in (1, 1, 2):
         passes(body, seed)
-        kept.append([object() for _ in range(1_000)])  # other addresses
+        objects.append([object() for _ in range(1_000)])  # other addresses
     assert orders[0] == orders[1] != orders[2]
 
 
@@ -235,13 +235,13 @@ def test_tls_is_refused() -> None:
 
 
 def test_other_threads_have_the_real_time() -> None:
-    seen: list[float] = []
-    go, gone = threading.Event(), threading.Event()
+    observed: list[float] = []
+    go, looked = threading.Event(), threading.Event()
 
     def look() -> None:
         go.wait(20)
-        seen.append(time.time())
-        gone.set()
+        observed.append(time.time())
+        looked.set()
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -249,11 +249,11 @@ def test_other_threads_have_the_real_time() -> None:
 
     async def body(world: SimulatedWorld) -> None:
         go.set()
-        gone.wait(20)
+        looked.wait(20)
 
     passes(body)
     thread.join()
-    assert abs(seen[0] - before) < 3600
+    assert abs(observed[0] - before) < 3600
 
 
 def test_a_world_has_an_end() -> None:

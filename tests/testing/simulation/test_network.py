@@ -208,12 +208,12 @@ def test_a_connection_that_is_cut_is_made_when_it_is_over() -> None:
 def test_a_clock_that_is_ahead() -> None:
     import time
 
-    seen: list[float] = []
+    differences: list[float] = []
 
     async def body(world: SimulatedWorld) -> None:
         async def look() -> None:
             while True:
-                seen.append(time.time() - 1_767_225_600 - time.monotonic())
+                differences.append(time.time() - 1_767_225_600 - time.monotonic())
                 await asyncio.sleep(10)
 
         world.start("clock", look)
@@ -221,4 +221,4 @@ def test_a_clock_that_is_ahead() -> None:
         assert abs(time.time() - 1_767_225_600 - time.monotonic()) < 0.001
 
     passes(body, "15s skew clock 1h for 10s; 35s skew clock -30s for 10s")
-    assert [round(ahead) for ahead in seen[:6]] == [0, 0, 3600, 0, -30, 0]
+    assert [round(ahead) for ahead in differences[:6]] == [0, 0, 3600, 0, -30, 0]

@@ -23,14 +23,14 @@ from coordwire.testing.simulation import (
     parse_plan,
 )
 from coordwire.testing.simulation.runs import HASH_BLOCK, command_of_seed
-from tests.testing.simulation.service import TOPIC, run_service, whole
+from tests.testing.simulation.service import TOPIC, correct_service, run_service
 
 ROOT = Path(__file__).parents[3]
 SETTINGS = {"topics": {TOPIC: 4}}
 
 
 async def the_service(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
-    await run_service(kafka, world, whole, records=15)
+    await run_service(kafka, world, correct_service, records=15)
 
 
 KINDS = "network", "processes", "requests"
@@ -49,17 +49,17 @@ def digests(first: int, last: int) -> str:
     """The traces of seeds in a process with their order of hashes."""
     command, environment = command_of_seed(first, "-c", DIGESTS, str(first), str(last))
     environment["PYTHONPATH"] = str(ROOT)
-    done = subprocess.run(
+    completed = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 def test_two_processes_have_equal_traces() -> None:
     """The second runs other seeds before, so that everything is elsewhere in memory."""
-    both = digests(0, 4)
-    assert digests(2, 4).splitlines() == both.splitlines()[2:]
+    all_digests = digests(0, 4)
+    assert digests(2, 4).splitlines() == all_digests.splitlines()[2:]
 
 
 @pytest.mark.long
@@ -80,10 +80,10 @@ def test_a_seed_that_is_run_twice() -> None:
 def test_what_comes_from_outside_is_found() -> None:
     async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
         await asyncio.sleep(1)
-        world.note(f"a thing at {id(object()) + len(kept)}")
-        kept.append(object())
+        world.note(f"a thing at {id(object()) + len(objects)}")
+        objects.append(object())
 
-    kept: list[object] = []
+    objects: list[object] = []
     with pytest.raises(Nondeterminism) as raised:
         Simulation(test=test, nodes=1).check(0)
     text = str(raised.value)
@@ -110,8 +110,8 @@ def test_a_plan_is_shrunk_to_what_it_needs() -> None:
             world.start(f"orders-{number}", asyncio.sleep, 1_000)
         await world.calm()
 
-    others = [f"{at}s drop orders-1 broker-{at % 3 + 1}" for at in range(1, 60, 5)]
-    plan = parse_plan("; ".join([*others, NEEDED]))
+    unneeded = [f"{at}s drop orders-1 broker-{at % 3 + 1}" for at in range(1, 60, 5)]
+    plan = parse_plan("; ".join([*unneeded, NEEDED]))
     simulation = Simulation(test=test, faults=plan, checkers=(Together,))
     failed = simulation.run(0)
     assert failed.kind == ("Violation", "Together")

@@ -1,0 +1,57 @@
+"""Bugs that were planted in a small consumer service: each is found, and its plan is small.
+
+By default a plan is kept for some bugs, as it was shrunk, and what it finds. The long tests look for all bugs
+from seed 0 on, and shrink what they find.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from coordwire.testing.simulation import DrawnFaults, SimulatedKafka, SimulatedWorld, Simulation
+from tests.testing.simulation.service import BUGS, TOPIC, Service, correct_service, run_service
+
+SEEDS = 200
+EVENTS = 5
+"""The most faults of a plan that was shrunk."""
+
+FAULTS = DrawnFaults(("network", "processes", "requests"), until=40)
+
+
+def simulation_of(service: Service, **arguments: object) -> Simulation:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        await run_service(kafka, world, service)
+
+    return Simulation(test=test, settings={"topics": {TOPIC: 4}}, **arguments)  # type: ignore[arg-type]
+
+
+def test_there_are_enough_bugs() -> None:
+    assert len(BUGS) >= 12
+
+
+QUICK = ("dies_silently", "keeps_its_positions", "works_in_parallel")
+"""Bugs that run by default; most seeds find them."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in BUGS]
+)
+def test_each_bug_is_found_and_its_plan_is_small(name: str) -> None:
+    simulation = simulation_of(BUGS[name], faults=FAULTS)
+    for seed in range(SEEDS):
+        failed = simulation.run(seed)
+        if failed.failure is not None:
+            break
+    else:
+        pytest.fail(f"{name} was not found by {SEEDS} seeds")
+    shrunk = simulation.shrink(failed)
+    assert shrunk.kind == failed.kind
+    assert len(shrunk.plan) <= EVENTS
+
+
+@pytest.mark.long
+def test_the_correct_service_has_none_of_them() -> None:
+    simulation = simulation_of(correct_service, faults=FAULTS)
+    for seed in range(SEEDS):
+        outcome = simulation.run(seed)
+        assert outcome.failure is None, f"seed {seed}: {outcome.reason}"

@@ -1,0 +1,106 @@
+"""Simulated tests in a pytest of their own: fixtures, options, and the report of a failure."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coordwire.testing.simulation.runs import HASH_BLOCK
+
+SUITE = f"""
+import os
+import pytest
+from coordwire.testing.simulation import kafka_simulation
+
+@pytest.fixture
+def price():
+    return b"3"
+
+@pytest.mark.parametrize("topic", ["tea"])
+@kafka_simulation(seeds=[0, {HASH_BLOCK}], faults="1s drop test *", nodes=1)
+async def test_fixtures(kafka, world, topic, price, tmp_path):
+    assert os.environ["PYTHONHASHSEED"] == str(world.seed // {HASH_BLOCK} + 1)
+    kafka.produce(topic, price)
+    await world.calm()
+    (tmp_path / "one").write_text(topic)
+    assert [record.value for record in kafka.records(topic)] == [b"3"]
+
+@kafka_simulation(seeds=4, faults="1s drop test *; 2s cut test * for 9s", nodes=1)
+async def test_failing(kafka, world):
+    world.note("it begins")
+    await world.calm()
+    assert world.seed != 2 or not world.driver.inflicted, "two of them"
+"""
+
+ROOT = Path(__file__).parents[3]
+PAGE = re.findall(
+    r"^```python (test_\w+\.py)\n(.*?)^```$",
+    (ROOT / "docs" / "how-to" / "simulation.md").read_text(),
+    re.MULTILINE | re.DOTALL,
+)
+"""The tests of the page for users."""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("simulated")
+    (folder / "test_shop.py").write_text(SUITE)
+    for name, text in PAGE:
+        (folder / name).write_text(text)
+    completed = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rf", "--kafka-captures=captures"],
+        cwd=folder,
+        env=os.environ | {"PYTHONHASHSEED": "random"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (path,) = (folder / "captures").iterdir()
+    assert path.name == "seed-2.pcap"
+    return completed.stdout
+
+
+def test_fixtures_and_blocks_of_seeds(report: str) -> None:
+    assert len(PAGE) == 1
+    assert "1 failed, 2 passed" in report, report
+
+
+def test_a_failure_says_all_that_is_needed(report: str) -> None:
+    for line in (
+        "seed 2 fails after 2.3 s of virtual time",
+        'test_shop.py", line 23, in test_failing',
+        "With this fault alone, of 2:",
+        "    2s cut test * for 300ms",
+        "    pytest test_shop.py::test_failing --kafka-seeds 2",
+        "    pytest test_shop.py::test_failing --kafka-seeds 2 --kafka-faults '2s cut test * for 300ms'",
+        "capture: ",
+    ):
+        assert line in report, report
+    assert re.search(r"0\.0\d\d test +INFO +coordwire.testing.simulation: it begins", report)
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("--kafka-seeds=5-2", "in order"),
+        ("--kafka-seeds=x", "17 or 0-999"),
+        ("--kafka-faults=burn", "TIME KIND"),
+    ],
+)
+@pytest.mark.slow
+def test_wrong_options(option: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "test_shop.py").write_text(SUITE)
+    completed = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", option, "-k", "failing"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert completed.returncode != 0
+    assert reason in completed.stdout + completed.stderr
