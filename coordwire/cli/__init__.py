@@ -13,6 +13,7 @@ Commands, a module or a package each (`__main__.py` picks one and imports it alo
     tap.py          what passes between clients and a cluster
     replay.py       a capture's requests, sent again
     call/           a request to a cluster, and its answer
+    watch/          the groups of a live cluster, from their log
     simulate/       designs in virtual time
     api/            the reference of the protocol, as text, JSON and pages
     completion.py   scripts for shells

@@ -30,6 +30,7 @@ COMMANDS = {
     "tap": "show, save and break what passes between clients and a cluster",
     "replay": "send a capture's requests again to a cluster, and compare the answers",
     "call": "send a request to a cluster and show its answer",
+    "watch": "show what happens to the groups of a live cluster",
     "simulate": "run a group under one of six designs, in virtual time, with faults",
     "api": "show APIs, their versions and their fields",
     "completion": "print a script that completes command lines in bash, zsh or fish",
@@ -51,6 +52,7 @@ EXAMPLES = {
     "tap": "tap --to localhost:9092 --save traffic.pcapng",
     "replay": "replay traffic.pcapng --to localhost:9092 --yes",
     "call": "call localhost:9092 DescribeGroups groups=payments",
+    "watch": "watch localhost:9092 --group payments",
     "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
     "api": "api Fetch 17",
     "completion": "completion bash",
@@ -225,6 +227,10 @@ def command_module(name: str) -> CommandModule:
             from coordwire.cli import call
 
             return call
+        case "watch":
+            from coordwire.cli import watch
+
+            return watch
         case "simulate":
             from coordwire.cli import simulate
 

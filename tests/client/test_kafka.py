@@ -148,6 +148,14 @@ def test_answers_are_those_of_kafkas_admin(kafka: GuardedKafka) -> None:
     assert ours(kafka.plain, int(admin["leader"])) == admin
 
 
+def test_its_groups_are_watched(kafka: GuardedKafka, capsys: pytest.CaptureFixture[str]) -> None:
+    called(kafka.plain, "OffsetCommit", *FIELDS["OffsetCommit"], "--yes", expected=(0, 1))
+    assert main(["watch", kafka.plain, "--rounds", "3", "--format", "json"]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    commits = [event for event in events if event["group"] == "payments" and event.get("topic") == "orders"]
+    assert {(event["partition"], event["offset"]) for event in commits} == {(1, 7)}
+
+
 def ours(bootstrap: str, leader: int) -> dict[str, str]:
     """The same facts from `call`, written as the Java program writes them."""
     cluster = called(bootstrap, "DescribeCluster")

@@ -1,0 +1,175 @@
+"""`coordwire watch`: the events of a live cluster's groups are those of its log files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from coordwire.broker import Broker, BrokerConfig
+from coordwire.cli.__main__ import main
+from coordwire.cli.watch.group_board import GroupBoard
+from coordwire.cli.watch.metrics_server import MetricsServer
+from coordwire.client import SyncClient, connect_sync
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+)
+from coordwire.messages.consumer_protocol import ConsumerProtocolSubscription
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.messages.leave_group import MemberIdentity
+from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from coordwire.messages.sync_group import SyncGroupRequestAssignment
+from coordwire.timeline.events import TopicPartition
+
+KINDS = {"rebalanceBegan", "rebalanceEnded", "memberLeft", "memberJoined", "offsetCommitted"}
+
+
+def join(kafka: SyncClient, group: str) -> tuple[str, int]:
+    """A member of a classic group, which is alone in it; its id and the generation."""
+    metadata = b"\0\0" + ConsumerProtocolSubscription(topics=["orders"]).encode(version=0)
+    request = JoinGroupRequest(
+        group_id=group, session_timeout_ms=30_000, rebalance_timeout_ms=30_000, protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)],
+    )  # fmt: skip
+    request.member_id = kafka.request(request).member_id
+    joined = kafka.request(request)
+    assert joined.error_code == 0
+    kafka.request(
+        SyncGroupRequest(
+            group_id=group, generation_id=joined.generation_id, member_id=joined.member_id,
+            protocol_type="consumer", protocol_name="range",
+            assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"")],
+        )
+    )  # fmt: skip
+    return joined.member_id, joined.generation_id
+
+
+def commit(kafka: SyncClient, group: str, member: str, generation: int, offset: int) -> None:
+    partitions = [OffsetCommitRequestPartition(partition_index=1, committed_offset=offset)]
+    kafka.request(
+        OffsetCommitRequest(
+            group_id=group, member_id=member, generation_id_or_member_epoch=generation,
+            topics=[OffsetCommitRequestTopic(name="orders", partitions=partitions)],
+        )
+    )  # fmt: skip
+
+
+def history(bootstrap: str) -> None:
+    """Groups that come, commit and go."""
+    with connect_sync(bootstrap) as kafka:
+        for group in ("payments", "billing", "audit"):
+            member, generation = join(kafka, group)
+            commit(kafka, group, member, generation, 7)
+        kafka.request(LeaveGroupRequest(group_id="audit", members=[MemberIdentity(member_id=member)]))
+        kafka.request(
+            ConsumerGroupHeartbeatRequest(
+                group_id="modern", member_id="m1", member_epoch=0, rebalance_timeout_ms=5_000,
+                subscribed_topic_names=["orders"], topic_partitions=[],
+            )
+        )  # fmt: skip
+
+
+def events(out: str) -> list[dict[str, Any]]:
+    forms = [json.loads(line) for line in out.splitlines()]
+    for form in forms:
+        for name in ("source", "number"):  # a live log has no files
+            form.pop(name, None)
+    return sorted(forms, key=json.dumps)
+
+
+def test_the_events_are_those_of_the_log_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = BrokerConfig(offsets_partitions=4)
+    with Broker.in_thread(topics={"orders": 3}, nodes=2, data=tmp_path, config=config) as broker:
+        history(broker.bootstrap)
+        assert main(["watch", broker.bootstrap, "--rounds", "3", "--format", "json"]) == 0
+        watched = capsys.readouterr().out
+    folders = [str(path) for path in sorted(tmp_path.rglob("__consumer_offsets-*")) if path.is_dir()]
+    main(["timeline", *folders, "--format", "json"])
+    from_files = capsys.readouterr().out
+    assert {event["event"] for event in events(watched)} >= KINDS
+    # The newer protocols have topics by ids, whose names the live cluster gives and these files do not.
+    assert [event for event in events(watched) if event["group"] != "modern"] == [
+        event for event in events(from_files) if event["group"] != "modern"
+    ]
+    assert any(event["group"] == "modern" for event in events(watched))
+
+
+def test_one_group_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rich")
+    with Broker.in_thread(topics={"orders": 3}) as broker:
+        history(broker.bootstrap)
+        status = main(
+            ["watch", broker.bootstrap, "--rounds", "2", "--format", "screen", "--group", "payments"]
+        )
+    out = capsys.readouterr().out
+    assert status == 0
+    assert "payments" in out
+    assert "billing" not in out
+    assert "inferred" in out
+
+
+def test_a_cluster_without_groups_and_no_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    with Broker.in_thread() as broker:
+        status = main(["watch", broker.bootstrap, "--rounds", "1", "--format", "json"])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert status in (0, 2)  # 2 where the topic is not there yet
+    assert main(["watch", "127.0.0.1:1"]) == 2
+    assert main(["watch", "127.0.0.1:1", "--metrics", "x"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_prometheus_gets_the_sums() -> None:
+    with Broker.in_thread(topics={"orders": 3}) as broker:
+        history(broker.bootstrap)
+        board = GroupBoard()
+        from coordwire.cli.watch.offsets_follower import OffsetsFollower, end_offsets
+        from coordwire.timeline.from_log.events import log_timeline
+
+        with connect_sync(broker.bootstrap) as client:
+            names: dict[str, str] = {}
+            follower = OffsetsFollower(client, names)
+            follower.start()
+            for event in log_timeline(follower.items(lambda: False), names):
+                board.add(event)
+            ends = end_offsets(client, [("orders", 1)])
+    board.measure({place: end + 9 for place, end in ends.items()})
+    server = MetricsServer("127.0.0.1", 0)
+    try:
+        server.text = board.metrics()
+        with urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=10) as response:
+            assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            lines = response.read().decode().splitlines()
+        with pytest.raises(HTTPError):
+            urlopen(f"http://127.0.0.1:{server.port}/other", timeout=10)
+    finally:
+        server.close()
+    assert 'coordwire_group_members{group="payments"} 1' in lines
+    assert 'coordwire_group_members{group="audit"} 0' in lines
+    assert 'coordwire_group_commits_total{group="payments"} 1' in lines
+    assert 'coordwire_group_lag{group="payments",topic="orders",partition="1"} 2' in lines
+    assert any(line.startswith('coordwire_group_rebalances_total{group="payments",cause="') for line in lines)
+    for line in lines:
+        assert line.startswith("# ") or line.rpartition(" ")[2].replace(".", "").isdecimal()
+
+
+def test_label_values_are_escaped() -> None:
+    from coordwire.timeline.events import OffsetCommitted
+
+    board = GroupBoard()
+    board.add(
+        OffsetCommitted(
+            group='a"\\\n', time_ns=1, source="", number=1, member_id=None, client_id=None, generation=-1,
+            topic="t", partition=0, offset=3, leader_epoch=-1, metadata=None,
+        )
+    )  # fmt: skip
+    assert board.partitions() == {TopicPartition("t", 0)}
+    assert 'coordwire_group_members{group="a\\"\\\\\\n"} 0' in board.metrics()
