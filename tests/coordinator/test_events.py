@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from coordwire.coordinator import GroupListener, Shard, TopicsImage
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_group import GroupState
 from coordwire.coordinator.model.consumer_member import ConsumerGroupState
+from coordwire.coordinator.model.streams_member import StreamsGroupState
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -19,10 +21,13 @@ from coordwire.messages import (
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitKey,
+    ShareGroupHeartbeatRequest,
+    StreamsGroupHeartbeatRequest,
     TxnOffsetCommitRequest,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
+from coordwire.messages.streams_group_heartbeat import Subtopology, Topology
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from coordwire.timeline.events import (
     GroupConverted,
@@ -36,13 +41,15 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.from_shard import ShardTimeline
 from tests.coordinator.histories import START, Replayer
-from tests.coordinator.recorded_histories import read_histories
+from tests.coordinator.recorded_histories import HISTORIES, STREAMS, read_histories
 from tests.coordinator.settings import settings
 from tests.coordinator.test_shard import ORDERS, Bench, commit, stable_group
+from tests.shares.kept_histories import GROUPS
 from tests.timeline.script import subscription
 
 MS = 1_000_000
-HISTORIES = 45
+MOST = 45
+"""Histories of a file."""
 
 REBALANCING = (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE)
 
@@ -150,6 +157,41 @@ def test_a_consumer_group_tells_of_epochs_by_their_causes() -> None:
     bench.advance(2_000 + 45_000)
     bench.confirm()
     assert kinds(bench.drain_events()) == ["session_timeout a", "began session_timeout a", "empty 5 0"]
+
+
+def test_a_share_group_tells_of_its_members_and_of_what_they_have() -> None:
+    bench = Witness()
+
+    def beat(member_id: str, epoch: int, topics: list[str] | None = None) -> list[GroupEvent]:
+        request = ShareGroupHeartbeatRequest(
+            group_id="readers", member_id=member_id, member_epoch=epoch, subscribed_topic_names=topics
+        )
+        bench.ask(request, 1)
+        return bench.drain_events()
+
+    joined, began, *_ = beat("a", 0, ["orders"])
+    assert isinstance(joined, MemberJoined)
+    assert (joined.kind, joined.member_id, joined.topics) == ("share", "a", ("orders",))
+    assert isinstance(began, RebalanceBegan)
+    assert (began.kind, began.cause) == ("share", "first_member")
+    left = beat("a", -1)[0]
+    assert isinstance(left, MemberLeft)
+    assert (left.member_id, left.how) == ("a", "left")
+
+
+def test_a_streams_group_tells_of_its_members_and_of_their_tasks() -> None:
+    bench = Witness()
+    parts = [Subtopology(subtopology_id="0", source_topics=["orders"])]
+    request = StreamsGroupHeartbeatRequest(
+        group_id="totals", member_id="a", process_id="p", rebalance_timeout_ms=60_000,
+        topology=Topology(epoch=1, subtopologies=parts), active_tasks=[], standby_tasks=[], warmup_tasks=[],
+    )  # fmt: skip
+    bench.ask(request, 0)
+    joined, began, *_ = bench.drain_events()
+    assert isinstance(joined, MemberJoined)
+    assert (joined.kind, joined.member_id) == ("streams", "a")
+    assert isinstance(began, RebalanceBegan)
+    assert (began.kind, began.cause) == ("streams", "first_member")
 
 
 def test_nothing_is_told_before_it_is_durable() -> None:
@@ -306,14 +348,19 @@ class WitnessedReplayer(Replayer):
         self.shard.load([])
         self.members: dict[str, set[str]] = {}
         self.steady: dict[str, bool] = {}
+        self.away: dict[tuple[str, str | None], str] = {}
+        """Static members that left for now: they are in until another takes their place."""
 
     def take(self) -> None:
         for event in self.timeline.events():
             members = self.members.setdefault(event.group, set())
             if isinstance(event, MemberJoined):
+                members.discard(self.away.pop((event.group, event.instance_id), ""))
                 assert event.member_id not in members, event
                 members.add(event.member_id)
-            elif isinstance(event, MemberLeft) and event.how != "left_for_now":
+            elif isinstance(event, MemberLeft) and event.how == "left_for_now":
+                self.away[event.group, event.instance_id] = event.member_id
+            elif isinstance(event, MemberLeft):
                 assert event.member_id in members, event
                 members.discard(event.member_id)
             elif isinstance(event, RebalanceBegan):
@@ -333,25 +380,27 @@ class WitnessedReplayer(Replayer):
 
 
 def _settled(group: Any) -> bool:
-    return group.state in (GroupState.STABLE, ConsumerGroupState.STABLE)
+    return group.state in (GroupState.STABLE, ConsumerGroupState.STABLE, StreamsGroupState.STABLE)
 
 
-def _runs() -> Iterator[tuple[int, list[str]]]:
-    for seed, steps in itertools.islice(read_histories(), HISTORIES):
+def _runs(path: Path) -> Iterator[tuple[int, list[str]]]:
+    for seed, steps in itertools.islice(read_histories(path), MOST):
         yield seed, [step for _, step in steps]
 
 
-def test_events_of_random_histories_add_up_to_the_state() -> None:
-    for seed, steps in _runs():
+@pytest.mark.parametrize("path", [HISTORIES, STREAMS, GROUPS], ids=lambda path: path.name)
+def test_events_of_random_histories_add_up_to_the_state(path: Path) -> None:
+    for seed, steps in _runs(path):
         replayer = WitnessedReplayer(seed)
         for step in steps:
             replayer.run(step)
             command = step.split(" ", 1)[0]
+            if command == "load":
+                replayer.steady.clear()  # what is under way begins again
             replayer.take()
             if command in ("load", "unload"):
                 # What was not durable is gone, and who was in goes on without an event.
                 replayer.members = replayer.known()
-                replayer.steady.clear()
             if not replayer._is_held and not replayer._pending:
                 events_of_groups = {name: members for name, members in replayer.members.items() if members}
                 assert events_of_groups == replayer.known(), (seed, step)

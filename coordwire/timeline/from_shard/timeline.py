@@ -1,11 +1,11 @@
 """A shard's timeline: what happened to its groups, as events, each of which comes out once it is durable.
 
 Strategy: what an operation does is held back with the end of the log after it. It is reported when the log is
-durable up to there; what a failed append takes back is dropped. Consumer groups' events come from their
-records; of classic groups, which are mutated in place, operations note facts. Rules: a fact of a classic
-group that is still there after a revert was not taken back (Apache Kafka's is mutated in place, too), so it
-is reported. One of a group that no record has made yet waits for the next append, with which the group may be
-lost. Events come out in the order of the log.
+durable up to there; what a failed append takes back is dropped. The events of groups whose coordinator
+assigns come from their records; of classic groups, which are mutated in place, operations note facts. Rules:
+a fact of a classic group that is still there after a revert was not taken back (Apache Kafka's is mutated in
+place, too), so it is reported. One of a group that no record has made yet waits for the next append, with
+which the group may be lost. Events come out in the order of the log.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from coordwire.messages import OffsetCommitKey
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_shard.classic_groups import ClassicGroups
 from coordwire.timeline.from_shard.commits import ShardCommits
-from coordwire.timeline.from_shard.consumer_groups import ConsumerGroups
+from coordwire.timeline.from_shard.modern_groups import ModernGroups
 from coordwire.timeline.from_shard.rebalances import Rebalances
 
 __all__ = ["ShardTimeline"]
@@ -64,7 +64,7 @@ class ShardTimeline(GroupListener):
         self._unlogged: list[_QueuedEvent] = []
         self._rebalances = Rebalances(report, lambda: self._number)
         self._classic = ClassicGroups(self._note, report, self._rebalances)
-        self._consumer = ConsumerGroups(report, self._rebalances, lambda: self._topics)
+        self._modern = ModernGroups(report, self._rebalances, lambda: self._topics)
         self._commits = ShardCommits(report, self._rebalances)
 
     def _note(self, group: ClassicGroupModel | None, tell: Callable[[], None]) -> None:
@@ -82,7 +82,7 @@ class ShardTimeline(GroupListener):
         for record in append.records:
             if isinstance(record.key, OffsetCommitKey):
                 self._commits.committed(now, record.key, record.value, because, append.producer_id)
-        self._consumer.records(now, append.records, because)
+        self._modern.records(now, append.records, because)
 
     def topics_changed(self, topics: TopicsImage) -> None:
         self._topics = topics
@@ -94,10 +94,10 @@ class ShardTimeline(GroupListener):
         elif isinstance(record.key, OffsetCommitKey):
             self._commits.load(record.key, entry.producer_id)
         else:
-            self._consumer.load(record)
+            self._modern.load(record)
 
     def loaded(self, now: int) -> None:
-        self._consumer.loaded(now)
+        self._modern.loaded(now)
 
     def settle(self, written: int, committed: int, groups: GroupsInLog) -> None:
         if self._unlogged and self._unlogged[0].offset < written:

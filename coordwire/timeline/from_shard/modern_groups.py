@@ -1,22 +1,24 @@
-"""Events of consumer groups: durable records, to events.
+"""Events of consumer, share and streams groups, whose coordinator assigns: durable records, to events.
 
 Strategy: the records of one append are one thing that happened. A member that they bring in, take out or
 change is why the group's epoch rises with them; if there is none, the coordinator itself is. The group is
 steady when each member has come to the newest target. Rules: the only state is that of durable records; a
-member that left for now keeps its place, and no rebalance waits for it.
+member that left for now keeps its place, and no rebalance waits for it. The active tasks of a streams group
+take the place of partitions.
 """
 
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from coordwire.coordinator.listener import AppendCause
 from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, MemberState
 from coordwire.coordinator.topics import TopicsImage
+from coordwire.enums import StreamsMemberState
 from coordwire.logs import LogRecord
 from coordwire.messages import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -25,8 +27,15 @@ from coordwire.messages import (
     ConsumerGroupTargetAssignmentMetadataKey,
     GroupMetadataKey,
     OffsetCommitKey,
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMetadataKey,
+    ShareGroupTargetAssignmentMetadataKey,
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMetadataKey,
+    StreamsGroupTargetAssignmentMetadataKey,
 )
-from coordwire.messages.consumer_group_records import TopicPartitions
 from coordwire.timeline.events import (
     Cause,
     GroupConverted,
@@ -39,7 +48,30 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.from_shard.rebalances import Rebalances, UnderWay
 
-__all__ = ["ConsumerGroups"]
+__all__ = ["ModernGroups"]
+
+_MEMBER_KEYS: Final[dict[type[Any], Kind]] = {
+    ConsumerGroupMemberMetadataKey: "consumer",
+    ShareGroupMemberMetadataKey: "share",
+    StreamsGroupMemberMetadataKey: "streams",
+}
+_EPOCH_KEYS: Final[dict[type[Any], Kind]] = {
+    ConsumerGroupMetadataKey: "consumer",
+    ShareGroupMetadataKey: "share",
+    StreamsGroupMetadataKey: "streams",
+}
+_TARGET_KEYS: Final[dict[type[Any], Kind]] = {
+    ConsumerGroupTargetAssignmentMetadataKey: "consumer",
+    ShareGroupTargetAssignmentMetadataKey: "share",
+    StreamsGroupTargetAssignmentMetadataKey: "streams",
+}
+_ASSIGNMENT_KEYS: Final[dict[type[Any], Kind]] = {
+    ConsumerGroupCurrentMemberAssignmentKey: "consumer",
+    ShareGroupCurrentMemberAssignmentKey: "share",
+    StreamsGroupCurrentMemberAssignmentKey: "streams",
+}
+_KINDS = _MEMBER_KEYS | _EPOCH_KEYS | _TARGET_KEYS | _ASSIGNMENT_KEYS
+"""All records that count; in a compacted log a group may begin with any of them."""
 
 _CAUSES: dict[Leaving, Cause] = {
     "left": "member_left",
@@ -56,17 +88,32 @@ class _Member:
     metadata: Any
     epoch: int = 0
     stable: bool = True
-    owned: list[TopicPartitions] = field(default_factory=list)
+    owned: Sequence[tuple[UUID | str, list[int]]] = ()
 
     @property
     def wants(self) -> tuple[tuple[str, ...], str]:
-        return tuple(sorted(self.metadata.subscribed_topic_names)), self.metadata.subscribed_topic_regex or ""
+        """Topics, and the pattern of topics; a streams group has them, not its members."""
+        metadata = self.metadata
+        return (
+            tuple(sorted(getattr(metadata, "subscribed_topic_names", ()))),
+            getattr(metadata, "subscribed_topic_regex", None) or "",
+        )
+
+    @property
+    def instance_id(self) -> str | None:
+        return getattr(self.metadata, "instance_id", None)
+
+    @property
+    def classic(self) -> Any:
+        """What it joined with, as a member of a classic group; None for one that does not."""
+        return getattr(self.metadata, "classic_member_metadata", None)
 
 
 @dataclass(slots=True)
 class _Group:
     """A group by its records. late: who has not come to the target; trigger: what will raise the epoch."""
 
+    kind: Kind
     epoch: int = 1
     assignment_epoch: int = 1
     members: dict[str, _Member] = field(default_factory=dict)
@@ -95,8 +142,8 @@ class _Change:
     classic: bool = False
 
 
-class ConsumerGroups:
-    """Of all consumer groups. topics: gives the topics by their ids."""
+class ModernGroups:
+    """Of all groups whose coordinator assigns. topics: gives the topics by their ids."""
 
     def __init__(
         self,
@@ -128,7 +175,7 @@ class ConsumerGroups:
             if group.members and (group.late or group.epoch > group.assignment_epoch):
                 detail = "it was under way when the coordinator loaded the group"
                 before = group.assignment_epoch - 1
-                rebalance = self._rebalances.begin(group_id, now, "consumer", "unknown", None, before, detail)
+                rebalance = self._rebalances.begin(group_id, now, group.kind, "unknown", None, before, detail)
                 if group.epoch == group.assignment_epoch:
                     rebalance.generation, rebalance.joined = group.assignment_epoch, now
 
@@ -159,19 +206,20 @@ class ConsumerGroups:
         change = changes.setdefault(group_id, _Change())
         group = self._groups.get(group_id)
         if group is None:
-            if value is None:
+            kind = _KINDS.get(type(key))
+            if value is None or kind is None:
                 return
-            group = self._groups[group_id] = _Group()
-        if isinstance(key, ConsumerGroupMemberMetadataKey):
+            group = self._groups[group_id] = _Group(kind)
+        if type(key) in _MEMBER_KEYS:
             _read_metadata(group, change, key.member_id, value)
-        elif isinstance(key, ConsumerGroupCurrentMemberAssignmentKey):
+        elif type(key) in _ASSIGNMENT_KEYS:
             _owns(group, change, key.member_id, value)
-        elif isinstance(key, ConsumerGroupMetadataKey):
+        elif type(key) in _EPOCH_KEYS:
             if value is None:
                 change.ended = True
             else:
                 group.epoch = change.epoch = value.epoch
-        elif isinstance(key, ConsumerGroupTargetAssignmentMetadataKey) and value is not None:
+        elif type(key) in _TARGET_KEYS and value is not None:
             group.assignment_epoch = value.assignment_epoch
             change.assigned = True
 
@@ -188,7 +236,7 @@ class ConsumerGroups:
         if group is None:
             return
         if change.classic or change.ended:
-            # Its end as a consumer group; what goes on as a classic group is that one's story.
+            # Its end as a group of its kind; what goes on as a classic group is that one's story.
             del self._groups[group_id]
             if not change.classic:
                 self._rebalances.end(group_id, now, "empty")
@@ -206,7 +254,7 @@ class ConsumerGroups:
             elif member.epoch != LEFT_FOR_NOW:
                 self._report_departure(now, group_id, member, "fenced", None)
         for member in change.joined.values():
-            self._joined(now, group_id, member, rejoined=_predecessor(member, change) is not None)
+            self._joined(now, group_id, group.kind, member, rejoined=_predecessor(member, change) is not None)
         trigger = _trigger_of(group, change, because)
         if change.epoch is not None and change.epoch > before:
             self._raised(now, group_id, group, trigger or group.trigger or ("assignment_changed", None))
@@ -217,17 +265,16 @@ class ConsumerGroups:
 
     def _converts(self, now: int, group_id: str, group: _Group, change: _Change) -> int:
         """A classic group goes on as this one; gives the epoch that it goes on with."""
-        new = [member for member in change.joined.values() if member.metadata.classic_member_metadata is None]
+        new = [member for member in change.joined.values() if member.classic is None]
         self._rebalances.end(group_id, now, "superseded")
-        kinds: tuple[Kind, Kind] = "classic", "consumer"
         self._report(
             GroupConverted(
-                **self._rebalances.place(group_id, now), kind_before=kinds[0], kind=kinds[1],
+                **self._rebalances.place(group_id, now), kind_before="classic", kind=group.kind,
                 member_id=new[0].member_id if new else None,
             )
         )  # fmt: skip
         members = (*change.joined.values(), *change.former.values())
-        old = [member for member in members if member.metadata.classic_member_metadata is not None]
+        old = [member for member in members if member.classic is not None]
         change.joined = {member.member_id: member for member in new}
         change.changed = []
         return max((member.epoch for member in old), default=0)
@@ -235,10 +282,10 @@ class ConsumerGroups:
     def _raised(self, now: int, group_id: str, group: _Group, trigger: tuple[Cause, str | None]) -> None:
         """The group's epoch rose."""
         rebalance = self._rebalances.get(group_id)
-        if rebalance is not None and rebalance.joined is None and rebalance.kind == "consumer":
+        if rebalance is not None and rebalance.joined is None and rebalance.kind == group.kind:
             return  # no target was computed since it began: the next is for both
         self._rebalances.end(group_id, now, "superseded")
-        self._rebalances.begin(group_id, now, "consumer", *trigger, group.epoch - 1)
+        self._rebalances.begin(group_id, now, group.kind, *trigger, group.epoch - 1)
 
     def _settle(self, now: int, group_id: str, group: _Group, change: _Change) -> None:
         rebalance = self._rebalances.get(group_id)
@@ -258,25 +305,26 @@ class ConsumerGroups:
         assigned = {name: self._named(member.owned) for name, member in group.members.items()}
         self._rebalances.end(group_id, now, "steady", assigned)
 
-    def _named(self, owned: Iterable[TopicPartitions]) -> frozenset[TopicPartition]:
+    def _named(self, owned: Iterable[tuple[UUID | str, list[int]]]) -> frozenset[TopicPartition]:
         return frozenset(
-            TopicPartition(self._name(topic.topic_id), number)
-            for topic in owned
-            for number in topic.partitions
+            TopicPartition(self._name(topic_id), number) for topic_id, numbers in owned for number in numbers
         )
 
-    def _name(self, topic_id: UUID) -> str:
+    def _name(self, topic_id: UUID | str) -> str:
+        """topic_id: of a topic; or a subtopology's, which is its name."""
+        if isinstance(topic_id, str):
+            return topic_id
         topic = self._topics().find_id(topic_id)
         return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=") if topic is None else topic.name
 
-    def _joined(self, now: int, group_id: str, member: _Member, *, rejoined: bool) -> None:
+    def _joined(self, now: int, group_id: str, kind: Kind, member: _Member, *, rejoined: bool) -> None:
         names, regex = member.wants
-        classic = member.metadata.classic_member_metadata
+        classic = member.classic
         self._report(
             MemberJoined(
-                **self._rebalances.place(group_id, now), kind="consumer", member_id=member.member_id,
+                **self._rebalances.place(group_id, now), kind=kind, member_id=member.member_id,
                 client_id=member.metadata.client_id, host=member.metadata.client_host.removeprefix("/"),
-                instance_id=member.metadata.instance_id, topics=(*names, *([f"/{regex}/"] if regex else ())),
+                instance_id=member.instance_id, topics=(*names, *([f"/{regex}/"] if regex else ())),
                 protocols=() if classic is None else _protocol_names(classic),
                 session_timeout_ms=None if classic is None else classic.session_timeout_ms, rejoined=rejoined,
             )
@@ -288,7 +336,7 @@ class ConsumerGroups:
         self._report(
             MemberLeft(
                 **self._rebalances.place(group_id, now), member_id=member.member_id,
-                client_id=member.metadata.client_id, instance_id=member.metadata.instance_id, how=departure,
+                client_id=member.metadata.client_id, instance_id=member.instance_id, how=departure,
                 reason=reason,
             )
         )  # fmt: skip
@@ -324,29 +372,29 @@ def _owns(group: _Group, change: _Change, member_id: str, value: Any) -> None:
     if value.member_epoch == LEFT_FOR_NOW and member.epoch != LEFT_FOR_NOW:
         change.away.append(member)
     member.epoch = value.member_epoch
-    member.stable = MemberState.of(value.state) is MemberState.STABLE
-    member.owned = list(value.assigned_partitions)
+    is_streams = group.kind == "streams"
+    member.stable = value.state == (StreamsMemberState if is_streams else MemberState).STABLE.value
+    if is_streams:
+        member.owned = [(task.subtopology_id, task.partitions) for task in value.active_tasks]
+    else:
+        member.owned = [(topic.topic_id, topic.partitions) for topic in value.assigned_partitions]
     group.note(member)
 
 
 def _heir(member: _Member, change: _Change) -> _Member | None:
     """The member that takes a static member's place."""
-    instance_id = member.metadata.instance_id
+    instance_id = member.instance_id
     if instance_id is None:
         return None
-    return next((heir for heir in change.joined.values() if heir.metadata.instance_id == instance_id), None)
+    return next((heir for heir in change.joined.values() if heir.instance_id == instance_id), None)
 
 
 def _predecessor(member: _Member, change: _Change) -> _Member | None:
-    instance_id = member.metadata.instance_id
+    instance_id = member.instance_id
     if instance_id is None:
         return None
     return next(
-        (
-            predecessor
-            for predecessor in change.former.values()
-            if predecessor.metadata.instance_id == instance_id
-        ),
+        (predecessor for predecessor in change.former.values() if predecessor.instance_id == instance_id),
         None,
     )
 
