@@ -210,8 +210,7 @@ def test_a_client_that_does_not_read_stops_the_broker() -> None:
             _, writer = await connection(tap)
             transport: Any = writer.transport
             transport.pause_reading()
-            for _ in range(200):
-                writer.write(request)
+            writer.write(request * 200)
             highest = 0
             for _ in range(60):
                 await asyncio.sleep(0.01)
@@ -231,8 +230,7 @@ def test_a_broker_that_does_not_read_stops_the_client() -> None:
     async def main() -> None:
         async with Upstream(reads=False) as upstream, Tap(upstream.address) as tap:
             _, writer = await connection(tap)
-            for _ in range(3_000):
-                writer.write(request)
+            writer.write(request * 3_000)
             highest = 0
             for _ in range(60):
                 await asyncio.sleep(0.01)
@@ -253,8 +251,8 @@ def test_requests_that_nobody_answers_are_bounded() -> None:
     async def flooded(script: Script) -> int:
         async with Upstream() as upstream, Tap(upstream.address, script=script) as tap:
             _, writer = await connection(tap)
-            for number in range(30_000):
-                writer.write(frame_of(request[:4] + struct.pack(">i", number) + request[8:]))
+            numbers = map(struct.Struct(">i").pack, range(30_000))
+            writer.write(b"".join(frame_of(request[:4] + number + request[8:]) for number in numbers))
             await asyncio.sleep(0.5)
             requests_in = tap.counts.requests_in
             await upstream.stop()
