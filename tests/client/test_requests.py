@@ -227,6 +227,9 @@ def test_a_group_that_has_moved_is_looked_up_again_alone() -> None:
     assert driver.pauses == [300]
     assert [answer.node_id for answer in answers] == [3, 1]
     assert last_try.reason == "node 2 answers NOT_COORDINATOR"
+    exceeded = last_try.deadline_exceeded(request, 80)
+    expected = "no answer to DescribeGroupsRequest within 80 ms; last: node 2 answers NOT_COORDINATOR"
+    assert exceeded.reason == expected
 
 
 def test_tries_are_bounded_and_the_last_answer_is_the_answer() -> None:
