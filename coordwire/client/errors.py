@@ -97,6 +97,8 @@ def located(error: BaseException, place: str, *, limit_ms: int, has_tls: bool) -
             return BrokerUnreachable(f"{place}: {_NO_TLS}")
         case OSError():
             return BrokerUnreachable(f"{place}: {error.strerror or error or type(error).__name__}")
+        case ValueError() | OverflowError():  # a host or port that no broker can have
+            return BrokerUnreachable(f"{place}: not an address: {error}")
     return error
 
 

@@ -258,6 +258,17 @@ def test_no_listener_at_all(blocking: bool) -> None:
         opened(settings(f"127.0.0.1:{port}"), blocking)
 
 
+@BLOCKING
+@pytest.mark.parametrize(
+    "address", [("a\0b", 9092), ("x" * 300, 9092), ("localhost", 70_000), ("localhost", -1), ("a..b", 1)]
+)
+def test_what_is_not_an_address_is_refused(address: tuple[str, int], blocking: bool) -> None:
+    """As a broker's answer may have it."""
+    chosen = replace(settings("localhost"), bootstrap=(address,))
+    with pytest.raises(BrokerUnreachable):
+        opened(chosen, blocking)
+
+
 # --- mechanisms without a connection ---
 
 _NONCE = "rOprNGfwEbeRWgbNEkqO"

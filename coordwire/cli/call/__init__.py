@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.terminal import chosen_format
 from coordwire.codec.names import suggestion
@@ -92,10 +93,10 @@ def run(options: argparse.Namespace) -> int:
                 return 0
             return _call_all(client, requests, options, to, style)
     except RequestFailed as error:
-        print(f"coordwire: {error}", file=sys.stderr)
+        print(f"coordwire: {shown(str(error))}", file=sys.stderr)
         return 1 if error.code else 2
     except (ClientError, EncodeError) as error:
-        raise Failure(f"call: {error}") from None
+        raise Failure(f"call: {shown(str(error))}") from None
 
 
 def _call_all(
@@ -245,7 +246,7 @@ def _lines(options: argparse.Namespace) -> Iterator[tuple[Message, int | None]]:
                 continue
             frame = decode_request(encode_line(line))
         except (CoordwireError, ValueError, AttributeError, RecursionError) as error:
-            print(f"coordwire: line {number}: {error}", file=sys.stderr)
+            print(f"coordwire: line {number}: {shown(str(error))}", file=sys.stderr)
             options.refused_lines = 1
             continue
         yield frame.message, frame.api_version if options.version is None else options.version

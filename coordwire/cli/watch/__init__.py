@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.terminal import chosen_format
 
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         with connect_sync(settings) as client:
             _watch(client, options, settings)
     except ClientError as error:
-        raise Failure(f"watch: {error}") from None
+        raise Failure(f"watch: {shown(str(error))}") from None
     return 0
 
 
@@ -136,14 +137,8 @@ def _screen(board: GroupBoard, is_wanted: bool) -> Iterator[Callable[[], None]]:
     def table() -> Any:
         grid = Table(*board.HEAD, box=None, caption=_NOTE, caption_justify="left")
         for cells in board.rows():
-            grid.add_row(*(Text(_printable(cell)) for cell in cells))
+            grid.add_row(*(Text(shown(cell)) for cell in cells))
         return grid
 
     with Live(table(), console=console, auto_refresh=False, transient=False) as live:
         yield lambda: live.update(table(), refresh=True)
-
-
-def _printable(text: str) -> str:
-    from coordwire.capture.printable import shown
-
-    return shown(text)
