@@ -211,6 +211,7 @@ def test_a_client_that_does_not_read_stops_the_broker() -> None:
             transport: Any = writer.transport
             transport.pause_reading()
             writer.write(request * 200)
+            await until(lambda: tap.counts.responses_in)
             highest = 0
             for _ in range(60):
                 await asyncio.sleep(0.01)
@@ -231,7 +232,8 @@ def test_a_broker_that_does_not_read_stops_the_client() -> None:
         async with Upstream(reads=False) as upstream, Tap(upstream.address) as tap:
             _, writer = await connection(tap)
             writer.write(request * 3_000)
-            highest = 0
+            await until(lambda: tap.counts.requests_in and tap.memory.used)
+            highest = tap.memory.used
             for _ in range(60):
                 await asyncio.sleep(0.01)
                 highest = max(highest, tap.memory.used)
