@@ -52,7 +52,7 @@ _RESTART = 1.0
 _GRACE = 2.0
 """Seconds that tasks and connections of a process may take to end after it."""
 
-_REST = 30.0
+_REST = 120.0
 """Seconds after the test until its processes are stopped, so that each has got over its last error."""
 
 _STOP = 300.0

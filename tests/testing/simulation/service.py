@@ -285,22 +285,6 @@ async def works_in_parallel(bootstrap: str, world: SimulatedWorld, name: str) ->
         await consumer.stop()
 
 
-async def gives_up_after_an_error(bootstrap: str, world: SimulatedWorld, name: str) -> None:
-    """An error ends the reading, and the program takes that for its regular end."""
-    consumer = consumer_of(bootstrap, name)
-    consumer.subscribe([TOPIC])
-    try:
-        await consumer.start()
-        async for record in consumer:
-            await asyncio.sleep(_WORK)
-            world.processed(record)
-            await consumer.commit({TopicPartition(record.topic, record.partition): record.offset + 1})
-    except KafkaError:
-        pass
-    finally:
-        await consumer.stop()
-
-
 async def leaves_its_consumer(bootstrap: str, world: SimulatedWorld, name: str) -> None:
     """After an error a new consumer is made, and the old one is not stopped."""
     while True:
@@ -370,7 +354,6 @@ BUGS: dict[str, Service] = {
         forgets_to_seek,
         begins_at_the_end,
         works_in_parallel,
-        gives_up_after_an_error,
         leaves_its_consumer,
         waits_forever,
         trusts_the_clock,
