@@ -45,8 +45,15 @@ for seed in range(first, last):
 """
 
 
+def hash_of_none() -> bytes:
+    command, environment = command_of_seed(0, "-c", "print(hash(None))")
+    return subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+
+
 def digests(first: int, last: int) -> str:
     """The traces of seeds in a process with their order of hashes."""
+    if hash_of_none() != hash_of_none():
+        pytest.skip("Python 3.11 in a container that refuses to fix addresses")
     command, environment = command_of_seed(first, "-c", DIGESTS, str(first), str(last))
     environment["PYTHONPATH"] = str(ROOT)
     completed = subprocess.run(
