@@ -20,8 +20,9 @@ AlterShareGroupOffsets = Api(
     doc="Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).",
     changes={},
     errors=(
-        *COORDINATOR, "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
-        "KAFKA_STORAGE_ERROR", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED",
+        "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "KAFKA_STORAGE_ERROR", "NON_EMPTY_GROUP",
+        "GROUP_ID_NOT_FOUND",
     ),
 )
 

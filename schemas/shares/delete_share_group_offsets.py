@@ -19,7 +19,7 @@ DeleteShareGroupOffsets = Api(
     doc="Deletes what a share group knows of whole topics. The group must have no members (KIP-932).",
     changes={},
     errors=(
-        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED",
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED",
         "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "KAFKA_STORAGE_ERROR", "NON_EMPTY_GROUP",
         "GROUP_ID_NOT_FOUND",
     ),

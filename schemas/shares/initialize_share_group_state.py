@@ -8,7 +8,10 @@ InitializeShareGroupState = Api(
     partitions="topics[].partitions[].partition", modifies=True,
     doc="Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
-    errors=(*COORDINATOR, "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "FENCED_STATE_EPOCH"),
+    errors=(
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+        "FENCED_STATE_EPOCH",
+    ),
 )
 
 PartitionData = Struct(
