@@ -27,10 +27,12 @@ from coordwire.coordinator import (
 )
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.requests import REQUESTS
+from coordwire.coordinator.share.error_texts import error_text
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
+    DeleteShareGroupOffsetsRequest,
     DescribeGroupsRequest,
     HeartbeatRequest,
     JoinGroupRequest,
@@ -316,6 +318,9 @@ def test_a_message_that_would_be_too_long_to_write_is_left_out() -> None:
     ):
         (answer,) = bench.send(request, version)
         assert [group.error_code for group in answer.groups] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+    (answer,) = bench.send(DeleteShareGroupOffsetsRequest(group_id=LONGEST, topics=[]), 0)
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert answer.error_message == error_text(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def test_a_member_id_that_would_be_too_long_to_write_is_an_error() -> None:

@@ -75,8 +75,12 @@ def _records() -> Iterator[PageEntry]:
 
 
 def _calls() -> Iterator[PageEntry]:
+    yielded: set[str] = set()
     for dialect, calls in CALLS.items():
         for call in calls:
+            if call.request in yielded:  # the same message in another framing
+                continue
+            yielded.add(call.request)
             parts = tuple(name for name in (call.request, call.response) if name is not None)
             suffix = " (reconstructed)" if call.reconstructed else ""
             place = f"type id {call.type_id}{suffix}, asked by the {call.asker}, dialect {dialect}"

@@ -13,7 +13,7 @@ from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.incoming import IncomingRequest
 from coordwire.coordinator.model.share_group import InitializedTopic, InitializedTopics, ShareGroupModel
 from coordwire.coordinator.persister import LatestOffsets
-from coordwire.coordinator.refusal import OperationRefused, translated
+from coordwire.coordinator.refusal import OperationRefused, fits, translated
 from coordwire.coordinator.share.error_texts import error_text
 from coordwire.coordinator.share.heartbeat import find_share_group
 from coordwire.coordinator.share.partition_states import (
@@ -68,6 +68,8 @@ def alter_offsets(call: IncomingRequest) -> None:
     reply, state = call.reply, call.state
 
     def refused(error: int, message: str | None = None) -> AlterShareGroupOffsetsResponse:
+        if not fits(message):
+            error, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
         return AlterShareGroupOffsetsResponse(
             error_code=int(error), error_message=error_text(error) if message is None else message
         )
@@ -194,6 +196,8 @@ def delete_offsets(call: IncomingRequest) -> None:
     reply, state = call.reply, call.state
 
     def refused(error: int, message: str | None = None) -> DeleteShareGroupOffsetsResponse:
+        if not fits(message):
+            error, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
         return DeleteShareGroupOffsetsResponse(
             error_code=int(error), error_message=error_text(error) if message is None else message
         )
@@ -267,11 +271,11 @@ def _delete(
     try:
         group = find_share_group(state, request.group_id)
     except OperationRefused as refusal:
-        return Result(
-            response=DeleteShareGroupOffsetsResponse(
-                error_code=int(refusal.code), error_message=refusal.message
-            )
-        )
+        code, message = refusal.code, refusal.message
+        if not fits(message):
+            code = ErrorCode.UNKNOWN_SERVER_ERROR
+            message = error_text(code)
+        return Result(response=DeleteShareGroupOffsetsResponse(error_code=int(code), error_message=message))
     if not group.is_empty:
         code = ErrorCode.NON_EMPTY_GROUP
         return Result(
