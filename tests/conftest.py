@@ -42,7 +42,7 @@ settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 settings.register_profile("thorough", settings.get_profile("ci"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-PACKAGES = ("aiokafka", "cramjam", "deflate", "lz4", "pyarrow", "rich", "zstandard")
+PACKAGES = ("aiokafka", "cramjam", "deflate", "duckdb", "lz4", "polars", "pyarrow", "rich", "zstandard")
 MISSING = [package for package in PACKAGES if find_spec(package) is None]
 
 HERE = Path(__file__).parent
