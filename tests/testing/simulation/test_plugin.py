@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("aiokafka", reason="aiokafka isn't installed")
+
 from coordwire.testing.simulation.runs import HASH_BLOCK
 
 SUITE = f"""
@@ -89,7 +91,7 @@ def test_a_failure_says_all_that_is_needed(report: str) -> None:
     [
         ("--kafka-seeds=5-2", "in order"),
         ("--kafka-seeds=x", "17 or 0-999"),
-        ("--kafka-faults=burn", "TIME KIND"),
+        ("--kafka-faults=burn", "--kafka-faults: line 1: expected a time such as 10s"),
     ],
 )
 @pytest.mark.slow

@@ -64,6 +64,18 @@ def read_seeds(text: str) -> list[int]:
     return seeds
 
 
+def check_faults(text: str | None) -> str | None:
+    """The faults that the option names. Raises `pytest.UsageError`."""
+    from coordwire.errors import CoordwireError
+    from coordwire.testing.simulation.runs import read_faults
+
+    try:
+        read_faults(text)
+    except (CoordwireError, ValueError) as error:
+        raise pytest.UsageError(f"--kafka-faults: {getattr(error, 'reason', error)}") from None
+    return text
+
+
 @pytest.fixture
 def kafka_simulation_options(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -85,7 +97,7 @@ def kafka_simulation_options(
 
     return RunOptions(
         seeds=None if seeds is None else read_seeds(seeds),
-        faults=config.getoption("--kafka-faults"),
+        faults=check_faults(config.getoption("--kafka-faults")),
         repeat=config.getoption("--kafka-repeat"),
         folder=folder,
         command=f"pytest {shlex.quote(item.nodeid)}",
