@@ -67,6 +67,7 @@ def test_streams_carry_bytes_in_order() -> None:
         passes(body, seed=seed)
 
 
+@pytest.mark.slow
 def test_a_writer_waits_for_a_reader() -> None:
     async def body(world: SimulatedWorld) -> None:
         async def never_reads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -67,11 +67,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     return completed.stdout
 
 
+@pytest.mark.slow
 def test_fixtures_and_blocks_of_seeds(report: str) -> None:
     assert len(PAGE) == 1
     assert "1 failed, 2 passed" in report, report
 
 
+@pytest.mark.slow
 def test_a_failure_says_all_that_is_needed(report: str) -> None:
     for line in (
         "seed 2 fails after 2.3 s of virtual time",
