@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -54,6 +55,8 @@ def test_others_are_answered_while_a_slow_pattern_is_resolved(monkeypatch: pytes
             await other.ask(heartbeat("warm", subscribed_topic_names=["t00001"]), 1)
             answer = await slow.ask(heartbeat("g", subscribed_topic_regex=SLOW), 1)
             assert answer.error_code == 0
+            while not turns.count:  # the resolution has not begun
+                await asyncio.sleep(0)
             between = []
             for _ in range(5):
                 before = turns.count
