@@ -11,6 +11,8 @@ import asyncio
 import logging
 import random
 import struct
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -19,7 +21,13 @@ from coordwire import Connection
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.connections.client_link import ClientLink
 from coordwire.broker.handlers import APIS
-from coordwire.messages import MetadataRequest
+from coordwire.codec import Struct
+from coordwire.codec.walk import fields_of
+from coordwire.connection.events import ResponseReceived
+from coordwire.enums import ErrorCode
+from coordwire.messages import DescribeConfigsRequest, DescribeConfigsResponse, MetadataRequest
+from coordwire.messages.describe_configs import DescribeConfigsResource
+from coordwire.versions import ApiKey
 from tests.broker.peer import Peer, run
 from tests.broker.test_apis import requests
 
@@ -128,6 +136,82 @@ def test_random_bytes_fail_nothing(caplog: pytest.LogCaptureFixture) -> None:
                 link.connection_lost(None)
             assert not broker.links
         assert caplog.records == []
+
+    run(main())
+
+
+LONGEST = "y" * 32_767
+
+
+def text_setters(value: Any, version: int) -> Iterator[Callable[[str], None]]:
+    """A setter for each text that a version of a request has."""
+    if isinstance(value, list):
+        for place, element in enumerate(value):
+            if isinstance(element, str):
+                yield lambda text, place=place: value.__setitem__(place, text)  # type: ignore[misc]
+            else:
+                yield from text_setters(element, version)
+    elif isinstance(value, Struct):
+        for field in filter(lambda field: field.exists(version), fields_of(value)):
+            inner = getattr(value, field.name)
+            if isinstance(inner, str):
+                yield lambda text, name=field.name: setattr(value, name, text)  # type: ignore[misc]
+            else:
+                yield from text_setters(inner, version)
+
+
+def with_long_texts(request: Any, version: int) -> Iterator[Any]:
+    """Copies of a request in which one text is as long as a string can be, and one in which all are."""
+    count = len(list(text_setters(request, version)))
+    for chosen in (*((place,) for place in range(count)), range(count)):
+        copy = deepcopy(request)
+        setters = list(text_setters(copy, version))
+        for place in chosen:
+            setters[place](LONGEST)
+        yield copy
+
+
+def test_the_longest_texts_are_answered(caplog: pytest.LogCaptureFixture) -> None:
+    """Each API and version: an answer can be written, now or later."""
+
+    async def main() -> None:
+        caplog.set_level(logging.ERROR)
+        async with Broker(topics={"orders": 2}, config=BrokerConfig(offsets_partitions=3)) as broker:
+            topic_id = broker.cluster.topics["orders"].id
+            cells = [
+                (key, version) for key, api in APIS.items() for version in range(api.first, api.last + 1)
+            ]
+            for key, version in cells:
+                for request in requests(topic_id, version).get(key, []):
+                    for hostile in with_long_texts(request, version):
+                        client = Connection("client", client_id="c")
+                        link, sink = linked(broker)
+                        link.data_received(client.send(hostile, version=version))
+                        await asyncio.sleep(0)
+                        client.receive_data(bytes(sink.written))
+                        answered = any(isinstance(event, ResponseReceived) for event in client.events())
+                        waits = key in (ApiKey.JOIN_GROUP, ApiKey.LIST_TRANSACTIONS) and not sink.closed
+                        assert answered or waits, (type(request), version)
+                        link.connection_lost(None)
+
+    run(main())
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+def test_an_answer_that_cannot_be_written_is_kafkas_unknown_server_error() -> None:
+    async def main() -> None:
+        async with Broker(topics={"orders": 2}) as broker, Peer(broker) as client:
+            resources = [
+                DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=None)
+                for name in ("orders", LONGEST)
+            ]
+            answer = await client.ask(DescribeConfigsRequest(resources=resources), 4)
+            assert isinstance(answer, DescribeConfigsResponse)
+            assert [(result.resource_name, result.error_code) for result in answer.results] == [
+                ("orders", ErrorCode.UNKNOWN_SERVER_ERROR),
+                (LONGEST, ErrorCode.UNKNOWN_SERVER_ERROR),
+            ]
+            assert {result.error_message for result in answer.results} == {None}
 
     run(main())
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordwire.codec import Message
+from coordwire.codec import Field, Message
 from coordwire.coordinator import (
     Answer,
     Append,
@@ -44,6 +44,7 @@ from coordwire.messages import (
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.testing.message_strategies import messages, versions_of
+from tests.filled_requests import KEEP, Path, filled
 
 ORDERS = TopicImage(UUID(int=7), "orders", 3)
 CONFIG = CoordinatorConfig(group_max_size=5, consumer_group_max_size=5, offset_metadata_max_size=16)
@@ -321,6 +322,33 @@ def test_a_message_that_would_be_too_long_to_write_is_left_out() -> None:
     (answer,) = bench.send(DeleteShareGroupOffsetsRequest(group_id=LONGEST, topics=[]), 0)
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert answer.error_message == error_text(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def with_longest_texts(cls: Any, version: int, group_id: str, epoch: int) -> Message:
+    """A request about a group, with one element in each array, whose other texts are as long as can be."""
+
+    def value(path: Path, field: Field, number: int) -> Any:
+        if field.entity == "group_id" or path in (("groups",), ("group_ids",), ("groups_names",)):
+            return group_id
+        if field.type == "string":
+            return LONGEST
+        if field.name in ("member_epoch", "generation_id", "generation_id_or_member_epoch"):
+            return epoch
+        if field.name in ("session_timeout_ms", "rebalance_timeout_ms"):
+            return 30_000
+        return ORDERS.id if field.type == "uuid" else KEEP
+
+    return filled(cls, version, (), [0], value)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_requests_with_the_longest_texts_are_answered(cls: type[Message]) -> None:
+    """In each version, with groups that there are and one whose id is as long: what is answered and appended
+    can be written, which `Bench` does."""
+    for version in cls.versions:
+        bench = started()
+        for group_id, epoch in itertools.product((LONGEST, "g", "c", "new"), (0, 7, -1)):
+            bench.send(with_longest_texts(cls, version, group_id, epoch), version, LONGEST)
 
 
 def test_a_member_id_that_would_be_too_long_to_write_is_an_error() -> None:

@@ -3,7 +3,7 @@
     client_link.py        one connection: bytes to requests, answers to bytes; link_state.py: its states
     turns.py              which connection works next
     connection_memory.py  the bytes that all connections hold
-    version_fit.py        answers in older versions
+    version_fit.py        answers in older versions, and in place of those that are too long
 
 Rules: nothing that a client sends raises; what no Kafka broker would answer closes the connection.
 """

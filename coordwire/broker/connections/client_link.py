@@ -22,7 +22,7 @@ from coordwire.broker.cluster.promise import HandlerRun
 from coordwire.broker.connections.connection_memory import ConnectionMemory
 from coordwire.broker.connections.link_state import LinkState
 from coordwire.broker.connections.turns import REQUEST, Turns
-from coordwire.broker.connections.version_fit import fit
+from coordwire.broker.connections.version_fit import fit, refused
 from coordwire.broker.handlers import ApiCall, Handler, InvalidRequest, offered, unsupported_versions_response
 from coordwire.broker.handlers.authorization import authorized
 from coordwire.broker.handlers.produce_api import has_error
@@ -32,7 +32,7 @@ from coordwire.broker.security.authentication import AuthenticationFailed, SaslM
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived
-from coordwire.errors import EncodeError, NotInVersion, UnsupportedVersion
+from coordwire.errors import EncodeError, OutOfRange, UnsupportedVersion
 from coordwire.frames import RequestFrame
 from coordwire.messages import ProduceResponse
 from coordwire.versions import ApiKey
@@ -505,16 +505,30 @@ class ClientLink(asyncio.BufferedProtocol):
         if not event.expects_response:
             return not (isinstance(response, ProduceResponse) and has_error(response))
         try:
-            try:
-                data = self._connection.send(response, request=event)
-            except NotInVersion:
-                fit(response, event.frame.api_version)
-                data = self._connection.send(response, request=event)
-            self._write(data)
+            data = self._connection.send(response, request=event)
         except EncodeError:
-            log.exception("the answer to %s cannot be encoded", type(event.request).__name__)
-            return False
+            mended = self._mended(response, event)
+            if mended is None:
+                return False
+            data = mended
+        self._write(data)
         return self._sasl is None or not self._sasl.ended
+
+    def _mended(self, response: Message, event: RequestReceived) -> bytes | None:
+        """The bytes of an answer that its version could not carry; None if the connection is to be closed."""
+        name, version = type(event.request).__name__, event.frame.api_version
+        try:
+            try:
+                fit(response, version)
+                return self._connection.send(response, request=event)
+            except OutOfRange as error:
+                log.warning("%s is answered with UNKNOWN_SERVER_ERROR: %s", name, error)
+                response = refused(response, version)
+                fit(response, version)
+                return self._connection.send(response, request=event)
+        except EncodeError:
+            log.exception("the answer to %s cannot be encoded", name)
+            return None
 
     def _write(self, data: bytes) -> None:
         self._out.append(data)

@@ -1,17 +1,20 @@
-"""An answer in an older version: fields that the version does not have get their defaults.
+"""An answer that its version can carry: older versions lack fields, and each limits the length of a text.
 
 Kafka's handlers leave out, field by field, what a client of an old version could not read. Here one function
-does it for all fields that are not ignorable, by the field tables.
+does it for all fields that are not ignorable, by the field tables. An answer whose text is too long, since it
+quotes a name of the request, is answered as Kafka does after it failed to write one.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from coordwire.codec import Struct
+from coordwire.codec import Message, Struct
 from coordwire.codec.walk import fields_of
+from coordwire.enums import ErrorCode
 
-__all__ = ["fit"]
+__all__ = ["fit", "refused"]
 
 
 def fit(value: Struct, version: int) -> None:
@@ -28,3 +31,41 @@ def fit(value: Struct, version: int) -> None:
             for element in (inner or ()) if field.array else (inner,):
                 if element is not None:
                     fit(element, version)
+
+
+def refused(response: Message, version: int) -> Message:
+    """The answer in place of one with a text that is too long: UNKNOWN_SERVER_ERROR wherever it has an error
+    code, without messages."""
+    cls: Any = type(response)
+    if not _nested_codes(cls):
+        response = cls()
+    _refuse(response, version)
+    return response
+
+
+@cache
+def _nested_codes(cls: Any) -> frozenset[str]:
+    """The fields of a class in whose elements there are error codes."""
+    structs: dict[str, Any] = {
+        field.name: field.struct for field in fields_of(cls) if field.struct is not None
+    }
+    return frozenset(
+        name
+        for name, struct in structs.items()
+        if "error_code" in struct.__dataclass_fields__ or _nested_codes(struct)
+    )
+
+
+def _refuse(value: Any, version: int) -> None:
+    cls: Any = type(value)
+    nested = _nested_codes(cls)
+    for field in fields_of(cls):
+        if field.name == "error_code":
+            value.error_code = int(ErrorCode.UNKNOWN_SERVER_ERROR)
+        elif field.name == "error_message":
+            value.error_message = None if field.nullable(version) else ""
+        elif field.name in nested:
+            inner = getattr(value, field.name)
+            for element in (inner or ()) if field.array else (inner,):
+                if element is not None:
+                    _refuse(element, version)
