@@ -9,6 +9,7 @@ not one, as beside an error, is left as it is; requests are never changed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from coordwire.client.settings import Address
@@ -36,6 +37,7 @@ class TooManyBrokers(CoordwireError):
     """Responses have named more addresses than there may be listeners."""
 
 
+@lru_cache(maxsize=1_000)  # clients choose the version
 def names_brokers(api_key: int, version: int) -> bool:
     """Whether the response of an API has places for addresses in a version; False for an unknown API."""
     return api_key in FACTS and bool(_ADDRESSES.fields(find_message(api_key, "response"), version))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -29,19 +29,18 @@ MOST_PARTITIONS = 100_000
 _IDS = FieldSelection(lambda field: field.type == "uuid" and field.name == "topic_id")
 
 
-@cache
+@lru_cache(maxsize=1_000)  # clients choose the version
 def names_topics(api_key: int, version: int) -> bool:
     """Whether the response of an API has topics with both name and id in a version."""
     if api_key not in FACTS:
         return False
 
-    def has_has_name_and_id(cls: Any) -> bool:
-        fields = fields_of(cls, version)
+    def is_within(cls: Any) -> bool:
         return _has_name_and_id(cls, version) or any(
-            field.struct is not None and has_has_name_and_id(field.struct) for field in fields
+            field.struct is not None and is_within(field.struct) for field in fields_of(cls, version)
         )
 
-    return has_has_name_and_id(find_message(api_key, "response"))
+    return is_within(find_message(api_key, "response"))
 
 
 def _has_name_and_id(cls: Any, version: int) -> bool:
