@@ -2,8 +2,10 @@
 
 Strategy: an asyncio protocol whose bytes become whole frames, which its link takes one by one, in turns with
 all other lanes of the tap. Rules: a lane reads only while its link can take its frames and, for a large
-frame, while there is memory; what the other side has not taken stops it. A frame's size is checked against
-the budget before anything is kept for it. When the socket ends, the frames that came before are taken first.
+frame, while there is memory; what the other side has not taken stops it. A large frame that its link passes
+by its first bytes goes on in the pieces in which it comes, and needs no memory. A frame's size is checked
+against the budget before anything is kept for it. When the socket ends, the frames that came before are taken
+first.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from typing import Protocol, cast
 
 from coordwire.broker.connections.connection_memory import ConnectionMemory
 from coordwire.broker.connections.turns import REQUEST, Turns
+from coordwire.codec.message import Buffer
 from coordwire.connection.receive_buffer import ReceiveBuffer
 from coordwire.errors import DecodeError
-from coordwire.frames import PREFIX
 
 __all__ = ["Lane", "LaneHub", "LaneLink"]
 
@@ -29,6 +31,12 @@ _GATHERED = 1 << 16
 
 _TLS_WRITE = 1 << 18
 """The most bytes given to TLS at once: it encrypts all of them before it counts what is unsent."""
+
+_LARGE = 1 << 16
+"""The bytes of a frame from which on it may go on in pieces."""
+
+_HEAD = 1 << 12
+"""The first bytes of such a frame, which say whether it does."""
 
 PATIENCE = 5.0
 """Seconds in which a peer must take what was written before the connection ends."""
@@ -66,8 +74,14 @@ class LaneLink(Protocol):
     def can_take(self, lane: Lane) -> bool:
         """Whether the lane's next frame can be taken now; if not, `Lane.go_on` is called later."""
 
-    def take(self, lane: Lane, body: bytes) -> None:
-        """A frame, by its bytes after the size prefix."""
+    def take(self, lane: Lane, wire: bytes) -> None:
+        """A frame, by its bytes, size prefix included."""
+
+    def passes(self, lane: Lane, head: bytes) -> bool:
+        """Whether a large frame passes as it comes, by its first bytes; `take_piece` gets all of it then."""
+
+    def take_piece(self, lane: Lane, piece: bytes, *, is_last: bool) -> None:
+        """The next bytes of a frame that passes."""
 
     def drained(self, lane: Lane) -> None:
         """The lane's peer has taken what was written."""
@@ -100,6 +114,8 @@ class Lane(asyncio.BufferedProtocol):
         self.is_full = False
         """Whether the peer has to take what was written before more comes."""
         self._granted = 0
+        self._passing = 0
+        """The bytes that are still to come of a frame that passes in pieces."""
         self._received = self._written = 0
         self._out: list[bytes] = []
         self._gathered = 0
@@ -119,10 +135,11 @@ class Lane(asyncio.BufferedProtocol):
         return buffer if self._granted or size >= len(buffer) else buffer[:size]
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.data_received(bytes(self._hub.read_buffer[:nbytes]))
+        self.data_received(self._hub.read_buffer[:nbytes])
 
-    def data_received(self, data: bytes) -> None:
-        """Take the frames that came for one turn, unless earlier bytes wait for theirs."""
+    def data_received(self, data: Buffer) -> None:
+        """Take the frames that came for one turn, unless earlier bytes wait for theirs. data: bytes that the
+        caller may overwrite later."""
         if self._state is _State.CLOSED:
             return
         self._received += len(data)
@@ -189,21 +206,19 @@ class Lane(asyncio.BufferedProtocol):
                 self._state = _State.BLOCKED  # reading pauses once more comes, so that an end is noticed
                 break
             try:
-                body = self._buffer.next_frame()
+                size = self._take_piece() if self._passing else self._take_frame()
             except DecodeError as error:
                 self._link.failed(self, f"{error}")
                 break
-            if body is None:
+            if not size:
                 if self._buffer.ended:
                     self._link.ended(self, self._buffer.close())
+                elif self._begin_to_pass():
+                    continue
                 else:
                     self._wait_for_data()
                 break
-            spent += REQUEST + len(body)
-            if self._granted:
-                self._granted = 0
-                self._hub.memory.finish(self)
-            self._link.take(self, body)
+            spent += REQUEST + size
             if self._state is not _State.RUNNING:  # the connection has ended
                 break
             if spent >= share:
@@ -213,10 +228,43 @@ class Lane(asyncio.BufferedProtocol):
         self._account()
         return spent or REQUEST
 
+    def _take_frame(self) -> int:
+        """Give the link a frame, if one is whole; its bytes. Raises `DecodeError`."""
+        wire = self._buffer.next_wire()
+        if wire is None:
+            return 0
+        if self._granted:
+            self._granted = 0
+            self._hub.memory.finish(self)
+        self._link.take(self, wire)
+        return len(wire)
+
+    def _take_piece(self) -> int:
+        """Give the link what came of the frame that passes; its bytes."""
+        piece = self._buffer.next_piece(self._passing)
+        self._passing -= len(piece)
+        if piece:
+            self._link.take_piece(self, piece, is_last=not self._passing)
+        return len(piece)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether a frame has passed in part."""
+        return self._passing > 0
+
+    def _begin_to_pass(self) -> bool:
+        """Ask the link whether the large frame that has begun passes; once, as it gets a grant otherwise."""
+        if self._passing or self._granted or len(self._buffer) < _HEAD:
+            return False
+        size = self._buffer.announced
+        if size > _LARGE and self._link.passes(self, self._buffer.head(_HEAD)):
+            self._passing = size
+        return self.is_passing
+
     def _wait_for_data(self) -> None:
         """Read on, unless a large frame has begun and there is no memory for it."""
         granted: int | None = self._granted
-        if not granted:
+        if not granted and not self._passing:
             granted = self._hub.memory.admit(self, self._buffer.announced, len(self._buffer))
         if granted is None:
             self._state = _State.STARVED
@@ -311,8 +359,3 @@ class Lane(asyncio.BufferedProtocol):
             self._state = _State.CLOSED
             self._buffer.close()
             self._hub.memory.forget(self)
-
-
-def framed(body: bytes) -> tuple[bytes, bytes]:
-    """A frame's size prefix and its bytes."""
-    return len(body).to_bytes(PREFIX, "big"), body

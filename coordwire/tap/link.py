@@ -1,13 +1,13 @@
 """`TapLink`: one client's connection, and the connection to the broker that belongs to it.
 
 Strategy: each side is a `Lane`, which gives whole frames. A frame that does not have to be read is sent on as
-it came, by its first bytes alone. One is read where its API may name brokers, where a rule or a script may
-take it, where secrets are blanked in the recording, or where it says something of the frames after it
-(Produce: whether there is an answer; SaslHandshake: whether bare tokens follow). It is encoded again only
-where it was changed. Rules: responses keep the order of their requests. A request that a rule takes, or that
-the tap answers, waits until those before it are answered, and those after it wait for it, as in a broker.
-What cannot be read passes as it is. The requests that wait for answers are bounded; with too many of them,
-the client is not read.
+it came, by its first bytes alone, and a large one in the pieces in which it comes. A frame is read where its
+API may name brokers, where a rule or a script may take it, where secrets are blanked in the recording, or
+where it decides how the frames after it are read (Produce: whether there is an answer; SaslHandshake: whether
+bare tokens follow). It is encoded again only where it was changed. Rules: responses keep the order of their
+requests. A request that a rule takes, or that the tap answers, waits until those before it are answered, and
+those after it wait for it, as in a broker. What cannot be read passes as it is. The requests that wait for
+answers are bounded; with too many of them, the client is not read.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ from coordwire.frames import (
     PREFIX,
     RequestFrame,
     ResponseFrame,
+    decode_request,
+    decode_response,
     encode_request,
     encode_response,
     read_request,
-    read_response,
 )
-from coordwire.messages import FetchRequest, FetchResponse, ProduceResponse
+from coordwire.messages import FetchRequest, FetchResponse, ProduceRequest, ProduceResponse
 from coordwire.messages.headers import ResponseHeader
 from coordwire.tap.addresses import BrokerAddresses, names_brokers, narrowed
 from coordwire.tap.counts import TapCounts
-from coordwire.tap.lane import PATIENCE, Lane, LaneHub, framed
+from coordwire.tap.lane import PATIENCE, Lane, LaneHub
 from coordwire.tap.recorded_secrets import blanked, blanked_frame, may_hide
 from coordwire.tap.script import Script, TappedExchange, call
 from coordwire.tap.tapped_call import TappedCall, UnreadableResponse, carried_out
@@ -218,7 +219,7 @@ class TapLink:
         """Authenticate again, between two requests."""
         if self._is_over or self._renewal is not None:
             return
-        if self._run is not None:
+        if self._run is not None or self.client.is_passing:
             self._renewing = self._hub.call_later(_PAUSE, self.renew)
             return
 
@@ -235,6 +236,8 @@ class TapLink:
     def can_take(self, lane: Lane) -> bool:
         if lane is self.broker:
             return not self.client.is_full if self._is_coupled else self._arrival is not None
+        if lane.is_passing:
+            return not self.broker.is_full
         return (
             self._is_coupled
             and not self.broker.is_full
@@ -244,17 +247,32 @@ class TapLink:
             and self._kept_size < MOST_KEPT
         )
 
-    def take(self, lane: Lane, body: bytes) -> None:
+    def take(self, lane: Lane, wire: bytes) -> None:
         with self._guarded():
             if lane is self.client:
                 self._hub.counts.requests_in += 1
-                self._request(body)
+                self._request(wire)
             elif not self._is_coupled:
-                self._arrive(_wire(body))
+                self._arrive(wire)
             else:
                 self._hub.counts.responses_in += 1
                 if not self._is_silent:
-                    self._response(body)
+                    self._response(wire)
+
+    def passes(self, lane: Lane, head: bytes) -> bool:
+        return self._passes_request(head) if lane is self.client else self._passes_response(head)
+
+    def take_piece(self, lane: Lane, piece: bytes, *, is_last: bool) -> None:
+        is_response = lane is self.broker
+        self._record(piece, to_client=is_response)
+        (self.client if is_response else self.broker).send(piece)
+        if not is_last:
+            return
+        if is_response:
+            self._hub.counts.responses_out += 1
+            self._is_answered()
+        else:
+            self._hub.counts.requests_out += 1
 
     def _arrive(self, data: bytes) -> None:
         """Give the broker's answer to the tap's own request."""
@@ -334,36 +352,54 @@ class TapLink:
 
     # --- requests ---
 
-    def _request(self, body: bytes) -> None:
+    def _passes_request(self, head: bytes) -> bool:
+        """Note a large request that passes in pieces, if it does: none that has to be read, but for a Produce
+        whose first bytes say whether it has an answer."""
         if self._tokens_follow:
-            if _is_token(body):
+            return False
+        key, version, number = _HEAD.unpack_from(head, PREFIX)
+        has_answer: bool | None = True
+        if self._hub.script.is_there or self._hides(key, "request") or self._may_fault(key):
+            return False
+        if key in _FOLLOWED:
+            has_answer = _has_answer(head)
+            if has_answer is None:
+                return False
+        self._hub.counts.requests_in += 1
+        if has_answer:
+            self._note(number, _Waiting(key, version))
+        return True
+
+    def _request(self, wire: bytes) -> None:
+        if self._tokens_follow:
+            if _is_token(wire):
                 self._owed_tokens += 1
-                self._record(self._recorded_token(body), to_client=False)
-                self._send_on(body)
+                self._record(self._recorded_token(wire), to_client=False)
+                self._send_on(wire)
                 return
             self._tokens_follow = False
-        if len(body) < _HEAD.size:
-            self._record(_wire(body), to_client=False)
-            self._send_on(body)
+        if len(wire) < PREFIX + _HEAD.size:
+            self._record(wire, to_client=False)
+            self._send_on(wire)
             return
-        key, version, number = _HEAD.unpack_from(body)
-        frame = self._read_request(body, key)
+        key, version, number = _HEAD.unpack_from(wire, PREFIX)
+        frame = self._read_request(wire, key)
         if self._traffic is not None:
-            self._record(self._recorded(_wire(body), frame, key, "request"), to_client=False)
+            self._record(self._recorded(wire, frame, key, "request"), to_client=False)
         if frame is None:
             self._note(number, _Waiting(key, version))
-            self._send_on(body)
+            self._send_on(wire)
             return
-        exchange, wire = None, None
+        exchange, changed = None, None
         if self._hub.script.is_there:
             exchange = self._exchange(frame)
-            wire = self._scripted_request(exchange, frame, body)
+            changed = self._scripted_request(exchange, frame, wire)
             if exchange.reply is not None:
                 self._start(partial(self._reply, frame, exchange.reply))
                 return
         if isinstance(frame.message, FetchRequest):
             self._hub.sessions(self.address).continued(frame.message)
-        if self._hub.faults.active and self._is_faulted(frame, exchange, body):
+        if self._hub.faults.active and self._is_faulted(frame, exchange, wire):
             return
         if not is_fire_and_forget(frame.message):
             waiting = _Waiting(key, version)
@@ -371,16 +407,13 @@ class TapLink:
                 waiting.request, waiting.exchange, waiting.size = frame.message, exchange, frame.size
             self._handshake = starts_handshake(key, version)
             self._note(number, waiting)
-        if wire is None:
-            self._send_on(body)
-        else:
+        if changed is not None:
             self._hub.counts.changed["script"] += 1
-            self._hub.counts.requests_out += 1
-            self.broker.send(wire)
+        self._send_on(wire if changed is None else changed)
 
-    def _send_on(self, body: bytes) -> None:
-        """Send a request on as it came."""
-        self.broker.send(*framed(body))
+    def _send_on(self, wire: bytes) -> None:
+        """Send a request to the broker."""
+        self.broker.send(wire)
         self._hub.counts.requests_out += 1
 
     def _note(self, number: int, waiting: _Waiting) -> None:
@@ -391,17 +424,20 @@ class TapLink:
         self._waiting[number] = waiting
         self._kept_size += waiting.size
 
-    def _read_request(self, body: bytes, key: int) -> RequestFrame | None:
+    def _read_request(self, wire: bytes, key: int) -> RequestFrame | None:
         """The request, if it has to be read and can be."""
-        hub = self._hub
-        hides = self._traffic is not None and not hub.show_secrets and may_hide(key, "request")
+        hub, hides = self._hub, self._hides(key, "request")
         if not (key in _FOLLOWED or hub.script.is_there or hides or self._may_fault(key)):
             return None
         try:
-            return read_request(body, strict=False)
+            return decode_request(wire, strict=False)
         except DecodeError:
             hub.counts.unread += 1
             return None
+
+    def _hides(self, key: int, direction: str) -> bool:
+        """Whether messages of an API are recorded without their secrets."""
+        return self._traffic is not None and not self._hub.show_secrets and may_hide(key, direction)
 
     def _may_fault(self, key: int) -> bool:
         """Whether a rule may be for requests of an API."""
@@ -423,23 +459,23 @@ class TapLink:
         api = frame.api_name or str(frame.api_key)
         return TappedExchange(api, frame.api_key, frame.api_version, frame.client_id, node, frame.message)
 
-    def _scripted_request(self, exchange: TappedExchange, frame: RequestFrame, body: bytes) -> bytes | None:
+    def _scripted_request(self, exchange: TappedExchange, frame: RequestFrame, wire: bytes) -> bytes | None:
         """Call the script for a request; what to send in its place, None if it is as it was."""
         hook = self._hub.script.request
         if hook is None:
             return None
-        wire: bytes | None = None
+        changed: bytes | None = None
         if call(hook, exchange):
             self._check_open(exchange)
             try:
-                wire = _request_wire(frame, exchange.request)
+                changed = _request_wire(frame, exchange.request)
             except EncodeError as error:
                 log.error("what the script made of %s cannot be sent: %s", exchange.api, error)
-        if wire is None:  # as it was before the script failed
+        if changed is None:  # as it was before the script failed
             exchange.reply = None
-            exchange.request = read_request(body, strict=False).message
+            exchange.request = decode_request(wire, strict=False).message
         frame.message = exchange.request
-        return None if wire is None or wire[PREFIX:] == body else wire
+        return None if changed == wire else changed
 
     def _scripted_response(self, exchange: TappedExchange, frame: ResponseFrame[Any], wire: bytes) -> bytes:
         """Call the script for a response; what to send in its place."""
@@ -477,7 +513,7 @@ class TapLink:
 
     # --- faults ---
 
-    def _is_faulted(self, frame: RequestFrame, exchange: TappedExchange | None, body: bytes) -> bool:
+    def _is_faulted(self, frame: RequestFrame, exchange: TappedExchange | None, wire: bytes) -> bool:
         """Begin what rules do with a request, if any takes it."""
         hub = self._hub
         tapped = TappedCall(
@@ -487,7 +523,7 @@ class TapLink:
             frame.client_id,
             hub.topics,
             hub.sessions(self.address),
-            partial(self._carry, frame, exchange, body),
+            partial(self._carry, frame, exchange, wire),
         )
         handles = handles_of(hub.faults, tapped, frame.api_key)
         if not handles:
@@ -522,19 +558,18 @@ class TapLink:
             self._end()
 
     def _carry(
-        self, frame: RequestFrame, exchange: TappedExchange | None, body: bytes, request: Message
+        self, frame: RequestFrame, exchange: TappedExchange | None, wire: bytes, request: Message
     ) -> Promise[Message | None] | None:
         """Send a request on that rules have taken; its answer, None if it has none."""
-        wire = _request_wire(frame, request)
-        if wire[PREFIX:] != body:
+        sent = _request_wire(frame, request)
+        if sent != wire:
             self._hub.counts.changed["fault"] += 1
-        self._hub.counts.requests_out += 1
         promise: Promise[Message | None] | None = None
         if not is_fire_and_forget(request):
             promise = Promise()
             waiting = _Waiting(frame.api_key, frame.api_version, request, exchange, promise, frame.size)
             self._note(frame.correlation_id, waiting)
-        self.broker.send(wire)
+        self._send_on(sent)
         self.broker.flush()
         return promise
 
@@ -562,7 +597,7 @@ class TapLink:
         """Run what is to be done with a request, once those before it are answered."""
 
         async def in_turn() -> bool:
-            if self._waiting:
+            if self._waiting or self.broker.is_passing:
                 self._turn = Promise()
                 await self._turn
             await steps()
@@ -626,23 +661,38 @@ class TapLink:
 
     # --- responses ---
 
-    def _response(self, body: bytes) -> None:
+    def _passes_response(self, head: bytes) -> bool:
+        """Whether a large response passes in pieces: one that does not have to be read; its request waits no
+        more."""
+        if not self._is_coupled or self._is_silent or self._owed_tokens:
+            return False
+        (number,) = _ID.unpack_from(head, PREFIX)
+        waiting = self._waiting.get(number)
+        if waiting is None or self._has_to_be_read(waiting):
+            return False
+        del self._waiting[number]
+        self._kept_size -= waiting.size
+        self._hub.counts.responses_in += 1
+        return True
+
+    def _response(self, wire: bytes) -> None:
         if self._owed_tokens:
             self._owed_tokens -= 1
-            self._pass_back(body, self._recorded_token(body))
+            self._pass_back(wire, self._recorded_token(wire))
             return
-        waiting = self._waiting.pop(_ID.unpack_from(body)[0], None) if len(body) >= _ID.size else None
+        is_numbered = len(wire) >= PREFIX + _ID.size
+        waiting = self._waiting.pop(_ID.unpack_from(wire, PREFIX)[0], None) if is_numbered else None
         if waiting is None:
             self._hub.counts.unmatched += 1
-            self._pass_back(body, _wire(body) if self._hub.show_secrets else _wire(blanked(body)))
+            self._pass_back(wire, wire if self._hub.show_secrets else blanked(wire))
             return
         self._kept_size -= waiting.size
-        frame = self._read_response(body, waiting)
+        frame = self._read_response(wire, waiting)
         if waiting.api_key == ApiKey.SASL_HANDSHAKE and waiting.version == 0:
             self._handshake = False
             self._tokens_follow = frame is not None and not getattr(frame.message, "error_code", 1)
         if frame is not None:
-            wire = self._changed(_wire(body), frame, waiting)
+            wire = self._changed(wire, frame, waiting)
             if waiting.promise is None:
                 self._hub.counts.responses_out += 1
                 if self._traffic is not None:
@@ -653,37 +703,44 @@ class TapLink:
                 self._arrived = wire, frame
                 waiting.promise.fulfil(frame.message)
         else:
-            self._pass_back(body, self._recorded(_wire(body), None, waiting.api_key, "response"))
+            self._pass_back(wire, self._recorded(wire, None, waiting.api_key, "response"))
             if waiting.promise is not None:
                 waiting.promise.fulfil(None)
+        self._is_answered()
+
+    def _is_answered(self) -> None:
+        """Let a request take its turn if all before it are answered."""
         if not self._waiting and self._turn is not None:
             turn, self._turn = self._turn, None
             turn.fulfil(None)
 
-    def _pass_back(self, body: bytes, recorded: bytes) -> None:
+    def _pass_back(self, wire: bytes, recorded: bytes) -> None:
         """Send a response on as it came."""
         self._hub.counts.responses_out += 1
         self._record(recorded, to_client=True)
-        self.client.send(*framed(body))
+        self.client.send(wire)
 
-    def _read_response(self, body: bytes, waiting: _Waiting) -> ResponseFrame[Any] | None:
-        """A response, if it has to be read and can be."""
-        hub, key, version = self._hub, waiting.api_key, waiting.version
-        request = waiting.request
-        if not (
+    def _has_to_be_read(self, waiting: _Waiting) -> bool:
+        """Whether the response to a request has to be read."""
+        key, version, request = waiting.api_key, waiting.version, waiting.request
+        return (
             waiting.promise is not None
             or waiting.exchange is not None
             or key in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE)
             or names_brokers(key, version)
             or names_topics(key, version)
             or (isinstance(request, FetchRequest) and request.session_epoch == 0)
-            or (self._traffic is not None and not hub.show_secrets and may_hide(key, "response"))
-        ):
+            or self._hides(key, "response")
+        )
+
+    def _read_response(self, wire: bytes, waiting: _Waiting) -> ResponseFrame[Any] | None:
+        """A response, if it has to be read and can be."""
+        if not self._has_to_be_read(waiting):
             return None
         try:
-            return read_response(body, key, version, strict=False)
+            return decode_response(wire, api_key=waiting.api_key, version=waiting.version, strict=False)
         except DecodeError:
-            hub.counts.unread += 1
+            self._hub.counts.unread += 1
             return None
 
     def _changed(self, wire: bytes, frame: ResponseFrame[Any], waiting: _Waiting) -> bytes:
@@ -715,29 +772,34 @@ class TapLink:
             return wire
         if frame is not None:
             return blanked_frame(frame, wire)
-        return _wire(blanked(wire[PREFIX:])) if may_hide(key, direction) else wire
+        return blanked(wire) if may_hide(key, direction) else wire
 
-    def _recorded_token(self, body: bytes) -> bytes:
+    def _recorded_token(self, wire: bytes) -> bytes:
         """What is recorded of a bare token: blanked, it is still none of the requests that may follow."""
-        return _wire(body if self._hub.show_secrets else b"\xff" * len(body))
+        return wire if self._hub.show_secrets else wire[:PREFIX] + b"\xff" * (len(wire) - PREFIX)
 
     def _record(self, data: bytes, *, to_client: bool) -> None:
         if self._traffic is not None:
             self._traffic.add(self._number, data, to_client=to_client)
 
 
-def _wire(body: bytes) -> bytes:
-    """A frame's bytes, size prefix included."""
-    return b"".join(framed(body))
-
-
-def _is_token(body: bytes) -> bool:
-    """Whether a frame after a SaslHandshake v0 is a bare token, and no request."""
+def _is_token(wire: bytes) -> bool:
+    """Whether a frame after a SaslHandshake v0 is a bare token, not a request."""
     try:
-        read_request(body, strict=False)
+        decode_request(wire, strict=False)
     except DecodeError:
-        return not may_be_request(_wire(body))
+        return not may_be_request(wire)
     return False
+
+
+def _has_answer(head: bytes) -> bool | None:
+    """Whether a Produce has an answer, by its first bytes; None where they do not say so."""
+    try:
+        read_request(head[PREFIX:], strict=False)
+    except DecodeError as error:
+        if isinstance(error.partial, ProduceRequest) and error.path.startswith("topic_data"):  # acks is read
+            return not is_fire_and_forget(error.partial)
+    return None
 
 
 def _request_wire(frame: RequestFrame, message: Message) -> bytes:
@@ -763,4 +825,4 @@ def _response_wire(frame: ResponseFrame[Any], message: Message) -> bytes:
 
 def _message(frame: ResponseFrame[Any], wire: bytes) -> Message:
     """The message of a response that was read before, from its bytes."""
-    return read_response(wire[PREFIX:], frame.api_key, frame.api_version, strict=False).message
+    return decode_response(wire, api_key=frame.api_key, version=frame.api_version, strict=False).message

@@ -12,13 +12,14 @@ from typing import Any
 
 from coordwire.capture.partial_messages import steps
 from coordwire.capture.redaction.secret_fields import FIELDS, find
-from coordwire.frames import RequestFrame, ResponseFrame, encode_request, encode_response
+from coordwire.frames import PREFIX, RequestFrame, ResponseFrame, encode_request, encode_response
 from coordwire.messages.keys import FACTS
 
 __all__ = ["blanked", "blanked_frame", "may_hide"]
 
-_HEAD = 8
-"""Bytes of a frame that are no secret: of a request its API, version and number, of a response its number."""
+_HEAD = PREFIX + 8
+"""Bytes of a frame that are not secret: its size, of a request its API, version and number, of a response its
+number."""
 
 
 def may_hide(api_key: int, direction: str) -> bool:
@@ -27,9 +28,9 @@ def may_hide(api_key: int, direction: str) -> bool:
     return facts is not None and f"{facts.name}{direction.capitalize()}" in FIELDS
 
 
-def blanked(body: bytes) -> bytes:
-    """A frame's bytes without what follows the beginning of its header."""
-    return body[:_HEAD] + bytes(max(0, len(body) - _HEAD))
+def blanked(wire: bytes) -> bytes:
+    """A frame's bytes, size prefix included, without what follows the beginning of its header."""
+    return wire[:_HEAD] + bytes(max(0, len(wire) - _HEAD))
 
 
 def blanked_frame(frame: RequestFrame | ResponseFrame[Any], wire: bytes) -> bytes:

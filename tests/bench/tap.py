@@ -24,6 +24,7 @@ from time import perf_counter
 from coordwire import implementation
 from coordwire.messages import FetchRequest, HeartbeatRequest, MetadataRequest, ProduceRequest
 from coordwire.messages.fetch import FetchPartition, FetchTopic
+from coordwire.messages.metadata import MetadataRequestTopic
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.records import Record, encode_batch
 from tests.broker.blocking_peer import BlockingPeer
@@ -74,12 +75,16 @@ def works(bootstrap: str) -> dict[str, tuple[Callable[[], object], int]]:
     wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=MEGA)
     topic = FetchTopic(topic="large", partitions=[wanted])
     fetch = FetchRequest(max_wait_ms=0, max_bytes=MEGA, topics=[topic])
+    known = peer.ask(MetadataRequest(topics=[MetadataRequestTopic(name="large")]), 12).topics[0]
+    topic_by_id = FetchTopic(topic_id=known.topic_id, partitions=[wanted])
+    fetch_by_id = FetchRequest(max_wait_ms=0, max_bytes=MEGA, topics=[topic_by_id])
     assert peer.ask(produce, 9).responses[0].partition_responses[0].error_code == 0
     assert len(peer.ask(fetch, 12).responses[0].partitions[0].records or b"") > 1_000_000
     return {
         "heartbeat": (lambda: peer.ask(HeartbeatRequest(group_id="g", member_id="m"), 4), 200),
         "produce 1 MB": (lambda: peer.ask(produce, 9), 10),
         "fetch 1 MB": (lambda: peer.ask(fetch, 12), 10),
+        "fetch 1 MB, version 17, which may name brokers": (lambda: peer.ask(fetch_by_id, 17), 10),
     }
 
 

@@ -44,7 +44,7 @@ class Sink(asyncio.Transport):
         self.written += data
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("127.0.0.1", 5) if name == "peername" else default
+        return ("127.0.0.1", 5) if name in ("peername", "sockname") else default
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         pass

@@ -83,6 +83,42 @@ def test_frames_can_be_read_in_place(bodies: list[bytes], steps: list[tuple[int,
     assert results + drained(buffer) == bodies
 
 
+@given(
+    st.lists(st.binary(max_size=60), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(1, 60), st.lists(st.integers(0, 90), max_size=3))),
+)
+def test_pieces_and_whole_frames_are_the_bytes_that_came(
+    bodies: list[bytes], steps: list[tuple[int, list[int]]]
+) -> None:
+    """Frames with their size prefixes, and frames in pieces of at most so many bytes."""
+    data = framed(*bodies)
+    buffer, result, at = ReceiveBuffer(), b"", 0
+    for size, pieces in [*steps, (len(data), [])]:
+        if data[at : at + size]:
+            buffer.append(memoryview(data)[at : at + size])
+        at += size
+        for most in pieces:
+            assert buffer.head(most) == data[len(result) : min(at, len(result) + most)]
+            if most and most < buffer.announced:  # what remains of this frame comes in pieces too
+                remaining = buffer.announced
+                while remaining and (piece := buffer.next_piece(min(most, remaining))):
+                    result += piece
+                    remaining -= len(piece)
+                if remaining:
+                    buffer.append(data[at : at + remaining])
+                    at += remaining
+                    while remaining:
+                        piece = buffer.next_piece(remaining)
+                        result += piece
+                        remaining -= len(piece)
+            else:
+                result += buffer.next_wire() or b""
+    while (wire := buffer.next_wire()) is not None:
+        result += wire
+    assert result == data
+    assert buffer.next_piece(9) == b""
+
+
 def test_what_a_frame_needed_is_forgotten_once_it_was_read_in_place() -> None:
     first, second = b"x" * 30, b"y" * 20
     data = framed(first, second)

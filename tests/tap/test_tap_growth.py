@@ -79,6 +79,13 @@ def a_large_frame_in_pieces(n: int) -> Work:
     return StillTap(traffic=Traffic()), [large[at : at + 100] for at in range(0, len(large), 100)], []
 
 
+def a_large_frame_that_passes(n: int) -> Work:
+    records = PartitionProduceData(index=0, records=bytes(1_000 * n))
+    request = ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t", partition_data=[records])])
+    large = encode_request(request, version=9, correlation_id=1)
+    return StillTap(traffic=Traffic()), [large[at : at + 1_000] for at in range(0, len(large), 1_000)], []
+
+
 def brokers_that_are_named(n: int) -> Work:
     brokers = [MetadataResponseBroker(node_id=n, host="h", port=1 + n % 20) for n in range(n)]
     topics = [MetadataResponseTopic(name=f"t{number}") for number in range(n)]
@@ -140,6 +147,7 @@ CASES: list[tuple[Callable[[int], Work], int]] = [
     (frames_with_a_script, 100),
     (frames_that_a_rule_takes, 60),
     (a_large_frame_in_pieces, 500),
+    (a_large_frame_that_passes, 100),
     (brokers_that_are_named, 500),
     (versions_that_are_lowered, 500),
     (partitions_of_a_session, 60),
