@@ -355,15 +355,15 @@ class Talk:
         return event.response
 
 
-def token_of(step: Token, talk: Talk) -> tuple[bytes, bool]:
+def token_of(step: Token, exchanged: Talk) -> tuple[bytes, bool]:
     """A token's bytes, and whether it is the next one that the mechanism expects."""
-    mechanism, place = talk.model.mechanism or talk.model.known, talk.place
-    user = talk.model.first or step.user
+    mechanism, place = exchanged.model.mechanism or exchanged.model.known, exchanged.place
+    user = exchanged.model.first or step.user
     password = USERS[user]
-    if mechanism in HASHES and talk.model.first is None:
+    if mechanism in HASHES and exchanged.model.first is None:
         data = ScramClientFirst(user=user, nonce="client").encode()
     elif mechanism in HASHES:
-        data = scram_final(mechanism, user, talk.challenge, password)
+        data = scram_final(mechanism, user, exchanged.challenge, password)
     elif mechanism == "OAUTHBEARER":
         data = bearer(user, START // 1000 + TOKEN_SECONDS)
     else:
@@ -380,32 +380,32 @@ def token_of(step: Token, talk: Talk) -> tuple[bytes, bool]:
         if mechanism in HASHES:
             return PlainCredentials(user=user, password=password).encode(), False
         return ScramClientFirst(user=user, nonce="client").encode(), False
-    if mechanism in HASHES and talk.model.first is None:
+    if mechanism in HASHES and exchanged.model.first is None:
         return ScramClientFirst(user="nobody", nonce="client").encode(), False
     if mechanism in HASHES:
-        return scram_final(mechanism, user, talk.challenge, f"{password}x"), False
+        return scram_final(mechanism, user, exchanged.challenge, f"{password}x"), False
     if mechanism == "OAUTHBEARER":
         return bearer(user, START // 1000), False
     return PlainCredentials(user=user, password=f"{password}x").encode(), False
 
 
-def take(step: Step, talk: Talk) -> None:
+def take(step: Step, exchanged: Talk) -> None:
     """One step, and what the model says of it."""
-    model, place, wire = talk.model, talk.place, talk.wire
+    model, place, wire = exchanged.model, exchanged.place, exchanged.wire
     tokens_follow = model.mechanism is not None and model.bare
     if isinstance(step, Wait):
         place.now += step.milliseconds
     elif isinstance(step, Noise):
         data = len(step.data).to_bytes(4, "big") + step.data
-        talk.lawful = False
-        talk.exchange(data)
+        exchanged.lawful = False
+        exchanged.exchange(data)
         # As a frame it has no header that a broker serves; as a token it proves nothing.
         assert wire.closed or not wire.data
     elif isinstance(step, Token) and step.version is None:
-        data, good = token_of(step, talk)
+        data, good = token_of(step, exchanged)
         user = model.first or step.user
-        sent = talk.bare(data)
-        back = talk.exchange(sent)
+        sent = exchanged.bare(data)
+        back = exchanged.exchange(sent)
         if not tokens_follow:  # a frame without a header, whose first bytes are no request that is allowed
             assert wire.closed
             assert not back
@@ -414,71 +414,71 @@ def take(step: Step, talk: Talk) -> None:
         if bearer_refused:  # the client sees the reason, and the next token is refused whatever it is
             assert back
             assert not wire.closed
-            talk.exchange(talk.bare(b"\1"))
+            exchanged.exchange(exchanged.bare(b"\1"))
             assert wire.closed
         elif model.token(user, good, place.now, None):
             assert back[:4] == (len(back) - 4).to_bytes(4, "big")
             assert not wire.closed
-            assert talk.answer(back) in (None, back[4:])
-            talk.challenge = back[4:] if model.mechanism else b""
-            if talk.lawful and model.mechanism is None:
-                talk.client.end_tokens()
+            assert exchanged.answer(back) in (None, back[4:])
+            exchanged.challenge = back[4:] if model.mechanism else b""
+            if exchanged.lawful and model.mechanism is None:
+                exchanged.client.end_tokens()
         else:
             assert wire.closed
             assert not back
     elif tokens_follow:
-        message, version = request_of(step, talk)[:2]
-        back = talk.exchange(talk.frame(message, version))
+        message, version = request_of(step, exchanged)[:2]
+        back = exchanged.exchange(exchanged.frame(message, version))
         assert wire.closed
         assert not back
     else:
-        ask(step, talk)
+        ask(step, exchanged)
 
 
-def request_of(step: Step, talk: Talk) -> tuple[Message, int, bool]:
+def request_of(step: Step, exchanged: Talk) -> tuple[Message, int, bool]:
     """The request of a step, its version, and whether its token is good."""
     if isinstance(step, Handshake):
         return SaslHandshakeRequest(mechanism=step.mechanism), step.version, True
     if isinstance(step, Token):
         assert step.version is not None
-        data, good = token_of(step, talk)
+        data, good = token_of(step, exchanged)
         return SaslAuthenticateRequest(auth_bytes=data), step.version, good
     assert isinstance(step, Ask)
     return step.message, step.version, True
 
 
-def ask(step: Step, talk: Talk) -> None:
+def ask(step: Step, exchanged: Talk) -> None:
     """A step that is a request, while requests are exchanged."""
-    model, place, wire = talk.model, talk.place, talk.wire
-    message, version, good = request_of(step, talk)
+    model, place, wire = exchanged.model, exchanged.place, exchanged.wire
+    message, version, good = request_of(step, exchanged)
     serves, user = model.serves(place.now), step.user if isinstance(step, Token) else ""
     user = model.first or user
-    back = talk.exchange(talk.frame(message, version))
+    back = exchanged.exchange(exchanged.frame(message, version))
     if isinstance(step, Handshake):
         error = model.handshake(step, place.now)
         assert bool(back) == (error is not None)
         assert wire.closed == (error != 0)
-        if back and (answer := talk.answer(back)) is not None:
+        if back and (answer := exchanged.answer(back)) is not None:
             assert answer.error_code == error
-            assert (talk.client.state is ConnectionState.AUTHENTICATING) == (error == 0 and version == 0)
+            assert (exchanged.client.state is ConnectionState.AUTHENTICATING) == (error == 0 and version == 0)
     elif isinstance(step, Token):
         if model.mechanism is None:
             assert bool(back) == serves != wire.closed
-            if back and (answer := talk.answer(back)) is not None:
+            if back and (answer := exchanged.answer(back)) is not None:
                 assert answer.error_code == 34
             return
         refused_bearer = model.mechanism == "OAUTHBEARER" and step.kind in ("wrong", "good") and not good
         assert back
-        answer = talk.answer(back)
+        answer = exchanged.answer(back)
         if refused_bearer:
             assert not wire.closed
-            talk.exchange(talk.frame(SaslAuthenticateRequest(auth_bytes=b"\1"), 1))
+            exchanged.exchange(exchanged.frame(SaslAuthenticateRequest(auth_bytes=b"\1"), 1))
             assert wire.closed
         elif model.token(user, good, place.now, version):
             assert not wire.closed
             assert answer is None or answer.error_code == 0
             if model.mechanism is not None:
-                talk.challenge = token_in(back, version)
+                exchanged.challenge = token_in(back, version)
             elif answer is not None and version:
                 remaining = 0 if model.expires is None else model.expires - place.now
                 assert answer.session_lifetime_ms == remaining
@@ -491,7 +491,7 @@ def ask(step: Step, talk: Talk) -> None:
         )
         assert bool(back) == expected != wire.closed
         if back and version != 99:
-            talk.answer(back)
+            exchanged.answer(back)
 
 
 def token_in(back: bytes, version: int) -> bytes:
@@ -505,21 +505,21 @@ def fuzz(scripts: list[list[Step]], limit: int) -> None:
     failures = Failures()
     log.addHandler(failures)
     try:
-        talk = Talk(Place(limit), Model(limit), failures)
+        exchanged = Talk(Place(limit), Model(limit), failures)
         for step in (step for script in scripts for step in script):
-            take(step, talk)
-            if talk.lawful:
-                tokens = talk.model.mechanism is not None and talk.model.bare
-                if not talk.wire.closed:
+            take(step, exchanged)
+            if exchanged.lawful:
+                tokens = exchanged.model.mechanism is not None and exchanged.model.bare
+                if not exchanged.wire.closed:
                     expected = ConnectionState.AUTHENTICATING if tokens else ConnectionState.OPEN
-                    assert talk.client.state is expected
-            if talk.wire.closed:
+                    assert exchanged.client.state is expected
+            if exchanged.wire.closed:
                 break
-        if talk.lawful:
-            talk.client.receive_data(b"")
-            (event,) = list(talk.client.events())
+        if exchanged.lawful:
+            exchanged.client.receive_data(b"")
+            (event,) = list(exchanged.client.events())
             assert isinstance(event, ConnectionClosed)
-        talk.link.connection_lost(None)
+        exchanged.link.connection_lost(None)
     finally:
         log.removeHandler(failures)
 

@@ -197,7 +197,7 @@ def spoken(dialect: Dialect, lines: list[Line], *, step: int = 0) -> list[tuple[
     """Hold a conversation over two connections: who sent what, as its bytes. step: bytes a chunk, 0: all."""
     sides = {role.value: Connection(role, dialect=ConnectionDialect(dialect), strict=True) for role in Role}
     open_requests: dict[str, list[RequestReceived]] = {"client": [], "server": []}
-    said = []
+    exchanges = []
     for sender, message in lines:
         receiver = "server" if sender == "client" else "client"
         asks = is_request(dialect, message)
@@ -223,6 +223,6 @@ def spoken(dialect: Dialect, lines: list[Line], *, step: int = 0) -> list[tuple[
             assert getattr(request, "correlation_id") >= 0  # noqa: B009
         else:
             assert request == message
-        said.append((sender, request, data))
+        exchanges.append((sender, request, data))
     assert not any(open_requests.values())
-    return said
+    return exchanges

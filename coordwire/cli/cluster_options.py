@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--to",
         required=True,
         metavar="HOST:PORT[,…]",
-        help="brokers of the cluster; the others are found in its answers",
+        help="brokers of the cluster; the others come from its answers",
     )
     parser.add_argument(
         "--config",

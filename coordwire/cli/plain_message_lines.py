@@ -1,8 +1,8 @@
 """Whole messages laid out as lines of text, without styles, secrets and anything embedded.
 
 Strategy: as `coordwire.cli.message_lines`, with texts in place of pieces; what a class's fields need in a
-version (labels, how a value is written) is found once. Rules: the lines are those of `MessageLines`, which is
-the oracle and serves for all other messages; they are given one by one.
+version (labels, how a value is written) is determined once. Rules: the lines are those of `MessageLines`,
+which is the oracle and serves for all other messages; they are given one by one.
 """
 
 from __future__ import annotations

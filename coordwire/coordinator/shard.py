@@ -441,7 +441,7 @@ class Shard:
             self._writes.run(lambda: self._without_topics({topic.id for topic in deleted}), _nobody_waits)
 
     def _without_topics(self, topics: set[UUID]) -> Result:
-        """Let groups forget topics that were deleted."""
+        """Remove deleted topics from the groups."""
         state = self._state
         records = [
             state.kind_of(group).without_topics(state, group, topics) for group in state.groups.values()

@@ -43,8 +43,8 @@ def counted(groups: int, beats: int) -> int:
     result = subprocess.run(
         [*valgrind, *content], env=surroundings, capture_output=True, text=True, check=True
     )
-    (found,) = re.findall(r"Collected *: (\d+)", result.stderr)
-    return int(found)
+    (instruction_count,) = re.findall(r"Collected *: (\d+)", result.stderr)
+    return int(instruction_count)
 
 
 def main() -> int:

@@ -33,8 +33,8 @@ def run(scenario: str, bootstrap: str) -> dict[str, Any]:
     if "ModuleNotFoundError" in result.stderr:
         pytest.skip(result.stderr.splitlines()[-1])
     assert result.returncode == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
-    return found
+    report: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    return report
 
 
 @pytest.mark.parametrize("nodes", [1, 3])

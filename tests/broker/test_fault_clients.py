@@ -125,10 +125,10 @@ def test_every_kind_reaches_a_client(client: str) -> None:
             pytest.skip(result.stderr.splitlines()[-1])
         assert result.returncode == 0, result.stderr[-3000:]
         kafka.check()
-        found = json.loads(result.stdout.splitlines()[-1])
+        report = json.loads(result.stdout.splitlines()[-1])
         expected = [str(number) for number in range(COUNT)]
         for kind, of_kind in faults.items():
-            assert found[kind] == {"failures": [], "seen": expected}, kind
+            assert report[kind] == {"failures": [], "seen": expected}, kind
             assert [record.value for record in kafka.records(kind)] == [text.encode() for text in expected]
             assert kafka.committed(kind) == {(kind, 0): COUNT}
             for api, fault in of_kind.items():

@@ -39,8 +39,8 @@ class Talk:
 
 
 def finder() -> tuple[Any, Talk]:
-    talk = Talk()
-    return Finder((talk,)), talk  # type: ignore[arg-type]
+    conversation = Talk()
+    return Finder((conversation,)), conversation  # type: ignore[arg-type]
 
 
 def feed(search: Any, data: bytes) -> str | None:
@@ -50,76 +50,76 @@ def feed(search: Any, data: bytes) -> str | None:
 
 
 def test_each_place_is_asked_about_once() -> None:
-    search, talk = finder()
+    search, conversation = finder()
     assert feed(search, b"...") is None
-    assert talk.asked == []
+    assert conversation.asked == []
     assert feed(search, b".") is None
-    assert talk.asked == [0]
+    assert conversation.asked == [0]
     assert feed(search, b"") is None
     assert feed(search, b".....") is None
-    assert talk.asked == [0, 1, 2, 3, 4, 5]
-    assert talk.tried == []
+    assert conversation.asked == [0, 1, 2, 3, 4, 5]
+    assert conversation.tried == []
 
 
 def test_a_frame_that_is_whole_is_tried_at_once() -> None:
-    search, talk = finder()
+    search, conversation = finder()
     assert feed(search, b".a006..B007...") == "sender B"
-    assert talk.tried == [(1, 7), (7, 14)]
-    assert talk.asked == list(range(8))
+    assert conversation.tried == [(1, 7), (7, 14)]
+    assert conversation.asked == list(range(8))
 
 
 def test_a_frame_that_has_begun_is_tried_when_it_is_whole() -> None:
-    search, talk = finder()
+    search, conversation = finder()
     assert feed(search, b"a012") is None
     assert feed(search, b".......") is None
-    assert talk.tried == []
+    assert conversation.tried == []
     assert feed(search, b".") is None
-    assert talk.tried == [(0, 12)]
+    assert conversation.tried == [(0, 12)]
     assert feed(search, b"....") is None
-    assert talk.tried == [(0, 12)]
+    assert conversation.tried == [(0, 12)]
 
 
 def test_frames_that_become_whole_together_are_tried_in_their_order() -> None:
-    search, talk = finder()
+    search, conversation = finder()
     feed(search, b"a040b020c030D024")
-    assert talk.tried == []
+    assert conversation.tried == []
     assert feed(search, b"." * 24) == "sender D"
-    assert talk.tried == [(0, 40), (4, 24), (8, 38), (12, 36)]
+    assert conversation.tried == [(0, 40), (4, 24), (8, 38), (12, 36)]
 
 
 def test_the_first_true_frame_shows_who_sends() -> None:
-    search, talk = finder()
+    search, conversation = finder()
     feed(search, b"a020B012C010")
     assert feed(search, b"." * 12) == "sender B"
-    assert talk.tried == [(0, 20), (4, 16)]
+    assert conversation.tried == [(0, 20), (4, 16)]
 
 
 def test_lost_bytes_end_what_was_begun() -> None:
-    search, talk = finder()
+    search, conversation = finder()
     feed(search, b"..a010..")
     search.lose()
     assert search.buffer == b""
     assert feed(search, b"b004" + b"." * 20) is None
-    assert talk.tried == [(0, 4)]
-    assert talk.asked == [*range(5), *range(21)]
+    assert conversation.tried == [(0, 4)]
+    assert conversation.asked == [*range(5), *range(21)]
 
 
 def test_so_many_beginnings_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_search, "PLACES", 2)
-    search, talk = finder()
+    search, conversation = finder()
     feed(search, b"a020b020c020d004")
-    assert talk.tried == [(12, 16)]
+    assert conversation.tried == [(12, 16)]
     feed(search, b"." * 20)
-    assert talk.tried == [(12, 16), (0, 20), (4, 24)]
+    assert conversation.tried == [(12, 16), (0, 20), (4, 24)]
     feed(search, b"e020" * 3)
     feed(search, b"." * 20)
-    assert talk.tried[3:] == [(36, 56), (40, 60)]
+    assert conversation.tried[3:] == [(36, 56), (40, 60)]
 
 
 @pytest.mark.parametrize("spare", [0, 1000])
 def test_what_is_tried_is_bounded_by_what_was_searched(monkeypatch: pytest.MonkeyPatch, spare: int) -> None:
     monkeypatch.setattr(framing, "SPARE", spare)
-    search, talk = finder()
+    search, conversation = finder()
     feed(search, b"a010......" * 100)
     expected, remaining = [], spare
     for at in range(1000 - HEAD + 1):
@@ -127,7 +127,7 @@ def test_what_is_tried_is_bounded_by_what_was_searched(monkeypatch: pytest.Monke
         if at % 10 == 0 and remaining >= 10:
             remaining -= 10
             expected.append((at, at + 10))
-    assert talk.tried == expected
+    assert conversation.tried == expected
     assert SPARE > 1000
 
 

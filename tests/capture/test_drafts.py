@@ -103,8 +103,8 @@ def test_a_capture_from_mid_stream() -> None:
 def test_type_ids_and_auto_commit_are_the_callers() -> None:
     dialect, lines = CONVERSATIONS["draft-1 without auto_commit"]
     messages = spoken(dialect, lines)
-    told = frames(recorded(messages, syn=False, skip=3), dialect, auto_commit=False)
-    assert all(entry.error is None for entry in told)
+    decoded = frames(recorded(messages, syn=False, skip=3), dialect, auto_commit=False)
+    assert all(entry.error is None for entry in decoded)
     wrong = frames(recorded(messages, syn=False, skip=3), dialect, auto_commit=True)
     assert [entry.error is None for entry in wrong[:5]] == [True, True, True, True, False]
     assert wrong[4].error is not None

@@ -96,8 +96,10 @@ def test_truncation_at_every_byte(order: str) -> None:
         whole = max((index for index, end in enumerate(ends) if end <= cut), default=0)
         assert datas(packets) == DATA[:whole]
         start = ends[whole] if cut >= 24 else 0
-        told = [(unreadable_range.position, unreadable_range.length) for unreadable_range in unreadable]
-        assert told == ([(start, cut - start)] if cut > start else [])
+        expected_ranges = [
+            (unreadable_range.position, unreadable_range.length) for unreadable_range in unreadable
+        ]
+        assert expected_ranges == ([(start, cut - start)] if cut > start else [])
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -110,8 +112,10 @@ def test_pcapng_truncation_at_every_byte(order: str) -> None:
         packets, unreadable = read(capture[:cut])
         start = max(start for start in starts if start <= cut)
         assert datas(packets) == DATA[: max(0, starts.index(start) - 2)]
-        told = [(unreadable_range.position, unreadable_range.length) for unreadable_range in unreadable]
-        assert told == ([(start, cut - start)] if cut > start else [])
+        expected_ranges = [
+            (unreadable_range.position, unreadable_range.length) for unreadable_range in unreadable
+        ]
+        assert expected_ranges == ([(start, cut - start)] if cut > start else [])
 
 
 @pytest.mark.parametrize("length", [0xFFFFFFFF, 0x7FFFFFFF, 300 << 10])

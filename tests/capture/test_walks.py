@@ -38,7 +38,7 @@ def events(data: bytes, *, step: int = 0) -> tuple[list[Event], CaptureCounts]:
 def both(data: bytes, monkeypatch: pytest.MonkeyPatch, *, step: int = 0) -> int:
     """Read with and without the walk; how many packets the walk took."""
     assert native is not None
-    taken = []
+    walk_counts = []
 
     class Watched:
         def __init__(self, *arguments: Any) -> None:
@@ -46,7 +46,7 @@ def both(data: bytes, monkeypatch: pytest.MonkeyPatch, *, step: int = 0) -> int:
 
         def advance(self, buffer: bytes, at: int, number: int) -> tuple[int, int, int, list[Any]]:
             result: tuple[int, int, int, list[Any]] = self._walk.advance(buffer, at, number)
-            taken.append(result[1])
+            walk_counts.append(result[1])
             return result
 
     with monkeypatch.context() as patch:
@@ -54,7 +54,7 @@ def both(data: bytes, monkeypatch: pytest.MonkeyPatch, *, step: int = 0) -> int:
         walked = events(data, step=step)
         patch.setattr(streams, "native", None)
         assert walked == events(data)
-    return sum(taken)
+    return sum(walk_counts)
 
 
 def records(data: bytes) -> Iterator[bytes]:
@@ -120,15 +120,15 @@ def wrapped(link: int, segment: bytes, *, six: bool) -> bytes:
 @pytest.mark.parametrize("order", "<>")
 def test_wrappings(link: int, six: bool, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     packets = [wrapped(link, segment, six=six) for segment in conversation()]
-    taken = 0 if link == 0 else 20
+    walk_counts = 0 if link == 0 else 20
     for nano in (False, True):
-        assert both(build.pcap(packets, order=order, nano=nano, link=link), monkeypatch) == taken
+        assert both(build.pcap(packets, order=order, nano=nano, link=link), monkeypatch) == walk_counts
     clock = build.option(9, b"\x09", order=order)
     for options in (b"", clock, build.option(14, struct.pack(f"{order}q", -5), order=order) + clock):
         head = build.section(order) + build.interface(link, order=order, options=options)
         blocks = [build.enhanced(data, 10**7 + 3, order=order) for data in packets]
         result = both(head + b"".join(blocks), monkeypatch)
-        assert result == (taken if len(options) < 16 else 0)
+        assert result == (walk_counts if len(options) < 16 else 0)
 
 
 def test_tags_and_other_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,5 +194,5 @@ def test_slots_are_checked_when_they_are_read(slot: str, value: object) -> None:
     setattr(half, slot, value)
     walk = Walks(native.PacketWalk, table.halves, HalfStream, Chunk).pcap("<", 1000, 16, 1 << 18, 1)
     data = build.pcap([build.packet(b"cd", seq=3)])
-    taken = walk.advance(data, HEADER, 1)[1]
-    assert taken == (slot == "flow" or (slot == "acknowledged" and value == -1))
+    walk_counts = walk.advance(data, HEADER, 1)[1]
+    assert walk_counts == (slot == "flow" or (slot == "acknowledged" and value == -1))

@@ -55,11 +55,11 @@ def to_container(value: Any) -> Any:
     return [to_container(element) for element in value] if isinstance(value, list) else value
 
 
-def from_container(cls: type[Struct], found: Any) -> Any:
+def from_container(cls: type[Struct], by_name: Any) -> Any:
     """What construct parsed, as a message."""
-    value = cls(tags=found.tags)  # type: ignore[call-arg]
+    value = cls(tags=by_name.tags)  # type: ignore[call-arg]
     for field in cls._layout_.fields:
-        content = found[field.name]
+        content = by_name[field.name]
         if field.struct is not None and content is not None:
             struct = field.struct
             content = (

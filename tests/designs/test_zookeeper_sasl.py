@@ -26,9 +26,9 @@ PASSWORD = b"pass-word-of-the-till"
 @cache
 def entries() -> list[FrameEntry]:
     data = io.BytesIO(lzma.decompress((DATA / "sasl.pcap.xz").read_bytes()))
-    found = list(Capture(data, "sasl", alternative=AlternativeDialect()).entries())
-    assert all(isinstance(entry, FrameEntry) and entry.error is None for entry in found)
-    return [entry for entry in found if isinstance(entry, FrameEntry)]
+    all_entries = list(Capture(data, "sasl", alternative=AlternativeDialect()).entries())
+    assert all(isinstance(entry, FrameEntry) and entry.error is None for entry in all_entries)
+    return [entry for entry in all_entries if isinstance(entry, FrameEntry)]
 
 
 def tokens() -> list[list[bytes]]:

@@ -33,7 +33,7 @@ def captured(name: str) -> list[Any]:
     return list(Capture(data, name, alternative=ZOOKEEPER).entries_and_ends())
 
 
-def told(name: str) -> list[GroupEvent]:
+def events_of(name: str) -> list[GroupEvent]:
     return list(timeline(captured(name), ends=True, dialect=ZOOKEEPER))
 
 
@@ -77,7 +77,7 @@ def test_all_frames_are_read(name: str) -> None:
 @pytest.mark.parametrize("name", HISTORIES)
 def test_groups_are_what_the_nodes_were_at_each_quiet_point(name: str) -> None:
     """Each state of the nodes, in its order, is one that the timeline has after a rebalance."""
-    of_timeline = {group: iter(state) for group, state in states(told(name)).items()}
+    of_timeline = {group: iter(state) for group, state in states(events_of(name)).items()}
     before: dict[str, State] = {}
     compared = 0
     for step in steps(name):
@@ -92,7 +92,7 @@ def test_groups_are_what_the_nodes_were_at_each_quiet_point(name: str) -> None:
 
 @pytest.mark.parametrize("name", HISTORIES)
 def test_members_come_and_go_as_their_nodes(name: str) -> None:
-    events = told(name)
+    events = events_of(name)
     joined = [event.member_id for event in events if isinstance(event, MemberJoined)]
     departures = [(event.member_id, event.how) for event in events if isinstance(event, MemberLeft)]
     ids = {consumer for step in steps(name) for state in groups_of(step).values() for consumer in state[0]}
@@ -106,7 +106,7 @@ def test_members_come_and_go_as_their_nodes(name: str) -> None:
 def test_commits_are_the_offsets_nodes(name: str) -> None:
     committed = {
         (event.group, event.topic, event.partition): event.offset
-        for event in told(name)
+        for event in events_of(name)
         if isinstance(event, OffsetCommitted)
     }
     nodes = {}

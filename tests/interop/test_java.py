@@ -99,10 +99,10 @@ def agree(asked: JavaOracle, message: Message, version: int) -> None:
     )
     assert not isinstance(read, Refused), read
     assert not isinstance(written, Refused), written
-    said, again, remaining = read
+    output, again, remaining = read
     assert remaining == b"0"
     assert again.hex() == wire.hex()
-    assert text(json.loads(said)) == text(as_kafka(cls, form))
+    assert text(json.loads(output)) == text(as_kafka(cls, form))
     assert written[0].hex() == plain.encode(version=version).hex()
     assert cls.decode(written[0], version=version) == plain
 

@@ -152,15 +152,15 @@ def test_kafka_builds_the_same_batches() -> None:
     cases = [case(source) for _ in range(CASES)]
     asked = struct.pack(">i", len(cases)) + b"".join(case.encoded() for case in cases)
     try:
-        said = BytesIO(Java().pipe(asked, str(PROGRAM)))
+        answers = BytesIO(Java().pipe(asked, str(PROGRAM)))
     except Unavailable as error:
         give_up(error)
     seen = dict.fromkeys(CODECS, 0)
     for each in cases:
-        data, theirs = each.data, said.read(*struct.unpack(">i", said.read(4)))
+        data, theirs = each.data, answers.read(*struct.unpack(">i", answers.read(4)))
         results = [record for batch in batches(theirs) for record in batch]
         assert results == [record for batch in batches(data) for record in batch], each
-        assert results == read(said), each
+        assert results == read(answers), each
         codec = each.facts["codec"]
         seen[codec] += 1
         if codec in EXACT:

@@ -11,7 +11,7 @@ from coordwire.patterns import InvalidPattern, RegularExpression
 KEPT = Path(__file__).parents[1] / "data" / "coordinator" / "patterns.txt"
 
 
-def said(text: str, names: list[str]) -> str:
+def matches_of(text: str, names: list[str]) -> str:
     """A pattern's matches in names, one digit each, or why it is refused."""
     try:
         pattern = RegularExpression(text)
@@ -25,7 +25,9 @@ def test_patterns_mean_what_they_mean_to_kafka() -> None:
     names = header.split(" ")[1:]
     results = [line.split("\t", 1) for line in lines if line]
     assert len(results) == 1_500
-    assert [(text, said(text, names)) for expected, text in results if said(text, names) != expected] == []
+    assert [
+        (text, matches_of(text, names)) for expected, text in results if matches_of(text, names) != expected
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,9 @@ def test_lengths_of_records(half: str) -> None:
         key = bytes(size)
         body = bytes([0, 0, 0]) + varint(size) + key + b"\x01\x00"
         sound = varint(len(body)) + body
-        for behind in (b"", sound * 3):
-            records = 1 + 3 * bool(behind)
-            assert refusal(sound + behind, records) is None
+        for following in (b"", sound * 3):
+            records = 1 + 3 * bool(following)
+            assert refusal(sound + following, records) is None
             wrong = [
                 varint(len(body) + 1) + body,
                 varint(len(body) - 1) + body,
@@ -111,11 +111,11 @@ def test_lengths_of_records(half: str) -> None:
             ]
             wrong += [varint(len(body)) + body[:3] + varint(other) + body[4:] for other in (size + 1, -2, 60)]
             for each in wrong:
-                assert (refusal(each + behind, records) is None) == (each == sound)
+                assert (refusal(each + following, records) is None) == (each == sound)
                 if half == "c":
-                    assert read_natively(each + behind, records) < records or each == sound
+                    assert read_natively(each + following, records) < records or each == sound
             if half == "c":
-                assert read_natively(sound + behind, records) == records
+                assert read_natively(sound + following, records) == records
 
 
 @pytest.mark.parametrize("bits", [32, 64])
@@ -206,8 +206,8 @@ def test_the_largest_length_of_a_batch(tmp_path: Path) -> None:
 def test_a_batch_ends_where_it_says() -> None:
     """Its checksum is of its own bytes, whatever comes after them."""
     batch = encode_batch([Record(value=b"v")])
-    for behind in (b"", bytes(5), batch, batch + bytes(70)):
-        result = next(batches(batch + behind))
+    for following in (b"", bytes(5), batch, batch + bytes(70)):
+        result = next(batches(batch + following))
         assert result.size == len(batch)
         result.verify()
     assert first(resized(batch)[:-1]) is None

@@ -45,11 +45,11 @@ def test_there_and_back(kind: ControlType, value: EndTxnMarker, version: int) ->
 def test_vectors() -> None:
     seen = set()
     for vector in lines("batches"):
-        told = [r for r in vector["records"] if "control_type" in r]
+        expected_facts = [r for r in vector["records"] if "control_type" in r]
         results = [
             record for batch in batches(bytes.fromhex(vector["hex"])) for record in batch.control_records()
         ]
-        for record, facts in zip(results, told, strict=True):
+        for record, facts in zip(results, expected_facts, strict=True):
             assert isinstance(record.type, ControlType)
             assert record.type.name == facts["control_type"]
             assert (record.offset, record.timestamp) == (facts["offset"], facts["timestamp"])

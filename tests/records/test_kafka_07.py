@@ -103,14 +103,14 @@ BAD = {
 
 @pytest.mark.parametrize("reason", BAD)
 def test_a_bad_message_among_good_ones(reason: str) -> None:
-    before, behind = (
+    before, following = (
         message(b"before") + message(b"", 0),
         message(b"behind", 0) + message(b"") + message(b"end"),
     )
-    data = before + BAD[reason] + behind
+    data = before + BAD[reason] + following
     with pytest.raises(CorruptBatch, match=reason) as error_info:
         [list(batch) for batch in batches(data)]
-    assert len(before) <= error_info.value.position < len(data) - len(behind)
+    assert len(before) <= error_info.value.position < len(data) - len(following)
     results = list(batches(data, on_error="report"))
     bad = [unreadable for unreadable in results if isinstance(unreadable, UnreadableRange)]
     assert [(unreadable.position, unreadable.length) for unreadable in bad] == [

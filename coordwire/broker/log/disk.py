@@ -5,7 +5,7 @@ in the time index, by the rule of Kafka's `LogSegment.append`. A segment that is
 next one begun, with a snapshot of the producers beside it. Bytes are handed to the system, and outlive the
 process; they outlive the machine once `sync` has forced them to the disk.
 
-Rules: an append that the system refuses is taken back. A file is made only where its name is free, and
+Rules: an append that the system refuses is undone. A file is made only where its name is free, and
 removed only if this storage opened it as the partition's.
 """
 

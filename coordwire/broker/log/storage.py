@@ -90,7 +90,7 @@ class BatchTable:
         return (self._ends[end - 1] if end else self._dropped_bytes) - before
 
     def within(self, first: int, end: int, most: int) -> int:
-        """Which batch the bytes end before, if as many whole batches as fit are taken from `first` on."""
+        """Which batch the bytes end before, if it holds as many whole batches from `first` on as fit."""
         before = self._ends[first - 1] if first else self._dropped_bytes
         if first < end and self._ends[end - 1] - before <= most:
             return end

@@ -44,7 +44,7 @@ class ScramCredentials:
         self._upserted: set[tuple[str, str]] = set()
 
     def find(self, user: str, mechanism: str) -> ScramCredential | None:
-        """A user's credential; None where there is no such user."""
+        """A user's credential; None for an unknown user."""
         credential = self._known.get((user, mechanism))
         if credential is None and user in self._passwords:
             salt = secrets.token_bytes(18)

@@ -255,7 +255,7 @@ def _lines(options: argparse.Namespace) -> Iterator[tuple[Message, int | None]]:
 def _confirm(
     options: argparse.Namespace, request: tuple[Message, int | None], settings: ClientSettings
 ) -> None:
-    """Ask before something is changed. Raises `Failure` where there is no yes."""
+    """Ask before something is changed. Raises `Failure` unless the answer is yes."""
     from coordwire.client.routing import modifies
     from coordwire.client.settings import shown_address
 

@@ -1,8 +1,9 @@
 """What a broker of the implementation page writes into ZooKeeper beside its own node: the cluster's id, and
 the topics that it has.
 
-Rules: the id is that of the first broker that found none. A topic's node is persistent; the state of each of
-its partitions, which names the broker as its leader, goes with the broker's session, as the page has it.
+Rules: the id is that of the first broker that starts without one. A topic's node is persistent; the state of
+each of its partitions, which names the broker as its leader, goes with the broker's session, as the page has
+it.
 """
 
 from __future__ import annotations

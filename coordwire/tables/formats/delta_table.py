@@ -11,8 +11,8 @@ How delta-rs gets at a store that pyarrow's file systems serve elsewhere.
 
 Strategy: delta-rs has clients of its own, which look for credentials in the same places: AWS's variables,
 profiles and roles, Google's and Azure's defaults. What differs is passed on: an endpoint without TLS has to
-be allowed, the region is the one that pyarrow found, an account key has another name. Rules: a commit is a
-conditional put; a key is a key, character by character, which a URL has escaped.
+be allowed, the region is pyarrow's, an account key has another name. Rules: a commit is a conditional put; a
+key is a key, character by character, which a URL has escaped.
 """
 
 from __future__ import annotations

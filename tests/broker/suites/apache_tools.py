@@ -191,11 +191,11 @@ def _configs(tools: _Tools) -> None:
 def _get_offsets(tools: _Tools) -> None:
     for time in ("latest", "earliest", "max-timestamp", "earliest-local", "latest-tiered"):
         result = tools.run("GetOffsetShell", "--topic", "orders", "--time", time)
-        found = dict(re.findall(r"orders:(\d):(\d*)", result))
+        offsets = dict(re.findall(r"orders:(\d):(\d*)", result))
         if time == "latest":
-            assert sum(int(one) for one in found.values()) > 2 * _RECORDS, result  # the markers too
+            assert sum(int(one) for one in offsets.values()) > 2 * _RECORDS, result  # the markers too
         if time == "earliest":
-            assert found == dict.fromkeys("012", "0"), result
+            assert offsets == dict.fromkeys("012", "0"), result
     tools.run("GetOffsetShell", "--topic-partitions", "typed:0", expect=["typed:0:100"])
 
 
@@ -216,8 +216,8 @@ def _leader_election(tools: _Tools) -> None:
 
 def _log_dirs(tools: _Tools) -> None:
     result = tools.run("LogDirsCommand", "--describe", "--topic-list", "orders")
-    found = json.loads(result.splitlines()[-1])
-    (place,) = found["brokers"][0]["logDirs"]
+    offsets = json.loads(result.splitlines()[-1])
+    (place,) = offsets["brokers"][0]["logDirs"]
     assert place["error"] is None
     assert place["logDir"] == str((tools.folder / "data").resolve())
     sizes = {one["partition"]: one["size"] for one in place["partitions"]}

@@ -52,8 +52,8 @@ def _compiled() -> Path:
         cache().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache()) as work:
             (Path(work) / "go.mod").write_text("module fetch\n")
-            said = _go("mod", "download", "-json", _MODULE, folder=Path(work))
-            result = re.search(r'"Dir": "([^"]+)"', said)
+            log_text = _go("mod", "download", "-json", _MODULE, folder=Path(work))
+            result = re.search(r'"Dir": "([^"]+)"', log_text)
             if result is None:
                 raise Unavailable(f"the Go proxy gave no {_MODULE}")
             made = Path(work) / "made"
@@ -88,5 +88,5 @@ def _round(program: Path, pattern: str) -> None:
         kept = Path(tempfile.gettempdir()) / "kgo-failed.txt"
         kept.write_text(output)
         raise AssertionError(
-            f"{', '.join(failed) or f'status {result.returncode}'}; what it said is in {kept}"
+            f"{', '.join(failed) or f'status {result.returncode}'}; its output is in {kept}"
         )

@@ -72,13 +72,13 @@ def _round(java: Java, partitions: int) -> None:
             slow.kill()
             slow.wait()
         assert [member.wait(_WAIT) for member in members] == [0] * len(members)
-        said = [
+        events = [
             line.split()
             for number in range(len(members))
             for line in _said(folder / str(number)).splitlines()
         ]
-        done = Counter((words[1], words[2]) for words in said if words[0] in ("accept", "reject"))
-        assert not [words for words in said if words[0] == "error"]
+        done = Counter((words[1], words[2]) for words in events if words[0] in ("accept", "reject"))
+        assert not [words for words in events if words[0] == "error"]
         assert len(done) == _RECORDS, f"{len(done)} records of {_RECORDS} were accepted or rejected"
         assert set(done.values()) == {1}, f"{sum(count > 1 for count in done.values())} came again after that"
         shown = java.run(_TOOL, "--bootstrap-server", at, "--describe", "--group", "g", wait=_WAIT)
@@ -94,11 +94,11 @@ def _tools(java: Java) -> None:
             return java.run(_TOOL, "--bootstrap-server", at, *arguments, wait=_WAIT)
 
         def read(count: int, *arguments: str) -> list[str]:
-            said = java.run(
+            events = java.run(
                 _CONSOLE, "--bootstrap-server", at, "--topic", "orders", "--group", "g", "--timeout-ms",
                 str(_IDLE_MS), "--max-messages", str(count), *arguments, wait=_WAIT,
             )  # fmt: skip
-            return sorted((line for line in said.splitlines() if line.isdigit()), key=int)
+            return sorted((line for line in events.splitlines() if line.isdigit()), key=int)
 
         def starts() -> list[tuple[str, ...]]:
             """Partition, start offset and lag of what the tool shows."""

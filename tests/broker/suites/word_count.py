@@ -97,31 +97,33 @@ def _counted(java: Java, lines: int, restarts: bool) -> None:
         counter.send_signal(signal.SIGTERM)
         counter.wait(60)
         served.end(signal.SIGTERM)
-        said = {name: (at / f"{name}.txt").read_text(errors="replace") for name in ("write", "count", "read")}
-        _judge(lines, counts, said)
+        outputs = {
+            name: (at / f"{name}.txt").read_text(errors="replace") for name in ("write", "count", "read")
+        }
+        _judge(lines, counts, outputs)
         segments = verify(data)
-        replaced = said["count"].count("replaced")
+        replaced = outputs["count"].count("replaced")
         deleted = [start for start in _starts(data) if start]
         assert deleted, "Streams deleted nothing of its repartition topic"
         print(
             f"    {lines} lines, {counts.total()} words in {seconds:.0f} s; the broker ended {stops} times,"
             f" half by SIGKILL, the counter {int(killed)} times; {replaced} of its threads were replaced;"
-            f" {segments} segments are sound; {_last(said['read'])}"
+            f" {segments} segments are sound; {_last(outputs['read'])}"
         )
 
 
-def _last(said: str) -> str:
-    return said.strip().rpartition("\n")[2]
+def _last(outputs: str) -> str:
+    return outputs.strip().rpartition("\n")[2]
 
 
-def _judge(lines: int, counts: Counter[str], said: dict[str, str]) -> None:
-    assert f"written {lines}" in said["write"].splitlines(), f"the writer said {said['write'][-1500:]}"
-    results = [line.split() for line in said["read"].splitlines()]
+def _judge(lines: int, counts: Counter[str], outputs: dict[str, str]) -> None:
+    assert f"written {lines}" in outputs["write"].splitlines(), f"the writer said {outputs['write'][-1500:]}"
+    results = [line.split() for line in outputs["read"].splitlines()]
     fell = [line for line in results if line[0] == "fell"]
     assert not fell, f"{len(fell)} counts fell, as {fell[0]}"
     got = {line[0]: int(line[1]) for line in results if len(line) == 2}
     wrong = {word: (got.get(word), count) for word, count in counts.items() if got.get(word) != count}
-    tail = said["count"][-1500:]
+    tail = outputs["count"][-1500:]
     assert not wrong, (
         f"{len(wrong)} of {len(counts)} counts are wrong, as {sorted(wrong.items())[:5]}: {tail}"
     )

@@ -48,13 +48,13 @@ def test_the_first_broker_gives_the_cluster_its_id() -> None:
     for number, name in enumerate(("one", "two"), 1):
         cluster.add(name, broker(number, name, new_cluster_id=ids[number - 1]))
     cluster.run(1_000)
-    found = ClusterId.parse(cluster.read("/cluster/id") or b"").id
-    assert found in ids
-    assert {node.machine.cluster_id for node in cluster.nodes.values()} == {found}
+    registered_id = ClusterId.parse(cluster.read("/cluster/id") or b"").id
+    assert registered_id in ids
+    assert {node.machine.cluster_id for node in cluster.nodes.values()} == {registered_id}
     cluster.crash("one")
     cluster.add("one", broker(1, "one", new_cluster_id="c" * 22))
     cluster.run(20_000)
-    assert cluster.nodes["one"].machine.cluster_id == found
+    assert cluster.nodes["one"].machine.cluster_id == registered_id
 
 
 def test_brokers_register_the_topics_that_they_have() -> None:

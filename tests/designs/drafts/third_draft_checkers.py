@@ -47,7 +47,7 @@ def draft_3_generations_divide_the_partitions(world: Any) -> Iterator[str]:
     for entry in world.history:
         if isinstance(entry.what, Noted) and entry.what.name == "Elected":
             last.pop(entry.name, None)
-            owned = {key: found for key, found in owned.items() if key[0] != entry.name}
+            owned = {key: owner for key, owner in owned.items() if key[0] != entry.name}
         message = entry.what.message if isinstance(entry.what, Sent) else None
         if not isinstance(message, Draft3JoinGroupResponse) or message.error_code:
             continue

@@ -8,7 +8,7 @@ FENCED_INSTANCE_ID and what can't be mended  the client is done
 
 The assignment that a classic group's leader computes: range, or cooperative, which keeps what it can.
 
-Rules: members and topics are taken in sorted order, so that an assignment follows from its input. The
+Rules: members and topics are sorted, so that an assignment follows from its input. The
 cooperative assignor never gives a member what another still owns: that comes in the rebalance after the owner
 gave it up (KIP-429). Of two members that claim a partition, the one of the later generation owns it; of the
 same, neither.

@@ -21,7 +21,7 @@ from typing import Any
 PARTITIONS = 6
 
 
-def said(partition: int, offset: int, value: bytes) -> bool:
+def is_new_record(partition: int, offset: int, value: bytes) -> bool:
     """Print a record; whether it is the one that stops."""
     print(partition, offset, value.decode(), flush=True)
     return value == b"stop"
@@ -48,7 +48,7 @@ class Confluent:
         while remaining:
             message = consumer.poll(1)
             if message is not None and message.error() is None:
-                remaining -= said(message.partition(), message.offset(), message.value())
+                remaining -= is_new_record(message.partition(), message.offset(), message.value())
         consumer.commit(asynchronous=False)
         consumer.close()
 
@@ -107,7 +107,7 @@ class KafkaPython:
         )  # fmt: skip
         remaining = int(stops)
         for message in consumer:
-            remaining -= said(message.partition, message.offset, message.value)
+            remaining -= is_new_record(message.partition, message.offset, message.value)
             if not remaining:
                 break
         consumer.commit()
@@ -170,7 +170,7 @@ class AioKafka:
         async with consumer:
             remaining = int(stops)
             async for message in consumer:
-                remaining -= said(message.partition, message.offset, message.value)
+                remaining -= is_new_record(message.partition, message.offset, message.value)
                 if not remaining:
                     break
             await consumer.commit()
