@@ -87,6 +87,4 @@ def _round(program: Path, pattern: str) -> None:
     if result.returncode or failed or not ended:
         kept = Path(tempfile.gettempdir()) / "kgo-failed.txt"
         kept.write_text(output)
-        raise AssertionError(
-            f"{', '.join(failed) or f'status {result.returncode}'}; its output is in {kept}"
-        )
+        raise AssertionError(f"{', '.join(failed) or f'status {result.returncode}'}; its output is in {kept}")
