@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from coordwire.enums import ErrorCode
 
-__all__ = ["OperationRefused", "contradiction", "fits", "translated", "translated_for_fetch"]
+__all__ = [
+    "OperationRefused",
+    "contradiction",
+    "fits",
+    "translated",
+    "translated_for_fetch",
+    "writable_refusal",
+]
 
 
 _TRANSLATED: dict[int, ErrorCode] = {
@@ -60,3 +67,9 @@ def fits(text: str | None) -> bool:
     if text is None or len(text) * _BYTES_A_CHARACTER <= _MOST_BYTES:
         return True
     return len(text.encode("utf-8", "surrogatepass")) <= _MOST_BYTES
+
+
+def writable_refusal(error: int, message: str | None) -> tuple[int, str | None]:
+    """An error and a message that a response can carry; UNKNOWN_SERVER_ERROR alone if the message is too
+    long."""
+    return (int(error), message) if fits(message) else (int(ErrorCode.UNKNOWN_SERVER_ERROR), None)

@@ -21,7 +21,7 @@ from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRe
 from coordwire.coordinator.model.assignment import NO_TARGET
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
-from coordwire.coordinator.refusal import fits
+from coordwire.coordinator.refusal import fits, writable_refusal
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode, GroupMemberType
@@ -108,9 +108,8 @@ _UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _refused_consumer_heartbeat(error: int, message: str | None) -> ConsumerGroupHeartbeatResponse:
-    if not fits(message):
-        return ConsumerGroupHeartbeatResponse(error_code=_UNKNOWN_SERVER_ERROR)
-    return ConsumerGroupHeartbeatResponse(error_code=int(error), error_message=message)
+    error, message = writable_refusal(error, message)
+    return ConsumerGroupHeartbeatResponse(error_code=error, error_message=message)
 
 
 def _describe_consumer_groups(call: IncomingRequest) -> None:

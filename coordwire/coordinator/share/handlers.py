@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from coordwire.codec import Message
 from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
-from coordwire.coordinator.refusal import fits
+from coordwire.coordinator.refusal import fits, writable_refusal
 from coordwire.coordinator.share.description import describe_share_group
 from coordwire.coordinator.share.error_texts import error_text
 from coordwire.coordinator.share.heartbeat import share_group_heartbeat, validate_heartbeat
@@ -30,9 +30,8 @@ _UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _refused_heartbeat(error: int, message: str | None) -> ShareGroupHeartbeatResponse:
-    if not fits(message):
-        return ShareGroupHeartbeatResponse(error_code=_UNKNOWN_SERVER_ERROR)
-    return ShareGroupHeartbeatResponse(error_code=int(error), error_message=message)
+    error, message = writable_refusal(error, message)
+    return ShareGroupHeartbeatResponse(error_code=error, error_message=message)
 
 
 def _describe(call: IncomingRequest) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from coordwire.codec import Message
 from coordwire.coordinator.hash_tables import HashMap, HashSet
-from coordwire.coordinator.incoming import IncomingRequest
+from coordwire.coordinator.incoming import IncomingRequest, RefusalWording
 from coordwire.coordinator.model.share_group import InitializedTopic, InitializedTopics, ShareGroupModel
 from coordwire.coordinator.persister import LatestOffsets
-from coordwire.coordinator.refusal import OperationRefused, fits, translated
+from coordwire.coordinator.refusal import OperationRefused, translated, writable_refusal
 from coordwire.coordinator.share.error_texts import error_text
 from coordwire.coordinator.share.heartbeat import find_share_group
 from coordwire.coordinator.share.partition_states import (
@@ -60,31 +61,45 @@ __all__ = ["alter_offsets", "delete_offsets", "describe_offsets"]
 _UNKNOWN = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _UNKNOWN_OFFSET = -1
 
+# --- refusals ---
+
+
+def _refusal_in(response: type[Any]) -> RefusalWording:
+    """Makes the response to a refused request, with the error's own text where there is no message."""
+
+    def refused(error: int, message: str | None) -> Message:
+        error, message = writable_refusal(error, message)
+        refusal: Message = response(
+            error_code=error, error_message=error_text(error) if message is None else message
+        )
+        return refusal
+
+    return refused
+
+
+def _is_refused(call: IncomingRequest, refused: RefusalWording) -> bool:
+    """Answer a request that is refused whatever the group is like."""
+    error = call.error if call.request.group_id else int(ErrorCode.INVALID_GROUP_ID)
+    if error:
+        call.reply.send(refused(error, None))
+    return bool(error)
+
+
 # --- altering ---
+
+_alteration_refused = _refusal_in(AlterShareGroupOffsetsResponse)
 
 
 def alter_offsets(call: IncomingRequest) -> None:
     request: AlterShareGroupOffsetsRequest = call.request
     reply, state = call.reply, call.state
-
-    def refused(error: int, message: str | None = None) -> AlterShareGroupOffsetsResponse:
-        if not fits(message):
-            error, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
-        return AlterShareGroupOffsetsResponse(
-            error_code=int(error), error_message=error_text(error) if message is None else message
-        )
-
-    if not request.group_id:
-        reply.send(refused(ErrorCode.INVALID_GROUP_ID))
-        return
-    if call.error:
-        reply.send(refused(call.error))
+    if _is_refused(call, _alteration_refused):
         return
     partitions_by_topic: list[InitializeShareGroupStateRequest] = []
 
     def completed(error: int, result: Result) -> None:
         if error:
-            reply.send(refused(translated(error), result.message))
+            reply.send(_alteration_refused(translated(error), result.message))
             return
         response = result.response
         assert isinstance(response, AlterShareGroupOffsetsResponse)
@@ -182,38 +197,28 @@ def _with_errors(
     }
     for topic in response.responses:
         for partition in topic.partitions:
-            group_found = errors.get((topic.topic_id, partition.partition_index))
-            if not partition.error_code and group_found is not None:
-                partition.error_code, partition.error_message = group_found
+            failure = errors.get((topic.topic_id, partition.partition_index))
+            if not partition.error_code and failure is not None:
+                partition.error_code, partition.error_message = failure
     return response
 
 
 # --- deleting ---
 
+_deletion_refused = _refusal_in(DeleteShareGroupOffsetsResponse)
+
 
 def delete_offsets(call: IncomingRequest) -> None:
     request: DeleteShareGroupOffsetsRequest = call.request
     reply, state = call.reply, call.state
-
-    def refused(error: int, message: str | None = None) -> DeleteShareGroupOffsetsResponse:
-        if not fits(message):
-            error, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
-        return DeleteShareGroupOffsetsResponse(
-            error_code=int(error), error_message=error_text(error) if message is None else message
-        )
-
-    if not request.group_id:
-        reply.send(refused(ErrorCode.INVALID_GROUP_ID))
-        return
-    if call.error:
-        reply.send(refused(call.error))
+    if _is_refused(call, _deletion_refused):
         return
     refusals: list[DeleteShareGroupOffsetsResponseTopic] = []
     partitions_by_topic: list[tuple[UUID, list[int]]] = []
 
     def completed(error: int, result: Result) -> None:
         if error:
-            reply.send(refused(translated(error)))
+            reply.send(_deletion_refused(translated(error), None))
         elif result.response is not None:
             reply.send(result.response)
         elif not partitions_by_topic:
@@ -222,16 +227,16 @@ def delete_offsets(call: IncomingRequest) -> None:
             state.persister.call(delete_request(request.group_id, partitions_by_topic), persisted)
 
     def send(response: Any) -> None:
-        """Answer; with an error if a topic is gone meanwhile: Kafka cannot write an answer without its
+        """Answer; with an error if a topic was deleted meanwhile: Kafka can't write an answer without its
         name."""
         if any(topic.topic_id.int and not topic.topic_name for topic in response.responses):
-            reply.send(refused(ErrorCode.UNKNOWN_SERVER_ERROR))
+            reply.send(_deletion_refused(ErrorCode.UNKNOWN_SERVER_ERROR, None))
         else:
             reply.send(response)
 
     def persisted(answer: Any, error: int, offsets: LatestOffsets) -> None:
         if answer is None:
-            reply.send(refused(error))
+            reply.send(_deletion_refused(error, None))
             return
         deleted: HashMap[UUID, str | None] = HashMap()
         for topic in answer.results:
@@ -253,7 +258,7 @@ def delete_offsets(call: IncomingRequest) -> None:
 
         def deletion_noted(error: int, result: Result) -> None:
             if error:
-                reply.send(refused(translated(error)))
+                reply.send(_deletion_refused(translated(error), None))
             else:
                 send(result.response)
 
@@ -271,16 +276,9 @@ def _delete(
     try:
         group = find_share_group(state, request.group_id)
     except OperationRefused as refusal:
-        code, message = refusal.code, refusal.message
-        if not fits(message):
-            code = ErrorCode.UNKNOWN_SERVER_ERROR
-            message = error_text(code)
-        return Result(response=DeleteShareGroupOffsetsResponse(error_code=int(code), error_message=message))
+        return Result(response=_deletion_refused(refusal.code, refusal.message))
     if not group.is_empty:
-        code = ErrorCode.NON_EMPTY_GROUP
-        return Result(
-            response=DeleteShareGroupOffsetsResponse(error_code=int(code), error_message=error_text(code))
-        )
+        return Result(response=_deletion_refused(ErrorCode.NON_EMPTY_GROUP, None))
     states = group.states
     if states is None:
         return Result()

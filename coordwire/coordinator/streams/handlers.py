@@ -15,7 +15,7 @@ from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRe
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import NO_TARGET_TASKS, StreamsMember, TargetTasks
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
-from coordwire.coordinator.refusal import OperationRefused, fits
+from coordwire.coordinator.refusal import OperationRefused, fits, writable_refusal
 from coordwire.coordinator.state import State
 from coordwire.coordinator.streams.heartbeat import streams_group_heartbeat, validate_streams_heartbeat
 from coordwire.enums import ErrorCode
@@ -181,9 +181,8 @@ _UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _refused_streams_heartbeat(error: int, message: str | None) -> StreamsGroupHeartbeatResponse:
-    if not fits(message):
-        return StreamsGroupHeartbeatResponse(error_code=_UNKNOWN_SERVER_ERROR)
-    return StreamsGroupHeartbeatResponse(error_code=int(error), error_message=message)
+    error, message = writable_refusal(error, message)
+    return StreamsGroupHeartbeatResponse(error_code=error, error_message=message)
 
 
 def _describe_streams_groups(call: IncomingRequest) -> None:
