@@ -309,7 +309,7 @@ BUGS = [
     ),
     _B(
         "an old commit of a KIP-848 member is stored",
-        "consumer.kind",
+        "member_epochs",
         " and commit.version < _KNOWS_STALE_EPOCHS:",
         " and commit.version < 0:",
     ),
@@ -340,7 +340,7 @@ BUGS = [
     _B(
         "a fetch of another epoch is answered",
         "consumer.kind",
-        "        if member.epoch != epoch:\n            raise _stale(member)\n",
+        "        if member is not None and member.epoch != epoch:\n            raise _stale(member)\n",
         "",
     ),
     _B(

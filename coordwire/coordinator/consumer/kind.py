@@ -12,6 +12,7 @@ from uuid import UUID
 
 from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.replay import CONSUMER_KEYS, replay_consumer_group
+from coordwire.coordinator.member_epochs import check_version, committing_member, fetching_member
 from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember, MemberState
@@ -24,9 +25,6 @@ from coordwire.logs import LogRecord
 from coordwire.messages.list_groups import ListedGroup
 
 __all__ = ["ConsumerKind"]
-
-_KNOWS_STALE_EPOCHS = 9
-"""The first version of OffsetCommit that KIP-848's members may use."""
 
 
 class ConsumerKind(GroupKind[ConsumerGroupModel]):
@@ -56,7 +54,7 @@ class ConsumerKind(GroupKind[ConsumerGroupModel]):
 
     def topics_changed(self, group: ConsumerGroupModel, names: Iterable[str]) -> None:
         if group.subscribes_to_any(names):
-            group.request_refresh()
+            group.refresh.request()
 
     # --- offsets ---
 
@@ -64,16 +62,11 @@ class ConsumerKind(GroupKind[ConsumerGroupModel]):
         self, state: State, group: ConsumerGroupModel, commit: GroupCommit
     ) -> PartitionCheck | None:
         epoch = commit.generation
-        if epoch < 0 and group.is_empty:
-            return None
-        anonymous = not commit.member_id and commit.instance_id is None
-        if commit.transactional and epoch == -1 and anonymous:
-            return None
-        member = group.members.get(commit.member_id)
+        member = committing_member(group, commit)
         if member is None:
-            raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-        if member.classic is None and not commit.transactional and commit.version < _KNOWS_STALE_EPOCHS:
-            raise OperationRefused(ErrorCode.UNSUPPORTED_VERSION)
+            return None
+        if member.classic is None:
+            check_version(commit)
         if epoch > member.epoch:
             raise _stale(member)
         return None if epoch == member.epoch else _check_of_older_epoch(member, epoch)
@@ -81,15 +74,8 @@ class ConsumerKind(GroupKind[ConsumerGroupModel]):
     def validate_fetch(
         self, group: ConsumerGroupModel, member_id: str | None, epoch: int, *, stable: bool
     ) -> None:
-        if member_id is None:
-            if epoch < 0:
-                return  # of an operator
-            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-        members = group.members
-        member = members.get(member_id) if stable else members.committed(member_id)
-        if member is None:
-            raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-        if member.epoch != epoch:
+        member = fetching_member(group, member_id, epoch, stable=stable)
+        if member is not None and member.epoch != epoch:
             raise _stale(member)
 
     def retention_start(self, group: ConsumerGroupModel, committed: CommittedOffset) -> int:

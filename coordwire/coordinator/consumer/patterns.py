@@ -131,7 +131,7 @@ def _record_topics(state: State, group_id: str, resolved: dict[str, ResolvedPatt
     if changed or metadata_hash != group.metadata_hash:
         epoch = group.epoch + 1
         records.append(epoch_record(group_id, epoch, metadata_hash))
-        group.refreshed(state.now, epoch)
+        group.refresh.complete(state.now, epoch)
     return Result(records)
 
 

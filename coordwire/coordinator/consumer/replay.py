@@ -11,10 +11,10 @@ from coordwire.coordinator.model.assignment import (
     owned_from_lists,
     target_from_lists,
 )
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT, ClassicSide, ConsumerMember, MemberState
 from coordwire.coordinator.model.patterns import ResolvedPattern
+from coordwire.coordinator.recorded_groups import find_or_make, find_recorded, replay_assignment_epoch
 from coordwire.coordinator.refusal import contradiction
 from coordwire.coordinator.state import State
 from coordwire.messages import (
@@ -51,15 +51,15 @@ def replay_consumer_group(state: State, key: object, value: object) -> None:
     """Replay a record with one of `CONSUMER_KEYS`."""
     match key, value:
         case ConsumerGroupMetadataKey(group_id=group_id), ConsumerGroupMetadataValue() as content:
-            _consumer_group(state, group_id).set_epoch(content.epoch, content.metadata_hash)
+            find_or_make(state, group_id, ConsumerGroupModel).set_epoch(content.epoch, content.metadata_hash)
         case ConsumerGroupMetadataKey(group_id=group_id), None:
             _end_consumer_group(state, group_id)
         case ConsumerGroupPartitionMetadataKey(group_id=group_id), None:
-            group = _known_consumer_group(state, group_id)
+            group = find_recorded(state, group_id, ConsumerGroupModel)
             if group is not None:
                 group.set_partition_metadata(False)
         case ConsumerGroupPartitionMetadataKey(group_id=group_id), Message():
-            _consumer_group(state, group_id).set_partition_metadata(True)
+            find_or_make(state, group_id, ConsumerGroupModel).set_partition_metadata(True)
         case ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), (
             ConsumerGroupMemberMetadataValue() | None
         ) as content:
@@ -67,15 +67,15 @@ def replay_consumer_group(state: State, key: object, value: object) -> None:
         case ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), (
             ConsumerGroupTargetAssignmentMetadataValue() | None
         ) as content:
-            _replay_assignment(state, group_id, content)
+            replay_assignment_epoch(state, group_id, ConsumerGroupModel, content)
         case ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), (
             ConsumerGroupTargetAssignmentMemberValue() | None
         ) as content:
             if content is not None:
-                _consumer_group(state, group_id).put_target(
+                find_or_make(state, group_id, ConsumerGroupModel).put_target(
                     member_id, target_from_lists(content.topic_partitions)
                 )
-            elif (group := _known_consumer_group(state, group_id)) is not None:
+            elif (group := find_recorded(state, group_id, ConsumerGroupModel)) is not None:
                 group.targets.pop(member_id)
         case ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), (
             ConsumerGroupCurrentMemberAssignmentValue() | None
@@ -87,25 +87,8 @@ def replay_consumer_group(state: State, key: object, value: object) -> None:
             _replay_pattern(state, group_id, regex, content)
 
 
-def _consumer_group(state: State, group_id: str) -> ConsumerGroupModel:
-    """Find or create the group of a record; it may replace a group that only has offsets."""
-    group = state.groups.get(group_id)
-    if isinstance(group, ConsumerGroupModel):
-        return group
-    if group is not None and not (isinstance(group, ClassicGroupModel) and group.is_simple):
-        raise contradiction()
-    group = ConsumerGroupModel(group_id, state.snapshots)
-    state.groups[group_id] = group
-    return group
-
-
-def _known_consumer_group(state: State, group_id: str) -> ConsumerGroupModel | None:
-    group = state.groups.get(group_id)
-    return None if group is None else _consumer_group(state, group_id)
-
-
 def _end_consumer_group(state: State, group_id: str) -> None:
-    group = _known_consumer_group(state, group_id)
+    group = find_recorded(state, group_id, ConsumerGroupModel)
     if group is None:
         return
     if group.members or group.targets or group.assignment_epoch != -1:
@@ -117,7 +100,7 @@ def _replay_member(
     state: State, group_id: str, member_id: str, value: ConsumerGroupMemberMetadataValue | None
 ) -> None:
     if value is None:
-        group = _known_consumer_group(state, group_id)
+        group = find_recorded(state, group_id, ConsumerGroupModel)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None:
             return
@@ -125,7 +108,7 @@ def _replay_member(
             raise contradiction()
         group.remove_member(member_id)
         return
-    group = _consumer_group(state, group_id)
+    group = find_or_make(state, group_id, ConsumerGroupModel)
     classic = value.classic_member_metadata
     side = None
     if classic is not None:
@@ -147,32 +130,18 @@ def _replay_member(
     )
 
 
-def _replay_assignment(
-    state: State, group_id: str, value: ConsumerGroupTargetAssignmentMetadataValue | None
-) -> None:
-    if value is not None:
-        _consumer_group(state, group_id).set_assignment(value.assignment_epoch, value.assignment_timestamp)
-        return
-    group = _known_consumer_group(state, group_id)
-    if group is None:
-        return
-    if group.targets:
-        raise contradiction()
-    group.clear_assignment()
-
-
 def _replay_owned(
     state: State, group_id: str, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None
 ) -> None:
     if value is None:
-        group = _known_consumer_group(state, group_id)
+        group = find_recorded(state, group_id, ConsumerGroupModel)
         member = None if group is None else group.members.get(member_id)
         if group is not None and member is not None:
             group.put_member(
                 replace(member, epoch=LEFT, previous_epoch=LEFT, owned=NOTHING_OWNED, revoking=NOTHING_OWNED)
             )
         return
-    group = _consumer_group(state, group_id)
+    group = find_or_make(state, group_id, ConsumerGroupModel)
     group.put_member(
         replace(
             group.members.get(member_id) or ConsumerMember(member_id),
@@ -196,8 +165,8 @@ def _replay_pattern(
 ) -> None:
     if value is not None:
         topics = tuple(sorted(set(value.topics)))
-        _consumer_group(state, group_id).put_resolved(
+        find_or_make(state, group_id, ConsumerGroupModel).put_resolved(
             regex, ResolvedPattern(topics, value.version, value.timestamp)
         )
-    elif (group := _known_consumer_group(state, group_id)) is not None:
+    elif (group := find_recorded(state, group_id, ConsumerGroupModel)) is not None:
         group.put_resolved(regex, None)

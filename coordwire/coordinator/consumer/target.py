@@ -74,7 +74,7 @@ def refresh_epoch(
 
     The epoch rises if a subscription changed, or the metadata of subscribed topics did.
     """
-    if not changed and not group.refresh_due(state.now):
+    if not changed and not group.refresh.is_due(state.now, group.epoch):
         return group.epoch, group.homogeneous
     group_id = group.group_id
     patterns = dict(group.patterns.items())
@@ -98,7 +98,7 @@ def refresh_epoch(
     if changed or metadata_hash != group.metadata_hash:
         epoch += 1
         records.append(epoch_record(group_id, epoch, metadata_hash))
-    group.refreshed(state.now, epoch)
+    group.refresh.complete(state.now, epoch)
     if group.has_partition_metadata:
         records.append(partition_metadata_tombstone(group_id))
     return epoch, homogeneous

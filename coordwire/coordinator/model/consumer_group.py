@@ -15,6 +15,7 @@ from uuid import UUID
 from coordwire.coordinator.hash_order import capacity_for, copied_capacity, in_hash_order, in_timeline_order
 from coordwire.coordinator.model.assignment import NO_TARGET, Owned, Target
 from coordwire.coordinator.model.consumer_member import ConsumerGroupState, ConsumerMember, MemberState
+from coordwire.coordinator.model.metadata_refresh import MetadataRefresh
 from coordwire.coordinator.model.patterns import ResolvedPattern
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
@@ -24,7 +25,6 @@ __all__ = ["ConsumerGroupModel", "Subscribers"]
 
 K = TypeVar("K")
 
-_REFRESH_INTERVAL_MS = (1 << 31) - 1
 _NO_ASSIGNMENT = -1
 _STABLE = MemberState.STABLE
 
@@ -66,7 +66,7 @@ class ConsumerGroupModel:
 
     __slots__ = (
         "_last_resolved", "assignors", "facts", "group_id", "members", "owners", "patterns", "protocols",
-        "refresh_at", "refresh_epoch", "resolved", "static_members", "targets", "topics",
+        "refresh", "resolved", "static_members", "targets", "topics",
     )  # fmt: skip
 
     def __init__(self, group_id: str, snapshots: Snapshots) -> None:
@@ -81,8 +81,7 @@ class ConsumerGroupModel:
         self.assignors: SnapshotDict[str, int] = SnapshotDict(snapshots)
         self.protocols: SnapshotDict[str, int] = SnapshotDict(snapshots)
         self.facts: SnapshotValue[GroupFacts] = SnapshotValue(snapshots, _NEW)
-        self.refresh_at = 0
-        self.refresh_epoch = 0
+        self.refresh = MetadataRefresh()
         self._last_resolved: tuple[int, ResolvedPattern | None] = (0, None)
 
     # --- facts ---
@@ -229,25 +228,14 @@ class ConsumerGroupModel:
                 counts = {name: 1, **counts}  # Java's compute inserts before the other keys of a bucket
         return _most(in_hash_order(counts, capacity), counts)
 
-    # --- the metadata's refresh ---
-
     def is_settled(self, member: ConsumerMember, now: int) -> bool:
         """Whether a member has reached the group's newest target, and no other target is due."""
         facts = self.facts.value
         return (
-            member.epoch == facts.assignment_epoch >= facts.epoch >= self.refresh_epoch
+            member.epoch == facts.assignment_epoch >= facts.epoch >= self.refresh.epoch
             and member.state is _STABLE
-            and now < self.refresh_at
+            and now < self.refresh.at
         )
-
-    def refresh_due(self, now: int) -> bool:
-        return now >= self.refresh_at or self.epoch < self.refresh_epoch
-
-    def refreshed(self, now: int, epoch: int) -> None:
-        self.refresh_at, self.refresh_epoch = now + _REFRESH_INTERVAL_MS, epoch
-
-    def request_refresh(self) -> None:
-        self.refresh_at = self.refresh_epoch = 0
 
     # --- future subscriptions ---
 

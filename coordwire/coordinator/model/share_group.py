@@ -1,7 +1,7 @@
 """A share group (KIP-932): members, epochs, targets, and the partitions whose state is initialized.
 
 Rules: everything is under the shard's snapshots but the time of the refresh, as with consumer groups. Members
-share partitions, so that none waits for another: a member is at its target when it has heard of it.
+share partitions, so that none waits for another: a member is at its target when it has its epoch.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from uuid import UUID
 from coordwire.coordinator.hash_order import in_timeline_order, ordered_names
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
+from coordwire.coordinator.model.metadata_refresh import MetadataRefresh
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "is_homogeneous",
 ]
 
-_REFRESH_INTERVAL_MS = (1 << 31) - 1
 _NO_ASSIGNMENT = -1
 LEFT = -1
 
@@ -97,7 +97,7 @@ class ShareGroupModel:
     becomes_classic: ClassVar[bool] = False
 
     __slots__ = (
-        "_facts", "_settled", "_states", "group_id", "members", "refresh_at", "refresh_epoch", "targets",
+        "_facts", "_settled", "_states", "group_id", "members", "refresh", "targets",
         "topics",
     )  # fmt: skip
 
@@ -108,8 +108,7 @@ class ShareGroupModel:
         self.topics: SnapshotDict[str, int] = SnapshotDict(snapshots)
         self._facts: SnapshotValue[_Facts] = SnapshotValue(snapshots, _Facts())
         self._states: SnapshotValue[PartitionStates | None] = SnapshotValue(snapshots, None)
-        self.refresh_at = 0
-        self.refresh_epoch = 0
+        self.refresh = MetadataRefresh()
         self._settled: tuple[tuple[object, ...], int | None] = ((), None)
 
     # --- facts ---
@@ -194,10 +193,7 @@ class ShareGroupModel:
         """The subscribed topics in the order of Apache Kafka's table."""
         return in_timeline_order(self.topics, self.topics.peak)
 
-    # --- the metadata's refresh ---
-
-    def refresh_due(self, now: int) -> bool:
-        return now >= self.refresh_at or self.epoch < self.refresh_epoch
+    # --- heartbeats that change nothing ---
 
     def _marks(self, topics: object) -> tuple[object, ...]:
         """What the need for changes depends on, besides time and the member."""
@@ -219,13 +215,8 @@ class ShareGroupModel:
         if member.state or member.epoch != facts.assignment_epoch or facts.assignment_epoch < facts.epoch:
             return False
         marks, until = self._settled
-        return (until is None or now < until) and not self.refresh_due(now) and marks == self._marks(topics)
-
-    def refreshed(self, now: int, epoch: int) -> None:
-        self.refresh_at, self.refresh_epoch = now + _REFRESH_INTERVAL_MS, epoch
-
-    def request_refresh(self) -> None:
-        self.refresh_at = self.refresh_epoch = 0
+        is_fresh = not self.refresh.is_due(now, facts.epoch)
+        return is_fresh and (until is None or now < until) and marks == self._marks(topics)
 
     # --- changes, by records ---
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from coordwire.coordinator.hash_order import in_timeline_order
+from coordwire.coordinator.model.metadata_refresh import MetadataRefresh
 from coordwire.coordinator.model.streams_member import (
     NO_TARGET_TASKS,
     StreamsGroupState,
@@ -27,7 +28,6 @@ from coordwire.messages.streams_group_heartbeat import EndpointToPartitions
 
 __all__ = ["StreamsGroupModel"]
 
-_REFRESH_INTERVAL_MS = (1 << 31) - 1
 _NO_ASSIGNMENT = -1
 
 Task = tuple[str, int]
@@ -58,7 +58,7 @@ class StreamsGroupModel:
 
     __slots__ = (
         "_hash", "active_owners", "configured", "endpoint_epoch", "endpoints", "facts", "group_id", "members",
-        "refresh_at", "refresh_epoch", "shutdown_member", "standby_owners", "targets", "topology_value",
+        "refresh", "shutdown_member", "standby_owners", "targets", "topology_value",
         "warmup_owners",
     )  # fmt: skip
 
@@ -75,8 +75,7 @@ class StreamsGroupModel:
         self.active_owners: SnapshotDict[Task, str] = SnapshotDict(snapshots)
         self.standby_owners: SnapshotDict[Task, set[str]] = SnapshotDict(snapshots)
         self.warmup_owners: SnapshotDict[Task, set[str]] = SnapshotDict(snapshots)
-        self.refresh_at = 0
-        self.refresh_epoch = 0
+        self.refresh = MetadataRefresh()
         self.shutdown_member: str | None = None
         self.endpoint_epoch = 0
         self.endpoints: dict[str, EndpointToPartitions] = {}
@@ -149,17 +148,6 @@ class StreamsGroupModel:
         if known is None or known[0] is not topics or known[1] is not topology:
             known = self._hash = topics, topology, group_hash(topics, topology.required_topics)
         return known[2]
-
-    # --- the metadata's refresh ---
-
-    def refresh_due(self, now: int) -> bool:
-        return now >= self.refresh_at or self.epoch < self.refresh_epoch
-
-    def refreshed(self, now: int, epoch: int) -> None:
-        self.refresh_at, self.refresh_epoch = now + _REFRESH_INTERVAL_MS, epoch
-
-    def request_refresh(self) -> None:
-        self.refresh_at = self.refresh_epoch = 0
 
     # --- changes that no record has ---
 

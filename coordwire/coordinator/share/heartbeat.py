@@ -207,7 +207,7 @@ def _advanced(
         bumps = has_unassigned(group, joins=joins)
     epoch, homogeneous = group.epoch, group.homogeneous
     names: Iterable[str] | None = None
-    if bumps or group.refresh_due(state.now):
+    if bumps or group.refresh.is_due(state.now, group.epoch):
         names = subscribed_after(group, old, new)
         counts = group.counts_after(old, new)
         metadata_hash = group_hash(state.topics, counts)
@@ -216,7 +216,7 @@ def _advanced(
         if bumps:
             epoch += 1
             records.append(epoch_record(group_id, epoch, metadata_hash))
-        group.refreshed(state.now, epoch)
+        group.refresh.complete(state.now, epoch)
     target_epoch, target = _updated_target(state, group, epoch, new, homogeneous, records)
     if bumps or not (new.state == _STABLE and new.epoch == target_epoch):
         new = _reconciled(state, new, target_epoch, target, records, group_id, changed=bumps)

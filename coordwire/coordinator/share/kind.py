@@ -60,7 +60,7 @@ class ShareKind(GroupKind[ShareGroupModel]):
 
     def topics_changed(self, group: ShareGroupModel, names: Iterable[str]) -> None:
         if any(name in group.topics for name in names):
-            group.request_refresh()
+            group.refresh.request()
 
     # --- offsets of consumers ---
 

@@ -57,35 +57,37 @@ def replay_share_group(state: State, key: object, value: object) -> None:
     if not isinstance(group, ShareGroupModel):
         raise contradiction()
     match key, value:
-        case ShareGroupMetadataKey(), ShareGroupMetadataValue() as found:
-            group.set_epoch(found.epoch, found.metadata_hash)
+        case ShareGroupMetadataKey(), ShareGroupMetadataValue() as content:
+            group.set_epoch(content.epoch, content.metadata_hash)
         case ShareGroupMetadataKey(), None:
             if group.members or group.targets or group.assignment_epoch != -1:
                 raise contradiction()
             state.groups.pop(group_id)
         case ShareGroupMemberMetadataKey(member_id=member_id), (
             ShareGroupMemberMetadataValue() | None
-        ) as found:
-            _replay_member(group, member_id, found)
-        case ShareGroupTargetAssignmentMetadataKey(), ShareGroupTargetAssignmentMetadataValue() as found:
-            group.set_assignment(found.assignment_epoch, found.assignment_timestamp)
+        ) as content:
+            _replay_member(group, member_id, content)
+        case ShareGroupTargetAssignmentMetadataKey(), ShareGroupTargetAssignmentMetadataValue() as content:
+            group.set_assignment(content.assignment_epoch, content.assignment_timestamp)
         case ShareGroupTargetAssignmentMetadataKey(), None:
             if group.targets:
                 raise contradiction()
             group.clear_assignment()
         case ShareGroupTargetAssignmentMemberKey(member_id=member_id), (
             ShareGroupTargetAssignmentMemberValue() | None
-        ) as found:
-            if found is None:
+        ) as content:
+            if content is None:
                 group.targets.pop(member_id)
             else:
-                group.targets[member_id] = target_from_lists(found.topic_partitions)
+                group.targets[member_id] = target_from_lists(content.topic_partitions)
         case ShareGroupCurrentMemberAssignmentKey(member_id=member_id), (
             ShareGroupCurrentMemberAssignmentValue() | None
-        ) as found:
-            _replay_assignment(group, member_id, found)
-        case ShareGroupStatePartitionMetadataKey(), (ShareGroupStatePartitionMetadataValue() | None) as found:
-            group.set_states(None if found is None else _states(found, state.now))
+        ) as content:
+            _replay_assignment(group, member_id, content)
+        case ShareGroupStatePartitionMetadataKey(), (
+            ShareGroupStatePartitionMetadataValue() | None
+        ) as content:
+            group.set_states(None if content is None else _states(content, state.now))
 
 
 def _replay_member(

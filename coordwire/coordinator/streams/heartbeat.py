@@ -188,7 +188,7 @@ def streams_group_heartbeat(
     ):
         epoch += 1
         records.append(epoch_record(group_id, epoch, metadata_hash, validated, configs))
-        group.refreshed(state.now, epoch)
+        group.refresh.complete(state.now, epoch)
     if group.is_empty:
         begin_initial_delay(state, group_id)
     target = update_target(state, group, epoch, new, configured, replicas, records, statuses)
@@ -431,7 +431,7 @@ def _configure(
     """The topology with the cluster's topics, and the hash of their metadata."""
     configured, metadata_hash = group.configured.value, group.metadata_hash
     is_new = group.topology is None
-    if not is_new and configured is not None and not group.refresh_due(state.now):
+    if not is_new and configured is not None and not group.refresh.is_due(state.now, group.epoch):
         return configured, metadata_hash
     metadata_hash = group.hash_of_topics(state.topics, topology)
     if is_new or configured is None or metadata_hash != group.metadata_hash:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
+from coordwire.coordinator.member_epochs import check_version, committing_member, fetching_member
 from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import StreamsMember
@@ -23,9 +24,6 @@ from coordwire.logs import LogRecord
 from coordwire.messages.list_groups import ListedGroup
 
 __all__ = ["StreamsKind"]
-
-_KNOWS_STALE_EPOCHS = 9
-"""The first version of OffsetCommit that members may use."""
 
 
 class StreamsKind(GroupKind[StreamsGroupModel]):
@@ -59,7 +57,7 @@ class StreamsKind(GroupKind[StreamsGroupModel]):
 
     def topics_changed(self, group: StreamsGroupModel, names: Iterable[str]) -> None:
         if group.subscribes_to_any(names):
-            group.request_refresh()
+            group.refresh.request()
 
     # --- offsets ---
 
@@ -67,16 +65,10 @@ class StreamsKind(GroupKind[StreamsGroupModel]):
         self, state: State, group: StreamsGroupModel, commit: GroupCommit
     ) -> PartitionCheck | None:
         epoch = commit.generation
-        if epoch < 0 and group.is_empty:
-            return None
-        anonymous = not commit.member_id and commit.instance_id is None
-        if commit.transactional and epoch == -1 and anonymous:
-            return None
-        member = group.members.get(commit.member_id)
+        member = committing_member(group, commit)
         if member is None:
-            raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-        if not commit.transactional and commit.version < _KNOWS_STALE_EPOCHS:
-            raise OperationRefused(ErrorCode.UNSUPPORTED_VERSION)
+            return None
+        check_version(commit)
         if not member.is_placed:
             raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
         if epoch == member.epoch:
@@ -88,14 +80,9 @@ class StreamsKind(GroupKind[StreamsGroupModel]):
     def validate_fetch(
         self, group: StreamsGroupModel, member_id: str | None, epoch: int, *, stable: bool
     ) -> None:
-        if member_id is None:
-            if epoch < 0:
-                return  # of an operator
-            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-        members = group.members
-        member = members.get(member_id) if stable else members.committed(member_id)
+        member = fetching_member(group, member_id, epoch, stable=stable)
         if member is None:
-            raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
+            return
         if not member.is_placed:
             raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
         if member.epoch != epoch:

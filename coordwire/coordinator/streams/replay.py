@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from coordwire.codec import Message
 from coordwire.coordinator.hash_order import capacity_for, partitions_in_order
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import (
     LEFT_STREAMS,
@@ -18,6 +17,7 @@ from coordwire.coordinator.model.streams_member import (
     listed_tasks,
 )
 from coordwire.coordinator.model.streams_topology import StreamsTopology, hash_ordered
+from coordwire.coordinator.recorded_groups import find_or_make, find_recorded, replay_assignment_epoch
 from coordwire.coordinator.refusal import contradiction
 from coordwire.coordinator.state import State
 from coordwire.enums import StreamsMemberState
@@ -57,15 +57,15 @@ def replay_streams_group(state: State, key: object, value: object) -> None:
     match key, value:
         case StreamsGroupMetadataKey(group_id=group_id), StreamsGroupMetadataValue() as content:
             configs = {config.key: config.value for config in content.last_assignment_configs or ()}
-            _group(state, group_id).set_epoch(
+            find_or_make(state, group_id, StreamsGroupModel).set_epoch(
                 content.epoch, content.metadata_hash, content.validated_topology_epoch, configs
             )
         case StreamsGroupMetadataKey(group_id=group_id), None:
             _end_group(state, group_id)
         case StreamsGroupTopologyKey(group_id=group_id), StreamsGroupTopologyValue() as content:
-            _group(state, group_id).set_topology(StreamsTopology(content))
+            find_or_make(state, group_id, StreamsGroupModel).set_topology(StreamsTopology(content))
         case StreamsGroupTopologyKey(group_id=group_id), None:
-            group = _known_group(state, group_id)
+            group = find_recorded(state, group_id, StreamsGroupModel)
             if group is not None:
                 group.set_topology(None)
         case StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id), (
@@ -75,17 +75,17 @@ def replay_streams_group(state: State, key: object, value: object) -> None:
         case StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), (
             StreamsGroupTargetAssignmentMetadataValue() | None
         ) as content:
-            _replay_assignment(state, group_id, content)
+            replay_assignment_epoch(state, group_id, StreamsGroupModel, content)
         case StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), (
             StreamsGroupTargetAssignmentMemberValue() | None
         ) as content:
             if content is not None:
-                _group(state, group_id).targets[member_id] = TargetTasks(
+                find_or_make(state, group_id, StreamsGroupModel).targets[member_id] = TargetTasks(
                     listed_tasks(content.active_tasks),
                     listed_tasks(content.standby_tasks),
                     listed_tasks(content.warmup_tasks),
                 )
-            elif (group := _known_group(state, group_id)) is not None:
+            elif (group := find_recorded(state, group_id, StreamsGroupModel)) is not None:
                 group.targets.pop(member_id)
         case StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), (
             StreamsGroupCurrentMemberAssignmentValue() | None
@@ -93,25 +93,8 @@ def replay_streams_group(state: State, key: object, value: object) -> None:
             _replay_owned(state, group_id, member_id, content)
 
 
-def _group(state: State, group_id: str) -> StreamsGroupModel:
-    """Find or create the group of a record; it may replace a group that only has offsets."""
-    group = state.groups.get(group_id)
-    if isinstance(group, StreamsGroupModel):
-        return group
-    if group is not None and not (isinstance(group, ClassicGroupModel) and group.is_simple):
-        raise contradiction()
-    group = StreamsGroupModel(group_id, state.snapshots)
-    state.groups[group_id] = group
-    return group
-
-
-def _known_group(state: State, group_id: str) -> StreamsGroupModel | None:
-    group = state.groups.get(group_id)
-    return None if group is None else _group(state, group_id)
-
-
 def _end_group(state: State, group_id: str) -> None:
-    group = _known_group(state, group_id)
+    group = find_recorded(state, group_id, StreamsGroupModel)
     if group is None:
         return
     if group.members or group.assignment_epoch != -1:
@@ -128,7 +111,7 @@ def _replay_member(
     state: State, group_id: str, member_id: str, value: StreamsGroupMemberMetadataValue | None
 ) -> None:
     if value is None:
-        group = _known_group(state, group_id)
+        group = find_recorded(state, group_id, StreamsGroupModel)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None:
             return
@@ -136,7 +119,7 @@ def _replay_member(
             raise contradiction()
         group.remove_member(member_id)
         return
-    group = _group(state, group_id)
+    group = find_or_make(state, group_id, StreamsGroupModel)
     endpoint = value.user_endpoint
     tags = {tag.key: tag.value for tag in value.client_tags}
     group.put_member(
@@ -155,25 +138,11 @@ def _replay_member(
     )
 
 
-def _replay_assignment(
-    state: State, group_id: str, value: StreamsGroupTargetAssignmentMetadataValue | None
-) -> None:
-    if value is not None:
-        _group(state, group_id).set_assignment(value.assignment_epoch, value.assignment_timestamp)
-        return
-    group = _known_group(state, group_id)
-    if group is None:
-        return
-    if group.targets:
-        raise contradiction()
-    group.clear_assignment()
-
-
 def _replay_owned(
     state: State, group_id: str, member_id: str, value: StreamsGroupCurrentMemberAssignmentValue | None
 ) -> None:
     if value is None:
-        group = _known_group(state, group_id)
+        group = find_recorded(state, group_id, StreamsGroupModel)
         member = None if group is None else group.members.get(member_id)
         if group is not None and member is not None:
             group.put_member(
@@ -186,7 +155,7 @@ def _replay_owned(
                 )
             )
         return
-    group = _group(state, group_id)
+    group = find_or_make(state, group_id, StreamsGroupModel)
     epoch = value.member_epoch
     group.put_member(
         replace(
