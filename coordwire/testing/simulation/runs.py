@@ -8,7 +8,6 @@ one runs in another. Two runs of one seed have equal traces, or `Nondeterminism`
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import sys
 import traceback
@@ -154,20 +153,22 @@ class Simulation:
 
     def run(self, seed: int, *, keep_trace: bool = False) -> RunOutcome:
         """One run."""
-        gc.collect()
         with installed():
-            world = SimulatedWorld(
-                seed,
-                faults=self.faults,
-                nodes=self.nodes,
-                settings=self.settings,
-                allow=self.allow,
-                checkers=self.checkers,
-                limit=self.limit,
-                keep_trace=keep_trace,
-            )
-            with entered(world, seed):
-                world.run(self.test)
+            return self._run(seed, keep_trace)
+
+    def _run(self, seed: int, keep_trace: bool) -> RunOutcome:
+        world = SimulatedWorld(
+            seed,
+            faults=self.faults,
+            nodes=self.nodes,
+            settings=self.settings,
+            allow=self.allow,
+            checkers=self.checkers,
+            limit=self.limit,
+            keep_trace=keep_trace,
+        )
+        with entered(world, seed):
+            world.run(self.test)
         trace = world.trace
         outcome = RunOutcome(
             seed,

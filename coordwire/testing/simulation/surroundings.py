@@ -405,6 +405,26 @@ _replacements: _Replacements | None = None
 
 
 @contextmanager
+def _garbage_of_worlds() -> Iterator[None]:
+    """Garbage is collected where a world asks for it, and nowhere else, of what was made since: what is older
+    is neither looked at again and again, nor finalized in a world."""
+    is_collecting, can_freeze = gc.isenabled(), hasattr(gc, "freeze") and not gc.get_freeze_count()
+    gc.disable()
+    if can_freeze:
+        gc.freeze()
+    else:
+        gc.collect()
+    try:
+        yield
+    finally:
+        gc.collect()
+        if can_freeze:
+            gc.unfreeze()
+        if is_collecting:
+            gc.enable()
+
+
+@contextmanager
 def installed() -> Iterator[None]:
     """Everything is in its place: worlds may run."""
     global _replacements, _is_installed
@@ -416,8 +436,9 @@ def installed() -> Iterator[None]:
     replacements = _replacements
     _is_installed = True
     try:
-        replacements.put()
-        yield
+        with _garbage_of_worlds():
+            replacements.put()
+            yield
     finally:
         replacements.take_back()
         _is_installed = False
@@ -431,13 +452,9 @@ def entered(world: EnteredWorld, seed: int) -> Iterator[None]:
         raise RuntimeError("a simulated world runs already")
     state = random.getstate()
     random.seed(f"world/{seed}")
-    is_collecting = gc.isenabled()
-    gc.disable()  # finalizers run where the world collects, and nowhere else
     _world, _thread_of_world = world, world.thread
     try:
         yield
     finally:
         _world = None
-        if is_collecting:
-            gc.enable()
         random.setstate(state)
