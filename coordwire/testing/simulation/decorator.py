@@ -88,18 +88,28 @@ def kafka_simulation(
     take. repeat: how many seeds run twice, to find what is not deterministic. settings: those of the fixture
     `kafka`, such as `topics`; the broker has Kafka's own defaults, as time costs nothing.
 
-    Raises `ValueError` and `Malformed` for wrong arguments.
+    Raises `ValueError`, `TypeError` and `Malformed` for wrong arguments.
     """
-    numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
+    numbers = _seeds(seeds)
+    for name, value, least in (("nodes", nodes, 1), ("repeat", repeat, 0)):
+        if not isinstance(value, int) or value < least:
+            raise ValueError(f"expected {name} to be a whole number of at least {least}, got {value!r}")
+    if not limit > 0:
+        raise ValueError(f"expected a limit of more than 0 s, got {limit!r}")
     plan = read_faults(faults, until=until, most=most)
     ways = tuple(allow)
     for way in ways:
         if way not in EXITS:
             raise ValueError(f"expected ways out of {', '.join(EXITS)}, got {way!r}")
-    unwanted = set(without)
+    unwanted = _checkers("without", without)
+    for checker in unwanted:
+        if checker not in CHECKERS:
+            raise ValueError(f"expected checkers that are built in, got {checker.__name__}")
     all_checkers = tuple(
-        checker for checker in dict.fromkeys((*CHECKERS, *checkers)) if checker not in unwanted
-    )  # fmt: skip
+        checker
+        for checker in dict.fromkeys((*CHECKERS, *_checkers("checkers", checkers)))
+        if checker not in unwanted
+    )
 
     def decorate(function: _Function) -> Callable[..., None]:
         if not inspect.iscoroutinefunction(function):
@@ -140,6 +150,24 @@ def kafka_simulation(
         return run_all
 
     return decorate
+
+
+def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
+    numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
+    for number in numbers if isinstance(numbers, list) else ():
+        if not isinstance(number, int) or number < 0:
+            raise ValueError(f"expected seeds of at least 0, got {number!r}")
+    if not numbers:
+        raise ValueError(f"expected at least one seed, got {seeds!r}")
+    return numbers
+
+
+def _checkers(name: str, classes: Iterable[type[Checker]]) -> tuple[type[Checker], ...]:
+    if isinstance(classes, Iterable):
+        classes = tuple(classes)
+        if all(isinstance(checker, type) and issubclass(checker, Checker) for checker in classes):
+            return classes
+    raise TypeError(f"expected {name} to be subclasses of Checker, got {classes!r}")
 
 
 def _run(simulation: Simulation, seeds: Sequence[int], repeat: int, options: RunOptions) -> None:

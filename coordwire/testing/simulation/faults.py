@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 from coordwire.broker.injection import FaultHandle, FaultyRule, parse_fault
 from coordwire.designs.simulator.faults import PlannedFault, parse_faults, parse_time, written_faults
 from coordwire.errors import Malformed
+from coordwire.testing.simulation.checkers import Violation
 
 if TYPE_CHECKING:
     from coordwire.testing.simulation.world import SimulatedWorld
@@ -52,6 +53,9 @@ _OPERANDS = {
     "coordinate": 1, "lead": 1, "fill": 1, "fail": 1, "inject": 1,
 }  # fmt: skip
 _LASTING = ("freeze", "cut", "block", "slow", "skew", "fill", "fail")
+_MOMENTARY = ("drop", "half-open", "coordinate", "lead")
+_WORDY = ("slow", "skew", "coordinate", "lead", "inject")
+_OF_NODES = ("coordinate", "lead", "fill", "fail", "inject")
 
 _RULES = (
     "Heartbeat error=REBALANCE_IN_PROGRESS",
@@ -103,7 +107,7 @@ class DrawnFaults:
         for kind in self.kinds:
             if kind not in KINDS:
                 raise ValueError(f"expected kinds of faults out of {', '.join(KINDS)}, got {kind!r}")
-        if self.until < 5:
+        if not 5 <= self.until < float("inf"):
             raise ValueError(f"expected at least 5 s with faults, got {self.until}")
         if self.most < 1:
             raise ValueError(f"expected at least 1 fault, got {self.most}")
@@ -117,11 +121,15 @@ def parse_plan(text: str) -> list[PlannedFault]:
             raise Malformed(f"expected one of {', '.join(_OPERANDS)}, got {fault.kind!r} in {str(fault)!r}")
         if fault.kind in _LASTING and fault.duration is None:
             raise Malformed(f"expected 'for' and a duration in {str(fault)!r}")
+        if fault.kind in _MOMENTARY and fault.duration is not None:
+            raise Malformed(f"expected no duration in {str(fault)!r}")
         operands = (*fault.targets, *fault.words)
         count = _OPERANDS[fault.kind]
         if len(operands) < count:
             raise Malformed(f"expected {count} targets in {str(fault)!r}")
         fault = replace(fault, targets=operands[:count], words=operands[count:])
+        if fault.words and fault.kind not in _WORDY:
+            raise Malformed(f"expected no more than {count} targets in {str(fault)!r}")
         if fault.kind == "inject":
             try:
                 parse_fault(" ".join(fault.words))
@@ -132,7 +140,7 @@ def parse_plan(text: str) -> list[PlannedFault]:
                 raise Malformed(f"expected a time such as 30s or -30s in {str(fault)!r}")
         elif fault.kind in ("coordinate", "lead"):
             count = 1 if fault.kind == "coordinate" else 2
-            if len(fault.words) != count or (count == 2 and not fault.words[1].isdigit()):
+            if len(fault.words) != count or (count == 2 and not fault.words[1].isdecimal()):
                 raise Malformed(f"expected {'GROUP' if count == 1 else 'TOPIC PARTITION'} in {str(fault)!r}")
         plan.append(fault)
     return plan
@@ -167,6 +175,25 @@ class FaultDriver:
         """All faults are over."""
         for end in list(self._open.values()):
             end()
+
+    def check(self) -> None:
+        """Raises `Violation` for a fault that happened to a name which nothing in this world has had."""
+        world = self._world
+        nodes = [f"broker-{number}" for number in world.nodes]
+        processes = [service.name for service in world.services("*")]
+        for fault in self.inflicted:
+            if fault.kind in _OF_NODES:
+                names = nodes
+            elif fault.kind == "skew":
+                names = processes
+            elif fault.kind in ("crash", "freeze"):
+                names = processes + nodes
+            else:
+                names = list(world.network.machines)
+            for target in fault.targets:
+                if not any(fnmatchcase(name, target) for name in names):
+                    expected = ", ".join(names) or "a process"
+                    raise Violation("Plan", f"expected one of {expected}, got {target!r} in {str(fault)!r}")
 
     # --- what a seed draws ---
 

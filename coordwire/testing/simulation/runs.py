@@ -86,8 +86,8 @@ class RunOutcome:
 
 
 def hash_seed_of(seed: int) -> int:
-    """The PYTHONHASHSEED of a seed."""
-    return seed // HASH_BLOCK + 1
+    """The PYTHONHASHSEED of a seed: a number of 32 bits, and not 0, which is for no randomness."""
+    return seed // HASH_BLOCK % 0xFFFF_FFFF + 1
 
 
 _NO_RANDOM_ADDRESSES = 0x0040000
@@ -123,7 +123,7 @@ def read_faults(
     faults: _FaultsArgument, *, until: float = 60.0, most: int = 8
 ) -> DrawnFaults | list[PlannedFault]:
     """What a test has said about faults: "any", kinds of `KINDS`, or a plan. Raises `Malformed`,
-    `ValueError`."""
+    `ValueError`, `TypeError`."""
     if faults is None:
         return []
     if isinstance(faults, DrawnFaults):
@@ -132,6 +132,8 @@ def read_faults(
         if faults == "any":
             return DrawnFaults(until=until, most=most)
         return DrawnFaults((faults,), until, most) if faults in KINDS else parse_plan(faults)
+    if not isinstance(faults, Iterable):
+        raise TypeError(f"expected faults as text, kinds, a plan or None, got {faults!r}")
     elements = list(faults)
     planned = [element for element in elements if isinstance(element, PlannedFault)]
     if len(planned) == len(elements):

@@ -519,6 +519,7 @@ class SimulatedWorld:
                 await service.stop()
             await asyncio.sleep(_GRACE)
             self.check_left("the test", self._test)
+            self.driver.check()
             self.kafka.faults.check()
         except Exception as error:
             self.fail(error)

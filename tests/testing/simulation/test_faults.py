@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
+from math import inf, nan
+from pathlib import Path
 
 import pytest
 
@@ -21,26 +24,17 @@ from coordwire.testing.simulation import (
 from coordwire.testing.simulation.runs import read_faults
 from tests.testing.simulation.service import GROUP, TOPIC, correct_service, run_service
 
-PLAN = """
-10s crash orders-1 for 5s
-20s freeze orders-2 for 40s
-30s cut orders-1 broker-* for 8s
-35s block broker-* orders-1 for 8s
-40s drop orders-* broker-1
-45s half-open orders-1 broker-*
-50s slow orders-1 * 200ms for 10s
-55s skew orders-1 -30s for 1m
-1m coordinate broker-3 bookkeeping
-65s lead broker-1 orders 0
-70s fill broker-2 for 20s
-75s fail broker-3 for 2s
-80s inject broker-* Heartbeat error=NOT_COORDINATOR times=2
-"""
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "simulation.md"
+PLAN = "".join(
+    f"{line.partition('  ')[0]}\n"
+    for line in re.findall(r"^```text\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[0].splitlines()
+)
+"""The plan of the page for users."""
 
 
 def test_a_plan_is_text_and_text_is_a_plan() -> None:
     plan = parse_plan(PLAN)
-    assert written_faults(plan) == PLAN.lstrip()
+    assert written_faults(plan) == PLAN.replace("60s", "1m")
     assert parse_plan(written_faults(plan)) == plan
     assert {fault.kind for fault in plan} == {
         "crash", "freeze", "cut", "block", "drop", "half-open", "slow", "skew", "coordinate", "lead", "fill",
@@ -62,6 +56,9 @@ def test_a_plan_is_text_and_text_is_a_plan() -> None:
         ("10s inject broker-1 Heartbeat", "got none"),
         ("soon crash orders-1", "a time such as"),
         ("10s half-open orders-1", "2 targets"),
+        ("10s lead broker-1 orders ²", "TOPIC PARTITION"),
+        ("10s crash orders-1 orders-2 for 5s", "no more than 1 targets"),
+        ("10s drop orders-1 broker-1 for 5s", "no duration"),
     ],
 )
 def test_a_wrong_plan_says_why(text: str, reason: str) -> None:
@@ -76,9 +73,28 @@ def test_what_a_test_says_about_faults() -> None:
     assert read_faults(["network", "brokers"]) == DrawnFaults(("network", "brokers"))
     plan = parse_plan(PLAN)
     assert read_faults(PLAN) == read_faults(plan) == plan
-    for wrong in ({"until": 1}, {"most": 0}, {"kinds": ("fire",)}):
+    for wrong in ({"until": 1}, {"until": nan}, {"until": inf}, {"most": 0}, {"kinds": ("fire",)}):
         with pytest.raises(ValueError, match="expected"):
-            DrawnFaults(**wrong)
+            DrawnFaults(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("1s crash order-1 for 1s", "expected one of orders-1, broker-1, broker-2, broker-3, got 'order-1'"),
+        ("1s cut orders-* broker-4 for 1s", "broker-3, world, test, orders-1, got 'broker-4'"),
+        ("1s skew broker-1 30s for 1s", "expected one of orders-1, got 'broker-1'"),
+        ("1s inject orders-1 Heartbeat error=NOT_COORDINATOR", "broker-3, got 'orders-1'"),
+    ],
+)
+def test_a_fault_that_can_happen_to_nothing_fails_the_run(fault: str, reason: str) -> None:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("orders-1", asyncio.sleep, 5)
+        await world.calm()
+
+    outcome = Simulation(test=test, faults=parse_plan(fault)).run(0)
+    assert outcome.kind == ("Violation", "Plan")
+    assert reason in outcome.reason
 
 
 def test_every_kind_happens_and_ends() -> None:
@@ -106,7 +122,8 @@ def test_every_kind_happens_and_ends() -> None:
         (fault,) = kafka.faults.all
         observed["inject"] = fault.hits
 
-    plan = parse_plan(PLAN.replace("broker-3 bookkeeping", f"broker-3 {GROUP}"))
+    text = PLAN.replace("books", GROUP).replace("fail broker-2 for 20s", "fail broker-3 for 2s")
+    plan = parse_plan(text.replace("OffsetCommit", "Heartbeat"))
     simulation = Simulation(test=test, faults=plan, settings={"topics": {TOPIC: 4}})
     outcome = simulation.run(3)
     assert outcome.failure is None, outcome.reason

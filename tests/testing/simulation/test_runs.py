@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from coordwire.errors import Malformed
 from coordwire.testing.simulation import (
     Checker,
     DrawnFaults,
@@ -207,6 +208,25 @@ def test_seeds_run_where_their_hashes_are() -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="ways out"):
         kafka_simulation(allow=("doors",))  # type: ignore[arg-type]
+    for wrong, reason in (
+        ({"seeds": 0}, "at least one seed, got 0"),
+        ({"seeds": []}, "at least one seed"),
+        ({"seeds": [-1]}, "seeds of at least 0, got -1"),
+        ({"seeds": ["x"]}, "seeds of at least 0, got 'x'"),
+        ({"nodes": 0}, "nodes to be a whole number of at least 1, got 0"),
+        ({"repeat": -1}, "repeat to be a whole number of at least 0, got -1"),
+        ({"limit": 0}, "a limit of more than 0 s"),
+        ({"until": 1}, "at least 5 s"),
+        ({"most": 0}, "at least 1 fault"),
+        ({"faults": ("fire",)}, "kinds of faults"),
+        ({"faults": 5}, "faults as text, kinds, a plan or None, got 5"),
+        ({"faults": "1s burn x"}, "expected one of crash"),
+        ({"checkers": Together}, "checkers to be subclasses of Checker"),
+        ({"without": ("FallingOffset",)}, "without to be subclasses of Checker"),
+        ({"without": (Together,)}, "checkers that are built in, got Together"),
+    ):
+        with pytest.raises((ValueError, TypeError, Malformed), match=reason):
+            kafka_simulation(**wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="coroutine function"):
         kafka_simulation()(lambda kafka, world: None)  # type: ignore[arg-type,return-value]
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .simulated_worlds import add_options, kafka_simulation_options, write_report
+from .simulated_worlds import add_options, check_options, kafka_simulation_options, write_report
 
 if TYPE_CHECKING:
     from coordwire.broker.harness import Kafka, ObservedTraffic
@@ -78,6 +78,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     config.addinivalue_line("markers", _TAP_MARKER)
+    check_options(config)
 
 
 @pytest.fixture

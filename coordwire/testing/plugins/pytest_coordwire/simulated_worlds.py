@@ -64,16 +64,25 @@ def read_seeds(text: str) -> list[int]:
     return seeds
 
 
-def check_faults(text: str | None) -> str | None:
-    """The faults that the option names. Raises `pytest.UsageError`."""
-    from coordwire.errors import CoordwireError
-    from coordwire.testing.simulation.runs import read_faults
+def check_options(config: pytest.Config) -> None:
+    """Raises `pytest.UsageError` for options that mean nothing."""
+    seeds, faults, repeat, captures = (
+        config.getoption(f"--kafka-{name}") for name in ("seeds", "faults", "repeat", "captures")
+    )
+    if seeds is not None:
+        read_seeds(seeds)
+    if faults is not None:
+        from coordwire.errors import CoordwireError
+        from coordwire.testing.simulation.runs import read_faults
 
-    try:
-        read_faults(text)
-    except (CoordwireError, ValueError) as error:
-        raise pytest.UsageError(f"--kafka-faults: {getattr(error, 'reason', error)}") from None
-    return text
+        try:
+            read_faults(faults)
+        except (CoordwireError, ValueError) as error:
+            raise pytest.UsageError(f"--kafka-faults: {getattr(error, 'reason', error)}") from None
+    if repeat is not None and repeat < 0:
+        raise pytest.UsageError(f"--kafka-repeat: expected 0 or more seeds, got {repeat}")
+    if captures is not None and Path(captures).exists() and not Path(captures).is_dir():
+        raise pytest.UsageError(f"--kafka-captures: expected a folder, got the file {captures}")
 
 
 @pytest.fixture
@@ -97,7 +106,7 @@ def kafka_simulation_options(
 
     return RunOptions(
         seeds=None if seeds is None else read_seeds(seeds),
-        faults=check_faults(config.getoption("--kafka-faults")),
+        faults=config.getoption("--kafka-faults"),
         repeat=config.getoption("--kafka-repeat"),
         folder=folder,
         command=f"pytest {shlex.quote(item.nodeid)}",
