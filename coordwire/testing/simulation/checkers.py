@@ -3,7 +3,7 @@
     UnprocessedRecord    no record below a committed offset is unprocessed, once `world.processed` is used
     FallingOffset        a committed offset does not fall
     TwoOwners            one member has a partition in a generation, or epoch
-    NoProgress           after faults, a group with members gets on with what it has not committed
+    NoProgress           after faults, a group with members goes on in partitions in which it has committed
     AbortedRecord        no record is processed whose transaction was aborted
     SplitTransaction     a transaction ends in each of its partitions as its coordinator has decided
     LeftBehind           a process that ends, or the test, leaves no task and no connection
@@ -73,7 +73,7 @@ class Violation(AssertionError):
 
 
 class Checker:
-    """A checker of one world; subclasses override what they need. bound: seconds, of liveness."""
+    """A checker of one world; subclasses override what they need."""
 
     def __init__(self, world: SimulatedWorld) -> None:
         self.world = world
@@ -149,7 +149,8 @@ class TwoOwners(Checker):
 
 
 class NoProgress(Checker):
-    """A group with members commits what is in its partitions, within `bound` seconds after the faults."""
+    """A group with members goes on in partitions in which it has committed, within `bound` seconds without a
+    fault. One without a committed offset may begin at the end, and is not judged."""
 
     bound = 120.0
 

@@ -49,7 +49,8 @@ class TooLong(CoordwireError):
 
 
 class LoopProcess:
-    """The owner of callbacks. is_frozen: they wait in `postponed`; is_gone: they never run."""
+    """The owner of callbacks. is_frozen: they wait in `postponed`; is_gone: they never run; is_halted: one of
+    these, as the loop asks for each callback."""
 
     __slots__ = ("is_frozen", "is_gone", "is_halted", "postponed")
 

@@ -52,7 +52,7 @@ class Tracer(Protocol):
 class Host:
     """Something with an address. process: what runs on it now; None for a broker's node.
 
-    is_up: it accepts connections. is_frozen: what it gets waits.
+    is_frozen: what it gets waits.
     """
 
     def __init__(self, name: str, address: str) -> None:

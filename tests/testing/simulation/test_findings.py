@@ -1,0 +1,90 @@
+"""What simulated worlds have shown of aiokafka 0.14, as docs/how-to/simulation.md reports it."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from coordwire.testing.simulation import (
+    RunOutcome,
+    SimulatedKafka,
+    SimulatedWorld,
+    Simulation,
+    parse_plan,
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not version("aiokafka").startswith("0.14."), reason="it was seen with aiokafka 0.14"),
+]
+GROUP, TOPIC = "books", "orders"
+
+
+async def book(bootstrap: str, world: SimulatedWorld, settings: dict[str, Any]) -> None:
+    consumer = AIOKafkaConsumer(
+        TOPIC,
+        bootstrap_servers=bootstrap,
+        group_id=GROUP,
+        enable_auto_commit=False,
+        **({"auto_offset_reset": "earliest"} | settings),
+    )
+    try:
+        await consumer.start()
+        async for record in consumer:
+            world.processed(record)
+            await consumer.commit({TopicPartition(record.topic, record.partition): record.offset + 1})
+    finally:
+        await consumer.stop()
+
+
+def seconds_until_caught_up(**settings: Any) -> float:
+    """Seconds from the end of the fault on."""
+    seconds: list[float] = []
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        for number in range(6):
+            kafka.produce(TOPIC, f"{number}", partition=number % 3)
+        await asyncio.sleep(2)
+        world.start("book", book, kafka.bootstrap, world, settings)
+        await world.calm()
+        await world.caught_up(GROUP, TOPIC, within=600)
+        seconds.append(world.now - 35)
+
+    plan = parse_plan("5s fail broker-2 for 30s")
+    outcome = Simulation(test=test, faults=plan, settings={"topics": {TOPIC: 3}}).run(0)
+    assert outcome.failure is None, outcome.reason
+    return seconds[0]
+
+
+def test_a_leader_is_looked_for_when_metadata_is_old() -> None:
+    assert 260 < seconds_until_caught_up() < 300
+    assert seconds_until_caught_up(metadata_max_age_ms=10_000) < 1
+
+
+def restart(error: str, **settings: Any) -> RunOutcome:
+    """A group has committed 3 records; its process dies, 3 more come, and it starts again."""
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("book", book, kafka.bootstrap, world, settings)
+        for _ in range(2):
+            await asyncio.sleep(15)
+            kafka.produce(TOPIC, "tea", "cake", "salt")
+        await world.calm()
+        await world.caught_up(GROUP, TOPIC)
+
+    inject = f"20s inject broker-* OffsetFetch error={error} times=1 for 30s; " if error else ""
+    plan = parse_plan(f"{inject}20s crash book for 15s")
+    return Simulation(test=test, faults=plan, settings={"topics": {TOPIC: 1}}).run(0)
+
+
+def test_an_error_of_offset_fetch_means_no_offset() -> None:
+    for error in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS"):
+        assert restart(error).reason == "FallingOffset: books has committed 1 of orders-0, after 3"
+        skipped = restart(error, auto_offset_reset="latest")
+        assert skipped.reason.startswith("until: expected books to have committed all records")
+    for reset in ("earliest", "latest"):
+        assert restart("", auto_offset_reset=reset).failure is None
