@@ -7,6 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+
+pytest.importorskip("aiokafka", reason="aiokafka isn't installed")
+
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from coordwire.broker.harness.cluster_view import ask_coordinator

@@ -7,6 +7,9 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
+
+pytest.importorskip("aiokafka", reason="aiokafka isn't installed")
+
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from coordwire.testing.simulation import (

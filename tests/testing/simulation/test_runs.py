@@ -66,8 +66,8 @@ def digests(first: int, last: int) -> str:
 
 def test_two_processes_have_equal_traces() -> None:
     """The second runs other seeds before, so that everything is elsewhere in memory."""
-    all_digests = digests(0, 4)
-    assert digests(2, 4).splitlines() == all_digests.splitlines()[2:]
+    all_digests = digests(0, 2)
+    assert digests(1, 2).splitlines() == all_digests.splitlines()[1:]
 
 
 @pytest.mark.long
