@@ -75,7 +75,7 @@ def test_what_a_test_says_about_faults() -> None:
     assert read_faults(PLAN) == read_faults(plan) == plan
     for wrong in ({"until": 1}, {"until": nan}, {"until": inf}, {"most": 0}, {"kinds": ("fire",)}):
         with pytest.raises(ValueError, match="expected"):
-            DrawnFaults(**wrong)  # type: ignore[arg-type]
+            DrawnFaults(**wrong)
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_wrong_arguments() -> None:
         ({"without": (Together,)}, "checkers that are built in, got Together"),
     ):
         with pytest.raises((ValueError, TypeError, Malformed), match=reason):
-            kafka_simulation(**wrong)  # type: ignore[arg-type]
+            kafka_simulation(**wrong)
     with pytest.raises(TypeError, match="coroutine function"):
         kafka_simulation()(lambda kafka, world: None)  # type: ignore[arg-type,return-value]
 
