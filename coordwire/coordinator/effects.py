@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
@@ -32,10 +32,21 @@ __all__ = [
     "RequestContext",
     "TransactionCompleted",
     "client_id_of",
+    "encoded_pairs",
     "new_id",
 ]
 
 log = logging.getLogger("coordwire.coordinator")
+
+
+def encoded_pairs(records: Iterable[LogRecord]) -> list[tuple[bytes, bytes | None]]:
+    """The key and the value of records of a coordinator's log; a value of None is a tombstone."""
+    pairs = []
+    for record in records:
+        key, value = encode_log_record(record)
+        assert key is not None
+        pairs.append((key, value))
+    return pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +88,7 @@ class Append:
 
     def encoded(self) -> list[tuple[bytes, bytes | None]]:
         """Each record's key and value; a value of None is a tombstone."""
-        if self.marker is not None:
-            return [self.marker.encoded()]
-        pairs = []
-        for record in self.records:
-            key, value = encode_log_record(record)
-            assert key is not None
-            pairs.append((key, value))
-        return pairs
+        return encoded_pairs(self.records) if self.marker is None else [self.marker.encoded()]
 
     def batch(self, *, timestamp: int, base_offset: int | None = None) -> bytes:
         """The record batch to append, without compression, transactional or a control batch where it is one.

@@ -16,7 +16,6 @@ from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.cluster.replication import Replication
 from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterTopic
-from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
 from coordwire.coordinator import (
     Answer,
@@ -192,11 +191,8 @@ class GroupCoordinators:
         for effect in coordinator.effects():
             if isinstance(effect, Append):
                 partition = self._topic().partitions[effect.partition]
-                try:
-                    self._replication.check_in_sync(partition)
-                    partition.log.append_own(effect.batch(timestamp=self._facts.clock(), base_offset=0))
-                except RefusedRecords as refusal:
-                    coordinator.failed(effect.partition, effect.number, refusal.code)
+                if code := self._replication.append(partition, effect):
+                    coordinator.failed(effect.partition, effect.number, code)
                 else:
                     coordinator.appended(effect.partition, effect.number)
             elif isinstance(effect, Answer):

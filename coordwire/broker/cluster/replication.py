@@ -19,6 +19,8 @@ from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.nodes import LogDirState
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
+from coordwire.coordinator.effects import Append
+from coordwire.coordinator.transactions.effects import TransactionAppend
 from coordwire.enums import ErrorCode
 
 __all__ = ["Replication"]
@@ -56,6 +58,15 @@ class Replication:
                 f"{partition.topic}-{partition.index} has {len(partition.isr)} replicas in sync"
                 f" ({', '.join(map(str, partition.isr))}), and min.insync.replicas asks for {minimum}",
             )
+
+    def append(self, partition: ClusterPartition, effect: Append | TransactionAppend) -> int:
+        """Append a coordinator's records to its log; the error code, 0 for none."""
+        try:
+            self.check_in_sync(partition)
+            partition.log.append_own(effect.batch(timestamp=self._facts.clock(), base_offset=0))
+        except RefusedRecords as refusal:
+            return refusal.code
+        return 0
 
     # --- what has changed ---
 

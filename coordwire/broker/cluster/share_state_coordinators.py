@@ -26,7 +26,6 @@ from coordwire.coordinator.share_state.requests import OPERATIONS
 from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, decode_log_record
-from coordwire.records import Record, encode_batch
 
 __all__ = ["ShareStateCoordinators"]
 
@@ -136,13 +135,8 @@ class ShareStateCoordinators:
             if not isinstance(effect, Append):
                 slot.answers[effect.ticket] = effect.response
                 continue
-            now = self._facts.clock()
-            records = [Record(timestamp=now, key=key, value=value) for key, value in effect.encoded()]
-            try:
-                self._replication.check_in_sync(slot.partition)
-                slot.partition.log.append_own(encode_batch(records, base_offset=0))
-            except RefusedRecords as refusal:
-                shard.failed(effect.number, refusal.code)
+            if code := self._replication.append(slot.partition, effect):
+                shard.failed(effect.number, code)
             else:
                 shard.appended(effect.number)
 

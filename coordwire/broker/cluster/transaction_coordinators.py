@@ -26,7 +26,6 @@ from coordwire.coordinator.transactions import (
 from coordwire.coordinator.transactions.records import transaction_records
 from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
-from coordwire.records import Record, encode_batch
 
 __all__ = ["TransactionCoordinators"]
 
@@ -190,13 +189,8 @@ class TransactionCoordinators:
         facts, shard = self._facts, slot.shard
         for effect in shard.effects():
             if isinstance(effect, TransactionAppend):
-                now = facts.clock()
-                records = [Record(timestamp=now, key=key, value=value) for key, value in effect.encoded()]
-                try:
-                    self._replication.check_in_sync(slot.partition)
-                    slot.partition.log.append_own(encode_batch(records, base_offset=0))
-                except RefusedRecords as refusal:
-                    shard.failed(effect.number, refusal.code)
+                if code := self._replication.append(slot.partition, effect):
+                    shard.failed(effect.number, code)
                 else:
                     shard.appended(effect.number)
             elif isinstance(effect, TransactionOutcome):

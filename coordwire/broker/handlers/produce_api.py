@@ -26,7 +26,7 @@ from coordwire.messages.produce import (
 )
 from coordwire.records import RecordBatch
 
-__all__ = ["has_error", "produce"]
+__all__ = ["has_error", "has_transactional", "produce"]
 
 _TOPIC_IDS = 13
 _ABORTABLE, _ADDED_BY_LEADER = 11, 12
@@ -53,7 +53,7 @@ _ADMIN = "__admin_client"
 def produce(call: ApiCall) -> ProduceResponse:
     request: ProduceRequest = call.request
     response = ProduceResponse(responses=[])
-    if request.transactional_id is None and _has_transactional(call, request):
+    if request.transactional_id is None and has_transactional(call):
         return _refused(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     joined = _join(call, request) if request.transactional_id else {}
     for data in request.topic_data:
@@ -66,9 +66,9 @@ def produce(call: ApiCall) -> ProduceResponse:
     return response
 
 
-def _has_transactional(call: ApiCall, request: ProduceRequest) -> bool:
-    """Whether a batch of the request is part of a transaction."""
-    for data in request.topic_data:
+def has_transactional(call: ApiCall) -> bool:
+    """Whether a batch of a Produce request is part of a transaction."""
+    for data in call.request.topic_data:
         for part in data.partition_data:
             try:
                 if one_batch(part.records, call.version).transactional:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from coordwire.coordinator.effects import encoded_pairs
 from coordwire.coordinator.transactions.transactional_id import Place
-from coordwire.logs import LogRecord, encode_log_record
+from coordwire.logs import LogRecord
+from coordwire.records import Record, encode_batch
 
 __all__ = ["MarkersToWrite", "TransactionAppend", "TransactionEffect", "TransactionOutcome"]
 
@@ -20,12 +22,15 @@ class TransactionAppend:
 
     def encoded(self) -> list[tuple[bytes, bytes | None]]:
         """Each record's key and value; a value of None is a tombstone."""
-        pairs = []
-        for record in self.records:
-            key, value = encode_log_record(record)
-            assert key is not None
-            pairs.append((key, value))
-        return pairs
+        return encoded_pairs(self.records)
+
+    def batch(self, *, timestamp: int, base_offset: int = 0) -> bytes:
+        """The record batch to append, without compression. timestamp: of all records, in milliseconds."""
+        pairs = self.encoded()
+        return encode_batch(
+            [Record(timestamp=timestamp, key=key, value=value) for key, value in pairs],
+            base_offset=base_offset,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from coordwire.broker.handlers.authorization.guards import (
     split_elements,
     topic_name,
 )
-from coordwire.broker.log.validation import RefusedRecords, one_batch
+from coordwire.broker.handlers.produce_api import has_transactional
 from coordwire.enums import AclOperation, AclResourceType, ConfigResourceType, ErrorCode
 from coordwire.messages import (
     ProduceResponse,
@@ -144,22 +144,10 @@ def produce_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     if (
         name is not None
         and not call.allows(Operation.WRITE, Resource.TRANSACTIONAL_ID, name)
-        and _in_transaction(call)
+        and has_transactional(call)
     ):
         return ProduceResponse(responses=[_refused_produce(topic, code) for topic in request.topic_data])
     return _produce_to_topics(call, handler)
-
-
-def _in_transaction(call: ApiCall) -> bool:
-    """Whether a batch of a Produce request is part of a transaction."""
-    for topic in call.request.topic_data:
-        for part in topic.partition_data:
-            try:
-                if one_batch(part.records, call.version).transactional:
-                    return True
-            except RefusedRecords:
-                continue
-    return False
 
 
 def _refused_produce(topic: Any, code: int) -> TopicProduceResponse:
