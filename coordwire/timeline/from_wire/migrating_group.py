@@ -342,7 +342,7 @@ def to_classic_unseen(old: ConsumerGroup, request_place: Seen) -> ClassicGroup:
 
 
 def _take_along(old: Group, new: Group, topic: Callable[[str], str], place: Seen) -> None:
-    """What a group has stays, under the protocol that it goes on with; an empty group begins anew, and so do
+    """What a group has stays, under the protocol that it goes on with; an empty group begins again, and so do
     sessions. topic: what that protocol calls a topic."""
 
     def renamed(partitions: Owned) -> Owned:

@@ -10,11 +10,9 @@ assignment, which the member has taken up once it reports to own just that.
     silence     a member is out once it was silent for its session timeout (`member_death` has what is known
                 of that), or when others have its partitions. An answer with the epoch that there was, when a
                 removal would have raised it, shows that all are in: the coordinator has moved unseen, and
-                their sessions began anew. The next epoch that nothing explains is theirs.
-    epochs      an answer shows a new epoch. The rebalance under way explains its first rise, what is owed the
-                next ones; what seemed to have raised the epoch together with others may have raised it once
-                more; else a session may have ended, or the coordinator did it by itself. What raised it is
-                counted, so that an epoch which rose by several is for as many of them.
+                their sessions began again. The next epoch that nothing explains is theirs.
+    epochs      an answer shows a new epoch, and `epoch_causes` has what may have raised it; else a session
+                may have ended, or the coordinator did it by itself.
 
 Rules: a null field means "as before". Members of a share group do not report what they own, so that their
 assignments count as taken up at once. Of a streams group's tasks, which take the place of partitions, only
@@ -30,6 +28,12 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.timeline.consumer_data import changed, has_pattern, id_text, owned, wanted_topics
 from coordwire.timeline.events import Kind, Leaving, Outcome
+from coordwire.timeline.from_wire.epoch_causes import (
+    ASSIGNMENT_INTERVAL_NS,
+    LATEST_EPOCH_NS,
+    NEAR_NS,
+    EpochCauses,
+)
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, SessionTimeout
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
 from coordwire.timeline.from_wire.topic_changes import TopicChanges
@@ -49,18 +53,7 @@ KEEPS_EPOCH = ("member_rejoined", "static_member_returned")
 MOST_SUPERSEDED = 100
 """A superseded rebalance of more members doesn't list them: each joining of many would list them all."""
 
-MOST_OWED = 100
-
 JOINS = ("first_member", "new_member", "member_rejoined")
-
-ASSIGNMENT_INTERVAL_NS = 1_000_000_000
-"""The coordinator assigns at most so often (KIP-1263)."""
-
-NEAR_NS = 100_000_000
-"""So late may a heartbeat be."""
-
-LATEST_EPOCH_NS = 2_000_000_000
-"""A rebalance that hasn't raised the epoch by then won't: the coordinator assigns at least once a second."""
 
 FAR_NS = 1 << 63
 
@@ -92,19 +85,7 @@ class ModernGroup(Group):
         self.timeout = SessionTimeout(group, kind, known)
         self.progress = Reconciliation(shared=kind == "share")
         self.sessions = Sessions(self.members, self.quiet_ns)
-        self._risen: tuple[int, int] | None = None  # the epochs of a rise that nothing has explained yet
-        self._merged: tuple[Trigger, Seen] | None = (
-            None  # the last that raised the epoch together with others
-        )
-        self._raises = 0  # what raises the epoch, and no answer has shown yet
-        self._surplus = 0  # by how much the last rise was more than what was seen to raise it
-        self._departures = 0  # since an answer showed the group's epoch
-        self._given_ns: int | None = None  # when the target of the rebalance under way was first seen
-        self._owed: list[tuple[Trigger, Seen]] = []  # what will raise the epoch once more, each by one
-        self._raised_ns = 0  # when an answer showed a new epoch
-        self._unshown: list[
-            tuple[Trigger, Seen]
-        ] = []  # what raises the epoch by one each, and no rise is for
+        self.causes = EpochCauses(self.timeout)
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
         self._leaving: dict[str, tuple[Seen, bool]] = {}  # whose leaving is not answered, and whether for now
         self.topic_changes = TopicChanges()
@@ -115,32 +96,13 @@ class ModernGroup(Group):
         self._doubted.discard(member_id)
         self._leaving.pop(member_id, None)
 
-    @property
-    def _shown_after_ns(self) -> int:
-        """A raised epoch shows within so long: in the first answer after the coordinator has assigned."""
-        return LATEST_EPOCH_NS + self.timeout.interval_ns
-
-    def _owes(self, trigger: Trigger, place: Seen) -> None:
-        """Something raises the epoch, though no answer may show that at once."""
-        if len(self._owed) < MOST_OWED and (trigger.member_id, trigger.cause) not in {
-            (owed.member_id, owed.cause) for owed, _ in self._owed
-        }:
-            self._owed.append((trigger, place))
-
-    def _raises_later(self, trigger: Trigger, place: Seen) -> None:
-        """Something raises the epoch by one, in its turn."""
-        early_ns = (place.time_ns or 0) - self._shown_after_ns
-        self._unshown = [entry for entry in self._unshown if (entry[1].time_ns or 0) >= early_ns]
-        if len(self._unshown) < MOST_OWED:
-            self._unshown.append((trigger, place))
-
     def raise_alone(self, trigger: Trigger, place: Seen) -> None:
         """A static member that is back raises the epoch, as it subscribes to something else: what needed no
         new epoch is over."""
         rebalance = self.rebalance
         if rebalance is not None and rebalance.joined_ns is None and rebalance.trigger.cause in KEEPS_EPOCH:
             self.close("superseded", place)
-        self._raises_later(trigger, place)
+        self.causes.raise_later(trigger, place)
 
     def _has_pattern(self, member_id: str | None) -> bool:
         """Whether a member's joining raises the epoch later, when its pattern is resolved."""
@@ -156,18 +118,17 @@ class ModernGroup(Group):
             self._close_even()
         rebalance = self.rebalance
         if trigger.cause not in KEEPS_EPOCH and trigger.cause != "assignment_changed" and not is_repeated:
-            self._raises_later(trigger, place)
+            self.causes.raise_later(trigger, place)
         if rebalance is not None and trigger.cause in KEEPS_EPOCH:
-            self._merged = trigger, place
+            self.causes.merged = trigger, place
             return rebalance
         if trigger.cause not in KEEPS_EPOCH and not is_repeated and not self._has_pattern(trigger.member_id):
-            self._raises += 1
-        if self._owed and (place.time_ns or 0) - (self._owed[0][1].time_ns or 0) > self._shown_after_ns:
-            self._owed = []  # it would have shown
-        if rebalance is not None and self._owed:
+            self.causes.raises += 1
+        self.causes.drop_late(place)
+        if rebalance is not None and self.causes.owed:
             if trigger.cause != "member_removed":  # else it was out before, and raised the epoch then
-                self._owes(trigger, place)
-            self._merged = trigger, place
+                self.causes.owe(trigger, place)
+            self.causes.merged = trigger, place
             return rebalance  # there may be one target for both
         if rebalance is not None and rebalance.joined_ns is None and rebalance.trigger.cause in KEEPS_EPOCH:
             self.close("superseded", place)  # it needs no new epoch, and this does
@@ -176,23 +137,23 @@ class ModernGroup(Group):
             rebalance.explain(trigger, place)
             return rebalance
         if rebalance is not None and self.progress.even_since is None and _batched(rebalance, trigger, place):
-            self._merged = trigger, place
+            self.causes.merged = trigger, place
             return rebalance
         if rebalance is not None and rebalance.trigger.cause != "unknown" and rebalance.joined_ns is not None:
             self.close("superseded", place)
         if self.rebalance is not None:
-            self._merged = trigger, place
+            self.causes.merged = trigger, place
         else:
             self.progress.begin()
-            self._risen, self._owed, self._given_ns = None, [], None
+            self.causes.begin()
         return self.begin(trigger, place)
 
     def departed(self, trigger: Trigger, moment: Seen, place: Seen) -> None:
         """A member is out."""
-        self._departures += 1
+        self.causes.departures += 1
         if not self.members:
             if self.generation is not None:  # no member is left whose answer would have the epoch
-                self.generation += self._departures
+                self.generation += self.causes.departures
             self.close("empty", moment)
             return
         self.disturbed(trigger, moment)
@@ -201,7 +162,7 @@ class ModernGroup(Group):
     def _close_even(self) -> None:
         """Something else begins: the rebalance under way is over if the group was even."""
         rebalance, even = self.rebalance, self.progress.even_since
-        if rebalance is None or even is None or rebalance.trigger.cause == "unknown" or self._owed:
+        if rebalance is None or even is None or rebalance.trigger.cause == "unknown" or self.causes.owed:
             return
         if rebalance.joined_ns is not None or rebalance.trigger.cause in KEEPS_EPOCH:
             self.close("steady", even)
@@ -239,7 +200,7 @@ class ModernGroup(Group):
         if even is None or is_earlier(place, rebalance.began):
             return  # an answer that comes late, after a lost packet, says nothing of what began since
         renewed = rebalance.joined_ns is not None or cause == "static_member_returned"
-        if self._owed:
+        if self.causes.owed:
             renewed = False  # a member that joined raises the epoch once more
         assigned = progress.has_owners or cause not in JOINS
         if renewed and progress.is_complete and assigned:
@@ -247,7 +208,7 @@ class ModernGroup(Group):
         elif self.kind == "streams" and not assigned:
             return  # tasks come after the group's initial delay, and after the internal topics
         elif progress.is_confirmed and (renewed or cause in KEEPS_EPOCH or _later(even, place)):
-            self._owed = []
+            self.causes.owed = []
             self.close("steady", even)
 
     def close(self, outcome: Outcome, place: Seen) -> None:
@@ -265,12 +226,12 @@ class ModernGroup(Group):
             rebalance.members = tuple(self.members) if few else ()
             if outcome == "steady" and len(self.members) > 1:
                 rebalance.slowest = self.progress.even_by
-            if rebalance.trigger.cause == "unknown" and self._risen is not None:
-                rebalance.trigger = of_epoch(*self._risen)
+            if rebalance.trigger.cause == "unknown" and self.causes.risen is not None:
+                rebalance.trigger = of_epoch(*self.causes.risen)
         self.end(outcome, place)
         if outcome != "superseded":
             self.progress.end()
-            self._raises = 0  # what raised it was shown
+            self.causes.raises = 0  # what raised it was shown
 
     def late(self, rebalance: Rebalance) -> tuple[str, ...]:
         few = rebalance.joined_ns is not None and len(self.members) <= MOST_LATE
@@ -346,9 +307,9 @@ class ModernGroup(Group):
         if member is None:
             static = self.members.of_instance(getattr(request, "instance_id", None)) is not None
             plain = request.member_epoch == JOIN and not has_pattern(wanted_topics(request) or ())
-            epoch += self._departures if static else self._departures + 1  # its own doing
+            epoch += self.causes.departures if static else self.causes.departures + 1  # its own doing
             is_same_epoch = plain and message.member_epoch == epoch
-            settled |= self._only_departed
+            settled |= self.kind == "consumer" and self.causes.only_departed(self.rebalance)
             if plain and settled and not static:
                 self._out_before(message.member_epoch - epoch, request_place)
         else:
@@ -370,26 +331,16 @@ class ModernGroup(Group):
 
     def _is_settled(self, request_place: Seen) -> bool:
         """Whether the next answer would show that a member went."""
-        since_ns, rebalance, even = self._raised_ns, self.rebalance, self.progress.even_since
+        since_ns, rebalance, even = self.causes.raised_ns, self.rebalance, self.progress.even_since
         if rebalance is not None:
             if even is None or rebalance.joined_ns is None:
                 return False
             since_ns = max(since_ns, even.time_ns or 0)
         return self.kind == "consumer" and since_ns + ASSIGNMENT_INTERVAL_NS < (request_place.time_ns or 0)
 
-    @property
-    def _only_departed(self) -> bool:
-        """Whether nothing but members that left has raised the epoch since an answer showed it."""
-        rebalance, merged = self.rebalance, self._merged
-        if self.kind != "consumer" or rebalance is None or rebalance.joined_ns is not None or self._owed:
-            return False
-        return rebalance.trigger.cause == "member_left" and (
-            merged is None or merged[0].cause == "member_left"
-        )
-
     def _expire_or_doubt(self, is_same_epoch: bool, request_place: Seen) -> None:
         """is_same_epoch: whether an answer shows that all are in, or that isn't known. Then the coordinator
-        may have moved since the silent members were last seen, and their sessions began anew."""
+        may have moved since the silent members were last seen, and their sessions began again."""
         if not is_same_epoch:
             self.expire(request_place)
             return
@@ -432,17 +383,16 @@ class ModernGroup(Group):
                 heard_ns = max(member.last_seen_ns or 0, member.asked_ns)
             moment = (sign_place or place).at(heard_ns + session_ns)
         self.remove(member.member_id, moment, "session_timeout", inferred=True)
-        if rebalance is not None and self.rebalance is rebalance and self._is_in_rise(moment):
-            self._surplus -= 1
+        if (
+            rebalance is not None
+            and self.rebalance is rebalance
+            and self.members
+            and self.causes.was_for(moment)
+        ):
+            self.causes.surplus -= 1
             self.settle(None, place)
             return
         self.departed(of_death(member, self.silence(member, sign_place or place), sign), moment, place)
-
-    def _is_in_rise(self, moment: Seen) -> bool:
-        """Whether the last rise of the epoch was for a member that went then, too."""
-        if not self._surplus or not self.members or moment.time_ns is None:
-            return False
-        return self._raised_ns - ASSIGNMENT_INTERVAL_NS <= moment.time_ns <= self._raised_ns + NEAR_NS
 
     def _replaced(self, member: Member, partitions: Owned, place: Seen) -> None:
         """A member gets partitions of others: remove those that were silent meanwhile."""
@@ -484,71 +434,38 @@ class ModernGroup(Group):
 
     def in_epoch(self, member: Member, epoch: int, place: Seen, request_place: Seen) -> None:
         """A member's answer has an epoch, which may be a new one of the group."""
-        known = member.generation is not None or self.rebalance is not None
+        causes, known = self.causes, member.generation is not None or self.rebalance is not None
         member.generation = epoch
         before = self.generation
         if before is not None and epoch <= before:
             return
         rebalance = self.rebalance
-        if self._is_paid(epoch - (before or 0)):
-            self._merged = None
+        risen = epoch - (before or 0)
+        causes.settle_merged(risen, rebalance)
         if before is None or not known or (rebalance is not None and rebalance.joined_ns is None):
             if before is not None or epoch > FIRST_EPOCH:
-                self._pay(epoch - (before or 0))
-        elif self._owed:
-            first = 0 if has_pattern(member.topics) else self._owed_to(member.member_id, request_place)
-            if self._merged in self._owed[: first + epoch - before]:
-                self._merged = None
-            (trigger, moment), remaining = self._owed[first], self._owed[first + epoch - before :]
+                causes.pay_first(
+                    risen, rebalance, is_known=before is not None, resolves_later=self._has_pattern
+                )
+        elif causes.owed:
+            first = 0 if has_pattern(member.topics) else causes.turn_of(member.member_id, request_place)
+            if causes.merged in causes.owed[: first + risen]:
+                causes.merged = None
+            (trigger, moment), remaining = causes.owed[first], causes.owed[first + risen :]
             if rebalance is None or rebalance.trigger.member_id != trigger.member_id:
                 self.close("superseded", moment)
-                self._owed = []
+                causes.owed = []
                 self.disturbed(trigger, moment, is_repeated=True)
-            self._owed = remaining
+            causes.owed = remaining
         elif rebalance is None or rebalance.trigger.cause not in JOINS or self.progress.has_owners:
             self._unexplained(
                 member, before, epoch, place, request_place
             )  # else nothing was assigned until now
-        unseen = epoch - (before or 0) - self._raises
-        self._surplus = max(unseen, 0) if before is not None else 0
-        self._raises = max(-unseen, 0)
-        del self._unshown[: epoch - (before or 0)]
-        self.generation, self._departures, self._raised_ns = epoch, 0, place.time_ns or 0
+        causes.show(before, epoch, place)
+        self.generation = epoch
         rebalance = self.rebalance
         if rebalance is not None and rebalance.joined_ns is None and not is_earlier(place, rebalance.began):
             rebalance.joined_ns = place.time_ns or 0
-
-    def _owed_to(self, member_id: str, request_place: Seen) -> int:
-        """Whose turn it is of those that raise the epoch: the member's own, if this answers its joining."""
-        own = (
-            n
-            for n, (trigger, moment) in enumerate(self._owed)
-            if trigger.member_id == member_id and moment == request_place
-        )
-        return next(own, 0)
-
-    def _is_paid(self, risen: int) -> bool:
-        """Whether what raised the epoch together with others is in a rise for certain: it is by several, or
-        of a rebalance that began afterwards."""
-        merged, rebalance = self._merged, self.rebalance
-        if merged is None or (risen > 1 and risen >= self._raises):
-            return True
-        if risen > 1:
-            return False
-        later = (merged[1].time_ns or 0) < (0 if rebalance is None else rebalance.began.time_ns or 0)
-        return rebalance is not None and rebalance.joined_ns is None and later
-
-    def _pay(self, risen: int) -> None:
-        """The epoch rose, for the first time since the rebalance under way began: what came after its target
-        was seen will raise it once more."""
-        own_id = None if self.rebalance is None else self.rebalance.trigger.member_id
-        given_ns = self._given_ns
-        if self.generation is None or given_ns is None:
-            departed = self.generation is not None and risen <= self._departures  # which explain it
-            self._owed = [entry for entry in self._owed if departed and self._has_pattern(entry[0].member_id)]
-            return
-        later = [(trigger, moment) for trigger, moment in self._owed if (moment.time_ns or 0) > given_ns]
-        self._owed = [entry for entry in later if entry[0].member_id != own_id][risen - 1 :]
 
     def _unexplained(self, member: Member, before: int, epoch: int, place: Seen, request_place: Seen) -> None:
         """The epoch rose, and nothing was seen that raises it: a session may have ended."""
@@ -565,7 +482,7 @@ class ModernGroup(Group):
             )
         )
         sign = f"the group's epoch rose to {epoch}"
-        merged, self._merged = self._merged, None
+        merged, self.causes.merged = self.causes.merged, None
         if merged is not None and merged[0].cause in KEEPS_EPOCH and merged[0].member_id != member.member_id:
             merged = None
         if suspect is not None and silent:
@@ -574,10 +491,10 @@ class ModernGroup(Group):
         if stubborn is not None and not silent:
             self._removed_stubborn(stubborn, request_place)
             return
-        if merged is not None and (merged[1].time_ns or 0) >= self._early_ns(place):
+        if merged is not None and (merged[1].time_ns or 0) >= self.causes.early_ns(place):
             self._had_its_own(*merged)
         elif suspect is None or not silent:
-            unshown = self._not_shown_yet(place)
+            unshown = self.causes.not_shown_yet(place)
             if unshown is None:
                 self.disturbed(self._of_epoch(before, epoch, request_place), request_place)
             else:
@@ -590,7 +507,7 @@ class ModernGroup(Group):
                     self.died(suspect, place, sign, sign_place=request_place)
         else:  # the next owner of its partitions will show
             self.disturbed(Trigger("unknown", inferred=True, detail=sign), request_place)
-            self._risen = before, epoch
+            self.causes.risen = before, epoch
 
     def _of_epoch(self, before: int, epoch: int, place: Seen) -> Trigger:
         """Why the epoch rose, if no member that was seen did it: others may have been in when the input
@@ -614,16 +531,7 @@ class ModernGroup(Group):
                 known.clear()
                 break
             known.update(member.topics)
-        return self.topic_changes.since(self._early_ns(place), place, known)
-
-    def _early_ns(self, place: Seen) -> int:
-        """What raised the epoch before then was shown by now."""
-        return (place.time_ns or 0) - ASSIGNMENT_INTERVAL_NS - self.timeout.interval_ns - NEAR_NS
-
-    def _not_shown_yet(self, place: Seen) -> tuple[Trigger, Seen] | None:
-        """The first cause that raises the epoch in its turn, and that no rise was for."""
-        early_ns = self._early_ns(place)
-        return next((entry for entry in self._unshown if (entry[1].time_ns or 0) >= early_ns), None)
+        return self.topic_changes.since(self.causes.early_ns(place), place, known)
 
     def _had_its_own(self, trigger: Trigger, place: Seen) -> None:
         """What seemed to have raised the epoch with another cause raised it once more."""
@@ -705,7 +613,7 @@ class ModernGroup(Group):
             if self.generation is None and not self.members:
                 self._in_before_ns = request_place.time_ns or 0
         else:
-            since_ns = (request_place.time_ns or 0) - self._raised_ns
+            since_ns = (request_place.time_ns or 0) - self.causes.raised_ns
             starts_over = not self.members and message.member_epoch < (self.generation or 0)
             if starts_over and since_ns > ASSIGNMENT_INTERVAL_NS:  # else it is that of a target from before
                 self.generation = None  # the group was deleted, and is a new one
@@ -729,7 +637,7 @@ class ModernGroup(Group):
             pattern = has_pattern(member.topics)
             new = trigger.cause in ("first_member", "new_member")
             if (new and (another or pattern)) or (has_other_topics and pattern):
-                self._owes(trigger, request_place)
+                self.causes.owe(trigger, request_place)
         known = old is not None or static is not None or request.member_epoch != JOIN
         self.add(member, place, rejoined=known)
         self.watch(member)
@@ -741,7 +649,10 @@ class ModernGroup(Group):
         known = self.generation is not None and self.kind == "consumer"
         if static is None or static.away or static.classic or not known:
             return
-        if message.member_epoch <= (self.generation or 0) + max(self._raises, self._departures) + 1:
+        if (
+            message.member_epoch
+            <= (self.generation or 0) + max(self.causes.raises, self.causes.departures) + 1
+        ):
             return  # it may have left for now, which is missing
         detail = f"another joins as {static.instance_id}"
         if self.timeout.is_replaced(self.quiet(static, request_place)):
@@ -826,15 +737,15 @@ class ModernGroup(Group):
             if change := self._topic_change(place):
                 detail = f"{change}; {detail}"
             trigger = Trigger("assignment_changed", inferred=True, detail=detail)
-            unshown = self._not_shown_yet(place) if revokes else None
+            unshown = self.causes.not_shown_yet(place) if revokes else None
             if unshown is not None:
                 self._had_its_own(*unshown)
             else:
                 rebalance = self.disturbed(trigger, place)
                 if not revokes:  # else it gets the new epoch once it has given up what it must
                     rebalance.joined_ns = place.time_ns
-        if self._given_ns is None:
-            self._given_ns = place.time_ns
+        if self.causes.given_ns is None:
+            self.causes.given_ns = place.time_ns
         self.assign(member, partitions)
         self.consumption.has(member.member_id, partitions, place.time_ns)
 

@@ -1,0 +1,162 @@
+"""The causes of a group's epochs, where its coordinator assigns, and which of them an answer has shown.
+
+Strategy: the coordinator may raise the epoch once for several causes, or for each in its turn, and an answer
+shows only by how much it rose. The rebalance under way explains its first rise; what is owed explains the
+next ones; what was counted to it together with others (`merged`) may have raised it once more. Rules: a cause
+that has not shown within the coordinator's interval and that of heartbeats raised nothing; what is remembered
+is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from coordwire.timeline.from_wire.member_death import SessionTimeout
+from coordwire.timeline.rebalance import Rebalance, Trigger
+from coordwire.timeline.sightings import Seen
+
+__all__ = ["ASSIGNMENT_INTERVAL_NS", "LATEST_EPOCH_NS", "NEAR_NS", "EpochCauses"]
+
+MOST_OWED = 100
+
+ASSIGNMENT_INTERVAL_NS = 1_000_000_000
+"""The coordinator assigns at most so often (KIP-1263)."""
+
+NEAR_NS = 100_000_000
+"""So late may a heartbeat be."""
+
+LATEST_EPOCH_NS = 2_000_000_000
+"""A rebalance that hasn't raised the epoch by then won't: the coordinator assigns at least once a second."""
+
+
+@dataclass(slots=True)
+class EpochCauses:
+    """Of one group. timeout: has the interval of its heartbeats.
+
+    owed: what will raise the epoch once more, each by one; unshown: what raises the epoch by one each, and no
+    rise is for; merged: the last that raised the epoch together with others; risen: the epochs of a rise that
+    nothing has explained yet; raises: how often something raised the epoch that no answer has shown yet;
+    surplus: by how much the last rise was more than what was seen to raise it; departures: members that went
+    since an answer showed the epoch; given_ns: when the target of the rebalance under way was first seen;
+    raised_ns: when an answer showed a new epoch.
+    """
+
+    timeout: SessionTimeout
+    owed: list[tuple[Trigger, Seen]] = field(default_factory=list)
+    unshown: list[tuple[Trigger, Seen]] = field(default_factory=list)
+    merged: tuple[Trigger, Seen] | None = None
+    risen: tuple[int, int] | None = None
+    raises: int = 0
+    surplus: int = 0
+    departures: int = 0
+    given_ns: int | None = None
+    raised_ns: int = 0
+
+    def begin(self) -> None:
+        """A rebalance begins."""
+        self.risen, self.owed, self.given_ns = None, [], None
+
+    # --- what raises the epoch ---
+
+    @property
+    def _shown_after_ns(self) -> int:
+        """A raised epoch shows within so long: in the first answer after the coordinator has assigned."""
+        return LATEST_EPOCH_NS + self.timeout.interval_ns
+
+    def owe(self, trigger: Trigger, place: Seen) -> None:
+        """Something raises the epoch, though no answer may show that at once."""
+        if len(self.owed) < MOST_OWED and (trigger.member_id, trigger.cause) not in {
+            (owed.member_id, owed.cause) for owed, _ in self.owed
+        }:
+            self.owed.append((trigger, place))
+
+    def drop_late(self, place: Seen) -> None:
+        """What is owed by now would have shown if it is too old."""
+        if self.owed and (place.time_ns or 0) - (self.owed[0][1].time_ns or 0) > self._shown_after_ns:
+            self.owed = []
+
+    def raise_later(self, trigger: Trigger, place: Seen) -> None:
+        """Something raises the epoch by one, in its turn."""
+        early_ns = (place.time_ns or 0) - self._shown_after_ns
+        self.unshown = [entry for entry in self.unshown if (entry[1].time_ns or 0) >= early_ns]
+        if len(self.unshown) < MOST_OWED:
+            self.unshown.append((trigger, place))
+
+    def early_ns(self, place: Seen) -> int:
+        """What raised the epoch before then was shown by now."""
+        return (place.time_ns or 0) - ASSIGNMENT_INTERVAL_NS - self.timeout.interval_ns - NEAR_NS
+
+    def not_shown_yet(self, place: Seen) -> tuple[Trigger, Seen] | None:
+        """The first cause that raises the epoch in its turn, and that no rise was for."""
+        early_ns = self.early_ns(place)
+        return next((entry for entry in self.unshown if (entry[1].time_ns or 0) >= early_ns), None)
+
+    # --- an answer shows a rise ---
+
+    def settle_merged(self, risen: int, rebalance: Rebalance | None) -> None:
+        """What raised the epoch together with others is in a rise for certain if that is by several, or of a
+        rebalance that began afterwards."""
+        merged = self.merged
+        if merged is None:
+            return
+        if risen > 1:
+            is_shown = risen >= self.raises
+        else:
+            later = (merged[1].time_ns or 0) < (0 if rebalance is None else rebalance.began.time_ns or 0)
+            is_shown = rebalance is not None and rebalance.joined_ns is None and later
+        if is_shown:
+            self.merged = None
+
+    def pay_first(
+        self,
+        risen: int,
+        rebalance: Rebalance | None,
+        *,
+        is_known: bool,
+        resolves_later: Callable[[str | None], bool],
+    ) -> None:
+        """The epoch rose, for the first time since the rebalance under way began: what came after its target
+        was seen will raise it once more. is_known: whether the epoch before is; resolves_later: whether a
+        member's joining raises it later, when its pattern is resolved."""
+        given_ns = self.given_ns
+        if not is_known or given_ns is None:
+            departed = is_known and risen <= self.departures  # which explain it
+            self.owed = [entry for entry in self.owed if departed and resolves_later(entry[0].member_id)]
+            return
+        own_id = None if rebalance is None else rebalance.trigger.member_id
+        later = [(trigger, moment) for trigger, moment in self.owed if (moment.time_ns or 0) > given_ns]
+        self.owed = [entry for entry in later if entry[0].member_id != own_id][risen - 1 :]
+
+    def turn_of(self, member_id: str, request_place: Seen) -> int:
+        """Whose turn it is of those that raise the epoch: the member's own, if this answers its joining."""
+        own = (
+            n
+            for n, (trigger, moment) in enumerate(self.owed)
+            if trigger.member_id == member_id and moment == request_place
+        )
+        return next(own, 0)
+
+    def show(self, before: int | None, epoch: int, place: Seen) -> None:
+        """An answer has shown this epoch, for whatever raised it."""
+        risen = epoch - (before or 0)
+        unseen = risen - self.raises
+        self.surplus = max(unseen, 0) if before is not None else 0
+        self.raises = max(-unseen, 0)
+        del self.unshown[:risen]
+        self.departures, self.raised_ns = 0, place.time_ns or 0
+
+    # --- what a rise says of members ---
+
+    def was_for(self, moment: Seen) -> bool:
+        """Whether the last rise of the epoch was for a member that went then, too."""
+        if not self.surplus or moment.time_ns is None:
+            return False
+        return self.raised_ns - ASSIGNMENT_INTERVAL_NS <= moment.time_ns <= self.raised_ns + NEAR_NS
+
+    def only_departed(self, rebalance: Rebalance | None) -> bool:
+        """Whether nothing but members that left has raised the epoch since an answer showed it."""
+        if rebalance is None or rebalance.joined_ns is not None or self.owed:
+            return False
+        causes = {rebalance.trigger.cause} | (set() if self.merged is None else {self.merged[0].cause})
+        return causes == {"member_left"}
