@@ -32,6 +32,7 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
+from coordwire.timeline.session_clocks import SessionClocks
 from coordwire.timeline.sightings import MemberName, Seen, remember
 
 __all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
@@ -77,10 +78,10 @@ class Outage:
 class Group:
     """The state of one group. name_of: a topic's name by what the group's messages call it; settled: what
     each member had when the group was last steady; pending: events that were not drained yet; consumption:
-    for how long partitions had no consumer; available_ns: when the coordinator was last seen to be
-    unavailable; end_of: when a member's connection ended, after its last request, if it did; coordinator: the
-    address of the broker that last accepted a request about it; brokers: all that did; outage: that
-    of the coordinator, until a request is accepted again; holes: those of the capture."""
+    for how long partitions had no consumer; clocks: those of its members' sessions; end_of: when a member's
+    connection ended, after its last request, if it did; coordinator: the address of the broker that last
+    accepted a request about it; brokers: all that did; outage: that of the coordinator, until a request is
+    accepted again; holes: those of the capture."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         self.group = group
@@ -94,7 +95,7 @@ class Group:
         self.pending: list[GroupEvent] = []
         self.settled: dict[str, Owned] = {}
         self.consumption = Consumption()
-        self.available_ns = 0
+        self.clocks = SessionClocks()
         self.end_of: Callable[[MemberName], int | None] = _unseen
         self.coordinator: str | None = None
         self.brokers: set[str] = set()
@@ -119,19 +120,10 @@ class Group:
 
     # --- sessions ---
 
-    def unavailable(self, place: Seen) -> None:
-        """The coordinator isn't there, moves or loads the group: all sessions begin again afterwards."""
-        if place.time_ns is not None:
-            self.available_ns = max(self.available_ns, place.time_ns)
-
     def restart(self, since: Seen | None, place: Seen) -> None:
         """The coordinator is another one, or was away, and has the group again: all sessions begin again.
         since: when it went away, where that is known; place: of the first answer."""
-        self.unavailable(place)
-
-    def heard_ns(self, member: Member) -> int | None:
-        """Since when a member's session runs."""
-        return None if member.last_seen_ns is None else max(member.last_seen_ns, self.available_ns)
+        self.clocks.unavailable(place)
 
     def asks(self, member_id: str, place: Seen, *, renews: bool = True) -> None:
         """A member sent a request, whose answer may be missing or come late: captures lose packets.
@@ -158,39 +150,6 @@ class Group:
         member = self.members.get(member_id)
         if member is not None and place.time_ns is not None:
             member.unseen = True
-
-    def quiet_ns(self, member: Member) -> int | None:
-        """Since when nothing was seen of a member, its requests included."""
-        seen_ns = member.last_seen_ns
-        return None if seen_ns is None else max(seen_ns, self.available_ns, member.asked_ns)
-
-    def over_ns(self, member: Member) -> int | None:
-        """When a member's session is over, if it said for how long it may be silent, and is until then."""
-        seen_ns, timeout_ms = member.last_seen_ns, member.session_timeout_ms
-        if seen_ns is None or not timeout_ms:
-            return None
-        return max(seen_ns, self.available_ns) + timeout_ms * 1_000_000
-
-    def silent_at(self, member: Member, time_ns: int | None) -> bool:
-        """Whether a member's session must have been over by then."""
-        if time_ns is None or member.parked:
-            return False
-        over_ns = self.over_ns(member)
-        return over_ns is not None and time_ns > over_ns
-
-    def quiet_until_ns(self, member: Member) -> int | None:
-        """When its session is over by what was seen of it."""
-        quiet_ns = self.quiet_ns(member)
-        if quiet_ns is None or not member.session_timeout_ms or member.unseen:
-            return None
-        return quiet_ns + member.session_timeout_ms * 1_000_000
-
-    def quiet_at(self, member: Member, time_ns: int | None) -> bool:
-        """As `silent_at`, without direct evidence: a request counts, even if no answer to it was seen."""
-        if time_ns is None or member.parked:
-            return False
-        until_ns = self.quiet_until_ns(member)
-        return until_ns is not None and time_ns > until_ns
 
     # --- members ---
 

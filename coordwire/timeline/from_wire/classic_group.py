@@ -36,7 +36,8 @@ from coordwire.enums import ErrorCode
 from coordwire.timeline.consumer_data import assignment_of, has_pattern, wanted_topics
 from coordwire.timeline.events import Cause, Leaving
 from coordwire.timeline.from_wire.classic_requests import PendingJoins, joining_member, leavers
-from coordwire.timeline.from_wire.classic_timers import Awaited, Departures, Replayed, replayed
+from coordwire.timeline.from_wire.classic_silence import MOST_REPLAYED, MS, NEAR_NS, SilentMembers
+from coordwire.timeline.from_wire.classic_timers import Departures, Replayed
 from coordwire.timeline.from_wire.group_frames import place_of
 from coordwire.timeline.from_wire.member_death import Sessions
 from coordwire.timeline.group import MOVED, UNAVAILABLE, Group
@@ -48,20 +49,6 @@ from coordwire.timeline.sightings import Seen, is_before, remember
 __all__ = ["ClassicGroup"]
 
 MOST_WAITING = 10_000
-
-MOST_REPLAYED = 100
-"""In a group of more members, what each was refused with is not held against all members' timers."""
-
-MS = 1_000_000
-
-NEAR_NS = 100_000_000
-"""A coordinator's clock runs from when it handles a request, not from when its answer was seen."""
-
-SHORT_NS = 1_000_000_000
-"""A rebalance that took less did not wait for a member."""
-
-SHORTEST_SESSION_NS = 6_000_000_000
-"""Kafka's default of `group.min.session.timeout.ms`."""
 
 TIMEOUT: Leaving = "session_timeout"
 
@@ -95,11 +82,9 @@ class ClassicGroup(Group):
         self._join_places: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
         self._leaving: dict[str, tuple[Seen, str | None]] = {}  # whose LeaveGroup waits, with their reasons
         self._confirmed_leavers: set[str] = set()  # of those, who is known to have left already
-        self._sessions = Sessions(self.members, self.quiet_until_ns)
+        self._sessions = Sessions(self.members, self.clocks.quiet_until_ns)
         self._alive_until_ns = 0  # until then a member's session runs
-        self._formed: Rebalance | None = None  # what formed the last generation
-        self._formed_ns: int | None = None  # when the last generation was formed
-        self._gone_by: Departures = {}  # who must have been out by then
+        self._silence = SilentMembers(self.members, self.clocks)
         self._since_ns = 0  # when the first answer of the generation was seen
         self._answered_ns = 0  # when a JoinGroup was last answered with a new generation
         # The last generation that was steady, with what its members subscribed to and said to own.
@@ -151,15 +136,15 @@ class ClassicGroup(Group):
 
     def _has_moved(self, place: Seen) -> bool:
         """Whether the coordinator has moved since the generation was formed."""
-        return self.available_ns >= self._since_ns and not self._is_late(place)
+        return self.clocks.available_ns >= self._since_ns and not self._is_late(place)
 
     def _renew(self, member: Member, place: Seen) -> None:
-        if self.silent_at(member, place.time_ns):
-            self.unavailable(place)  # else it would be out
+        if self.clocks.silent_at(member, place.time_ns):
+            self.clocks.unavailable(place)  # else it would be out
         member.last_seen_ns = place.time_ns
         member.parked = False
-        if self._gone_by:
-            self._gone_by.pop(member.member_id, None)
+        if self._silence.gone_by:
+            self._silence.gone_by.pop(member.member_id, None)
         self._sessions.watch(member)
 
     def _not_renewed(self, member_id: str, heard_ns: int | None) -> None:
@@ -212,31 +197,19 @@ class ClassicGroup(Group):
         """The effects of the coordinator's timers until then. waited: see `classic_timers.replayed`."""
         if until_ns is None:
             return Replayed({}, None)
-        rebalance, formed = self.rebalance, self._formed
+        rebalance = self.rebalance
         joins: list[tuple[int, str]] = []
+        absent: dict[str, int] = {}
         if rebalance is not None and rebalance.generation is None:
+            absent = rebalance.absent
             joins = [(join_ns or 0, name) for name, join_ns in rebalance.joined.items()]
             joins.append((rebalance.began.time_ns or 0, ""))
             joins += self._nameless(rebalance.began.time_ns or 0, until_ns)
-            joins = [
-                join for join in joins if join[0] >= self.available_ns
-            ]  # what was before, a move has lost
+            available_ns = self.clocks.available_ns
+            joins = [join for join in joins if join[0] >= available_ns]  # what was before, a move has lost
         elif self._causes and len(self._causes) <= MOST_REPLAYED:
             joins = self._unanswered(until_ns)
-        known = {name: departure for name, departure in self._gone_by.items() if name in self.members}
-        present = {name: member for name, member in self.members.items() if name not in known}
-        synced = frozenset[str]() if formed is None else formed.syncing | formed.synced
-        expected = present if formed is None or not formed.named else present.keys() & formed.named
-        unsynced = () if formed is None else [name for name in expected if name not in synced]
-        awaited = {name: self._awaited(member) for name, member in present.items()}
-        absent = rebalance.absent if rebalance is not None and rebalance.generation is None else {}
-        awaited |= {name: Awaited(absent_ns, 0, 0, static=False) for name, absent_ns in absent.items()}
-        departures, formed_ns = replayed(
-            awaited, unsynced,
-            None if formed is None else formed.joined_ns, joins, until_ns, waited=waited,
-        )  # fmt: skip
-        departures = {name: departure for name, departure in departures.items() if name not in absent}
-        return Replayed({**known, **departures}, formed_ns)
+        return self._silence.replayed(joins, absent, until_ns, waited)
 
     def _nameless(self, since_ns: int, until_ns: int) -> list[tuple[int, str]]:
         """Static members that wait for their answers, which have their ids, or whose place they take."""
@@ -253,16 +226,13 @@ class ClassicGroup(Group):
         joins = []
         for place in self._causes:
             member, asked_ns = self.waiting.get(place), place.time_ns or 0
-            if member is not None and max(self.available_ns, self._since_ns) <= asked_ns < until_ns - NEAR_NS:
+            if (
+                member is not None
+                and max(self.clocks.available_ns, self._since_ns) <= asked_ns < until_ns - NEAR_NS
+            ):
                 static = self.members.of_instance(member.instance_id)
                 joins.append((asked_ns, member.member_id or ("" if static is None else static.member_id)))
         return joins
-
-    def _awaited(self, member: Member) -> Awaited:
-        over_ns = None if member.parked else self.quiet_until_ns(member)
-        session_ns, patience_ns = member.session_timeout_ms or 0, member.rebalance_timeout_ms or 0
-        is_static = member.instance_id is not None
-        return Awaited(over_ns, session_ns * MS, patience_ns * MS, is_static, member.asked_ns)
 
     def _form_unseen(self, place: Seen) -> None:
         """A generation that its timers formed, with members whose JoinGroups were answered unseen."""
@@ -287,73 +257,20 @@ class ClassicGroup(Group):
         """Remove all members."""
         departures = self._departures(place.time_ns)
         for member in sorted(self.members.values(), key=lambda member: member.serial):
-            over_ns = self.quiet_until_ns(member) or 0
+            over_ns = self.clocks.quiet_until_ns(member) or 0
             when_ns, departure = departures.get(member.member_id, (over_ns, TIMEOUT))
             self.remove(member.member_id, place.at(when_ns), departure, inferred=True)
-
-    def _departure_of(self, member: Member, rebalance: Rebalance, place: Seen) -> tuple[Leaving, Seen]:
-        """How and when a member left that isn't in the new generation."""
-        if member.member_id in self._gone_by:
-            when_ns, departure = self._gone_by[member.member_id]
-            return departure, place.at(when_ns)
-        departure, moment = self._departure_by_session(
-            member, "not_rejoined", place, self.quiet_until_ns(member)
-        )
-        if departure == "not_rejoined" and not rebalance.waited_out(place.time_ns, NEAR_NS):
-            departure = "session_timeout"  # else the rebalance would still wait for it
-        began_ns = rebalance.began.time_ns or 0
-        is_short = (place.time_ns or 0) - began_ns < SHORT_NS
-        if departure == "not_rejoined" and is_short and self._was_silent(member, place.at(began_ns)):
-            return "session_timeout", place.at(began_ns)  # the rebalance did not wait for it
-        return departure, moment
-
-    def _was_silent(self, member: Member, place: Seen) -> bool:
-        """Whether a member whose session's length isn't known was silent for as long as any lasts."""
-        asked_ns = max(member.asked_ns, member.answered_ns or 0)
-        if member.session_timeout_ms or not asked_ns or place.time_ns is None:
-            return False
-        return place.time_ns - asked_ns >= SHORTEST_SESSION_NS
-
-    def _departure_by_session(
-        self, member: Member, otherwise: Leaving, place: Seen, over_ns: int | None = None
-    ) -> tuple[Leaving, Seen]:
-        """How and when a member must have left. While its JoinGroup or SyncGroup waits its session doesn't
-        run; if it wasn't seen to be answered, it runs from the next generation on. over_ns: when its session
-        ends, if unanswered requests count."""
-        over_ns = over_ns or self.over_ns(member)
-        if over_ns is not None and member.parked:
-            waited_ns = (self._formed_ns or 0) - (member.last_seen_ns or 0)
-            over_ns = over_ns + waited_ns if waited_ns > 0 else None
-        if over_ns is not None and place.time_ns is not None and place.time_ns > over_ns - NEAR_NS:
-            return "session_timeout", place.at(over_ns)
-        return otherwise, place
-
-    def _departure_of_unknown(self, member: Member, place: Seen) -> tuple[Leaving, Seen]:
-        """How and when a member left that the coordinator doesn't know any more."""
-        if len(self.members) <= MOST_REPLAYED and not member.parked:
-            known_departure = self._departures(place.time_ns).get(member.member_id)
-            if known_departure is not None:
-                return known_departure[1], place.at(known_departure[0])
-        departure, moment = self._departure_by_session(member, "removed", place)
-        if departure == "removed" and len(self.members) <= MOST_REPLAYED and place.time_ns is not None:
-            when_ns, departure = self._departures(place.time_ns).get(
-                member.member_id, (place.time_ns, departure)
-            )
-            moment = place.at(when_ns)
-        if departure == "removed" and self._was_silent(member, place):
-            departure = "session_timeout"
-        return departure, moment
 
     def _drop_unlisted(self, place: Seen) -> None:
         """A generation without a list of its members is over, as its leader left before its answer. Remove
         the members that can't have been in the generation."""
-        rebalance = self._formed
+        rebalance = self._silence.formed
         if rebalance is None or rebalance.named:
             return
-        departures, self._gone_by = self._gone_by, {}
+        departures, self._silence.gone_by = self._silence.gone_by, {}
         for name, (when_ns, departure) in departures.items():
             member = self.members.get(name)
-            if member is not None and (self.quiet_ns(member) or 0) <= when_ns:
+            if member is not None and (self.clocks.quiet_ns(member) or 0) <= when_ns:
                 self.remove(name, place.at(when_ns), departure, inferred=True)
 
     # --- signs of a rebalance ---
@@ -436,20 +353,20 @@ class ClassicGroup(Group):
             self.waiting.forget_before(self.rebalance.joined_ns)
         first = self._sessions.first()
         soon_ns = None if place.time_ns is None else place.time_ns + NEAR_NS
-        dead = first if first is not None and self.quiet_at(first, soon_ns) else None
+        dead = first if first is not None and self.clocks.quiet_at(first, soon_ns) else None
         trigger = of_rejoin_demand(self, self.waiting.members(), dead)
         began = place
         if trigger.cause == "session_timeout" and dead is not None:
-            began = place.at(self.quiet_until_ns(dead))
+            began = place.at(self.clocks.quiet_until_ns(dead))
         self._disturbed(trigger, began)
 
     def _sync_phase_over(self, place: Seen, near_ns: int = NEAR_NS) -> bool:
         """Whether members that never asked for their assignment are out, as their time for that is over."""
-        rebalance = self._formed
+        rebalance = self._silence.formed
         over_ns = None if rebalance is None else rebalance.over_ns(rebalance.joined_ns)
         if rebalance is None or over_ns is None or (place.time_ns or 0) < over_ns - near_ns:
             return False
-        self._formed = None  # it is asked once
+        self._silence.formed = None  # it is asked once
         member_ids = rebalance.members or tuple(self.members)
         absent = [
             member_id
@@ -515,10 +432,10 @@ class ClassicGroup(Group):
         if error_code in UNAVAILABLE:
             if error_code in MOVED and self.outage is None:
                 self.expire_all(place)
-            self.unavailable(place)
+            self.clocks.unavailable(place)
             self._moved_coordinator |= error_code == _NOT_COORDINATOR
             if error_code in MOVED:
-                self._formed = None  # a group that is loaded waits for no SyncGroup
+                self._silence.formed = None  # a group that is loaded waits for no SyncGroup
             if member is not None:
                 self._renew(member, place)
         elif error_code == _REBALANCE_IN_PROGRESS:
@@ -547,8 +464,10 @@ class ClassicGroup(Group):
         self._remove_all_meanwhile(place)
         if member.member_id not in self.members:
             return
-        before = member.member_id in self._gone_by  # the generation was formed without it
-        departure, moment = self._departure_of_unknown(member, place)
+        before = member.member_id in self._silence.gone_by  # the generation was formed without it
+        few = len(self.members) <= MOST_REPLAYED
+        replayed = self._departures(place.time_ns) if few else {}
+        departure, moment = self._silence.departure_of_unknown(member, replayed, place)
         self.remove(member.member_id, moment, departure, inferred=True)
         self._known_from_start |= not self.members
         if not before or self.rebalance is None:
@@ -575,9 +494,13 @@ class ClassicGroup(Group):
     def _expire_static(self, heir: Member, place: Seen) -> None:
         """The static member in whose place another joins may be out by then."""
         static = self.members.of_instance(heir.instance_id)
-        if static is None or static.member_id == heir.member_id or not self.quiet_at(static, place.time_ns):
+        if (
+            static is None
+            or static.member_id == heir.member_id
+            or not self.clocks.quiet_at(static, place.time_ns)
+        ):
             return
-        until_ns = self.quiet_until_ns(static) or 0
+        until_ns = self.clocks.quiet_until_ns(static) or 0
         if self._replaced_by(static, until_ns):
             return  # it was no longer in by then
         if len(self.members) == 1:
@@ -609,12 +532,14 @@ class ClassicGroup(Group):
         if self.rebalance is not None:
             self._remove_all_meanwhile(place)
             return
-        alive = next((member for member in self.members.values() if not self.quiet_at(member, now_ns)), None)
+        alive = next(
+            (member for member in self.members.values() if not self.clocks.quiet_at(member, now_ns)), None
+        )
         if alive is None:
             self._remove_all(place)
             self._known_from_start = True
         else:
-            self._alive_until_ns = self.quiet_until_ns(alive) or 0
+            self._alive_until_ns = self.clocks.quiet_until_ns(alive) or 0
 
     def over_by(self, place: Seen) -> None:
         """The group becomes a consumer group: remove the members that must be out, and end a rebalance that
@@ -749,7 +674,7 @@ class ClassicGroup(Group):
         """Whether JoinGroups wait since the coordinator has moved: a group whose generation holds would have
         answered them at once."""
         return len(self.waiting) <= MOST_REPLAYED and any(
-            (join_place.time_ns or 0) > self.available_ns and _waited(join_place, place)
+            (join_place.time_ns or 0) > self.clocks.available_ns and _waited(join_place, place)
             for join_place, _ in self.waiting.items()
         )
 
@@ -784,10 +709,11 @@ class ClassicGroup(Group):
             self._replace(static, member, place)
             if steady and self._written[1].pop(static.member_id, None) is not None:
                 self._written[1][member.member_id] = member, member.topics, member.owned
-            if self._formed is not None and (steady or member.member_id not in self._formed.named):
-                if static.member_id not in self._formed.syncing:
-                    self._formed.heir = member.member_id
-                self._formed.syncing.add(member.member_id)  # none waits for that one's SyncGroup
+            formed = self._silence.formed
+            if formed is not None and (steady or member.member_id not in formed.named):
+                if static.member_id not in formed.syncing:
+                    formed.heir = member.member_id
+                formed.syncing.add(member.member_id)  # none waits for that one's SyncGroup
         member.last_seen_ns = member.answered_ns = place.time_ns
         self.add(member, place, rejoined=static is not None)
         self._sessions.watch(member)
@@ -865,7 +791,7 @@ class ClassicGroup(Group):
     def _forms(self, rebalance: Rebalance, departures: Departures | None, place: Seen) -> None:
         """All members of the new generation are answered now, including those that are dead.
         departures: None if that is not to be looked at for each of many members."""
-        self._formed, self._formed_ns, self._gone_by = rebalance, place.time_ns, departures or {}
+        self._silence.forms(rebalance, departures or {}, place)
         if departures is not None:
             rebalance.patience_ns = self._patience_ns()
             for member in self.members.values():
@@ -956,7 +882,7 @@ class ClassicGroup(Group):
         if not before:
             rebalance.patience_ns = rebalance.patience_ns or self._patience_ns()
             for member_id in named:
-                if member_id in members and member_id not in self._gone_by:
+                if member_id in members and member_id not in self._silence.gone_by:
                     members[member_id].last_seen_ns, members[member_id].parked = place.time_ns, False
         earlier, generation = rebalance.generation_before, rebalance.generation
         skipped = earlier is not None and generation is not None and generation > earlier + 1
@@ -985,7 +911,7 @@ class ClassicGroup(Group):
                 continue
             if members[member_id].instance_id in heirs:
                 continue  # another takes its place, once that one's JoinGroup is answered
-            departure, moment = self._departure_of(members[member_id], rebalance, place)
+            departure, moment = self._silence.departure_from(rebalance, members[member_id], place)
             self.remove(member_id, moment, departure, inferred=True)
             went_first = rebalance.after_ns <= (moment.time_ns or 0) <= (rebalance.began.time_ns or 0)
             if rebalance.is_unexplained or went_first:
@@ -996,10 +922,9 @@ class ClassicGroup(Group):
     # --- the assignment ---
 
     def sync_request(self, message: Any, place: Seen) -> None:
-        member = self.members.get(message.member_id)
-        if member is not None and not self.quiet_at(member, place.time_ns):
+        member, formed = self.members.get(message.member_id), self._silence.formed
+        if member is not None and not self.clocks.quiet_at(member, place.time_ns):
             member.parked = True
-            formed = self._formed
             if formed is not None and formed.generation == message.generation_id:
                 over_ns = formed.over_ns(formed.joined_ns)
                 if over_ns is None or place.time_ns is None or place.time_ns <= over_ns:
@@ -1007,9 +932,9 @@ class ClassicGroup(Group):
         self._causes.pop(self._join_places.pop(message.member_id, place), None)  # its JoinGroup was answered
         if not message.assignments or message.generation_id != self.generation:
             return
-        if self._formed is not None and not self._formed.led:
-            self._formed.led = True
-            self._resume(self._formed, place)  # as the leader's assignments are there, all are answered
+        if formed is not None and not formed.led:
+            formed.led = True
+            self._resume(formed, place)  # as the leader's assignments are there, all are answered
         for share in message.assignments:
             partitions = assignment_of(share, message.protocol_type)
             member = self.members.get(share.member_id)
@@ -1068,7 +993,7 @@ class ClassicGroup(Group):
     def restart(self, since: Seen | None, place: Seen) -> None:
         """What was not written is lost: JoinGroups that waited, and a rebalance without a generation."""
         super().restart(since, place)
-        self._formed = None  # a group that is loaded waits for no SyncGroup
+        self._silence.formed = None  # a group that is loaded waits for no SyncGroup
         for join_place, _ in [entry for entry in self.waiting.items() if _is_older(entry[0], since)]:
             self.waiting.pop(join_place)
             self._causes.pop(join_place, None)
@@ -1152,7 +1077,7 @@ class ClassicGroup(Group):
             set() if self.rebalance is None or len(departures) == len(self.members) else self.rebalance.joined
         )
         for name, (when_ns, departure) in departures.items():
-            if name not in waiting and (self.quiet_ns(self.members[name]) or 0) <= when_ns:
+            if name not in waiting and (self.clocks.quiet_ns(self.members[name]) or 0) <= when_ns:
                 self.remove(name, place.at(when_ns), departure, inferred=True)
         self.end("unfinished", place)
 

@@ -86,7 +86,7 @@ class OtherAnswers:
             if coordinator.error_code:
                 known = self._groups.known(group)
                 if known is not None:
-                    known.unavailable(place)
+                    known.clocks.unavailable(place)
                 yield ErrorMet(
                     group=group, **place._asdict(), api="FindCoordinator", error_code=coordinator.error_code,
                     member_id=None, client_id=entry.client_id, message=coordinator.error_message,

@@ -42,7 +42,7 @@ class ConsumerGroup(ModernGroup):
         super().__init__(group, "consumer", name_of, known)
         self.id_of = id_of
         self.waiting = PendingJoins(MOST_WAITING)
-        self._own_sessions = Sessions(self.members, self.quiet_until_ns)
+        self._own_sessions = Sessions(self.members, self.clocks.quiet_until_ns)
         self._awaited = Sessions(self.members, self._awaited_until_ns)
         self._native: set[str] = set()
         self.since: Seen | None = None  # when it became one, if it was a classic group
@@ -87,21 +87,21 @@ class ConsumerGroup(ModernGroup):
         return first
 
     def over_since_ns(self, member: Member) -> int:
-        until_ns = self.quiet_until_ns(member) if member.session_timeout_ms else None
+        until_ns = self.clocks.quiet_until_ns(member) if member.session_timeout_ms else None
         until_ns = until_ns or super().over_since_ns(member)
         return min(until_ns, self._awaited_until_ns(member) or until_ns)
 
     def _awaited_until_ns(self, member: Member) -> int | None:
         """By when a classic member must have joined again, or asked for its assignment; a move takes its
         timer back."""
-        if not member.classic or (member.revokes_ns or 0) <= self.available_ns:
+        if not member.classic or (member.revokes_ns or 0) <= self.clocks.available_ns:
             return None
         return give_up_by_ns(member)
 
     def _is_over_at(self, member: Member, place: Seen) -> bool:
         """Whether a classic member must be out by then; the request that shows it does not count."""
         until_ns = self._awaited_until_ns(member)
-        return self.silent_at(member, place.time_ns) or (until_ns or FAR_NS) < (place.time_ns or 0)
+        return self.clocks.silent_at(member, place.time_ns) or (until_ns or FAR_NS) < (place.time_ns or 0)
 
     def _awaits(self, member: Member, place: Seen) -> None:
         """A classic member shall join again, or ask for its assignment, from now on."""
@@ -231,7 +231,7 @@ class ConsumerGroup(ModernGroup):
         """What an error code says of a classic member."""
         member = self.members.get(member_id)
         if error_code in MOVED:
-            self.unavailable(place)
+            self.clocks.unavailable(place)
         if member is None:
             return
         if not member.classic:
@@ -326,7 +326,7 @@ def to_classic_unseen(old: ConsumerGroup, request_place: Seen) -> ClassicGroup:
     """The classic group that a consumer group has become, as a JoinGroup's answer with a leader shows: the
     sessions of its members of KIP-848 are over. request_place: where that JoinGroup was seen."""
     native = [member for member in old.members.values() if not member.classic]
-    heard_ns = max((old.quiet_ns(member) or 0 for member in native), default=0)
+    heard_ns = max((old.clocks.quiet_ns(member) or 0 for member in native), default=0)
     waiting = [
         (place, member)
         for place, member in old.waiting.items()

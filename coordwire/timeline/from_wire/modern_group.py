@@ -84,7 +84,7 @@ class ModernGroup(Group):
         self.members = Members(self.drop_member)
         self.timeout = SessionTimeout(group, kind, known)
         self.progress = Reconciliation(shared=kind == "share")
-        self.sessions = Sessions(self.members, self.quiet_ns)
+        self.sessions = Sessions(self.members, self.clocks.quiet_ns)
         self.causes = EpochCauses(self.timeout)
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
         self._leaving: dict[str, tuple[Seen, bool]] = {}  # whose leaving is not answered, and whether for now
@@ -258,7 +258,7 @@ class ModernGroup(Group):
         """A member's request was accepted: it is in."""
         silence_ns = self.silence(member, request_place)
         if self.timeout.refutes_absence(silence_ns):
-            self.unavailable(request_place)  # else it would be out
+            self.clocks.unavailable(request_place)  # else it would be out
         elif not member.away:
             self.timeout.survived(silence_ns)
         member.last_seen_ns = place.time_ns
@@ -268,12 +268,12 @@ class ModernGroup(Group):
 
     def silence(self, member: Member, place: Seen) -> int:
         """For how long a member was silent to its coordinator, in nanoseconds; 0 where no time is known."""
-        heard_ns = self.heard_ns(member)
+        heard_ns = self.clocks.heard_ns(member)
         return 0 if heard_ns is None or place.time_ns is None else place.time_ns - heard_ns
 
     def quiet(self, member: Member, place: Seen) -> int:
         """For how long nothing was seen of a member, in nanoseconds; 0 where no time is known."""
-        quiet_ns = self.quiet_ns(member)
+        quiet_ns = self.clocks.quiet_ns(member)
         return 0 if quiet_ns is None or place.time_ns is None else place.time_ns - quiet_ns
 
     def watch(self, member: Member) -> None:
@@ -295,7 +295,7 @@ class ModernGroup(Group):
 
     def over_since_ns(self, member: Member) -> int:
         """Since when that is so."""
-        return (self.quiet_ns(member) or 0) + self.timeout.most_ns
+        return (self.clocks.quiet_ns(member) or 0) + self.timeout.most_ns
 
     def expire_before(self, request: Any, message: Any, request_place: Seen) -> None:
         """`expire`, unless the answer to a heartbeat shows that all are in: its epoch is as it was."""
@@ -351,7 +351,7 @@ class ModernGroup(Group):
             if (request_place.time_ns or 0) - since_ns <= NEAR_NS:
                 return  # it may be out just now
             self._doubted.add(first.member_id)
-            self.unavailable(request_place.at(since_ns))
+            self.clocks.unavailable(request_place.at(since_ns))
 
     def _doubtful(self) -> Member | None:
         """Of the silent members that were still in, the one whose last request is the oldest."""
@@ -367,7 +367,7 @@ class ModernGroup(Group):
             return
         rebalance = self.rebalance
         if rebalance is not None and rebalance.trigger.cause == "unknown" and sign_place is not None:
-            if (self.quiet_ns(member) or 0) <= (rebalance.began.time_ns or 0):
+            if (self.clocks.quiet_ns(member) or 0) <= (rebalance.began.time_ns or 0):
                 sign_place = sign_place.at(rebalance.began.time_ns)
             elif rebalance.joined_ns is not None:
                 self.close("superseded", sign_place)  # its member was heard since, and is not why it began
@@ -375,7 +375,7 @@ class ModernGroup(Group):
         if sign_place is not None and not member.session_timeout_ms and not doubted:
             self.timeout.ended(self.silence(member, sign_place))
         moment = place
-        heard_ns = self.heard_ns(member) if refused else self.quiet_ns(member)
+        heard_ns = self.clocks.heard_ns(member) if refused else self.clocks.quiet_ns(member)
         if heard_ns is not None and not member.unseen:
             own_ns = (member.session_timeout_ms or 0) * 1_000_000
             session_ns = own_ns or self.timeout.likely_ns
@@ -398,7 +398,7 @@ class ModernGroup(Group):
         """A member gets partitions of others: remove those that were silent meanwhile."""
         names = self.progress.former_owners(member.member_id, partitions)
         owners = [self.members[name] for name in names if name in self.members]
-        for former in sorted(owners, key=lambda owner: self.quiet_ns(owner) or 0):
+        for former in sorted(owners, key=lambda owner: self.clocks.quiet_ns(owner) or 0):
             if former.member_id not in self.members:
                 continue
             if self._left_unanswered(former.member_id, place):
@@ -692,7 +692,7 @@ class ModernGroup(Group):
         if error_code in MOVED:
             if self.outage is None:
                 self._expire_or_doubt(True, place)  # whether it moved before or afterwards isn't known
-            self.unavailable(place)
+            self.clocks.unavailable(place)
         if member is not None and error_code in STAYS:
             member.last_seen_ns = place.time_ns
             if error_code == ErrorCode.FENCED_MEMBER_EPOCH:

@@ -1,0 +1,64 @@
+"""The sessions of a group's members: since when each runs, and when it is over by what was seen.
+
+Rules: a session runs from the last answer to its member, or from when the coordinator was last seen to be
+unavailable. "Silent" counts answers alone, which is direct evidence; "quiet" counts requests too, whose
+answers may be missing. No session ends whose timeout is not known, or while a request of its member waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordwire.timeline.members import Member
+from coordwire.timeline.sightings import Seen
+
+__all__ = ["SessionClocks"]
+
+
+@dataclass(slots=True)
+class SessionClocks:
+    """Of one group. available_ns: when its coordinator was last seen to be unavailable."""
+
+    available_ns: int = 0
+
+    def unavailable(self, place: Seen) -> None:
+        """The coordinator isn't there, moves or loads the group: all sessions begin again afterwards."""
+        if place.time_ns is not None:
+            self.available_ns = max(self.available_ns, place.time_ns)
+
+    def heard_ns(self, member: Member) -> int | None:
+        """Since when a member's session runs."""
+        return None if member.last_seen_ns is None else max(member.last_seen_ns, self.available_ns)
+
+    def quiet_ns(self, member: Member) -> int | None:
+        """Since when nothing was seen of a member, its requests included."""
+        seen_ns = member.last_seen_ns
+        return None if seen_ns is None else max(seen_ns, self.available_ns, member.asked_ns)
+
+    def over_ns(self, member: Member) -> int | None:
+        """When a member's session is over, if it said for how long it may be silent, and is until then."""
+        seen_ns, timeout_ms = member.last_seen_ns, member.session_timeout_ms
+        if seen_ns is None or not timeout_ms:
+            return None
+        return max(seen_ns, self.available_ns) + timeout_ms * 1_000_000
+
+    def silent_at(self, member: Member, time_ns: int | None) -> bool:
+        """Whether a member's session must have been over by then."""
+        if time_ns is None or member.parked:
+            return False
+        over_ns = self.over_ns(member)
+        return over_ns is not None and time_ns > over_ns
+
+    def quiet_until_ns(self, member: Member) -> int | None:
+        """When its session is over by what was seen of it."""
+        quiet_ns = self.quiet_ns(member)
+        if quiet_ns is None or not member.session_timeout_ms or member.unseen:
+            return None
+        return quiet_ns + member.session_timeout_ms * 1_000_000
+
+    def quiet_at(self, member: Member, time_ns: int | None) -> bool:
+        """As `silent_at`, without direct evidence: a request counts, even if no answer to it was seen."""
+        if time_ns is None or member.parked:
+            return False
+        until_ns = self.quiet_until_ns(member)
+        return until_ns is not None and time_ns > until_ns
