@@ -40,8 +40,9 @@ from coordwire.timeline.from_wire.classic_silence import MOST_REPLAYED, MS, NEAR
 from coordwire.timeline.from_wire.classic_timers import Departures, Replayed
 from coordwire.timeline.from_wire.group_frames import place_of
 from coordwire.timeline.from_wire.member_death import Sessions
+from coordwire.timeline.from_wire.written_generation import WrittenGeneration
 from coordwire.timeline.group import MOVED, UNAVAILABLE, Group
-from coordwire.timeline.members import Member, Owned
+from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_generation, of_join, of_rejoin_demand
 from coordwire.timeline.sightings import Seen, is_before, remember
@@ -87,8 +88,7 @@ class ClassicGroup(Group):
         self._silence = SilentMembers(self.members, self.clocks)
         self._since_ns = 0  # when the first answer of the generation was seen
         self._answered_ns = 0  # when a JoinGroup was last answered with a new generation
-        # The last generation that was steady, with what its members subscribed to and said to own.
-        self._written: tuple[int | None, dict[str, tuple[Member, tuple[str, ...], Owned | None]]] = None, {}
+        self._written = WrittenGeneration()
         self._listed_members: dict[
             str, tuple[Member, Seen]
         ] = {}  # by the leader's answer, and not answered yet
@@ -634,7 +634,7 @@ class ClassicGroup(Group):
                 self.end("not_needed", place)
             # Another generation has the number of one that was lost, if a JoinGroup had to wait for it.
             waits = _waited(request_place, place) or self._others_wait(place)
-            is_current = generation == self._written[0] or not waits
+            is_current = generation == self._written.generation or not waits
         if is_current and self.rebalance is None and static is None:
             static = self._still_there(member, request_place)
         if is_current and self.rebalance is None and self.members:
@@ -707,8 +707,8 @@ class ClassicGroup(Group):
             return
         if static is not None:
             self._replace(static, member, place)
-            if steady and self._written[1].pop(static.member_id, None) is not None:
-                self._written[1][member.member_id] = member, member.topics, member.owned
+            if steady:
+                self._written.replace(static, member)
             formed = self._silence.formed
             if formed is not None and (steady or member.member_id not in formed.named):
                 if static.member_id not in formed.syncing:
@@ -802,19 +802,19 @@ class ClassicGroup(Group):
         """The coordinator goes on with a generation that was written; a later one is lost."""
         self.end("not_needed", place)
         self.generation = generation
-        written, members = self._written
-        if written == generation and len(self.waiting) <= MOST_REPLAYED:
+        written = self._written
+        if written.generation != generation:
+            return
+        if len(self.waiting) <= MOST_REPLAYED:
             waiting = {member.member_id for member in self.waiting.members()}
             for name in [
                 member_id
                 for member_id in self.members
-                if member_id not in members and member_id not in waiting
+                if member_id not in written and member_id not in waiting
             ]:
                 self.remove(name, place, "removed", inferred=True)  # it came after what was written
-        for name, (member, topics, owned) in members.items() if written == generation else ():
-            known = self.members.get(name, member)
-            known.topics, known.owned = topics, owned
-            if name not in self.members:
+        for member in written.restored(self.members):
+            if member.member_id not in self.members:
                 member.last_seen_ns, member.parked = place.time_ns, False
                 self.add(member, place, rejoined=True)
                 self._sessions.watch(member)
@@ -969,10 +969,7 @@ class ClassicGroup(Group):
         if self._complete(rebalance):
             self.waiting.forget_before(rebalance.joined_ns or 0)
             if rebalance.named or len(self.members) <= MOST_REPLAYED:
-                self._written = (
-                    rebalance.generation,
-                    {name: (member, member.topics, member.owned) for name, member in self.members.items()},
-                )
+                self._written = WrittenGeneration(rebalance.generation, self.members.values())
             while self._causes and (next(iter(self._causes)).time_ns or 0) < self._answered_ns - NEAR_NS:
                 self._causes.popitem(last=False)  # a generation was formed since
             self.end("steady", place)
