@@ -60,6 +60,23 @@ def restored(kind: type[RecordBatch], data: bytes, *places: int) -> RecordBatch:
     return kind(memoryview(data), *places)
 
 
+def chunks(records: Iterator[Record]) -> Iterator[list[Record]]:
+    """Records in chunks; those before a refusal come before it."""
+    chunk: list[Record] = []
+    try:
+        for record in records:
+            chunk.append(record)
+            if len(chunk) == CHUNK:
+                yield chunk
+                chunk = []
+    except CorruptBatch:
+        if chunk:
+            yield chunk
+        raise
+    if chunk:
+        yield chunk
+
+
 class RecordBatch(_Opened):
     """A record batch; iterate it for its records.
 

@@ -23,7 +23,7 @@ from typing import Any, Literal, overload
 from zlib import crc32
 
 from coordwire.errors import CorruptBatch, NotInVersion, OutOfRange, WrongType
-from coordwire.records.batch import CHUNK, CODEC_BITS, NO_TIMESTAMP_TYPE, RecordBatch, restored
+from coordwire.records.batch import CODEC_BITS, NO_TIMESTAMP_TYPE, RecordBatch, chunks, restored
 from coordwire.records.batch_reader import Batches, Buffer, OnError, UnreadableRange
 from coordwire.records.compression import CODECS, Codec, compress, decompress
 from coordwire.records.record import Record
@@ -109,19 +109,7 @@ class Kafka07Batch(RecordBatch):
             yield [Record(offset, value=data)]
             return
         start = self.position + _HEADS[self.magic].size
-        records: list[Record] = []
-        try:
-            for value in _values(data, Origin(start, True)):
-                records.append(Record(offset, value=value))
-                if len(records) == CHUNK:
-                    yield records
-                    records = []
-        except CorruptBatch:
-            if records:
-                yield records
-            raise
-        if records:
-            yield records
+        yield from chunks(Record(offset, value=value) for value in _values(data, Origin(start, True)))
 
 
 def _values(data: bytes, place: Origin) -> Iterator[bytes]:

@@ -23,12 +23,12 @@ from zlib import crc32
 from coordwire.errors import CorruptBatch, NotInVersion, OutOfRange, counted
 from coordwire.records.batch import (
     APPEND_TIME,
-    CHUNK,
     CODEC_BITS,
     CREATE_TIME,
     LOG_APPEND_TIME,
     NO_TIMESTAMP_TYPE,
     RecordBatch,
+    chunks,
 )
 from coordwire.records.batch_writer import exact
 from coordwire.records.body_writer import INT32, INT64
@@ -81,8 +81,8 @@ class LegacyBatch(RecordBatch):
     @property
     def base_offset(self) -> int:
         if self.attributes & CODEC_BITS:
-            for record in self._wrapped(self.payload(), False, 1):
-                return record[0].offset
+            for record in self._wrapped(self.payload(), False):
+                return record.offset
         return self._head[0]
 
     @property
@@ -119,44 +119,33 @@ class LegacyBatch(RecordBatch):
 
     def _chunks(self, create_time: bool) -> Iterator[list[Record]]:
         if self.attributes & CODEC_BITS:
-            yield from self._wrapped(self.payload(), create_time, CHUNK)
+            yield from chunks(self._wrapped(self.payload(), create_time))
             return
         self.check()
         place = Origin(self.position, False)
         yield [_message(self._view, 0, len(self._view), self.magic, self._head[0], place, "records[0]")]
 
-    def _wrapped(self, data: bytes, create_time: bool, chunk: int) -> Iterator[list[Record]]:
-        """The records of the message set in a wrapper, `chunk` at a time."""
+    def _wrapped(self, data: bytes, create_time: bool) -> Iterator[Record]:
+        """The records of the message set in a wrapper."""
         place = Origin(self.position + MESSAGE.size, True)
         base = 0
         if self.magic:
             base = self._base(data, place)
         stamp = self.max_timestamp if self.attributes & APPEND_TIME and not create_time else None
-        records: list[Record] = []
         number = 0
-        try:
-            for pos, offset, end in _entries(data, place):
-                path = f"records[{number}]"
-                inner = _magic(data, pos, place, path)
-                if inner != self.magic:
-                    reason = f"a message of magic {inner} in a wrapper of magic {self.magic}"
-                    raise place.refusal(reason, pos + 16, f"{path}.magic")
-                if data[pos + 17] & CODEC_BITS:
-                    raise place.refusal("a compressed message inside another", pos + 17, f"{path}.attributes")
-                record = _message(data, pos, end, inner, wrap64(base + offset), place, path)
-                if stamp is not None:
-                    record.timestamp = stamp
-                records.append(record)
-                number += 1
-                if len(records) == chunk:
-                    yield records
-                    records = []
-        except CorruptBatch:
-            if records:
-                yield records
-            raise
-        if records:
-            yield records
+        for pos, offset, end in _entries(data, place):
+            path = f"records[{number}]"
+            inner = _magic(data, pos, place, path)
+            if inner != self.magic:
+                reason = f"a message of magic {inner} in a wrapper of magic {self.magic}"
+                raise place.refusal(reason, pos + 16, f"{path}.magic")
+            if data[pos + 17] & CODEC_BITS:
+                raise place.refusal("a compressed message inside another", pos + 17, f"{path}.attributes")
+            record = _message(data, pos, end, inner, wrap64(base + offset), place, path)
+            if stamp is not None:
+                record.timestamp = stamp
+            yield record
+            number += 1
         if not number:
             raise place.refusal("a compressed message without any inside", 0, "records")
 
