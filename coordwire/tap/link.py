@@ -17,7 +17,6 @@ import logging
 import struct
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -25,68 +24,43 @@ from coordwire.broker.cluster.promise import HandlerRun, Promise
 from coordwire.broker.connections.client_link import Recording
 from coordwire.broker.connections.version_fit import fit
 from coordwire.broker.handlers.produce_api import has_error
-from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.injection.faulted_call import FaultedCall, Timer, handles_of
-from coordwire.capture.framing import may_be_request
 from coordwire.client.settings import Address, shown_address
 from coordwire.codec import Message
 from coordwire.connection.kafka import is_fire_and_forget
 from coordwire.connection.sasl_tokens import starts_handshake
-from coordwire.errors import CoordwireError, DecodeError, EncodeError, NotInVersion
-from coordwire.frames import (
-    PREFIX,
-    RequestFrame,
-    ResponseFrame,
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-    read_request,
-)
-from coordwire.messages import FetchRequest, FetchResponse, ProduceRequest, ProduceResponse
+from coordwire.errors import CoordwireError, NotInVersion
+from coordwire.frames import PREFIX, RequestFrame, ResponseFrame, encode_response
+from coordwire.messages import FetchRequest, FetchResponse, ProduceResponse
 from coordwire.messages.headers import ResponseHeader
 from coordwire.tap.addresses import BrokerAddresses, names_brokers, narrowed
-from coordwire.tap.counts import TapCounts
+from coordwire.tap.frame_reading import FrameReading, ReadingHub, is_token, produce_has_answer
 from coordwire.tap.lane import PATIENCE, Lane, LaneHub
-from coordwire.tap.recorded_secrets import blanked, blanked_frame, may_hide
-from coordwire.tap.script import Script, TappedExchange, call
+from coordwire.tap.recorded_connection import RecordedConnection
+from coordwire.tap.rewritten_frames import read_again, request_wire, response_wire
+from coordwire.tap.script import TappedExchange
+from coordwire.tap.scripted_frames import ClosedByScript, scripted_request, scripted_response
 from coordwire.tap.tapped_call import TappedCall, UnreadableResponse, carried_out
 from coordwire.tap.topic_ids import SessionPartitions, TopicIds, names_topics
-from coordwire.versions import ApiKey, known_versions
+from coordwire.tap.unanswered_requests import UnansweredRequest, UnansweredRequests
+from coordwire.versions import ApiKey
 
 __all__ = ["TapHub", "TapLink"]
 
 log = logging.getLogger("coordwire.tap")
-
-MOST_WAITING = 10_000
-"""Requests of one connection that may wait for their answers."""
-
-MOST_KEPT = 4 << 20
-"""Bytes of such requests that a script or a rule keeps, unless there is but one."""
 
 _PAUSE = 0.1
 """Seconds until a renewal is tried again that has met a request which is held."""
 
 _HEAD = struct.Struct(">hhi")
 _ID = struct.Struct(">i")
-_FOLLOWED = frozenset({ApiKey.PRODUCE, ApiKey.SASL_HANDSHAKE, ApiKey.FETCH})
-"""APIs whose requests are always read: they say something of what comes after them."""
 
 
-class TapHub(LaneHub, Protocol):
+class TapHub(LaneHub, ReadingHub, Protocol):
     """The part of the tap that a link needs."""
 
     @property
-    def faults(self) -> Faults: ...
-
-    @property
-    def script(self) -> Script: ...
-
-    @property
     def addresses(self) -> BrokerAddresses: ...
-
-    @property
-    def counts(self) -> TapCounts: ...
 
     @property
     def topics(self) -> TopicIds: ...
@@ -110,23 +84,6 @@ class TapHub(LaneHub, Protocol):
         """A link has ended."""
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """A request that waits for its answer. request: where that is needed then. promise: of the answer, for a
-    rule that took the request. size: bytes of the request that are kept."""
-
-    api_key: int
-    version: int
-    request: Message | None = None
-    exchange: TappedExchange | None = None
-    promise: Promise[Message | None] | None = None
-    size: int = 0
-
-
-class _Ended(Exception):
-    """The connection is over, and what was to be done for it with it."""
-
-
 class TapLink:
     """A client's connection. address: of the broker that it is meant for."""
 
@@ -145,8 +102,7 @@ class TapLink:
         """Ends the connection some time after one side has."""
         self._renewing: asyncio.TimerHandle | None = None
         """Authenticates again, before the session's end."""
-        self._waiting: dict[int, _Waiting] = {}
-        self._kept_size = 0
+        self._unanswered = UnansweredRequests()
         self._run: HandlerRun[bool] | None = None
         """What is done with a request that a rule has taken, or that is answered here."""
         self._turn: Promise[None] | None = None
@@ -161,8 +117,8 @@ class TapLink:
         self._handshake = False
         """One waits for its answer; what comes after it is not read until then."""
         self._owed_tokens = 0
-        self._traffic: Recording | None = None
-        self._number = -1
+        self._record = RecordedConnection(show_secrets=hub.show_secrets)
+        self._reading = FrameReading(hub, self._record)
         self.peer = "a client"
 
     # --- the beginning ---
@@ -176,9 +132,8 @@ class TapLink:
         self._hub.join(self)
         if isinstance(peer, tuple) and isinstance(own, tuple):
             self.peer = f"{peer[0]}:{peer[1]}"
-            self._traffic = self._hub.traffic
-            if self._traffic is not None:
-                self._number = self._traffic.opened(peer[:2], own[:2])
+            if self._hub.traffic is not None:
+                self._record.open(self._hub.traffic, peer[:2], own[:2])
         self._connecting = self._hub.connect(self)
         return True
 
@@ -243,8 +198,7 @@ class TapLink:
             and not self.broker.is_full
             and self._run is None
             and not self._handshake
-            and len(self._waiting) < MOST_WAITING
-            and self._kept_size < MOST_KEPT
+            and not self._unanswered.is_full
         )
 
     def take(self, lane: Lane, wire: bytes) -> None:
@@ -264,7 +218,7 @@ class TapLink:
 
     def take_piece(self, lane: Lane, piece: bytes, *, is_last: bool) -> None:
         is_response = lane is self.broker
-        self._record(piece, to_client=is_response)
+        self._record.add(piece, to_client=is_response)
         (self.client if is_response else self.broker).send(piece)
         if not is_last:
             return
@@ -302,20 +256,16 @@ class TapLink:
             return
         if remainder and self._is_coupled:
             if lane is self.client:
-                self._record(remainder, to_client=False)
+                self._record.add(remainder, to_client=False)
                 self.broker.send(remainder)
             elif not self._is_silent:
-                self._record(remainder, to_client=True)
+                self._record.add(remainder, to_client=True)
                 self.client.send(remainder)
         self._end()
 
     def failed(self, lane: Lane, reason: str) -> None:
         side = "client" if lane is self.client else f"broker {shown_address(self.address)}"
         self.refuse(f"{reason}, from the {side}")
-
-    @property
-    def kept_bytes(self) -> int:
-        return self._kept_size
 
     # --- the end ---
 
@@ -339,7 +289,7 @@ class TapLink:
         run, self._run = self._run, None
         if run is not None:
             run.close()
-        self._waiting.clear()
+        self._unanswered.clear()
         self.client.close()
         self.broker.close()
         self._hub.leave(self)
@@ -353,47 +303,42 @@ class TapLink:
     # --- requests ---
 
     def _passes_request(self, head: bytes) -> bool:
-        """Note a large request that passes in pieces, if it does: none that has to be read, but for a Produce
-        whose first bytes say whether it has an answer."""
-        if self._tokens_follow:
-            return False
+        """Begin to pass a large request in pieces, if it does not have to be read, or if its first bytes are
+        enough: those of a Produce that show whether it has an answer."""
         key, version, number = _HEAD.unpack_from(head, PREFIX)
-        has_answer: bool | None = True
-        if self._hub.script.is_there or self._hides(key, "request") or self._may_fault(key):
+        if self._tokens_follow or self._reading.is_read_whole(key):
             return False
-        if key in _FOLLOWED:
-            has_answer = _has_answer(head)
-            if has_answer is None:
-                return False
+        has_answer = produce_has_answer(head) if self._reading.is_read(key) else True
+        if has_answer is None:
+            return False
         self._hub.counts.requests_in += 1
         if has_answer:
-            self._note(number, _Waiting(key, version))
+            self._unanswered.add(number, UnansweredRequest(key, version))
         return True
 
     def _request(self, wire: bytes) -> None:
         if self._tokens_follow:
-            if _is_token(wire):
+            if is_token(wire):
                 self._owed_tokens += 1
-                self._record(self._recorded_token(wire), to_client=False)
+                self._record.add_token(wire, to_client=False)
                 self._send_on(wire)
                 return
             self._tokens_follow = False
         if len(wire) < PREFIX + _HEAD.size:
-            self._record(wire, to_client=False)
+            self._record.add(wire, to_client=False)
             self._send_on(wire)
             return
         key, version, number = _HEAD.unpack_from(wire, PREFIX)
-        frame = self._read_request(wire, key)
-        if self._traffic is not None:
-            self._record(self._recorded(wire, frame, key, "request"), to_client=False)
+        frame = self._reading.request(wire, key)
+        self._record.add_frame(wire, frame, key, to_client=False)
         if frame is None:
-            self._note(number, _Waiting(key, version))
+            self._unanswered.add(number, UnansweredRequest(key, version))
             self._send_on(wire)
             return
         exchange, changed = None, None
         if self._hub.script.is_there:
             exchange = self._exchange(frame)
-            changed = self._scripted_request(exchange, frame, wire)
+            changed = scripted_request(self._hub.script, exchange, frame, wire)
             if exchange.reply is not None:
                 self._start(partial(self._reply, frame, exchange.reply))
                 return
@@ -402,11 +347,11 @@ class TapLink:
         if self._hub.faults.active and self._is_faulted(frame, exchange, wire):
             return
         if not is_fire_and_forget(frame.message):
-            waiting = _Waiting(key, version)
+            asked = UnansweredRequest(key, version)
             if exchange is not None or isinstance(frame.message, FetchRequest):
-                waiting.request, waiting.exchange, waiting.size = frame.message, exchange, frame.size
+                asked.request, asked.exchange, asked.size = frame.message, exchange, frame.size
             self._handshake = starts_handshake(key, version)
-            self._note(number, waiting)
+            self._unanswered.add(number, asked)
         if changed is not None:
             self._hub.counts.changed["script"] += 1
         self._send_on(wire if changed is None else changed)
@@ -416,94 +361,10 @@ class TapLink:
         self.broker.send(wire)
         self._hub.counts.requests_out += 1
 
-    def _note(self, number: int, waiting: _Waiting) -> None:
-        """Remember a request until its answer comes; one of the same number is forgotten."""
-        before = self._waiting.pop(number, None)
-        if before is not None:
-            self._kept_size -= before.size
-        self._waiting[number] = waiting
-        self._kept_size += waiting.size
-
-    def _read_request(self, wire: bytes, key: int) -> RequestFrame | None:
-        """The request, if it has to be read and can be."""
-        hub, hides = self._hub, self._hides(key, "request")
-        if not (key in _FOLLOWED or hub.script.is_there or hides or self._may_fault(key)):
-            return None
-        try:
-            return decode_request(wire, strict=False)
-        except DecodeError:
-            hub.counts.unread += 1
-            return None
-
-    def _hides(self, key: int, direction: str) -> bool:
-        """Whether messages of an API are recorded without their secrets."""
-        return self._traffic is not None and not self._hub.show_secrets and may_hide(key, direction)
-
-    def _may_fault(self, key: int) -> bool:
-        """Whether a rule may be for requests of an API."""
-        return any(not handle.rule.keys or key in handle.rule.keys for handle in self._hub.faults.active)
-
-    def _must_read(self, key: int) -> bool:
-        """Whether the versions of an API must be those that can be read here."""
-        return (
-            key in _FOLLOWED
-            or self._hub.script.is_there
-            or any(names_brokers(key, version) for version in known_versions(key))
-            or self._may_fault(key)
-        )
-
-    # --- scripts ---
-
     def _exchange(self, frame: RequestFrame) -> TappedExchange:
         node = self._hub.addresses.node(self.address)
         api = frame.api_name or str(frame.api_key)
         return TappedExchange(api, frame.api_key, frame.api_version, frame.client_id, node, frame.message)
-
-    def _scripted_request(self, exchange: TappedExchange, frame: RequestFrame, wire: bytes) -> bytes | None:
-        """Call the script for a request; what to send in its place, None if it is as it was."""
-        hook = self._hub.script.request
-        if hook is None:
-            return None
-        changed: bytes | None = None
-        if call(hook, exchange):
-            self._check_open(exchange)
-            try:
-                changed = _request_wire(frame, exchange.request)
-            except EncodeError as error:
-                log.error("what the script made of %s cannot be sent: %s", exchange.api, error)
-        if changed is None:  # as it was before the script failed
-            exchange.reply = None
-            exchange.request = decode_request(wire, strict=False).message
-        frame.message = exchange.request
-        return None if changed == wire else changed
-
-    def _scripted_response(self, exchange: TappedExchange, frame: ResponseFrame[Any], wire: bytes) -> bytes:
-        """Call the script for a response; what to send in its place."""
-        hook = self._hub.script.response
-        if hook is None:
-            return wire
-        exchange.response = frame.message
-        if call(hook, exchange):
-            self._check_open(exchange)
-            try:
-                changed = _response_wire(frame, exchange.response)
-            except EncodeError as error:
-                log.error("what the script made of %s cannot be sent: %s", exchange.api, error)
-            else:
-                frame.message = exchange.response
-                if changed == _response_wire(frame, _message(frame, wire)):
-                    return wire
-                self._hub.counts.changed["script"] += 1
-                return changed
-        frame.message = _message(frame, wire)  # as it was before the script failed
-        return wire
-
-    def _check_open(self, exchange: TappedExchange) -> None:
-        """End the connection if the script has said so."""
-        if exchange.is_closed:
-            self._hub.counts.dropped["script"] += 1
-            self._end()
-            raise _Ended
 
     async def _reply(self, frame: RequestFrame, reply: Message) -> None:
         """Answer a request as the script has said."""
@@ -561,14 +422,16 @@ class TapLink:
         self, frame: RequestFrame, exchange: TappedExchange | None, wire: bytes, request: Message
     ) -> Promise[Message | None] | None:
         """Send a request on that rules have taken; its answer, None if it has none."""
-        sent = _request_wire(frame, request)
+        sent = request_wire(frame, request)
         if sent != wire:
             self._hub.counts.changed["fault"] += 1
         promise: Promise[Message | None] | None = None
         if not is_fire_and_forget(request):
             promise = Promise()
-            waiting = _Waiting(frame.api_key, frame.api_version, request, exchange, promise, frame.size)
-            self._note(frame.correlation_id, waiting)
+            asked = UnansweredRequest(
+                frame.api_key, frame.api_version, request, exchange, promise, frame.size
+            )
+            self._unanswered.add(frame.correlation_id, asked)
         self._send_on(sent)
         self.broker.flush()
         return promise
@@ -584,7 +447,7 @@ class TapLink:
         if frame is not None and not is_fire_and_forget(frame.message):
             wire = self._own_wire(frame, response)
             half = wire[: len(wire) // 2]
-            self._record(half, to_client=True)
+            self._record.add(half, to_client=True)
             self.client.send(half)
         self.hang_up()
 
@@ -597,7 +460,7 @@ class TapLink:
         """Run what is to be done with a request, once those before it are answered."""
 
         async def in_turn() -> bool:
-            if self._waiting or self.broker.is_passing:
+            if len(self._unanswered) or self.broker.is_passing:
                 self._turn = Promise()
                 await self._turn
             await steps()
@@ -620,8 +483,9 @@ class TapLink:
         """Let no error of what is done with frames leave: it ends the connection."""
         try:
             yield
-        except _Ended:
-            pass
+        except ClosedByScript:
+            self._hub.counts.dropped["script"] += 1
+            self._end()
         except (CoordwireError, OSError) as error:
             self.refuse(f"{error}")
         except Exception:
@@ -632,22 +496,20 @@ class TapLink:
         """Answer a request that rules or a script have taken."""
         wire = self._own_wire(frame, response)
         arrived, self._arrived = self._arrived, None
-        if arrived is not None and _response_wire(arrived[1], _message(arrived[1], arrived[0])) != wire:
+        if arrived is not None and response_wire(arrived[1], read_again(arrived[1], arrived[0])) != wire:
             self._hub.counts.changed["fault"] += 1
         elif arrived is not None:
             wire = arrived[0]
-        if self._traffic is not None:
-            read = ResponseFrame(
-                header=ResponseHeader(correlation_id=frame.correlation_id),
-                message=response,
-                api_key=frame.api_key,
-                api_version=frame.api_version,
-                body_version=frame.api_version,
-                size=len(wire) - PREFIX,
-            )
-            self._record(self._recorded(wire, read, frame.api_key, "response"), to_client=True)
-        self._hub.counts.responses_out += 1
-        self.client.send(wire)
+        read = ResponseFrame(
+            header=ResponseHeader(correlation_id=frame.correlation_id),
+            message=response,
+            api_key=frame.api_key,
+            api_version=frame.api_version,
+            body_version=frame.api_version,
+            size=len(wire) - PREFIX,
+        )
+        self._record.add_frame(wire, read, frame.api_key, to_client=True)
+        self._pass_back(wire)
 
     def _own_wire(self, frame: RequestFrame, response: Message) -> bytes:
         """A response that is sent in place of the broker's."""
@@ -662,167 +524,71 @@ class TapLink:
     # --- responses ---
 
     def _passes_response(self, head: bytes) -> bool:
-        """Whether a large response passes in pieces: one that does not have to be read; its request waits no
-        more."""
+        """Begin to pass a large response in pieces, if it does not have to be read."""
         if not self._is_coupled or self._is_silent or self._owed_tokens:
             return False
         (number,) = _ID.unpack_from(head, PREFIX)
-        waiting = self._waiting.get(number)
-        if waiting is None or self._has_to_be_read(waiting):
+        asked = self._unanswered.get(number)
+        if asked is None or self._reading.is_answer_read(asked):
             return False
-        del self._waiting[number]
-        self._kept_size -= waiting.size
+        self._unanswered.pop(number)
         self._hub.counts.responses_in += 1
         return True
 
     def _response(self, wire: bytes) -> None:
         if self._owed_tokens:
             self._owed_tokens -= 1
-            self._pass_back(wire, self._recorded_token(wire))
+            self._record.add_token(wire, to_client=True)
+            self._pass_back(wire)
             return
         is_numbered = len(wire) >= PREFIX + _ID.size
-        waiting = self._waiting.pop(_ID.unpack_from(wire, PREFIX)[0], None) if is_numbered else None
-        if waiting is None:
+        asked = self._unanswered.pop(_ID.unpack_from(wire, PREFIX)[0]) if is_numbered else None
+        if asked is None:
             self._hub.counts.unmatched += 1
-            self._pass_back(wire, wire if self._hub.show_secrets else blanked(wire))
+            self._record.add_unmatched(wire)
+            self._pass_back(wire)
             return
-        self._kept_size -= waiting.size
-        frame = self._read_response(wire, waiting)
-        if waiting.api_key == ApiKey.SASL_HANDSHAKE and waiting.version == 0:
+        key, frame = asked.api_key, self._reading.response(wire, asked)
+        if key == ApiKey.SASL_HANDSHAKE and asked.version == 0:
             self._handshake = False
             self._tokens_follow = frame is not None and not getattr(frame.message, "error_code", 1)
         if frame is not None:
-            wire = self._changed(wire, frame, waiting)
-            if waiting.promise is None:
-                self._hub.counts.responses_out += 1
-                if self._traffic is not None:
-                    recorded = self._recorded(wire, frame, waiting.api_key, "response")
-                    self._record(recorded, to_client=True)
-                self.client.send(wire)
-            else:
-                self._arrived = wire, frame
-                waiting.promise.fulfil(frame.message)
+            wire = self._changed(wire, frame, asked)
+        if frame is None or asked.promise is None:
+            self._record.add_frame(wire, frame, key, to_client=True)
+            self._pass_back(wire)
         else:
-            self._pass_back(wire, self._recorded(wire, None, waiting.api_key, "response"))
-            if waiting.promise is not None:
-                waiting.promise.fulfil(None)
+            self._arrived = wire, frame
+        if asked.promise is not None:
+            asked.promise.fulfil(None if frame is None else frame.message)
         self._is_answered()
 
     def _is_answered(self) -> None:
         """Let a request take its turn if all before it are answered."""
-        if not self._waiting and self._turn is not None:
+        if not len(self._unanswered) and self._turn is not None:
             turn, self._turn = self._turn, None
             turn.fulfil(None)
 
-    def _pass_back(self, wire: bytes, recorded: bytes) -> None:
-        """Send a response on as it came."""
+    def _pass_back(self, wire: bytes) -> None:
+        """Send a response to the client."""
         self._hub.counts.responses_out += 1
-        self._record(recorded, to_client=True)
         self.client.send(wire)
 
-    def _has_to_be_read(self, waiting: _Waiting) -> bool:
-        """Whether the response to a request has to be read."""
-        key, version, request = waiting.api_key, waiting.version, waiting.request
-        return (
-            waiting.promise is not None
-            or waiting.exchange is not None
-            or key in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE)
-            or names_brokers(key, version)
-            or names_topics(key, version)
-            or (isinstance(request, FetchRequest) and request.session_epoch == 0)
-            or self._hides(key, "response")
-        )
-
-    def _read_response(self, wire: bytes, waiting: _Waiting) -> ResponseFrame[Any] | None:
-        """A response, if it has to be read and can be."""
-        if not self._has_to_be_read(waiting):
-            return None
-        try:
-            return decode_response(wire, api_key=waiting.api_key, version=waiting.version, strict=False)
-        except DecodeError:
-            self._hub.counts.unread += 1
-            return None
-
-    def _changed(self, wire: bytes, frame: ResponseFrame[Any], waiting: _Waiting) -> bytes:
-        """What is sent in place of a response, and what it says is remembered."""
+    def _changed(self, wire: bytes, frame: ResponseFrame[Any], asked: UnansweredRequest) -> bytes:
+        """What is sent in place of a response; what it says of topics and sessions is remembered."""
         hub, key, version, message = self._hub, frame.api_key, frame.body_version, frame.message
         reasons = []
-        if key == ApiKey.API_VERSIONS and narrowed(message, self._must_read):
+        if key == ApiKey.API_VERSIONS and narrowed(message, self._reading.must_be_known):
             reasons.append("versions")
         if names_brokers(key, version) and hub.addresses.rewrite(message, version):
             reasons.append("addresses")
         if names_topics(key, version):
             hub.topics.learn(message, version)
-        if isinstance(message, FetchResponse) and isinstance(waiting.request, FetchRequest):
-            hub.sessions(self.address).answered(waiting.request, message)
+        if isinstance(message, FetchResponse) and isinstance(asked.request, FetchRequest):
+            hub.sessions(self.address).answered(asked.request, message)
         if reasons:
-            wire = _response_wire(frame, message)
+            wire = response_wire(frame, message)
             hub.counts.changed.update(reasons)
-        if waiting.exchange is not None:
-            wire = self._scripted_response(waiting.exchange, frame, wire)
+        if asked.exchange is not None:
+            wire = scripted_response(hub.script, hub.counts, asked.exchange, frame, wire)
         return wire
-
-    # --- the recording ---
-
-    def _recorded(
-        self, wire: bytes, frame: RequestFrame | ResponseFrame[Any] | None, key: int, direction: str
-    ) -> bytes:
-        """What is recorded of a frame."""
-        if self._traffic is None or self._hub.show_secrets:
-            return wire
-        if frame is not None:
-            return blanked_frame(frame, wire)
-        return blanked(wire) if may_hide(key, direction) else wire
-
-    def _recorded_token(self, wire: bytes) -> bytes:
-        """What is recorded of a bare token: blanked, it is still none of the requests that may follow."""
-        return wire if self._hub.show_secrets else wire[:PREFIX] + b"\xff" * (len(wire) - PREFIX)
-
-    def _record(self, data: bytes, *, to_client: bool) -> None:
-        if self._traffic is not None:
-            self._traffic.add(self._number, data, to_client=to_client)
-
-
-def _is_token(wire: bytes) -> bool:
-    """Whether a frame after a SaslHandshake v0 is a bare token, not a request."""
-    try:
-        decode_request(wire, strict=False)
-    except DecodeError:
-        return not may_be_request(wire)
-    return False
-
-
-def _has_answer(head: bytes) -> bool | None:
-    """Whether a Produce has an answer, by its first bytes; None where they do not say so."""
-    try:
-        read_request(head[PREFIX:], strict=False)
-    except DecodeError as error:
-        if isinstance(error.partial, ProduceRequest) and error.path.startswith("topic_data"):  # acks is read
-            return not is_fire_and_forget(error.partial)
-    return None
-
-
-def _request_wire(frame: RequestFrame, message: Message) -> bytes:
-    """The frame of a request with another message. Raises `EncodeError`."""
-    return encode_request(
-        message,
-        version=frame.api_version,
-        correlation_id=frame.correlation_id,
-        client_id=frame.client_id,
-        header_tags=frame.header.tags,
-    )
-
-
-def _response_wire(frame: ResponseFrame[Any], message: Message) -> bytes:
-    """The frame of a response with another message. Raises `EncodeError`."""
-    return encode_response(
-        message,
-        version=frame.body_version,
-        correlation_id=frame.correlation_id,
-        header_tags=frame.header.tags,
-    )
-
-
-def _message(frame: ResponseFrame[Any], wire: bytes) -> Message:
-    """The message of a response that was read before, from its bytes."""
-    return decode_response(wire, api_key=frame.api_key, version=frame.api_version, strict=False).message

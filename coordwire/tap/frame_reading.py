@@ -1,0 +1,133 @@
+"""`FrameReading`: which frames of a connection have to be read, and their messages.
+
+Strategy: a request is read where a rule or a script may take it, where secrets are blanked in the recording,
+or where it decides how the frames after it are read; a response where its request was read for a rule or a
+script, where its API may name brokers or topics with their ids, and where it has secrets. Rules: what cannot
+be read passes as it is, and is counted; the first bytes of a large frame suffice to know whether it has to be
+read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from coordwire.broker.injection.fault_registry import Faults
+from coordwire.capture.framing import may_be_request
+from coordwire.connection.kafka import is_fire_and_forget
+from coordwire.errors import DecodeError
+from coordwire.frames import (
+    PREFIX,
+    RequestFrame,
+    ResponseFrame,
+    decode_request,
+    decode_response,
+    read_request,
+)
+from coordwire.messages import FetchRequest, ProduceRequest
+from coordwire.tap.addresses import names_brokers
+from coordwire.tap.counts import TapCounts
+from coordwire.tap.recorded_connection import RecordedConnection
+from coordwire.tap.script import Script
+from coordwire.tap.topic_ids import names_topics
+from coordwire.tap.unanswered_requests import UnansweredRequest
+from coordwire.versions import ApiKey, known_versions
+
+__all__ = ["FrameReading", "ReadingHub", "is_token", "produce_has_answer"]
+
+_FOLLOWED = frozenset({ApiKey.PRODUCE, ApiKey.SASL_HANDSHAKE, ApiKey.FETCH})
+"""APIs whose requests are always read: Produce, whether there is an answer; SaslHandshake, whether bare
+tokens follow; Fetch, whose sessions are known."""
+
+
+class ReadingHub(Protocol):
+    """The part of the tap that decides what is read."""
+
+    @property
+    def faults(self) -> Faults: ...
+
+    @property
+    def script(self) -> Script: ...
+
+    @property
+    def counts(self) -> TapCounts: ...
+
+
+class FrameReading:
+    """The frames of one connection. record: what is recorded of it."""
+
+    def __init__(self, hub: ReadingHub, record: RecordedConnection) -> None:
+        self._hub = hub
+        self._record = record
+
+    def is_read(self, key: int) -> bool:
+        """Whether requests of an API have to be read."""
+        return key in _FOLLOWED or self.is_read_whole(key)
+
+    def is_read_whole(self, key: int) -> bool:
+        """Whether all of them have to be read, whatever their first bytes are."""
+        return self._hub.script.is_there or self._record.hides(key, to_client=False) or self._may_fault(key)
+
+    def must_be_known(self, key: int) -> bool:
+        """Whether the versions of an API must be those that can be read here."""
+        return (
+            key in _FOLLOWED
+            or self._hub.script.is_there
+            or any(names_brokers(key, version) for version in known_versions(key))
+            or self._may_fault(key)
+        )
+
+    def is_answer_read(self, asked: UnansweredRequest) -> bool:
+        """Whether the response to a request has to be read."""
+        key, version, request = asked.api_key, asked.version, asked.request
+        return (
+            asked.promise is not None
+            or asked.exchange is not None
+            or key in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE)
+            or names_brokers(key, version)
+            or names_topics(key, version)
+            or (isinstance(request, FetchRequest) and request.session_epoch == 0)
+            or self._record.hides(key, to_client=True)
+        )
+
+    def request(self, wire: bytes, key: int) -> RequestFrame | None:
+        """A request, if it has to be read and can be."""
+        if not self.is_read(key):
+            return None
+        try:
+            return decode_request(wire, strict=False)
+        except DecodeError:
+            self._hub.counts.unread += 1
+            return None
+
+    def response(self, wire: bytes, asked: UnansweredRequest) -> ResponseFrame[Any] | None:
+        """A response, if it has to be read and can be."""
+        if not self.is_answer_read(asked):
+            return None
+        try:
+            return decode_response(wire, api_key=asked.api_key, version=asked.version, strict=False)
+        except DecodeError:
+            self._hub.counts.unread += 1
+            return None
+
+    def _may_fault(self, key: int) -> bool:
+        """Whether a rule may be for requests of an API."""
+        return any(not handle.rule.keys or key in handle.rule.keys for handle in self._hub.faults.active)
+
+
+def is_token(wire: bytes) -> bool:
+    """Whether a frame after a SaslHandshake v0 is a bare token, not a request."""
+    try:
+        decode_request(wire, strict=False)
+    except DecodeError:
+        return not may_be_request(wire)
+    return False
+
+
+def produce_has_answer(head: bytes) -> bool | None:
+    """Whether a Produce has an answer, by its first bytes; None where they do not say so."""
+    try:
+        read_request(head[PREFIX:], strict=False)
+    except DecodeError as error:
+        if isinstance(error.partial, ProduceRequest) and error.path.startswith("topic_data"):  # acks is read
+            return not is_fire_and_forget(error.partial)
+    return None
