@@ -92,7 +92,7 @@ KINDS = {
     "a producer id that is not there yet": Kind(
         "InitProducerId error=COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_LOAD_IN_PROGRESS"
     ),
-    "a broker's every request": Kind("* node=2 times=2 delay=30ms", "answer", again=False),
+    "every request to the group's coordinator": Kind("* node=3 times=2 delay=30ms", "answer", again=False),
 }
 
 
