@@ -1,15 +1,20 @@
 """A tap: the way between clients and a cluster, on which every frame is seen and can be changed.
 
-    tap.py               Tap: a listener for each broker; TapThread
-    link.py              one client's connection with its connection to the broker
-    lane.py              one socket: bytes to frames, memory, turns
-    addresses.py         which local port is for which broker; addresses in responses
-    tapped_call.py       a request that rules take, and its answer
-    topic_ids.py         names of topics by id, partitions of fetch sessions
-    script.py            functions of the user, called for each frame
-    recorded_secrets.py  frames as they are recorded
-    harness.py           KafkaTap: a tap as the fixture `kafka_tap` gives it
-    counts.py            frames in, out, changed and why
+    tap.py                  Tap: a listener for each broker; TapThread
+    link.py                 one client's connection with its connection to the broker
+    lane.py                 one socket: bytes to frames, memory, turns
+    frame_reading.py        which frames have to be read, and their messages
+    unanswered_requests.py  what is kept of requests until their answers come
+    addresses.py            which local port is for which broker; addresses in responses
+    tapped_call.py          a request that rules take, and its answer
+    topic_ids.py            names of topics by id, partitions of fetch sessions
+    script.py               functions of the user, called for each frame
+    scripted_frames.py      frames as these functions leave them
+    rewritten_frames.py     frames with another message
+    recorded_connection.py  a connection's bytes as they are recorded
+    recorded_secrets.py     frames without their secrets
+    harness.py              KafkaTap: a tap as the fixture `kafka_tap` gives it
+    counts.py               frames in, out, changed and why
 
 Rules: a frame that need not change passes byte for byte; both sides are untrusted; what is held is bounded,
 and counted over all connections.

@@ -76,12 +76,12 @@ class FrameReading:
             or self._may_fault(key)
         )
 
-    def is_answer_read(self, asked: UnansweredRequest) -> bool:
+    def is_answer_read(self, unanswered: UnansweredRequest) -> bool:
         """Whether the response to a request has to be read."""
-        key, version, request = asked.api_key, asked.version, asked.request
+        key, version, request = unanswered.api_key, unanswered.version, unanswered.request
         return (
-            asked.promise is not None
-            or asked.exchange is not None
+            unanswered.promise is not None
+            or unanswered.exchange is not None
             or key in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE)
             or names_brokers(key, version)
             or names_topics(key, version)
@@ -99,12 +99,12 @@ class FrameReading:
             self._hub.counts.unread += 1
             return None
 
-    def response(self, wire: bytes, asked: UnansweredRequest) -> ResponseFrame[Any] | None:
+    def response(self, wire: bytes, unanswered: UnansweredRequest) -> ResponseFrame[Any] | None:
         """A response, if it has to be read and can be."""
-        if not self.is_answer_read(asked):
+        if not self.is_answer_read(unanswered):
             return None
         try:
-            return decode_response(wire, api_key=asked.api_key, version=asked.version, strict=False)
+            return decode_response(wire, api_key=unanswered.api_key, version=unanswered.version, strict=False)
         except DecodeError:
             self._hub.counts.unread += 1
             return None

@@ -347,11 +347,11 @@ class TapLink:
         if self._hub.faults.active and self._is_faulted(frame, exchange, wire):
             return
         if not is_fire_and_forget(frame.message):
-            asked = UnansweredRequest(key, version)
+            unanswered = UnansweredRequest(key, version)
             if exchange is not None or isinstance(frame.message, FetchRequest):
-                asked.request, asked.exchange, asked.size = frame.message, exchange, frame.size
+                unanswered.request, unanswered.exchange, unanswered.size = frame.message, exchange, frame.size
             self._handshake = starts_handshake(key, version)
-            self._unanswered.add(number, asked)
+            self._unanswered.add(number, unanswered)
         if changed is not None:
             self._hub.counts.changed["script"] += 1
         self._send_on(wire if changed is None else changed)
@@ -428,10 +428,10 @@ class TapLink:
         promise: Promise[Message | None] | None = None
         if not is_fire_and_forget(request):
             promise = Promise()
-            asked = UnansweredRequest(
+            unanswered = UnansweredRequest(
                 frame.api_key, frame.api_version, request, exchange, promise, frame.size
             )
-            self._unanswered.add(frame.correlation_id, asked)
+            self._unanswered.add(frame.correlation_id, unanswered)
         self._send_on(sent)
         self.broker.flush()
         return promise
@@ -528,8 +528,8 @@ class TapLink:
         if not self._is_coupled or self._is_silent or self._owed_tokens:
             return False
         (number,) = _ID.unpack_from(head, PREFIX)
-        asked = self._unanswered.get(number)
-        if asked is None or self._reading.is_answer_read(asked):
+        unanswered = self._unanswered.get(number)
+        if unanswered is None or self._reading.is_answer_read(unanswered):
             return False
         self._unanswered.pop(number)
         self._hub.counts.responses_in += 1
@@ -542,25 +542,25 @@ class TapLink:
             self._pass_back(wire)
             return
         is_numbered = len(wire) >= PREFIX + _ID.size
-        asked = self._unanswered.pop(_ID.unpack_from(wire, PREFIX)[0]) if is_numbered else None
-        if asked is None:
+        unanswered = self._unanswered.pop(_ID.unpack_from(wire, PREFIX)[0]) if is_numbered else None
+        if unanswered is None:
             self._hub.counts.unmatched += 1
             self._record.add_unmatched(wire)
             self._pass_back(wire)
             return
-        key, frame = asked.api_key, self._reading.response(wire, asked)
-        if key == ApiKey.SASL_HANDSHAKE and asked.version == 0:
+        key, frame = unanswered.api_key, self._reading.response(wire, unanswered)
+        if key == ApiKey.SASL_HANDSHAKE and unanswered.version == 0:
             self._handshake = False
             self._tokens_follow = frame is not None and not getattr(frame.message, "error_code", 1)
         if frame is not None:
-            wire = self._changed(wire, frame, asked)
-        if frame is None or asked.promise is None:
+            wire = self._changed(wire, frame, unanswered)
+        if frame is None or unanswered.promise is None:
             self._record.add_frame(wire, frame, key, to_client=True)
             self._pass_back(wire)
         else:
             self._arrived = wire, frame
-        if asked.promise is not None:
-            asked.promise.fulfil(None if frame is None else frame.message)
+        if unanswered.promise is not None:
+            unanswered.promise.fulfil(None if frame is None else frame.message)
         self._is_answered()
 
     def _is_answered(self) -> None:
@@ -574,7 +574,7 @@ class TapLink:
         self._hub.counts.responses_out += 1
         self.client.send(wire)
 
-    def _changed(self, wire: bytes, frame: ResponseFrame[Any], asked: UnansweredRequest) -> bytes:
+    def _changed(self, wire: bytes, frame: ResponseFrame[Any], unanswered: UnansweredRequest) -> bytes:
         """What is sent in place of a response; what it says of topics and sessions is remembered."""
         hub, key, version, message = self._hub, frame.api_key, frame.body_version, frame.message
         reasons = []
@@ -584,11 +584,11 @@ class TapLink:
             reasons.append("addresses")
         if names_topics(key, version):
             hub.topics.learn(message, version)
-        if isinstance(message, FetchResponse) and isinstance(asked.request, FetchRequest):
-            hub.sessions(self.address).answered(asked.request, message)
+        if isinstance(message, FetchResponse) and isinstance(unanswered.request, FetchRequest):
+            hub.sessions(self.address).answered(unanswered.request, message)
         if reasons:
             wire = response_wire(frame, message)
             hub.counts.changed.update(reasons)
-        if asked.exchange is not None:
-            wire = scripted_response(hub.script, hub.counts, asked.exchange, frame, wire)
+        if unanswered.exchange is not None:
+            wire = scripted_response(hub.script, hub.counts, unanswered.exchange, frame, wire)
         return wire
