@@ -15,11 +15,25 @@ from coordwire.messages.keys import FACTS, ApiKey
 if TYPE_CHECKING:
     from coordwire.messages import ApiVersionsResponse
 
-__all__ = ["ApiKey", "VersionRange", "api_name", "header_version", "known_versions", "negotiate"]
+__all__ = [
+    "ApiKey", "VersionRange", "api_name", "header_version", "known_versions", "negotiate", "omits_client",
+]  # fmt: skip
 
 API_VERSIONS = ApiKey.API_VERSIONS.value
 UNSUPPORTED_VERSION = 35
 """The error code with which a broker answers an ApiVersions request that is too new for it (KIP-511)."""
+
+
+LASTING_CLIENT = 3
+"""From this request header on, only a connection's first request names the client (KIP-1313)."""
+
+INSTANCE_ID = 0
+"""The tag of the client instance id in such a header; only a connection's first request has it."""
+
+LASTING_CLIENT_KEYS = frozenset(
+    key for key, facts in FACTS.items() if max(facts.request_headers.values()) >= LASTING_CLIENT
+)
+"""The APIs with a version whose requests have such a header: none before Kafka has released one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +83,13 @@ def header_version(key: int, version: int, direction: str) -> int:
         return 1 if direction == "request" else 0
     headers = facts.request_headers if direction == "request" else facts.response_headers
     return next(header for first, header in reversed(headers.items()) if version >= first or not first)
+
+
+def omits_client(key: int | None, version: int | None) -> bool:
+    """Whether a request without a client id is of the client that its connection's first request names."""
+    if key not in LASTING_CLIENT_KEYS or key is None or version is None:
+        return False
+    return header_version(key, version, "request") >= LASTING_CLIENT
 
 
 def negotiate(

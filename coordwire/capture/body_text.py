@@ -22,7 +22,7 @@ from coordwire.codec.walk import layout_of
 from coordwire.connection.dialect import KAFKA
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
-from coordwire.versions import header_version
+from coordwire.versions import LASTING_CLIENT, header_version
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
@@ -114,6 +114,8 @@ def _build_transcribers(
         return _no_text, None, False
     head = RequestHeader if direction == "request" else ResponseHeader
     kind = header_version(api_key, version, direction)
+    if direction == "request" and kind >= LASTING_CLIENT:  # its line says what its header omits
+        return _no_text, None, False
     header = layout_transcriber(layout_of(head, kind))
     message = layout_transcriber(layout_of(cls, body_version))
     if header is None or message is None:

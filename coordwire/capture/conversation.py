@@ -4,7 +4,7 @@ Strategy: the client's frames name their API and version; they wait, by correlat
 frames. Decoding never stops the conversation: what is refused becomes an entry with its error and what was
 read before it. Rules: a correlation id may wait more than once and answers the oldest; Produce with acks=0
 waits too, since there are brokers that answer it; between a SaslHandshake v0 and the next real request there
-are bare tokens.
+are bare tokens; a request whose header may omit its client (KIP-1313) has that of the connection.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from coordwire.connection.dialect import Direction, Side
 from coordwire.errors import DecodeError, Malformed
 from coordwire.frames import PREFIX, read_request, read_response
 from coordwire.limits import current
-from coordwire.versions import API_VERSIONS
+from coordwire.messages.headers import RequestHeader
+from coordwire.versions import API_VERSIONS, INSTANCE_ID, LASTING_CLIENT_KEYS, omits_client
 
 PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 17, 36
 TELLING = frozenset((PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE))
 """APIs whose requests say something of the frames after them: whether they are answered, what tokens are."""
+if LASTING_CLIENT_KEYS:
+    TELLING |= LASTING_CLIENT_KEYS | {API_VERSIONS}  # whose they are
 
 EAGER_ANSWERS = frozenset((SASL_HANDSHAKE, SASL_AUTHENTICATE, API_VERSIONS))
 """APIs whose answers are read at once: for what they say of the frames after them, or of their version."""
@@ -102,6 +105,7 @@ class Conversation:
     """
 
     __slots__ = (
+        "_client_id",
         "_count",
         "_mechanism",
         "_oldest",
@@ -131,6 +135,7 @@ class Conversation:
         self.waiting = PendingRequests() if waiting is None else waiting
         self._waiting: dict[int, AwaitedRequest] = {}
         self._repeats: dict[int, deque[AwaitedRequest]] = {}  # those that wait after them under the same id
+        self._client_id: str | None = None
         self._count = 0
         self._oldest: list[int] = []  # serials, the first at the end
         self._tokens = False
@@ -174,6 +179,8 @@ class Conversation:
             self._tokens = False
         if entry.api_key in TELLING:
             self._note_mechanism(entry)
+            if LASTING_CLIENT_KEYS:
+                self._note_client(entry)
         if entry.correlation_id is not None:
             self._wait(entry.correlation_id, AwaitedRequest(entry, self._forget))
         return entry
@@ -214,6 +221,19 @@ class Conversation:
             self._mechanism = getattr(entry.message, "mechanism", None)
         elif entry.api_key == SASL_AUTHENTICATE:
             entry.mechanism = self._mechanism
+
+    def _note_client(self, entry: FrameEntry) -> None:
+        """Remember whose the connection is; and name the client of a request that comes without."""
+        header = entry.header
+        if entry.error is not None or not isinstance(header, RequestHeader):
+            return
+        if header.client_id is not None:
+            self._client_id = header.client_id
+        elif omits_client(entry.api_key, entry.api_version):
+            if INSTANCE_ID in (header.tags or ()):  # the connection's first
+                self._client_id = ""
+            entry.client_id = self._client_id
+            self.waiting.unnamed += entry.client_id is None
 
     def _wait(self, correlation_id: int, pending_request: AwaitedRequest) -> None:
         if correlation_id not in self._waiting:

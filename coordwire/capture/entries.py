@@ -16,7 +16,7 @@ from coordwire.codec import Message
 from coordwire.connection.dialect import KAFKA, DialectCall, Direction
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.messages.headers import RequestHeader, ResponseHeader
-from coordwire.versions import api_name
+from coordwire.versions import api_name, omits_client
 
 
 @dataclass(slots=True, kw_only=True, repr=False)
@@ -34,6 +34,8 @@ class FrameEntry(RichDisplay):
     seen.
     dialect: what is spoken; in other dialects than Kafka's api_key is the type id, the version that of the
     message's layout, `call` the row that describes it, and no header exists.
+    client_id: the client's, also where only an earlier request of the connection has it (request header v3);
+    "" for a client that gave none there.
     text: what `coordwire.capture.body_text` has found, if it was asked.
     packet, first_packet: the packets that hold its last and its first byte, counted from 1 in the file as
     Wireshark does; connection: which; all None where the input has no packets.
@@ -90,6 +92,16 @@ class FrameEntry(RichDisplay):
         if self.dialect != KAFKA:
             return self.call.name if self.call else None
         return None if self.api_key is None else api_name(self.api_key)
+
+    @property
+    def client_is_unknown(self) -> bool:
+        """Whether the client's id came with an earlier request of the connection that is not in the input."""
+        request = self.request or self
+        return (
+            request.client_id is None
+            and self.dialect == KAFKA
+            and omits_client(request.api_key, request.api_version)
+        )
 
     @property
     def size(self) -> int:

@@ -25,6 +25,9 @@ from coordwire.connection.dialect import KAFKA
 if TYPE_CHECKING:
     from coordwire._speedups._native import FrameWalk
 
+GREATEST_KEY = 63
+"""The walk is given APIs as bits of an integer of 64."""
+
 
 def frame_walk(
     route: type[tuple[Any, ...]], routes: dict[int, Any], summary: Any, share: Share | None
@@ -34,7 +37,7 @@ def frame_walk(
     route: the class of the routes, whose members are a flow, its link, what cuts it, whether it is the
     client's, its name, the link's early answers and its conversation; routes: by the flows' ids.
     """
-    if native is None:
+    if native is None or max(conversation.TELLING) > GREATEST_KEY:
         return None
     kinds = (
         route, FrameSplitter, Conversation, PendingRequests, AwaitedRequest, FrameEntry, type(summary), Share,

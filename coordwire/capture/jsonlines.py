@@ -26,6 +26,7 @@ from coordwire.codec.walk import layout_of
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import EncodeError, UnreadableRange
 from coordwire.jsonform import to_json
+from coordwire.messages.headers import RequestHeader
 from coordwire.versions import header_version
 
 encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -113,6 +114,8 @@ def _parts(
         form["bodyVersion"] = version
     form["correlationId"] = entry.correlation_id
     form["clientId"] = None if hidden.client else entry.client_id
+    if entry.client_is_unknown:
+        form["clientIsUnknown"] = True
     if header is not None and header.tags:
         form["headerTags"] = {
             str(tag): None if hidden.tags else b2a_base64(data, newline=False).decode()
@@ -184,6 +187,8 @@ def _written_otherwise(entry: FrameEntry) -> bool:
     header, message, version = entry.header, entry.message, entry.body_version
     if entry.dialect != KAFKA:
         return False
+    if isinstance(header, RequestHeader) and header.client_id != entry.client_id:
+        return True
     written, flags = body_text(entry)
     if written is not None:
         return bool(flags & OTHERWISE)

@@ -66,19 +66,31 @@ class AwaitedRequest:
 
 
 class PendingRequests:
-    """All of them. `reduced` and `forgotten` count; `cost` is at most the budget between two calls.
+    """All of them. `reduced` and `forgotten` count, as `unnamed` counts those whose client only a request
+    before the capture names; `cost` is at most the budget between two calls.
 
     What is only needed beyond the budget is made there. `_by_cost`: a heap of those that may be reduced, as
     the bits of the cost times -1, the serial, and whether the cost was measured; `_oldest`: the serials of
     those that waited when it was made. Both may name requests that wait no longer.
     """
 
-    __slots__ = ("_all", "_by_cost", "_oldest", "_serial", "budget", "cost", "forgotten", "reduced")
+    __slots__ = (
+        "_all",
+        "_by_cost",
+        "_oldest",
+        "_serial",
+        "budget",
+        "cost",
+        "forgotten",
+        "reduced",
+        "unnamed",
+    )
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
         self.cost = 0
         self.reduced = 0
+        self.unnamed = 0
         self.forgotten = 0
         self._serial = 0
         self._all: dict[int, AwaitedRequest] = {}

@@ -58,6 +58,8 @@ class PlainLines:
         if place is None or place[1] != entry.flow:
             place = self._add_place(entry)
         client = known_client(entry)
+        if client is None and entry.client_is_unknown:
+            return None
         latency = request_place = ""
         if request is not None:
             request_place = f',"request":{request.number}'

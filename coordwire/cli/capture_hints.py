@@ -35,6 +35,7 @@ coordwire does not decrypt. To see the frames:
 
 def capture_hints(capture: Capture) -> Iterator[str]:
     """The reasons, after the capture has been read."""
+    yield from _unnamed_requests(capture)
     summary, counts = capture.summary, capture.counts
     tls = Counter(
         {port: count for (protocol, port), count in summary.other_protocols.items() if protocol == TLS}
@@ -58,6 +59,15 @@ def capture_hints(capture: Capture) -> Iterator[str]:
     if named:
         connections = counted(sum(named.values()), "connection", ",")
         yield f"{connections} encrypted with TLS, to {_enumerated(named, 'port {}')}; {DECRYPT}"
+
+
+def _unnamed_requests(capture: Capture) -> Iterator[str]:
+    """What is not known of the requests' clients, after the capture has been read."""
+    if unnamed := capture.waiting.unnamed:
+        yield (
+            f"the client of {counted(unnamed, 'request', ',')} is unknown: only a connection's first request "
+            "names it, which was sent before the capture"
+        )
 
 
 def is_lone_response(entry: Entry) -> bool:

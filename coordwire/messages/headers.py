@@ -9,8 +9,11 @@ from coordwire.codec import Message, field, wire_class
 
 
 @wire_class
-class RequestHeader(Message, direction="header", versions=(0, 2), flexible=2):
-    """v2 precedes flexible requests, v1 all others; only the oldest ControlledShutdown had v0."""
+class RequestHeader(Message, direction="header", versions=(0, 3), flexible=2):
+    """v2 precedes flexible requests, v1 all others; only the oldest ControlledShutdown had v0. v3 waits
+    for a release of Kafka (KIP-1313): the layout of v2, with the client's instance id in tag 0, which
+    is an unknown one until then.
+    """
 
     request_api_key: int = field("int16", default=0)
     """The api key: which API the request is of."""
@@ -19,7 +22,9 @@ class RequestHeader(Message, direction="header", versions=(0, 2), flexible=2):
     correlation_id: int = field("int32", default=0)
     """Chosen by the client; comes back with the response."""
     client_id: str | None = field("string", default="", since=1, null=0, ignorable=True, fixed=True)
-    """What the client calls itself, for quotas and logs; null for none. Never compact. (v1+)"""
+    """What the client calls itself, for quotas and logs; null for none. Never compact. From v3 on only a
+    connection's first request has it. (v1+)
+    """
     tags: dict[int, bytes] | None = None
 
 

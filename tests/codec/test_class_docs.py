@@ -38,7 +38,7 @@ def test_structs_headers_and_subclasses_have_docs() -> None:
     assert "    topic: str = ''  (string)\n        Its name, up to version 12. (v0-v12)" in (
         FetchTopic.__doc__ or ""
     )
-    assert "Versions 0 to 2, flexible from 2." in (RequestHeader.__doc__ or "")
+    assert "Versions 0 to 3, flexible from 2." in (RequestHeader.__doc__ or "")
     assert "answered by" not in (HeartbeatResponse.__doc__ or "")
 
     class Noted(HeartbeatRequest):

@@ -239,6 +239,8 @@ class TreeFormat:
             pieces.append(("  ", "plain"))
             quoted = (message_lines.quoted(entry.client_id, self._width), "text")
             pieces.append(message_lines.SECRET if hidden.client else quoted)
+        elif request and entry.client_is_unknown:
+            pieces.append(("  client unknown", "note"))
         pieces.append((f"  {entry.size:,} B", "note"))
         if (latency := entry.latency_ns) is not None:
             pieces.append((f"  {latency_text(latency)}", "slow" if latency > SLOW_NS else "plain"))
