@@ -89,6 +89,7 @@ NAMES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_on_a_terminal_and_in_pipes(name: str, tmp_path: Path) -> None:
     output = run(*commands(tmp_path / "shown")[name])
@@ -101,6 +102,7 @@ def test_on_a_terminal_and_in_pipes(name: str, tmp_path: Path) -> None:
     assert piped.out.replace("piped", "shown") == output.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "is_seen"),
     [("timeline", False), ("decode", False), ("decode --out", True), ("segment verify", True),
