@@ -80,7 +80,15 @@ class DecodeError(CoordwireError):
 
 
 class Truncated(DecodeError):
-    """The bytes end before the value does."""
+    """The bytes end before the value does.
+
+    missing: the fewest bytes that have to follow; 0 where that is not known.
+    """
+
+    missing = 0
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return *super().__reduce__(), {"missing": self.missing}
 
 
 class Malformed(DecodeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import struct
 
 import pytest
@@ -87,6 +88,15 @@ def test_every_prefix_is_refused(cut: int) -> None:
     with pytest.raises(DecodeError) as inner:  # and with a size prefix that fits
         decode_request(struct.pack(">i", max(cut - 4, 0)) + RAW[4:cut])
     assert 0 <= inner.value.position <= max(cut - 4, 0)
+    assert getattr(inner.value, "missing", 0) <= len(RAW) - max(cut, 4)
+
+
+def test_a_refusal_shows_how_much_is_missing() -> None:
+    cut = RAW.index(b"payments") + 2  # within a value whose length is known
+    with pytest.raises(Truncated) as error_info:
+        decode_request(struct.pack(">i", cut - 4) + RAW[4:cut])
+    assert error_info.value.missing == len("payments") - 2
+    assert pickle.loads(pickle.dumps(error_info.value)).missing == error_info.value.missing
 
 
 def test_what_stands_behind_a_frame_is_refused() -> None:

@@ -2,21 +2,23 @@
 
 Strategy: a field that is an address says so in its schema (entities "broker_host" and "broker_port"), so that
 every response that names a broker is found, in every version. Each address that a response names gets a
-listener when it is first seen, and keeps it. Rules: there is a bound of such addresses; an address that is
-not one, as beside an error, is left as it is; requests are never changed.
+listener when it is first seen, and keeps it. A large response whose bytes end with one field, as a Fetch of
+one partition, has no room for an address after it: its first bytes show that. Rules: there is a bound of such
+addresses; an address that is not one, as beside an error, is left as it is; requests are never changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from coordwire.client.settings import Address
 from coordwire.codec.entities import entity_field
-from coordwire.codec.message import Struct
+from coordwire.codec.message import Message, Struct
 from coordwire.codec.walk import FieldSelection
-from coordwire.errors import CoordwireError, counted
+from coordwire.errors import CoordwireError, DecodeError, Truncated, counted
+from coordwire.frames import PREFIX, read_response
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from coordwire.versions import ApiKey
@@ -26,9 +28,13 @@ __all__ = [
     "BrokerAddresses",
     "TooManyBrokers",
     "names_brokers",
+    "shows_no_address",
 ]
 
 MOST_BROKERS = 1_000
+
+_LEAST_ADDRESS = 6
+"""The fewest bytes of an address: a length, a character, and a port."""
 
 _ADDRESSES = FieldSelection(lambda field: field.entity in ("broker_host", "broker_port"))
 
@@ -41,6 +47,23 @@ class TooManyBrokers(CoordwireError):
 def names_brokers(api_key: int, version: int) -> bool:
     """Whether the response of an API has places for addresses in a version; False for an unknown API."""
     return api_key in FACTS and bool(_ADDRESSES.fields(find_message(api_key, "response"), version))
+
+
+def shows_no_address(head: bytes, api_key: int, version: int) -> bool:
+    """Whether the first bytes of a response show that it names no broker.
+
+    They do if no address comes before the field in which they end, and none has room after that field.
+    """
+    try:
+        read_response(head[PREFIX:], api_key, version, strict=False)
+    except Truncated as error:
+        end, response = len(head) + error.missing, cast("Message", error.partial)
+    except DecodeError:
+        return False
+    else:
+        return False
+    size = PREFIX + int.from_bytes(head[:PREFIX], "big", signed=True)
+    return size - end < _LEAST_ADDRESS and not any(_ADDRESSES.places(response, version))
 
 
 class BrokerAddresses:

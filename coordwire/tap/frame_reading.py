@@ -24,7 +24,7 @@ from coordwire.frames import (
     read_request,
 )
 from coordwire.messages import FetchRequest, ProduceRequest
-from coordwire.tap.addresses import names_brokers
+from coordwire.tap.addresses import names_brokers, shows_no_address
 from coordwire.tap.counts import TapCounts
 from coordwire.tap.recorded_connection import RecordedConnection
 from coordwire.tap.script import Script
@@ -78,12 +78,23 @@ class FrameReading:
 
     def is_answer_read(self, unanswered: UnansweredRequest) -> bool:
         """Whether the response to a request has to be read."""
+        key, version = unanswered.api_key, unanswered.version
+        return names_brokers(key, version) or self._is_answer_read_whole(unanswered)
+
+    def answer_passes(self, unanswered: UnansweredRequest, head: bytes) -> bool:
+        """Whether the first bytes of the response to a request show that it does not have to be read."""
+        key, version = unanswered.api_key, unanswered.version
+        if self._is_answer_read_whole(unanswered):
+            return False
+        return not names_brokers(key, version) or shows_no_address(head, key, version)
+
+    def _is_answer_read_whole(self, unanswered: UnansweredRequest) -> bool:
+        """Whether it has to be read, whatever its first bytes are."""
         key, version, request = unanswered.api_key, unanswered.version, unanswered.request
         return (
             unanswered.promise is not None
             or unanswered.exchange is not None
             or key in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE)
-            or names_brokers(key, version)
             or names_topics(key, version)
             or (isinstance(request, FetchRequest) and request.session_epoch == 0)
             or self._record.hides(key, to_client=True)

@@ -529,7 +529,7 @@ class TapLink:
             return False
         (number,) = _ID.unpack_from(head, PREFIX)
         unanswered = self._unanswered.get(number)
-        if unanswered is None or self._reading.is_answer_read(unanswered):
+        if unanswered is None or not self._reading.answer_passes(unanswered, head):
             return False
         self._unanswered.pop(number)
         self._hub.counts.responses_in += 1

@@ -7,6 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coordwire.broker.harness.traffic import Traffic
 from coordwire.frames import decode_response, encode_request, encode_response
@@ -27,6 +29,7 @@ from coordwire.messages.fetch import (
 )
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.tap import Script
+from coordwire.tap.addresses import shows_no_address
 from tests.tap.still import StillTap
 
 SIZE = 300_000
@@ -53,9 +56,10 @@ def fetch(version: int = 12, epoch: int = -1) -> bytes:
     )
 
 
-def fetched(version: int = 12, endpoints: list[NodeEndpoint] | None = None) -> bytes:
-    partition = PartitionData(partition_index=0, records=random.Random(2).randbytes(SIZE))
-    topic = FetchableTopicResponse(partitions=[partition])
+def fetched(version: int = 12, endpoints: list[NodeEndpoint] | None = None, count: int = 1) -> bytes:
+    records = random.Random(2).randbytes(SIZE)
+    partitions = [PartitionData(partition_index=index, records=records) for index in range(count)]
+    topic = FetchableTopicResponse(partitions=partitions)
     if version > 12:
         topic.topic_id = UUID(int=4)
     else:
@@ -88,12 +92,13 @@ def test_a_large_request_passes_before_it_is_whole(acks: int) -> None:
     assert tap.counts.unmatched == (acks == 0)  # without acks, no answer is waited for
 
 
-def test_a_large_response_passes_before_it_is_whole() -> None:
+@pytest.mark.parametrize("version", [12, 17])  # the newer one may name brokers after the records
+def test_a_large_response_passes_before_it_is_whole(version: int) -> None:
     traffic = Traffic()
     tap = StillTap(traffic=traffic, show_secrets=True)
     link, client, _ = tap.linked()
-    data = fetched()
-    link.client.data_received(fetch())
+    data = fetched(version)
+    link.client.data_received(fetch(version))
     tap.run()
     for number, piece in enumerate(pieces(data + BEATEN), 1):
         link.broker.data_received(piece)
@@ -103,17 +108,17 @@ def test_a_large_response_passes_before_it_is_whole() -> None:
     assert b"".join(piece.data for piece in traffic._pieces if piece.to_client) == data + BEATEN
 
 
-@pytest.mark.parametrize("held", ["script", "rule", "a new session", "version 17"])
+@pytest.mark.parametrize("held", ["script", "rule", "a new session", "a broker", "another partition"])
 def test_what_has_to_be_read_is_held(held: str) -> None:
     tap = StillTap(script=Script(response=lambda exchange: None) if held == "script" else None)
     if held == "rule":
         tap.faults.add("Fetch topic=t after error=NOT_LEADER_OR_FOLLOWER")
-    version = 17 if held == "version 17" else 12
+    version = 17 if held in ("a broker", "another partition") else 12
     link, client, _ = tap.linked()
     link.client.data_received(fetch(version, epoch=0 if held == "a new session" else -1))
     tap.run()
-    endpoints = [NodeEndpoint(node_id=1, host="other.example", port=9_092)] if version == 17 else []
-    data = fetched(version, endpoints)
+    endpoints = [NodeEndpoint(node_id=1, host="h", port=9_092)] if held == "a broker" else []
+    data = fetched(version, endpoints, count=2 if held == "another partition" else 1)
     *first, last = pieces(data)
     for piece in first:
         link.broker.data_received(piece)
@@ -121,7 +126,7 @@ def test_what_has_to_be_read_is_held(held: str) -> None:
         assert not client.written
     link.broker.data_received(last)
     tap.run()
-    if held == "version 17":
+    if held == "a broker":
         answer: Any = decode_response(bytes(client.written), api_key=1, version=17).message
         assert [(node.host, node.port) for node in answer.node_endpoints] == [("127.0.0.1", 9_092)]
     elif held == "rule":
@@ -129,6 +134,27 @@ def test_what_has_to_be_read_is_held(held: str) -> None:
         assert answer.responses[0].partitions[0].error_code == 6
     else:
         assert bytes(client.written) == data
+
+
+@given(
+    hosts=st.lists(st.text(max_size=3), max_size=2),
+    sizes=st.lists(st.integers(0, 9_000), max_size=3),
+    head=st.integers(20, 9_000),
+)
+def test_first_bytes_that_show_no_address_have_none_after_them(
+    hosts: list[str], sizes: list[int], head: int
+) -> None:
+    partitions = [PartitionData(partition_index=0, records=bytes(size)) for size in sizes]
+    endpoints = [NodeEndpoint(node_id=1, host=host, port=1) for host in hosts]
+    response = FetchResponse(
+        responses=[FetchableTopicResponse(topic_id=UUID(int=4), partitions=partitions)],
+        node_endpoints=endpoints,
+    )
+    data = encode_response(response, version=17, correlation_id=2)
+    if shows_no_address(data[:head], 1, 17):
+        assert not any(hosts)
+    if len(sizes) == 1 and head <= sizes[0] and head > 80 and not hosts:
+        assert shows_no_address(data[:head], 1, 17)
 
 
 def test_an_answer_of_the_tap_waits_for_the_response_before_it() -> None:

@@ -142,11 +142,12 @@ class Reader:
 
     def need(self, count: int, subject: str) -> int:
         """Move past `count` bytes; return their start. Raises `Truncated`."""
-        at = self.pos
-        if count > self.end - at:
-            raise self.refuse(
-                Truncated, f"{subject} needs {counted(count, 'byte')}, {self.end - at} left", at
-            )
+        at, remaining = self.pos, self.end - self.pos
+        if count > remaining:
+            reason = f"{subject} needs {counted(count, 'byte')}, {remaining} left"
+            error = Truncated(reason, at, self.path())
+            error.missing = count - remaining
+            raise error
         self.pos = at + count
         return at
 
