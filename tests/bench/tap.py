@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
+from uuid import UUID
 
 from coordwire import implementation
 from coordwire.messages import FetchRequest, HeartbeatRequest, MetadataRequest, ProduceRequest
@@ -31,6 +32,7 @@ from tests.broker.blocking_peer import BlockingPeer
 from tests.broker.served import Served
 
 MEGA = 1 << 20
+NO_ID = UUID(int=0)
 _PAGE = os.sysconf("SC_PAGESIZE")
 
 
@@ -64,6 +66,13 @@ def seconds(call: Callable[[], object], count: int) -> float:
     return median(times)
 
 
+def fetch_of(name: str = "", topic_id: UUID = NO_ID) -> FetchRequest:
+    """A request for 1 MB of a topic, by its name or its id."""
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=MEGA)
+    topic = FetchTopic(topic=name, topic_id=topic_id, partitions=[partition])
+    return FetchRequest(max_wait_ms=0, max_bytes=MEGA, topics=[topic])
+
+
 def works(bootstrap: str) -> dict[str, tuple[Callable[[], object], int]]:
     """What is measured over one connection, and how often in a round."""
     peer = BlockingPeer(bootstrap)
@@ -72,12 +81,9 @@ def works(bootstrap: str) -> dict[str, tuple[Callable[[], object], int]]:
     produce = ProduceRequest(
         acks=1, timeout_ms=9_000, topic_data=[TopicProduceData(name="large", partition_data=[part])]
     )
-    wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=MEGA)
-    topic = FetchTopic(topic="large", partitions=[wanted])
-    fetch = FetchRequest(max_wait_ms=0, max_bytes=MEGA, topics=[topic])
+    fetch = fetch_of("large")
     known = peer.ask(MetadataRequest(topics=[MetadataRequestTopic(name="large")]), 12).topics[0]
-    topic_by_id = FetchTopic(topic_id=known.topic_id, partitions=[wanted])
-    fetch_by_id = FetchRequest(max_wait_ms=0, max_bytes=MEGA, topics=[topic_by_id])
+    fetch_by_id = fetch_of(topic_id=known.topic_id)
     assert peer.ask(produce, 9).responses[0].partition_responses[0].error_code == 0
     assert len(peer.ask(fetch, 12).responses[0].partitions[0].records or b"") > 1_000_000
     return {
@@ -98,6 +104,21 @@ def connections(bootstrap: str, count: int) -> float:
     for peer in peers:
         peer.socket.close()
     return spent
+
+
+def grown_by_a_slow_reader(bootstrap: str, process: int, count: int) -> int:
+    """The bytes by which a process grows while a client asks for so many MB and reads none of them."""
+    peer = BlockingPeer(bootstrap)
+    peer.ask(MetadataRequest(topics=[]), 12)
+    before = resident(process)
+    for _ in range(count):
+        peer.socket.sendall(peer.connection.send(fetch_of("large"), version=12))
+    highest = 0
+    for _ in range(50):
+        sleep(0.02)
+        highest = max(highest, resident(process))
+    peer.socket.close()
+    return highest - before
 
 
 def main() -> None:
@@ -122,6 +143,8 @@ def main() -> None:
         plain, tap = (connections(place, options.connections) for place in (served.bootstrap, bootstrap))
         grown = (resident(process) - before) / options.connections / 1024
         print(f"| {options.connections:,} connections | {plain:.2f} s | {tap:.2f} s | {grown:.1f} KB each |")
+        unread = grown_by_a_slow_reader(bootstrap, process, 100) / MEGA
+        print(f"| 100 MB that a client asks for and does not read | | | {unread:+.1f} MB |")
 
 
 if __name__ == "__main__":
