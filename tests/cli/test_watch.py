@@ -12,8 +12,7 @@ import pytest
 
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.cli.__main__ import main
-from coordwire.cli.watch.group_board import GroupBoard
-from coordwire.cli.watch.metrics_server import MetricsServer
+from coordwire.cli.watch.group_board import GroupBoard, MetricsServer
 from coordwire.client import SyncClient, connect_sync
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,

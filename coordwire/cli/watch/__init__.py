@@ -4,7 +4,7 @@
     watch BROKER --metrics :9400        the same for Prometheus
 
 Strategy: offsets_follower.py reads the log through `coordwire.client`, the reader of coordinators' logs makes
-events of it, group_board.py sums them up, metrics_server.py gives the sums to Prometheus. Rules: nothing is
+events of it, group_board.py sums them up, and gives the sums to Prometheus. Rules: nothing is
 written to the cluster. What the log has is exact: members, generations, assignments, commits, and lag as of
 the last look at the partitions' ends. What it has not: heartbeats, requests and their errors, so that the
 cause of a rebalance is inferred, and who was slow is not known; `coordwire tap` sees these. It ends by
@@ -104,7 +104,7 @@ def _metrics(options: argparse.Namespace) -> Iterator[Callable[[GroupBoard], Non
     if options.metrics is None:
         yield lambda board: None
         return
-    from coordwire.cli.watch.metrics_server import MetricsServer
+    from coordwire.cli.watch.group_board import MetricsServer
 
     host, _, port = options.metrics.rpartition(":")
     if not port.isdecimal() or int(port) >= 1 << 16:

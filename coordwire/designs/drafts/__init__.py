@@ -21,8 +21,7 @@ The ZooKeeper consumer
     zookeeper_assignment.py   who owns what by the nodes of a group: Kafka's assignors
     zookeeper_offsets.py      offsets in ZooKeeper, with Kafka's offset manager, or in both
 Drafts 1 and 2
-    draft_broker.py           the cluster, and the election (draft 3's too)
-    cluster_nodes.py          the id of the cluster, and the topics that a broker has
+    draft_broker.py           the cluster: its id and topics, and the election (draft 3's too)
     coordinated_groups.py     the coordinator's registry
     pinging_coordinator.py    failure detection, queues of rebalances, commits
     draft_1_broker.py         the first draft's coordinator
