@@ -80,6 +80,9 @@ class _Callback(events.Handle):
         self._callback = self._args = None  # type: ignore[assignment]
 
 
+_set_due_time = events.TimerHandle._when.__set__  # type: ignore[attr-defined]
+
+
 class _Timer(events.TimerHandle):
     """The same for a time."""
 
@@ -93,7 +96,8 @@ class _Timer(events.TimerHandle):
         loop: SimulationLoop,
         context: Context,
     ) -> None:
-        self._when, self._scheduled = due_time, True
+        _set_due_time(self, due_time)
+        self._scheduled = True
         self._callback, self._args, self._loop, self._context = callback, args, loop, context
         self._cancelled = False
         self._repr = self._source_traceback = None
