@@ -20,7 +20,8 @@ from coordwire.timeline.events import GroupConverted, TopicPartition
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.classic_requests import PendingJoins, joining_member, leavers
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions
-from coordwire.timeline.from_wire.modern_group import FAR_NS, ModernGroup, give_up_by_ns
+from coordwire.timeline.from_wire.modern_group import ModernGroup
+from coordwire.timeline.from_wire.modern_state import FAR_NS, give_up_by_ns
 from coordwire.timeline.group import MOVED, Group
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.rebalance import Trigger
