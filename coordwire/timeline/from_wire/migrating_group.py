@@ -10,12 +10,12 @@ consumer group counts in ids, as far as they are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
-from coordwire.timeline.consumer_data import assignment_of, changed
+from coordwire.timeline.consumer_data import assignment_of, changed, id_text
 from coordwire.timeline.events import GroupConverted, TopicPartition
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.classic_requests import PendingJoins, joining_member, leavers
@@ -127,6 +127,22 @@ class ConsumerGroup(ModernGroup):
         super().departed(trigger, moment, place)
         if self.is_classic and self.converts is None:
             self.converts = trigger, moment
+
+    def asks_offsets(self, client_id: str | None, topics: Iterable[Any]) -> None:
+        """A client asks for the group's committed offsets of these topics' partitions: as a rule, of those
+        that are new to its member."""
+        unseen = self.causes.unseen
+        if unseen is None:
+            return
+        names = [name for name in unseen.given if name in self.members and name not in unseen.new]
+        askers = [name for name in names if self.members[name].client_id == client_id]
+        if len(askers) == 1:
+            unseen.asks_offsets(askers[0], (
+                TopicPartition(self.id_of(topic.name) if topic.name else id_text(topic.topic_id), number)
+                for topic in topics
+                for number in topic.partition_indexes
+                if topic.name or hasattr(topic, "topic_id")
+            ))  # fmt: skip
 
     # --- classic members ---
 

@@ -244,6 +244,8 @@ class ModernGroup(ModernState):
             self._replaced(member, assigned, place)
         self.in_epoch(member, message.member_epoch, place, request_place)
         if reported is not None:
+            if self.causes.unseen is not None:
+                self.causes.unseen.reports(member.member_id, reported)
             member.owned = reported
             if reported <= (member.assigned or frozenset()):
                 member.revokes_ns = None  # it gave up what it had to; this answer may give it more

@@ -29,6 +29,7 @@ from coordwire.timeline.from_wire.epoch_causes import (
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, SessionTimeout
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
 from coordwire.timeline.from_wire.topic_changes import TopicChanges
+from coordwire.timeline.from_wire.unseen_members import UnseenMembers
 from coordwire.timeline.group import MOST_LATE, Group
 from coordwire.timeline.members import Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
@@ -211,6 +212,8 @@ class ModernState(Group):
                 rebalance.slowest = self.progress.even_by
             if rebalance.trigger.cause == "unknown" and self.causes.risen is not None:
                 rebalance.trigger = of_epoch(*self.causes.risen)
+            elif rebalance.trigger.cause == "unknown" and self.causes.unseen is not None:
+                rebalance.trigger = self.causes.unseen.cause() or rebalance.trigger
         self.end(outcome, place)
         if outcome != "superseded":
             self.progress.end()
@@ -446,7 +449,10 @@ class ModernState(Group):
         elif suspect is None or not silent:
             unshown = self.causes.not_shown_yet(place)
             if unshown is None:
-                self.disturbed(self._of_epoch(before, epoch, request_place), request_place)
+                trigger = self._of_epoch(before, epoch, request_place)
+                self.disturbed(trigger, request_place)
+                if trigger.cause == "unknown" and self._shows_unseen:
+                    self.causes.unseen = UnseenMembers(before, epoch)
             else:
                 self._had_its_own(*unshown)
         elif self.timeout.is_known or not self.progress.is_exclusive(suspect.member_id):
@@ -472,6 +478,13 @@ class ModernState(Group):
     def _has_some_pattern(self) -> bool:
         few = len(self.members) <= MOST_LOOKED_AT
         return few and any(has_pattern(member.topics) for member in self.members.values())
+
+    @property
+    def _shows_unseen(self) -> bool:
+        """Whether what the members are given next shows whether others were in: nothing of it is known to
+        have been another's."""
+        few = len(self.members) <= MOST_LOOKED_AT and self.kind == "consumer" and not self.holes.count
+        return few and all(member.assigned is None for member in self.members.values())
 
     def _topic_change(self, place: Seen) -> str:
         """In words, the change of a topic, shortly before, that some member may subscribe to."""
@@ -516,6 +529,8 @@ class ModernState(Group):
                     rebalance.joined_ns = place.time_ns
         if self.causes.given_ns is None:
             self.causes.given_ns = place.time_ns
+        if self.causes.unseen is not None and member.assigned is None:
+            self.causes.unseen.gives(member.member_id, partitions)
         self.assign(member, partitions)
         self.consumption.has(member.member_id, partitions, place.time_ns)
 
