@@ -81,9 +81,9 @@ class ClassicGroup(ClassicState):
                 moment = place  # its LeaveGroup waited for its JoinGroup's answer
             if self._causes and is_before(next(iter(self._causes)), moment):
                 self._begin_with_joins()  # the rebalance waits for this member until now
-            self.remove(name, moment, "left", reason=reason)
+            trigger = self.goes(name, moment, "left", reason or "LeaveGroup", reason=reason)
             self._known_from_start = True
-            self._lose_member(Trigger("member_left", name, detail=reason or "LeaveGroup"), moment)
+            self._lose_member(trigger, moment)
         self._confirmed_leavers.clear()
 
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:
@@ -106,8 +106,9 @@ class ClassicGroup(ClassicState):
             self._unknown(member, place)
         elif member is not None and error_code == _FENCED_INSTANCE_ID:
             moment = self._heir_came(member) or place
-            self.remove(member_id, place.at(moment.time_ns), "fenced")
-            self._lose_member(Trigger("member_fenced", member_id, detail="FENCED_INSTANCE_ID"), place)
+            self._lose_member(
+                self.goes(member_id, place.at(moment.time_ns), "fenced", "FENCED_INSTANCE_ID"), place
+            )
         elif member is not None:
             member.parked = False
 
@@ -128,13 +129,10 @@ class ClassicGroup(ClassicState):
         few = len(self.members) <= MOST_REPLAYED
         replayed = self._departures(place.time_ns) if few else {}
         departure, moment = self._silence.departure_of_unknown(member, replayed, place)
-        self.remove(member.member_id, moment, departure, inferred=True)
+        trigger = self.goes(member.member_id, moment, departure, "UNKNOWN_MEMBER_ID", inferred=True)
         self._known_from_start |= not self.members
         if not before or self.rebalance is None:
-            cause: Cause = "session_timeout" if departure == "session_timeout" else "member_removed"
-            self._lose_member(
-                Trigger(cause, member.member_id, inferred=True, detail="UNKNOWN_MEMBER_ID"), moment
-            )
+            self._lose_member(trigger, moment)
 
     def unreadable(self, request_place: Seen, error_code: int, member_id: str, place: Seen) -> None:
         """The answer to any of its requests couldn't be read whole, but perhaps its error code."""

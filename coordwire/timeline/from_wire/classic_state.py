@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from coordwire.timeline.events import Cause, Leaving
+from coordwire.timeline.events import Leaving
 from coordwire.timeline.from_wire.classic_requests import PendingJoins, is_heir
 from coordwire.timeline.from_wire.classic_silence import MOST_REPLAYED, MS, NEAR_NS, SilentMembers
 from coordwire.timeline.from_wire.classic_timers import Departures, Replayed
@@ -354,11 +354,11 @@ class ClassicState(Group):
             return True
         if not absent:
             return False
-        for member_id in absent:
-            self.remove(member_id, moment, "not_rejoined", inferred=True)
-        self._lose_member(
-            Trigger("member_removed", absent[0], inferred=True, detail="it never sent SyncGroup"), moment
-        )
+        triggers = [
+            self.goes(member_id, moment, "not_rejoined", "it never sent SyncGroup", inferred=True)
+            for member_id in absent
+        ]
+        self._lose_member(triggers[0], moment)
         return True
 
     def _leaves(self, member_id: str) -> tuple[Seen, str | None]:
@@ -398,10 +398,9 @@ class ClassicState(Group):
                 return
             self._form_unseen(place)
             until_ns, departure = departures[static.member_id]
-        self.remove(static.member_id, place.at(until_ns), departure, inferred=True)
-        cause: Cause = "session_timeout" if departure == TIMEOUT else "member_removed"
-        detail = "it was silent for longer than its session timeout" if departure == TIMEOUT else ""
-        self._lose_member(Trigger(cause, static.member_id, inferred=True, detail=detail), place.at(until_ns))
+        detail, moment = "it was silent for longer than its session timeout", place.at(until_ns)
+        detail = detail if departure == TIMEOUT else ""
+        self._lose_member(self.goes(static.member_id, moment, departure, detail, inferred=True), moment)
 
     def expire_all(self, place: Seen) -> None:
         """If all members must be out by now, no request was there to show it: the group is empty."""
@@ -426,9 +425,8 @@ class ClassicState(Group):
         self.expire_all(place)
         few = len(self.members) <= MOST_REPLAYED
         for name, (when_ns, departure) in self._departures(place.time_ns).items() if few else ():
-            self.remove(name, place.at(when_ns), departure, inferred=True)
-            cause: Cause = "session_timeout" if departure == "session_timeout" else "member_removed"
-            self._lose_member(Trigger(cause, name, inferred=True), place.at(when_ns))
+            moment = place.at(when_ns)
+            self._lose_member(self.goes(name, moment, departure, inferred=True), moment)
         if self.rebalance is not None and self.rebalance.generation is None:
             self.end("superseded", place)
 

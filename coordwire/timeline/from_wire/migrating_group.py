@@ -117,10 +117,8 @@ class ConsumerGroup(ModernGroup):
             super().died(member, place, sign, sign_place, refused=refused)
             return
         moment = place.at(until_ns)
-        self.remove(member.member_id, moment, "not_rejoined", inferred=True)
-        trigger = Trigger(
-            "member_removed", member.member_id, inferred=True, detail="it didn't join again in time"
-        )
+        detail = "it didn't join again in time"
+        trigger = self.goes(member.member_id, moment, "not_rejoined", detail, inferred=True)
         self.departed(trigger, moment, place)
 
     def departed(self, trigger: Trigger, moment: Seen, place: Seen) -> None:
@@ -241,8 +239,8 @@ class ConsumerGroup(ModernGroup):
         if message.error_code:
             return
         for name, reason in leavers(self, request, message):
-            self.remove(name, request_place, "left", reason=reason)
-            self.departed(Trigger("member_left", name, detail=reason or "LeaveGroup"), request_place, place)
+            trigger = self.goes(name, request_place, "left", reason or "LeaveGroup", reason=reason)
+            self.departed(trigger, request_place, place)
 
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:
         """What an error code says of a classic member."""
@@ -262,8 +260,7 @@ class ConsumerGroup(ModernGroup):
             self.died(member, place, "UNKNOWN_MEMBER_ID", sign_place=place, refused=True)
         elif error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             fenced = error_code == ErrorCode.FENCED_INSTANCE_ID
-            self.remove(member_id, place, "fenced" if fenced else "removed", inferred=not fenced)
-            trigger = Trigger("member_fenced" if fenced else "member_removed", member_id, inferred=not fenced)
+            trigger = self.goes(member_id, place, "fenced" if fenced else "removed", inferred=not fenced)
             self.departed(trigger, place, place)
 
     def unreadable(self, request_place: Seen, error_code: int, member_id: str, place: Seen) -> None:

@@ -193,12 +193,8 @@ class ModernGroup(ModernState):
         if self.timeout.is_replaced(self.quiet(static, request_place)):
             self.died(static, request_place, detail, sign_place=request_place)
             return
-        self.remove(static.member_id, request_place, "removed", inferred=True)
-        self.departed(
-            Trigger("member_removed", static.member_id, inferred=True, detail=detail),
-            request_place,
-            request_place,
-        )
+        trigger = self.goes(static.member_id, request_place, "removed", detail, inferred=True)
+        self.departed(trigger, request_place, request_place)
 
     def asks_to_leave(self, member_id: str, epoch: int, place: Seen) -> None:
         """A member sent its last heartbeat, whose answer may be missing or come late."""
@@ -210,8 +206,7 @@ class ModernGroup(ModernState):
             self.remove(member_id, request_place, "left_for_now")  # its partitions wait for it: no rebalance
             self.progress.leaves(member_id)
             return
-        self.remove(member_id, request_place, "left")
-        self.departed(Trigger("member_left", member_id), request_place, place)
+        self.departed(self.goes(member_id, request_place, "left"), request_place, place)
 
     def refuse_heartbeat(self, error_code: int, member_id: str, place: Seen) -> None:
         member = self.members.get(member_id)
@@ -227,13 +222,11 @@ class ModernGroup(ModernState):
             return
         silence_ns = self.silence(member, place)
         if error_code != ErrorCode.UNKNOWN_MEMBER_ID:
-            self.remove(member_id, place, "fenced")
-            self.departed(Trigger("member_fenced", member_id), place, place)
+            self.departed(self.goes(member_id, place, "fenced"), place, place)
         elif self.timeout.explains(silence_ns):
             self.died(member, place, "UNKNOWN_MEMBER_ID", sign_place=place, refused=True)
         else:
-            self.remove(member_id, place, "removed", inferred=True)
-            trigger = Trigger("member_removed", member_id, inferred=True, detail="UNKNOWN_MEMBER_ID")
+            trigger = self.goes(member_id, place, "removed", "UNKNOWN_MEMBER_ID", inferred=True)
             self.departed(trigger, place, place)
 
     def _reconcile(

@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 from coordwire.timeline.consumer_data import has_pattern
 from coordwire.timeline.events import Kind, Leaving, Outcome
+from coordwire.timeline.evidence import Claim, Silence
 from coordwire.timeline.from_wire.epoch_causes import (
     ASSIGNMENT_INTERVAL_NS,
     LATEST_EPOCH_NS,
@@ -34,7 +35,7 @@ from coordwire.timeline.group import MOST_LATE, Group
 from coordwire.timeline.members import Member, Members, Owned
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.rebalance_cause import of_death, of_epoch, of_unseen_epoch
-from coordwire.timeline.sightings import Seen
+from coordwire.timeline.sightings import MemberName, Seen
 
 __all__ = ["FAR_NS", "ModernState", "give_up_by_ns"]
 
@@ -234,8 +235,8 @@ class ModernState(Group):
         silence_ns = self.silence(member, request_place)
         if self.timeout.refutes_absence(silence_ns):
             self.clocks.unavailable(request_place)  # else it would be out
-        elif not member.away:
-            self.timeout.survived(silence_ns)
+        elif silence_ns > self.timeout.survived_ns and not member.away:
+            self.timeout.survived(self.silence_of(member, request_place))
         member.last_seen_ns = place.time_ns
         if self._doubted:
             self._doubted.discard(member.member_id)
@@ -245,6 +246,10 @@ class ModernState(Group):
         """For how long a member was silent to its coordinator, in nanoseconds; 0 where no time is known."""
         heard_ns = self.clocks.heard_ns(member)
         return 0 if heard_ns is None or place.time_ns is None else place.time_ns - heard_ns
+
+    def silence_of(self, member: Member, place: Seen) -> Silence:
+        """The same as evidence of that member."""
+        return Claim(MemberName(self.group, member.member_id), place).silence(self.clocks.heard_ns(member))
 
     def quiet(self, member: Member, place: Seen) -> int:
         """For how long nothing was seen of a member, in nanoseconds; 0 where no time is known."""
@@ -326,7 +331,7 @@ class ModernState(Group):
                 self.close("superseded", sign_place)  # its member was heard since, and is not why it began
         doubted = member.member_id in self._doubted
         if sign_place is not None and not member.session_timeout_ms and not doubted:
-            self.timeout.ended(self.silence(member, sign_place))
+            self.timeout.ended(self.silence_of(member, sign_place))
         moment = place
         heard_ns = self.clocks.heard_ns(member) if refused else self.clocks.quiet_ns(member)
         if heard_ns is not None and not member.unseen:
@@ -345,7 +350,7 @@ class ModernState(Group):
             self.causes.surplus -= 1
             self.settle(None, place)
             return
-        self.departed(of_death(member, self.silence(member, sign_place or place), sign), moment, place)
+        self.departed(of_death(self.silence_of(member, sign_place or place), sign), moment, place)
 
     def _replaced(self, member: Member, partitions: Owned, place: Seen) -> None:
         """A member gets partitions of others: remove those that were silent meanwhile."""
@@ -377,11 +382,9 @@ class ModernState(Group):
 
     def _removed_stubborn(self, member: Member, request_place: Seen) -> None:
         moment = request_place.at(give_up_by_ns(member))
-        self.remove(member.member_id, moment, "not_rejoined", inferred=True)
         detail = "it didn't give up partitions in time"
-        self.departed(
-            Trigger("member_removed", member.member_id, inferred=True, detail=detail), moment, request_place
-        )
+        trigger = self.goes(member.member_id, moment, "not_rejoined", detail, inferred=True)
+        self.departed(trigger, moment, request_place)
 
     # --- causes of epochs ---
 
@@ -506,8 +509,7 @@ class ModernState(Group):
         moment, for_now = self._leaving.pop(member_id, (None, False))
         if moment is None or for_now or is_earlier(place, moment):
             return False
-        self.remove(member_id, moment, "left")
-        self.departed(Trigger("member_left", member_id), moment, place)
+        self.departed(self.goes(member_id, moment, "left"), moment, place)
         return True
 
     # --- assignments, and the end ---
