@@ -1,6 +1,6 @@
 """Claims about members, and their evidence: of the same member and group, and no later than the claim.
 
-Strategy: an `Evidence` is what one packet shows of one member. A `Claim` is of one member at one moment, and
+Strategy: an `Evidence` is what one packet shows of one member. A `MemberClaim` is of one member at one moment, and
 gives times, packets and silences only of evidence that is its own: what is of another member or group, or of
 later, it does not give at all. Endings, deaths and learned session lengths are built from what a claim gives.
 Rules: packets have numbers of one capture, and are not cited for what another shows; nothing raises.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from coordwire.timeline.sightings import MemberName, Seen
 
-__all__ = ["Claim", "Evidence", "Silence", "cited"]
+__all__ = ["Evidence", "MemberClaim", "Silence", "cited"]
 
 
 class Evidence(NamedTuple):
@@ -23,7 +23,7 @@ class Evidence(NamedTuple):
 
 
 class Silence(NamedTuple):
-    """A member whose coordinator heard nothing of it, in ns since 1970. Only a `Claim` makes one."""
+    """A member whose coordinator heard nothing of it, in ns since 1970. Only a `MemberClaim` makes one."""
 
     of: MemberName
     since_ns: int
@@ -35,7 +35,7 @@ class Silence(NamedTuple):
         return self.until_ns - self.since_ns
 
 
-class Claim(NamedTuple):
+class MemberClaim(NamedTuple):
     """Something of a member. of: its group's id and its own; at: when it must have been so, and where the
     frame was seen that shows it."""
 

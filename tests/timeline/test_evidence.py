@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coordwire.timeline.from_wire
-from coordwire.timeline.evidence import Claim, Evidence, Silence
+from coordwire.timeline.evidence import Evidence, MemberClaim, Silence
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, SessionTimeout
 from coordwire.timeline.sightings import MemberName, Seen
 
@@ -25,8 +25,8 @@ PLACES = st.builds(
 EVIDENCE = st.builds(Evidence, NAMES, PLACES)
 
 
-@given(st.builds(Claim, NAMES, PLACES), st.lists(EVIDENCE, max_size=4))
-def test_a_claim_gives_nothing_of_others_and_nothing_later(claim: Claim, every: list[Evidence]) -> None:
+@given(st.builds(MemberClaim, NAMES, PLACES), st.lists(EVIDENCE, max_size=4))
+def test_a_claim_gives_nothing_of_others_and_nothing_later(claim: MemberClaim, every: list[Evidence]) -> None:
     own = [one for one in every if one.of == claim.of and (one.seen.time_ns or 0) <= (claim.at.time_ns or 0)]
     assert claim.latest(*every) == max(own, key=lambda one: one.seen.time_ns or 0, default=None)
     for one in every:
@@ -39,8 +39,8 @@ def test_a_claim_gives_nothing_of_others_and_nothing_later(claim: Claim, every: 
             assert claim.at.packet is None or packet <= claim.at.packet
 
 
-@given(st.builds(Claim, NAMES, PLACES), st.none() | st.integers(0, 20))
-def test_a_silence_is_over_when_it_is_claimed(claim: Claim, since_ns: int | None) -> None:
+@given(st.builds(MemberClaim, NAMES, PLACES), st.none() | st.integers(0, 20))
+def test_a_silence_is_over_when_it_is_claimed(claim: MemberClaim, since_ns: int | None) -> None:
     silence = claim.silence(since_ns)
     assert (silence.of, silence.until_ns) == (claim.of, claim.at.time_ns or 0)
     assert 0 <= silence.length_ns <= silence.until_ns

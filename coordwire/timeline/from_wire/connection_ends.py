@@ -4,7 +4,7 @@ Strategy: a member's own connection is that of its last request about its group;
 too if they come from the same address with the same client id, and no other member does. Once it is taken to
 be out, its event reports these connections: whether they were closed or reset by then, by which side and in
 which packets, or stayed open; and whether a Fetch came on one of them since the member was in. Rules: an
-ending is built from what its `Claim` admits; what is remembered is bounded.
+ending is built from what its `MemberClaim` admits; what is remembered is bounded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from coordwire.timeline.events import (
     MemberLeft,
     RebalanceEnded,
 )
-from coordwire.timeline.evidence import Claim, Evidence
+from coordwire.timeline.evidence import Evidence, MemberClaim
 from coordwire.timeline.from_wire.coordinators import BrokerEnds
 from coordwire.timeline.group import Group, Outage
 from coordwire.timeline.sightings import MemberName, Seen, remember
@@ -238,7 +238,7 @@ class ConnectionEnds:
         own = None if requests is None else self._known.get(requests.flow)
         if own is None or requests is None:
             return None
-        claim = Claim(name, Seen(event.time_ns, event.source, event.number, event.packet))
+        claim = MemberClaim(name, Seen(event.time_ns, event.source, event.number, event.packet))
         last = claim.latest(Evidence(name, requests.last), Evidence(name, requests.earlier))
         if last is None:
             return None  # it is out since before what is known of it

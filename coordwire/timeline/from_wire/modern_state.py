@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 from coordwire.timeline.consumer_data import has_pattern
 from coordwire.timeline.events import Kind, Leaving, Outcome
-from coordwire.timeline.evidence import Claim, Silence
+from coordwire.timeline.evidence import MemberClaim, Silence
 from coordwire.timeline.from_wire.epoch_causes import (
     ASSIGNMENT_INTERVAL_NS,
     LATEST_EPOCH_NS,
@@ -249,7 +249,9 @@ class ModernState(Group):
 
     def silence_of(self, member: Member, place: Seen) -> Silence:
         """The same as evidence of that member."""
-        return Claim(MemberName(self.group, member.member_id), place).silence(self.clocks.heard_ns(member))
+        return MemberClaim(MemberName(self.group, member.member_id), place).silence(
+            self.clocks.heard_ns(member)
+        )
 
     def quiet(self, member: Member, place: Seen) -> int:
         """For how long nothing was seen of a member, in nanoseconds; 0 where no time is known."""
