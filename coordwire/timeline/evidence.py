@@ -1,9 +1,10 @@
 """Claims about members, and their evidence: of the same member and group, and no later than the claim.
 
-Strategy: an `Evidence` is what one packet shows of one member. A `MemberClaim` is of one member at one moment, and
-gives times, packets and silences only of evidence that is its own: what is of another member or group, or of
-later, it does not give at all. Endings, deaths and learned session lengths are built from what a claim gives.
-Rules: packets have numbers of one capture, and are not cited for what another shows; nothing raises.
+Strategy: an `Evidence` is what one packet shows of one member. A `MemberClaim` is of one member at one
+moment, and gives times, packets and silences only of evidence that is its own: what is of another member or
+group, or of later, it does not give at all. Endings, deaths and learned session lengths are built from what a
+claim gives. Rules: packets have numbers of one capture, and are not cited for what another shows; nothing
+raises.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ modern_group.py     a group whose coordinator assigns, by its heartbeats; modern
                     raises its epoch, and what an answer has shown of that
 migrating_group.py  a consumer group that may have classic members too
 member_death.py     which members are out without a word; connection_ends.py: how their connections ended
-topic_changes.py    topics that are created, enlarged or deleted
+topic_changes.py    topics that are created, enlarged or deleted; unseen_members.py: members of which no
+                    frame shows anything
 coordinators.py     which broker coordinates each group, and when it is away
 rebalance_cost.py   what waited while partitions had no consumer
 commits.py          commits and transactions

@@ -5,7 +5,7 @@ Strategy: the epoch rises, and no member that was seen caused it. A member's fir
 is new to it in part: a consumer asks for the committed offsets of just that part, or reports what it had
 before. If it had other partitions of the same topic, the new ones had another owner, whose session is over:
 its leaving would have been seen. If the members had nothing, and are given more partitions of one topic than
-sessions can have ended, nobody had them: the coordinator found topics for its members.
+sessions can have ended, they had no owner: the coordinator has new topics for its members.
 
 Rules: a session that ends raises the epoch by one; an assignor shares a topic's partitions among all that
 subscribe to it; a member that is given something of which it may have had all, or more, concludes nothing;
