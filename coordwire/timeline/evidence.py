@@ -17,10 +17,10 @@ __all__ = ["Evidence", "MemberClaim", "Silence", "cited"]
 
 
 class Evidence(NamedTuple):
-    """What a packet shows of a member. of: its group's id and its own; seen: when and where."""
+    """What a packet shows of a member. of: its group's id and its own; place: when and where."""
 
     of: MemberName
-    seen: Seen
+    place: Seen
 
 
 class Silence(NamedTuple):
@@ -45,20 +45,20 @@ class MemberClaim(NamedTuple):
 
     def admits(self, evidence: Evidence) -> bool:
         """Whether it is of the same member, and not later."""
-        return evidence.of == self.of and (evidence.seen.time_ns or 0) <= (self.at.time_ns or 0)
+        return evidence.of == self.of and (evidence.place.time_ns or 0) <= (self.at.time_ns or 0)
 
     def latest(self, *evidence: Evidence) -> Evidence | None:
         """The last that it admits, None for none."""
-        own = [one for one in evidence if self.admits(one)]
-        return max(own, key=lambda one: one.seen.time_ns or 0, default=None)
+        own = [sighting for sighting in evidence if self.admits(sighting)]
+        return max(own, key=lambda sighting: sighting.place.time_ns or 0, default=None)
 
     def time_ns(self, evidence: Evidence) -> int | None:
         """When the evidence was seen, None if it is not admitted."""
-        return evidence.seen.time_ns if self.admits(evidence) else None
+        return evidence.place.time_ns if self.admits(evidence) else None
 
     def packet(self, evidence: Evidence) -> int | None:
         """The evidence's packet, None if it may not be cited."""
-        return cited(evidence.seen, self.at) if self.admits(evidence) else None
+        return cited(evidence.place, self.at) if self.admits(evidence) else None
 
     def silence(self, since_ns: int | None) -> Silence:
         """The member's silence since then, of no length where a time is not known or later."""
@@ -66,8 +66,12 @@ class MemberClaim(NamedTuple):
         return Silence(self.of, until_ns if since_ns is None else min(since_ns, until_ns), until_ns)
 
 
-def cited(seen: Seen, at: Seen) -> int | None:
+def cited(place: Seen, at: Seen) -> int | None:
     """The packet of what was seen, for what another frame shows; None if of another capture, or later."""
-    if seen.source != at.source or seen.packet is None or (at.packet is not None and seen.packet > at.packet):
+    if (
+        place.source != at.source
+        or place.packet is None
+        or (at.packet is not None and place.packet > at.packet)
+    ):
         return None
-    return seen.packet
+    return place.packet

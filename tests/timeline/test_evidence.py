@@ -27,15 +27,15 @@ EVIDENCE = st.builds(Evidence, NAMES, PLACES)
 
 @given(st.builds(MemberClaim, NAMES, PLACES), st.lists(EVIDENCE, max_size=4))
 def test_a_claim_gives_nothing_of_others_and_nothing_later(claim: MemberClaim, every: list[Evidence]) -> None:
-    own = [one for one in every if one.of == claim.of and (one.seen.time_ns or 0) <= (claim.at.time_ns or 0)]
-    assert claim.latest(*every) == max(own, key=lambda one: one.seen.time_ns or 0, default=None)
+    own = [one for one in every if one.of == claim.of and (one.place.time_ns or 0) <= (claim.at.time_ns or 0)]
+    assert claim.latest(*every) == max(own, key=lambda one: one.place.time_ns or 0, default=None)
     for one in every:
         packet = claim.packet(one)
-        assert claim.time_ns(one) == (one.seen.time_ns if one in own else None)
-        assert packet in (None, one.seen.packet)
+        assert claim.time_ns(one) == (one.place.time_ns if one in own else None)
+        assert packet in (None, one.place.packet)
         if packet is not None:
             assert one in own
-            assert one.seen.source == claim.at.source
+            assert one.place.source == claim.at.source
             assert claim.at.packet is None or packet <= claim.at.packet
 
 

@@ -248,21 +248,23 @@ class ConnectionEnds:
         fetched = None
         if alone and member is not None and member.had:
             fetched = any(connection.fetched_ns >= member.joined_ns for connection in all_of_it)
-        heard = claim.time_ns(last), claim.packet(last)
-        if own.end is None or not claim.admits(_shown(name, own.end)):
-            return MemberEnding("open", None, (), *heard, fetched)
+        last_sent = claim.time_ns(last), claim.packet(last)
+        if own.end is None or not claim.admits(_evidence(name, own.end)):
+            return MemberEnding("open", None, (), *last_sent, fetched)
         ends = [connection.end for connection in all_of_it if connection.end is not None]
-        heard_ns = last.seen.time_ns or 0
-        ends = [end for end in ends if heard_ns <= end.time_ns and claim.admits(_shown(name, end))]
+        heard_ns = last.place.time_ns or 0
+        ends = [end for end in ends if heard_ns <= end.time_ns and claim.admits(_evidence(name, end))]
         ends = sorted(ends, key=lambda end: end.time_ns) or [own.end]
-        how: HowEnded = "closed" if own.end.sender == "client" else "closed_by_broker"
+        ending: HowEnded = "closed" if own.end.sender == "client" else "closed_by_broker"
         if any(end.kind == "rst" for end in ends):
-            how = "reset"
-        packets = filter(None, (claim.packet(_shown(name, end)) for end in ends))
-        return MemberEnding(how, claim.time_ns(_shown(name, ends[-1])), tuple(packets), *heard, fetched)
+            ending = "reset"
+        packets = filter(None, (claim.packet(_evidence(name, end)) for end in ends))
+        return MemberEnding(
+            ending, claim.time_ns(_evidence(name, ends[-1])), tuple(packets), *last_sent, fetched
+        )
 
 
-def _shown(name: MemberName, end: ConnectionEnd) -> Evidence:
+def _evidence(name: MemberName, end: ConnectionEnd) -> Evidence:
     """The end of a connection that is a member's own."""
     return Evidence(name, Seen(end.time_ns, end.capture, 0, end.packet))
 

@@ -102,10 +102,10 @@ class GroupTable:
 
     def asks_offsets(self, client_id: str | None, request: Any) -> None:
         """OffsetFetch was answered, for all or for some partitions of groups."""
-        for asked in request.groups or [request]:
-            group = self.known(asked.group_id)
+        for query in request.groups or [request]:
+            group = self.known(query.group_id)
             if isinstance(group, ConsumerGroup) and group.causes.unseen is not None:
-                group.asks_offsets(client_id, asked.topics or ())
+                group.asks_offsets(client_id, query.topics or ())
 
     def of_classic(self, group_id: str, joins: Seen | None = None) -> ClassicGroup | ConsumerGroup:
         """The group that a classic request is about. joins: where it was seen, if it is a JoinGroup."""

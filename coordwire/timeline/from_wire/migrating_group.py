@@ -132,7 +132,7 @@ class ConsumerGroup(ModernGroup):
         unseen = self.causes.unseen
         if unseen is None:
             return
-        names = [name for name in unseen.given if name in self.members and name not in unseen.new]
+        names = [name for name in unseen.assigned if name in self.members and name not in unseen.new]
         askers = [name for name in names if self.members[name].client_id == client_id]
         if len(askers) == 1:
             unseen.asks_offsets(askers[0], (

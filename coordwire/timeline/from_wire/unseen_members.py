@@ -28,47 +28,47 @@ __all__ = ["UnseenMembers"]
 
 @dataclass(slots=True)
 class UnseenMembers:
-    """One rise of the epoch. given: the first assignments that were seen; new: what of each is new to its
+    """One rise of the epoch. assigned: the first assignments that were seen; new: what of each is new to its
     member, as far as that is known."""
 
     before: int
     after: int
-    given: dict[str, Owned] = field(default_factory=dict)
+    assigned: dict[str, Owned] = field(default_factory=dict)
     new: dict[str, Owned] = field(default_factory=dict)
 
     def gives(self, member_id: str, partitions: Owned) -> None:
         """A member's first assignment."""
-        self.given.setdefault(member_id, partitions)
+        self.assigned.setdefault(member_id, partitions)
 
     def reports(self, member_id: str, owned: Owned) -> None:
         """A member reports to own this, perhaps what it had before."""
-        given = self.given.get(member_id)
-        if given is not None and owned < given:
-            self.new.setdefault(member_id, given - owned)
+        assigned = self.assigned.get(member_id)
+        if assigned is not None and owned < assigned:
+            self.new.setdefault(member_id, assigned - owned)
 
     def asks_offsets(self, member_id: str, partitions: Iterable[TopicPartition]) -> None:
         """A member asks for committed offsets. A topic that has another name here is the only one given."""
-        given = self.given.get(member_id, frozenset())
-        topics = {partition.topic for partition in given}
-        only = next(iter(topics)) if len(topics) == 1 else ""
-        asked = {
-            partition if partition.topic in topics else TopicPartition(only, partition.partition)
+        assigned = self.assigned.get(member_id, frozenset())
+        topics = {partition.topic for partition in assigned}
+        topic = next(iter(topics)) if len(topics) == 1 else ""
+        asked_about = {
+            partition if partition.topic in topics else TopicPartition(topic, partition.partition)
             for partition in partitions
         }
-        if asked and asked <= given:
-            self.new.setdefault(member_id, frozenset(asked))
+        if asked_about and asked_about <= assigned:
+            self.new.setdefault(member_id, frozenset(asked_about))
 
     def cause(self) -> Trigger | None:
         """Why the epoch rose, if the assignments show it."""
         rise = f"the group's epoch rose from {self.before} to {self.after}"
-        for member_id, new in self.new.items() if self.new.keys() == self.given.keys() else ():
-            had = {partition.topic for partition in self.given[member_id] - new}
+        for member_id, new in self.new.items() if self.new.keys() == self.assigned.keys() else ():
+            had = {partition.topic for partition in self.assigned[member_id] - new}
             parts = sum(partition.topic in had for partition in new)
             if parts:
                 share = f"{parts} more partition{'s' if parts > 1 else ''} of topics that it shared"
                 detail = f"{rise}, and a member is given {share}: their owner was in before the capture"
                 return Trigger("session_timeout", inferred=True, detail=detail)
-        if self.new == {name: partitions for name, partitions in self.given.items() if partitions}:
+        if self.new == {name: partitions for name, partitions in self.assigned.items() if partitions}:
             of_topics = Counter(partition.topic for new in self.new.values() for partition in new)
             if max(of_topics.values(), default=0) > self.after - self.before:
                 return of_epoch(self.before, self.after, "its members had nothing before")
