@@ -64,7 +64,11 @@ class Tables:
 def report(texts: list[str]) -> str:
     """The report of tables whose texts are these, each in its column."""
     group, member, client, topic, source, reason = texts
-    common = dict.fromkeys(group_section._GROUPS.split()) | {"number": 1, "group_id": group, "source": source}
+    common = dict.fromkeys(group_section._GROUPS.split()) | {
+        "frame": 1,
+        "group_id": group,
+        "input_file": source,
+    }
     joined = {"time": START, "event": "memberJoined", "member_id": member, "client_id": client}
     rebalance = {
         "time": START + 1_000_000, "event": "rebalanceEnded", "generation": 1, "cause": reason,
@@ -72,11 +76,11 @@ def report(texts: list[str]) -> str:
         "length_ms": 1e3, "members": [member], "member_id": member, "last_to_join": member,
     }  # fmt: skip
     lags = [
-        {"time": START + at, "group_id": group, "source": source, "number": 1, "topic": topic, "partition": 0,
-         "lag": 5}
+        {"time": START + at, "group_id": group, "input_file": source, "frame": 1, "topic": topic,
+         "partition": 0, "lag": 5}
         for at in (0, 1_000_000)
     ]  # fmt: skip
-    bad = {"path": source, "flow": client, "start": 0, "end": 1, "reason": reason}
+    bad = {"input_file": source, "flow": client, "position": 0, "end_position": 1, "reason": reason}
     tables = Tables(
         groups=[SimpleNamespace(**(common | row)) for row in (joined, rebalance)],
         lag=[SimpleNamespace(**row) for row in lags],

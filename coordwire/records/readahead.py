@@ -44,10 +44,12 @@ def batch_at(source: memoryview, position: int) -> RecordBatch:
 
 
 class Readahead:
-    """The records' bytes of the compressed batches in `source`, each asked for in its turn."""
+    """The records' bytes of the compressed batches in `source`, each asked for in its turn. sizes: gets how
+    many they are, by the batches' positions."""
 
-    def __init__(self, source: memoryview) -> None:
+    def __init__(self, source: memoryview, sizes: dict[int, int]) -> None:
         self._source = source
+        self._sizes = sizes
         self._known: Bodies = {}
         self._groups: deque[tuple[int, Future[Bodies]]] = deque()
         self._next = 0  # where the next group begins
@@ -81,7 +83,10 @@ class Readahead:
                 start = perf_counter()
                 self._known = _unpack(self._source, [position])
                 self._takes += (perf_counter() - start - self._takes) / 8
-        return self._known[position]
+        body = self._known[position]
+        if body is not None:
+            self._sizes[position] = len(body)
+        return body
 
     def _compressed(self, position: int) -> int:
         """The size of the batch at `position` if it is a compressed one and all there, or 0."""

@@ -5,7 +5,7 @@
 
 Strategy: rows of one cluster, topic, partition and offset are one record, of which one row is kept. Rules:
 the copy of the latest leader counts, as in Kafka, where a replica drops what its leader doesn't have; then
-a live file's before one that is about to go; then the first by broker and path, so that it is always the same
+a live file's before one that is about to go; then the first by broker and file, so that it is always the same
 one. A snapshot of the cluster's metadata numbers its records for itself: its rows are left out. Rows without
 a topic are compared within their own file only.
 """
@@ -22,13 +22,21 @@ from coordwire.errors import CoordwireError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-KEYS = {"records": "offset", "batches": "base_offset"}
+KEYS = {"records": "log_offset", "batches": "base_offset"}
 """What numbers the rows of a partition, by table."""
 
 STATES = ("live", "remote", "swap", "future", "stray", "cleaned", "deleted")
 """The states of files, the most trusted first."""
 
-_NEEDED = ("cluster_id", "topic", "partition", "path", "broker", "file_state", "partition_leader_epoch")
+_NEEDED = (
+    "cluster_id",
+    "topic",
+    "partition",
+    "input_file",
+    "broker_id",
+    "file_state",
+    "partition_leader_epoch",
+)
 
 
 def once(frame: DataFrame) -> DataFrame:
@@ -41,8 +49,8 @@ def once(frame: DataFrame) -> DataFrame:
     missing = [name for name in _NEEDED if name not in columns]
     if key is None or missing:
         raise CoordwireError(
-            f"each record once needs the columns {', '.join(_NEEDED)} and offset or base_offset; "
-            f"{', '.join(missing or ['offset'])} is missing"
+            f"each record once needs the columns {', '.join(_NEEDED)} and log_offset or base_offset; "
+            f"{', '.join(missing or ['log_offset'])} is missing"
         )
     return frame.sparkSession.sql(once_sql("{frame}", columns, key), frame=frame)
 
@@ -53,8 +61,8 @@ def once_sql(source: str, columns: Sequence[str], key: str) -> str:
     ranks = " ".join(f"WHEN '{state}' THEN {rank}" for rank, state in enumerate(STATES))
     return (
         f"SELECT {names} FROM (SELECT *, row_number() OVER ("
-        f"PARTITION BY cluster_id, topic, `partition`, if(topic IS NULL, path, NULL), `{key}` "
-        f"ORDER BY partition_leader_epoch DESC, CASE file_state {ranks} ELSE 0 END, broker, path"
+        f"PARTITION BY cluster_id, topic, `partition`, if(topic IS NULL, input_file, NULL), `{key}` "
+        f"ORDER BY partition_leader_epoch DESC, CASE file_state {ranks} ELSE 0 END, broker_id, input_file"
         f") AS copy_number FROM {source} WHERE file_state IS NULL OR file_state <> 'checkpoint') "
         "WHERE copy_number = 1"
     )

@@ -8,6 +8,7 @@ makes them anyway; times are UTC, in microseconds, with the exact number beside 
 from __future__ import annotations
 
 __all__ = [
+    "ARROW_NAMES",
     "PARTITIONS",
     "TABLES",
     "Column",
@@ -47,10 +48,11 @@ _PLACE = (
     ),
     Column("partition", "int", "The same."),
 )
-_PATH = Column("path", "string", "The file.")
+_FILE = Column("input_file", "string", "The file.")
+_CAPTURE = Column("input_file", "string", "The capture; of several files that were joined, the first.")
 _BROKER = (
     Column(
-        "broker",
+        "broker_id",
         "string",
         "The broker whose file it is: node.id of meta.properties in its log folder; without one, the log "
         "folder's path. Null in remote storage, and where there is no log folder.",
@@ -72,24 +74,27 @@ _LEADER = Column("partition_leader_epoch", "int", "The epoch of the leader that 
 
 RECORDS = (
     *_PLACE,
-    Column("offset", "bigint", "The record's offset."),
-    Column("timestamp", "timestamp", "Its timestamp; null for none, or if out of range for microseconds."),
+    Column("log_offset", "bigint", "The record's offset."),
+    Column("time", "timestamp", "Its timestamp; null for none, or if out of range for microseconds."),
     Column("key", "binary", "Null if it has none."),
     Column("value", "binary", "Null for a tombstone."),
     Column("headers", HEADERS, "In order; keys may repeat."),
     Column("is_control", "boolean", "Whether it is a transaction marker or another control record."),
-    _PATH,
+    _FILE,
     *_BROKER,
     *_PRODUCER,
-    Column("base_sequence", "int", "Of its batch; -1 for none."),
+    Column("sequence", "int", "Its own sequence number; -1 for none."),
     _LEADER,
+    Column("transactional", "boolean", "Whether it is part of a transaction."),
+    Column("codec", "string", "That of its batch: none, gzip, snappy, lz4 or zstd."),
+    Column("key_size", "int", "Bytes of the key; null if it has none."),
+    Column("value_size", "int", "Bytes of the value; null for a tombstone."),
     Column("timestamp_ms", "bigint", "Milliseconds since 1970; -1 for none.", True),
     Column("batch_position", "bigint", "The byte in the file at which its batch begins.", True),
     Column("batch_size", "int", "Bytes of its batch, header included.", True),
     Column("magic", "tinyint", "The format of its batch: 0, 1 or 2.", True),
-    Column("codec", "string", "none, gzip, snappy, lz4 or zstd.", True),
+    Column("base_sequence", "int", "The sequence number of its batch's first record; -1 for none.", True),
     Column("timestamp_type", "string", "CreateTime, LogAppendTime or NoTimestampType.", True),
-    Column("transactional", "boolean", "Whether it is part of a transaction."),
 )
 
 BATCHES = (
@@ -98,10 +103,15 @@ BATCHES = (
     Column("last_offset", "bigint", "The last record's offset."),
     Column("position", "bigint", "The byte in the file at which it begins."),
     Column("size", "int", "Bytes, header included."),
+    Column(
+        "uncompressed_size",
+        "bigint",
+        "Bytes without compression, header included; null where only headers are read.",
+    ),
     Column("magic", "tinyint", "0, 1 or 2."),
     Column("codec", "string", "none, gzip, snappy, lz4 or zstd."),
     Column("timestamp_type", "string", "CreateTime, LogAppendTime or NoTimestampType."),
-    Column("max_timestamp", "bigint", "Milliseconds since 1970; -1 for none."),
+    Column("max_timestamp_ms", "bigint", "Milliseconds since 1970; -1 for none."),
     Column("time", "timestamp", "The max timestamp as a time; null for none."),
     Column("checksum", "bigint", "CRC-32C (magic 2) or CRC-32, as stated; see `checksums`."),
     _LEADER,
@@ -116,18 +126,24 @@ BATCHES = (
         "When compaction may drop its tombstones; null if not set.",
     ),
     Column("count", "int", "Its header's record count; null for a compressed message set."),
-    _PATH,
+    _FILE,
     *_BROKER,
 )
 
+_CONNECTION = (
+    Column(
+        "client_address",
+        "string",
+        "The connection's client, 'host:port'; null where the input has no connections.",
+    ),
+    Column("broker_address", "string", "The connection's other side, 'host:port'."),
+)
+
 FRAMES = (
-    Column("capture", "string", "The file; of several that were joined, the first."),
+    _CAPTURE,
     Column("frame", "bigint", "Its number in the capture, from 1, in the order of last bytes."),
     Column("flow", "string", "Direction and connection, 'client:port > broker:port'."),
-    Column(
-        "client", "string", "The connection's client, 'host:port'; null where the input has no connections."
-    ),
-    Column("broker", "string", "The connection's other side, 'host:port'."),
+    *_CONNECTION,
     Column("time", "timestamp", "Of its last byte; null where the capture has no times."),
     Column("time_ns", "bigint", "The same in nanoseconds since 1970."),
     Column("direction", "string", "request or response."),
@@ -139,6 +155,12 @@ FRAMES = (
     Column("client_id", "string", "The client id of the request, also for its response."),
     Column("size", "int", "Its bytes, without the size prefix."),
     Column("latency_ms", "double", "From the request's last byte to the response's."),
+    Column(
+        "throttle_time_ms",
+        "int",
+        "How long the broker has the client wait for a quota, by the response; null where it has no such "
+        "field.",
+    ),
     Column("dialect", "string", "The dialect: kafka, or the name of another."),
     Column("token", "boolean", "Whether it is a bare SASL token, without a header."),
     Column(
@@ -163,17 +185,14 @@ FRAMES = (
 )
 
 ERRORS = (
-    Column("capture", "string", "The file; of several that were joined, the first."),
+    _CAPTURE,
     Column("frame", "bigint", "The response's number in the capture."),
     Column("time", "timestamp", "Of its last byte; null where the capture has no times."),
     Column("api", "string", "The api key's name."),
     Column("api_version", "int", "The request's."),
     Column("client_id", "string", "The client id of the request."),
-    Column(
-        "client", "string", "The connection's client, 'host:port'; null where the input has no connections."
-    ),
-    Column("broker", "string", "The connection's other side, 'host:port'."),
-    Column("path", "string", "The field that holds the error code."),
+    *_CONNECTION,
+    Column("error_path", "string", "The field that holds the error code."),
     Column("error_code", "int", "Not 0."),
     Column("error_name", "string", "Kafka's name for it."),
     Column("error_message", "string", "The broker's words for it; null for none."),
@@ -186,14 +205,14 @@ OFFSETS = (
     Column("log", "string", "consumer_offsets, transaction_state or share_group_state."),
     Column("log_partition", "int", "The log's partition, from the folder's name."),
     Column("log_offset", "bigint", "The record's offset in the log."),
-    Column("timestamp", "timestamp", "The record's own time."),
+    Column("time", "timestamp", "The record's own time."),
     Column("type", "int", "The record type."),
     Column("version", "int", "The value's version; null for a tombstone."),
     Column("kind", "string", "The type by name (OffsetCommit, GroupMetadata, …); null if unknown."),
     Column("group_id", "string", "The group it is about."),
     Column("topic", "string", "The topic whose offset it is."),
     Column("partition", "int", "The partition whose offset it is."),
-    Column("offset", "bigint", "The committed offset."),
+    Column("committed_offset", "bigint", "The committed offset."),
     Column("leader_epoch", "int", "Of the committed offset; -1 or null for none."),
     Column("metadata", "string", "The committer's note."),
     Column("commit_time", "timestamp", "When it was committed."),
@@ -206,15 +225,20 @@ OFFSETS = (
     Column("error_reason", "string", "Why key or value was refused."),
     Column("raw_key", "binary", "The key's bytes, where it couldn't be read."),
     Column("raw_value", "binary", "The value's bytes, where it couldn't be read."),
-    _PATH,
+    _FILE,
     *_BROKER,
 )
 
+_FRAME = Column("frame", "bigint", "The frame in the capture that shows it; null for a log.")
 _SOURCE = (
-    Column("source", "string", "The capture or segment where it was seen."),
+    Column("input_file", "string", "The capture or segment where it was seen."),
     Column("seen_in", "string", "What that is: capture or log, which may both have one event."),
 )
-_SEEN = (*_SOURCE, Column("number", "bigint", "The frame in the capture, or the offset in the log."))
+_SEEN = (
+    *_SOURCE,
+    _FRAME,
+    Column("log_offset", "bigint", "The record in the log that shows it; null for a capture."),
+)
 
 OFFSET_COMMITS = (
     Column(
@@ -225,7 +249,7 @@ OFFSET_COMMITS = (
     Column("group_id", "string", "The group."),
     Column("topic", "string", "Of the partition that is committed."),
     Column("partition", "int", "Its number."),
-    Column("offset", "bigint", "The next offset to read; -1 where it was removed."),
+    Column("committed_offset", "bigint", "The next offset to read; -1 where it was removed."),
     Column("leader_epoch", "int", "Of the last record consumed; -1 for none."),
     Column("metadata", "string", "The committer's note."),
     Column("generation", "int", "The group's, or the member's epoch; -1 outside of a membership."),
@@ -240,11 +264,12 @@ OFFSET_COMMITS = (
     ),
     Column("removed", "boolean", "Whether the offset was removed (a tombstone in the log)."),
     *_SOURCE,
+    _FRAME,
     Column(
-        "number",
+        "log_offset",
         "bigint",
-        "The frame in the capture, or the offset in the log; of a commit in a transaction, in a log, that of "
-        "the marker that committed it.",
+        "The record in the log that shows it, of a commit in a transaction the marker that committed it; "
+        "null for a capture.",
     ),
 )
 
@@ -286,7 +311,7 @@ GROUPS = (
     Column("last_to_join", "string", "The member that the others waited for."),
     Column("member_id", "string", "The member that the event is about, or that caused it."),
     Column("client_id", "string", "That member's client id."),
-    Column("host", "string", "Its address; of a coordinator its host; the address of a broker that is away."),
+    Column("host", "string", "That member's address."),
     Column("instance_id", "string", "A static member's group instance id."),
     Column("topics", "array<string>", "The topics that it subscribes to."),
     Column(
@@ -295,7 +320,8 @@ GROUPS = (
     Column("reason", "string", "The reason that the member gave; null for none."),
     Column("api", "string", "Of an error or an unanswered request."),
     Column("error_code", "int", "Of an error or a transaction's step."),
-    Column("node_id", "int", "The coordinator that was found."),
+    Column("broker_id", "string", "The coordinator that was found."),
+    Column("broker_address", "string", "Its 'host:port'; that of a broker that is away."),
     Column("transactional_id", "string", "The transaction's; empty in a log, which has producer ids only."),
     Column("step", "string", "Its step: init, add_partitions, add_offsets, commit or abort."),
     Column("producer_id", "bigint", "Of the transaction."),
@@ -313,7 +339,7 @@ LAG = (
     Column("topic", "string", "The partition's topic."),
     Column("partition", "int", "Its number."),
     Column(
-        "committed",
+        "committed_offset",
         "bigint",
         "The offset last committed, or returned by the coordinator; no row where it was removed, or is -1.",
     ),
@@ -326,7 +352,8 @@ LAG = (
     Column(
         "lag",
         "bigint",
-        "end_offset less committed; below 0 where what is committed is beyond the end; null with end_offset.",
+        "end_offset less committed_offset; below 0 where what is committed is beyond the end; null with "
+        "end_offset.",
     ),
     Column(
         "reason",
@@ -334,26 +361,62 @@ LAG = (
         "Why lag is below 0: committed_beyond_end, or end_seen_earlier where a capture has the end only from "
         "before the commit; else null.",
     ),
-    *_SOURCE,
+    *_SEEN,
+)
+
+TRAFFIC = (
+    Column("time", "timestamp", "The beginning of the minute; null where the capture has no times."),
+    Column("client_id", "string", "The client id of the requests."),
+    *_CONNECTION,
     Column(
-        "number",
-        "bigint",
-        "The frame in the capture, or the commit's own offset in the log.",
+        "client_software_name",
+        "string",
+        "The client's name for itself, in ApiVersions from version 3 on; null if the capture lacks it.",
     ),
+    Column("client_software_version", "string", "Its version, from the same request."),
+    Column("api_key", "int", "Null for responses without a captured request."),
+    Column("api", "string", "The api key's name; null if unknown."),
+    Column(
+        "topic",
+        "string",
+        "Null for whole frames; for their parts the topic of Produce, Fetch or ShareFetch, by its name, or "
+        "by its id where the capture lacks that.",
+    ),
+    Column("partition", "int", "The partition of that topic."),
+    Column(
+        "requests",
+        "bigint",
+        "Without a topic the requests in this minute, each once; with a topic those of them that produce to "
+        "the partition, or were answered with its records or an error.",
+    ),
+    Column("responses", "bigint", "Without a topic all responses, with one those about the partition."),
+    Column("records", "bigint", "Records of the partition, produced or fetched; null without a topic."),
+    Column(
+        "bytes",
+        "bigint",
+        "Without a topic those of the frames, without size prefixes; with one those of the partition's "
+        "record batches, as they were sent.",
+    ),
+    Column("errors", "bigint", "Responses with an error code other than 0, with a topic for its partition."),
+    Column("latency_p50_ms", "double", "The least latency that half of the responses do not exceed."),
+    Column("latency_p95_ms", "double", "The same for 95 % of them."),
+    Column("latency_p99_ms", "double", "The same for 99 % of them."),
+    Column("latency_max_ms", "double", "The longest latency."),
+    _CAPTURE,
 )
 
 QUARANTINE = (
-    _PATH,
+    _FILE,
     Column("flow", "string", "The stream that the positions are in; null for the file itself."),
-    Column("start", "bigint", "The position of the first unreadable byte."),
-    Column("end", "bigint", "The position after the last byte."),
+    Column("position", "bigint", "That of the first unreadable byte."),
+    Column("end_position", "bigint", "The position after the last byte."),
     Column("reason", "string", "Why."),
     Column("time", "timestamp", "The time of the bytes, in a capture."),
     Column("bytes", "binary", "The bytes themselves, at most 64 KB; of a capture only with showSecrets."),
 )
 
 FILES = (
-    _PATH,
+    _FILE,
     Column("kind", "string", "segment, capture, index (of a segment) or other."),
     *_PLACE,
     *_BROKER,
@@ -370,6 +433,9 @@ FILES = (
     Column("joined_to", "string", "For further files of a rotated capture: the first, which has the counts."),
 )
 
+ARROW_NAMES = {"log_offset": "offset", "time": "timestamp"}
+"""What `coordwire.records.arrow` calls columns of records that have other names in the tables."""
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "files": FILES,
     "batches": BATCHES,
@@ -379,18 +445,20 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "offset_commits": OFFSET_COMMITS,
     "groups": GROUPS,
     "lag": LAG,
+    "traffic": TRAFFIC,
     "quarantine": QUARANTINE,
 }
 """The pipeline's tables."""
 
 PARTITIONS: dict[str, tuple[str | None, str | None]] = {
     "batches": ("time", "topic"),
-    "records": ("timestamp", "topic"),
+    "records": ("time", "topic"),
     "frames": ("time", None),
     "errors": ("time", None),
     "offset_commits": ("time", "topic"),
     "groups": ("time", None),
     "lag": ("time", "topic"),
+    "traffic": ("time", None),
 }
 """The columns that a table's folders are made of: date=YYYY-MM-DD (UTC) of one, topic-T of the
 other, whose column stays in the files (see `storage.names`)."""

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from coordwire.capture.jsonlines import encode
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.secret_fields import redact
+from coordwire.capture.redaction.removal import redact
 from coordwire.codec import Message
 from coordwire.codec.transcriber import OTHERWISE, layout_transcriber
 from coordwire.codec.walk import layout_of
@@ -52,7 +52,7 @@ from coordwire.logs import TOPICS, Log, find_record
 from coordwire.messages import SyncGroupResponse, find_message
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.records import Record
-from coordwire.tables.columns import OFFSETS, RECORDS
+from coordwire.tables.columns import ARROW_NAMES, OFFSETS, RECORDS
 from coordwire.tables.readers.coordinator_logs import record_values, time_of
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, coordinator_record
 
@@ -266,8 +266,8 @@ def _log_rows(
 
 
 _OF_THE_PLACE = frozenset(
-    ("log", "log_partition", "log_offset", "timestamp", "producer_id", "marker", "raw_key", "raw_value",
-     "path", "broker", "cluster_id", "file_state")
+    ("log", "log_partition", "log_offset", "time", "producer_id", "marker", "raw_key", "raw_value",
+     "input_file", "broker_id", "cluster_id", "file_state")
 )  # fmt: skip
 """Columns of the offsets table that say where a record is, or hold bytes that are at hand."""
 
@@ -293,8 +293,8 @@ def _record_rows(sets: Sequence[bytes | None]) -> Iterator[ColumnValues]:
         records: list[Any] = []
         reason = None
         try:
-            for table in iter_batches(data, columns=list(_RECORD), on_error="skip", skipped=skipped):
-                records += table.to_pylist()
+            for table in iter_batches(data, columns=_ARROW_COLUMNS, on_error="skip", skipped=skipped):
+                records += table.rename_columns(list(_RECORD)).to_pylist()
         except CoordwireError as error:  # a codec's library is missing, a limit
             reason = str(error)
         if skipped:
@@ -318,8 +318,9 @@ def _incomplete(data: bytes) -> int:
 _RECORD = {
     column.name: column.type
     for column in RECORDS
-    if column.name in ("offset", "timestamp", "key", "value", "headers", "is_control")
+    if column.name in ("log_offset", "time", "key", "value", "headers", "is_control")
 }
+_ARROW_COLUMNS = [ARROW_NAMES.get(name, name) for name in _RECORD]
 decode_records = ColumnFunction(
     "decode_records", {"data": "binary"},
     {"records": f"array<{struct_type(_RECORD)}>", "error_reason": "string"}, _record_rows, {},

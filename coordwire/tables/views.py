@@ -6,7 +6,7 @@
 Strategy: plain SQL, the same for Spark and DuckDB. Rules: a capture's row wins, as it has the cause and the
 member; a log's row counts where no capture has one of the same key within an hour. A group reaches a
 generation again only after it was deleted. Captures don't say of which cluster they are: tables of several
-clusters are to be separated by `source` first.
+clusters are to be separated by `input_file` first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _once(table: str, condition: str, key: str, prefix: str = "") -> str:
 VIEWS: dict[str, Callable[..., str]] = {
     "rebalances_once": partial(_once, "groups", "event = 'rebalanceEnded'", "group_id generation"),
     "offset_commits_once": partial(
-        _once, "offset_commits", "time IS NOT NULL", "group_id topic partition offset"
+        _once, "offset_commits", "time IS NOT NULL", "group_id topic partition committed_offset"
     ),
 }
 """What makes each view's query, by the view's name."""

@@ -51,7 +51,7 @@ def index_of(data: bytes) -> bytes:
 def cost(source: str, options: Options) -> tuple[int, int, int]:
     """Rows, bytes and requests."""
     definition = SOURCES[source]
-    columns = ["offset", "value"] if source == "kafka-segment" else ["base_offset"]
+    columns = ["log_offset", "value"] if source == "kafka-segment" else ["base_offset"]
     results: list[int] = []
     read_at = Store.read
 

@@ -42,7 +42,7 @@ def test_frames_in_csv_are_those_of_json(run: Run, tmp_path: Path) -> None:
     assert f"frames.csv               {len(rows):,} rows" in ended.out.decode()
     assert list(rows[0]) == [column.name for column in TABLES["frames"]]
     for row, line in zip(rows, lines, strict=True):
-        assert (row["capture"], row["frame"], row["flow"]) == (
+        assert (row["input_file"], row["frame"], row["flow"]) == (
             line["capture"],
             str(line["frame"]),
             line["flow"],
@@ -62,7 +62,9 @@ def test_errors_have_a_table_of_their_own(run: Run, tmp_path: Path) -> None:
     firsts: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         firsts.setdefault((row["frame"], row["error_code"]), row)
-    assert [(row["frame"], row["error_name"], row["path"], row["client"]) for row in firsts.values()] == [
+    assert [
+        (row["frame"], row["error_name"], row["error_path"], row["client_address"]) for row in firsts.values()
+    ] == [
         (str(line["frame"]), error["error"], error["path"], line["client"])
         for line in lines
         for error in line.get("errors", ())
@@ -83,7 +85,7 @@ def test_stories_are_those_of_the_timeline(run: Run, tmp_path: Path) -> None:
     ended = next(row for row in rows["groups"] if row["event"] == "rebalanceEnded")
     assert json.loads(ended["members"])
     assert float(ended["length_ms"]) > 0
-    assert [row["offset"] for row in rows["offset_commits"]] == [
+    assert [row["committed_offset"] for row in rows["offset_commits"]] == [
         str(line["offset"]) for line in response if line["event"] == "offsetCommitted"
     ]
 
@@ -122,7 +124,7 @@ def test_unreadable_ranges_are_in_quarantine(run: Run, tmp_path: Path) -> None:
     damaged = [line for line in lines if line["frame"] is None]
     assert run("decode", "--format", "csv", "--out", tmp_path / "t", broken).status == 1
     rows = read(tmp_path / "t" / "quarantine.csv")
-    assert [(int(row["start"]), row["reason"]) for row in rows] == [
+    assert [(int(row["position"]), row["reason"]) for row in rows] == [
         (line["error"]["position"], line["error"]["reason"]) for line in damaged
     ]
     assert damaged
@@ -139,8 +141,8 @@ def test_rotated_captures_are_read_as_one(run: Run, tmp_path: Path) -> None:
     later, first = sorted(tmp_path.glob("*.pcap"), reverse=True)
     run("decode", "--format", "csv", "--out", tmp_path / "two", later, first)
     item, two = read(tmp_path / "one" / "frames.csv"), read(tmp_path / "two" / "frames.csv")
-    assert {row.pop("capture") for row in two} == {str(first)}
-    assert {row.pop("capture") for row in item} == {str(GROUP)}
+    assert {row.pop("input_file") for row in two} == {str(first)}
+    assert {row.pop("input_file") for row in item} == {str(GROUP)}
     assert item == two
     (tmp_path / "ring_00003_20261121022000.pcap").mkdir()
     ended = run("decode", "--format", "csv", "--out", tmp_path / "two", *sorted(tmp_path.glob("*.pcap")))

@@ -44,7 +44,7 @@ def main(table_format: str, folder: Path) -> None:
         table = spark.table("lake.db.records")
     else:
         table = spark.read.format(table_format).load(f"{folder}/lake/records")
-    rows = [[row.partition, row.offset] for row in table.select("partition", "offset").collect()]
+    rows = [[row.partition, row.log_offset] for row in table.select("partition", "log_offset").collect()]
     (folder / "rows.json").write_text(json.dumps(rows))
     spark.stop()
 

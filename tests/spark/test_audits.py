@@ -99,7 +99,7 @@ def tables(
 
 def of(table: DataFrame, brokers: Path, number: int) -> DataFrame:
     """The rows of one broker."""
-    return table.where(f"startswith(path, '{brokers}/{number}/')")
+    return table.where(f"startswith(input_file, '{brokers}/{number}/')")
 
 
 def rows(actual: DataFrame, names: str) -> list[tuple[Any, ...]]:
@@ -119,7 +119,7 @@ def made_of(spark: SparkSession, names: str, made_rows: list[tuple[Any, ...]]) -
 
 def test_gaps(tables: dict[str, DataFrame], brokers: Path) -> None:
     actual = audits.offset_gaps(tables["batches"], quarantine=tables["quarantine"])
-    tuples = rows(actual, "log topic kind first_offset last_offset why path position before_end")
+    tuples = rows(actual, "log topic kind first_offset last_offset why input_file position before_end")
     current = [(Path(row[0]).parent.name, *row[1:5]) for row in tuples if row[2] != "compacted"]
     assert current == [
         ("2", "codec-gzip", "repeated", 3, 52),
@@ -180,7 +180,7 @@ def test_records_sent_twice(spark: SparkSession) -> None:
     made_rows += [("t", 0, 1, b"k", b"v", [], False, 5), ("t", 1, 1, b"k", b"v", [], False, 5)]
     made_rows += [("t", 0, 1, b"m", b"m", [], True, offset) for offset in (20, 21)]
     actual = audits.repeated_records(
-        made_of(spark, "topic partition timestamp key value headers is_control offset", made_rows)
+        made_of(spark, "topic partition time key value headers is_control log_offset", made_rows)
     )
     assert rows(actual, "topic partition value times offsets") == [
         ("t", 0, b"v", 2, [5, 9]), ("t", 0, None, 2, [11, 12]),
@@ -263,7 +263,7 @@ def test_sequences(tables: dict[str, DataFrame], brokers: Path) -> None:
 
 
 BATCH = (
-    "topic partition path position base_offset last_offset size count producer_id producer_epoch "
+    "topic partition input_file position base_offset last_offset size count producer_id producer_epoch "
     "base_sequence last_sequence is_control transactional delete_horizon_ms"
 )
 
@@ -318,7 +318,7 @@ def test_throughput(tables: dict[str, DataFrame], brokers: Path) -> None:
     assert all((row.ends - row.begins).total_seconds() == 10 for row in minutes)
 
 
-SCHEMA = "topic partition offset timestamp key value is_control path producer_id transactional"
+SCHEMA = "topic partition log_offset time key value is_control input_file producer_id transactional"
 
 
 def read_records(folders: list[str], names: list[str]) -> Any:
@@ -386,4 +386,4 @@ def test_a_transaction_without_an_end_is_not_committed(spark: SparkSession) -> N
     ]  # fmt: skip
     records = made_of(spark, SCHEMA, made_rows)
     assert sorted(row.offset for row in audits.committed(records).collect()) == [0, 2, 6, 7]
-    assert rows(audits.latest_by_key(records), "key offset") == [(b"k-c", 2), (b"k-a", 6), (b"k-e", 7)]
+    assert rows(audits.latest_by_key(records), "key log_offset") == [(b"k-c", 2), (b"k-a", 6), (b"k-e", 7)]

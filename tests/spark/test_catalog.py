@@ -76,18 +76,18 @@ def test_by_name_and_each_record_once(
     assert {f"{DATABASE}.records", f"{DATABASE}.records_once", f"{DATABASE}.lag"} <= set(names)
 
     def rows(name: str) -> list[tuple[str | None, int, bytes]]:
-        actual = spark.sql(f"SELECT topic, offset, value FROM {DATABASE}.{name}").collect()
+        actual = spark.sql(f"SELECT topic, log_offset, value FROM {DATABASE}.{name}").collect()
         return sorted(map(tuple, actual), key=lambda row: (row[0] or "", row[1], row[2]))
 
     assert len(rows("records")) == 10
     assert rows("records_once") == WANTED
     assert spark.table(f"{DATABASE}.batches_once").count() == len(WANTED)
     frame = once(spark.read.format("kafka-segment").load(str(inputs)))
-    assert sorted((row.topic or "", row.offset, row.value) for row in frame.collect()) == [
+    assert sorted((row.topic or "", row.log_offset, row.value) for row in frame.collect()) == [
         (topic or "", *arguments) for topic, *arguments in WANTED
     ]
-    with pytest.raises(CoordwireError, match="cluster_id, broker is missing"):
-        once(frame.drop("cluster_id", "broker"))
+    with pytest.raises(CoordwireError, match="cluster_id, broker_id is missing"):
+        once(frame.drop("cluster_id", "broker_id"))
     put(inputs, "2", f"pay-0/{LOG}", {0: b"more"})
     pipeline.run(engine, [str(inputs)], str(out), tables=tables, report=False)
     coordwire.spark.register_views(spark, str(out), DATABASE)

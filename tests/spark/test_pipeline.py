@@ -112,7 +112,7 @@ def test_records_are_those_of_the_plain_reader(process: tuple[Path, PipelineSumm
         for record in batch
     )
     actual = [
-        (r["topic"], r["offset"], r["key"] or b"", r["value"] or b"") for r in rows(process[0], "records")
+        (r["topic"], r["log_offset"], r["key"] or b"", r["value"] or b"") for r in rows(process[0], "records")
     ]
     assert sorted(actual) == expected
     assert process[1].records == len(expected)
@@ -132,7 +132,11 @@ def test_frames_are_those_of_the_command_line(
         if line["frame"] is not None
     }
     actual = {
-        (row["capture"], row["frame"]): (row["api"], row["correlation_id"], json.loads(row["body"] or "null"))
+        (row["input_file"], row["frame"]): (
+            row["api"],
+            row["correlation_id"],
+            json.loads(row["body"] or "null"),
+        )
         for row in rows(process[0], "frames")
     }
     assert actual == expected
@@ -140,14 +144,14 @@ def test_frames_are_those_of_the_command_line(
 
 
 def test_every_byte_is_accounted_for(process: tuple[Path, PipelineSummary], inputs: Path) -> None:
-    files = {row["path"]: row for row in rows(process[0], "files")}
+    files = {row["input_file"]: row for row in rows(process[0], "files")}
     assert set(files) == {str(path) for path in inputs.rglob("*") if path.is_file()}
     damaged: dict[str, int] = {}
     for row in rows(process[0], "quarantine"):
-        damaged[row["path"]] = damaged.get(row["path"], 0) + row["end"] - row["start"]
+        damaged[row["input_file"]] = damaged.get(row["input_file"], 0) + row["end_position"] - row["position"]
     sizes: dict[str, int] = {}
     for row in rows(process[0], "batches"):
-        sizes[row["path"]] = sizes.get(row["path"], 0) + row["size"]
+        sizes[row["input_file"]] = sizes.get(row["input_file"], 0) + row["size"]
     for path, row in files.items():
         assert row["size"] == os.path.getsize(path)
         if row["kind"] == "segment":
@@ -171,7 +175,7 @@ def test_stories_are_those_of_the_command_line(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     current = (str(capture), str(inputs / "__consumer_offsets-5" / f"{0:020}.log"))
     count = {
-        name: sum(row["source"] in current for row in rows(process[0], name))
+        name: sum(row["input_file"] in current for row in rows(process[0], name))
         for name in ("groups", "offset_commits", "lag")
     }
     kinds = [line["event"] for line in lines]
@@ -179,7 +183,7 @@ def test_stories_are_those_of_the_command_line(
     assert count["lag"] == kinds.count("lagMeasured")
     assert count["groups"] == len(kinds) - count["offset_commits"] - count["lag"] > 10
     commits = [row for row in rows(process[0], "offset_commits") if row["group_id"] == "payments"]
-    assert [(row["topic"], row["offset"], row["removed"]) for row in commits] == [
+    assert [(row["topic"], row["committed_offset"], row["removed"]) for row in commits] == [
         ("orders", 10, False), ("orders", 25, False), ("orders", -1, True),
     ]  # fmt: skip
     assert any(row["event"] == "rebalanceEnded" and row["length_ms"] for row in rows(process[0], "groups"))
@@ -303,7 +307,7 @@ def test_a_file_that_grew_is_read_anew(spark: SparkSession, tmp_path: Path) -> N
     assert first.bad_ranges == 1
     assert second.bad_ranges == 0
     expected = [record.offset for batch in batches(data) for record in batch]
-    assert sorted(row["offset"] for row in rows(out, "records")) == expected
+    assert sorted(row["log_offset"] for row in rows(out, "records")) == expected
 
 
 def test_a_job_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from base64 import b64decode
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("interpreted")
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 TOPICS = ("several.segments-0", "several.segments-1", "codec-none-0", "transactions-0")
-TABLES = ("batches", "errors", "frames", "groups", "lag")
+TABLES = ("batches", "errors", "frames", "groups", "lag", "traffic")
 PAGE = (ROOT / "docs/how-to/questions.md").read_text()
 QUERIES = [
     (heading, query)
@@ -109,13 +110,13 @@ def most(values: Iterable[Any]) -> Any:
 
 
 def host(row: dict[str, Any]) -> str | None:
-    return None if row["client"] is None else row["client"].rpartition(":")[0]
+    return None if row["client_address"] is None else row["client_address"].rpartition(":")[0]
 
 
 def lag(tables: dict[str, Rows]) -> Answer:
     keys = ("group_id", "topic", "partition")
     last = {
-        key: max(rows, key=lambda row: (row["time"], row["number"]))["lag"]
+        key: max(rows, key=lambda row: (row["time"], row["frame"] or row["log_offset"]))["lag"]
         for key, rows in grouped(
             tables["lag"], lambda row: (cut(row["time"], "minute"), *(row[name] for name in keys))
         ).items()
@@ -140,7 +141,7 @@ def rebalances(tables: dict[str, Rows]) -> Answer:
 
 
 def causes(tables: dict[str, Rows]) -> Answer:
-    names = ("source", "group_id", "member_id")
+    names = ("input_file", "group_id", "member_id")
     joined = [row for row in tables["groups"] if row["event"] == "memberJoined"]
     members = {
         key: (most(row["client_id"] for row in rows), most(row["host"] for row in rows))
@@ -164,7 +165,7 @@ def errors(tables: dict[str, Rows]) -> Answer:
         tables["errors"], lambda row: (row["client_id"], host(row), row["api"], row["error_name"])
     )
     return [
-        (*key, len(rows), len({(row["capture"], row["frame"]) for row in rows}),
+        (*key, len(rows), len({(row["input_file"], row["frame"]) for row in rows}),
          min((collected(row["time"]) for row in rows if row["time"]), default=None))
         for key, rows in clients.items()
     ]  # fmt: skip
@@ -178,8 +179,17 @@ def answered(tables: dict[str, Rows]) -> Rows:
 
 def slowest(tables: dict[str, Rows]) -> Answer:
     rows = [row for row in answered(tables) if row["api"] not in WAITING]
-    rows.sort(key=lambda row: (-row["latency_ms"], row["capture"], row["frame"]))
-    names = ("latency_ms", "api", "client_id", "client", "broker", "time", "capture", "frame")
+    rows.sort(key=lambda row: (-row["latency_ms"], row["input_file"], row["frame"]))
+    names = (
+        "latency_ms",
+        "api",
+        "client_id",
+        "client_address",
+        "broker_address",
+        "time",
+        "input_file",
+        "frame",
+    )
     return [
         tuple(collected(value) if isinstance(value, datetime) else value
               for value in (row[name] for name in names))
@@ -188,7 +198,7 @@ def slowest(tables: dict[str, Rows]) -> Answer:
 
 
 def latencies(tables: dict[str, Rows]) -> Answer:
-    actual = grouped(answered(tables), lambda row: (row["api"], row["broker"]))
+    actual = grouped(answered(tables), lambda row: (row["api"], row["broker_address"]))
     times = {key: [row["latency_ms"] for row in rows] for key, rows in actual.items()}
     return [
         (*key, len(all), percentile(all, 0.5), percentile(all, 0.99), max(all)) for key, all in times.items()
@@ -235,24 +245,62 @@ def clients_without_idempotence(tables: dict[str, Rows]) -> Answer:
 
 
 def versions(tables: dict[str, Rows]) -> Answer:
-    named = [
-        row | json.loads(row["body"])
-        for row in tables["frames"]
-        if row["direction"] == "request" and row["api"] == "ApiVersions" and (row["api_version"] or 0) >= 3
-        and row["error_reason"] is None
-    ]  # fmt: skip
-    actual = grouped(named, lambda row: (row["clientSoftwareName"], row["clientSoftwareVersion"]))
+    """Each connection's frames after its first request."""
+    software: dict[Any, tuple[str, str]] = {}
+    actual: dict[Any, Rows] = defaultdict(list)
+    for row in sorted(tables["frames"], key=lambda row: (row["input_file"], row["frame"])):
+        connection = row["input_file"], row["client_address"], row["broker_address"]
+        if (
+            row["direction"] == "request" and row["api"] == "ApiVersions" and (row["api_version"] or 0) >= 3
+            and row["error_reason"] is None
+        ):  # fmt: skip
+            body = json.loads(row["body"])
+            software[connection] = body["clientSoftwareName"], body["clientSoftwareVersion"]
+        if connection in software and row["client_address"] is not None:
+            actual[software[connection]].append(row)
     return [
-        (*key,
-         len({(row["capture"], row["client"], row["broker"]) for row in rows if row["client"] is not None}),
+        (*key, len({(row["input_file"], row["client_address"], row["broker_address"]) for row in rows}),
          sorted({row["client_id"] for row in rows if row["client_id"] is not None}))
         for key, rows in actual.items()
     ]  # fmt: skip
 
 
+def producers(tables: dict[str, Rows]) -> Answer:
+    """From the bodies of Produce requests, and of their answers for errors."""
+    names: dict[Any, str] = {}
+    counts: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    for row in sorted(tables["frames"], key=lambda row: (row["input_file"], row["frame"])):
+        body = json.loads(row["body"] or "null") if row["error_reason"] is None else None
+        if body and row["api"] == "Metadata" and row["direction"] == "response":
+            names |= {topic["topicId"]: topic["name"] for topic in body["topics"] if "topicId" in topic}
+        if body and row["api"] == "Produce":
+            for topic in body.get("topicData") or body.get("responses") or ():
+                name = topic.get("name") or names.get(topic["topicId"], topic["topicId"])
+                for part in topic.get("partitionData") or topic.get("partitionResponses"):
+                    data = b64decode(part.get("records") or "")
+                    count = counts[row["client_id"], host(row), name]
+                    count[0] += len(data)
+                    count[1] += sum(batch.count or 0 for batch in batches(data) if not batch.is_control)
+                    count[2] += row["direction"] == "request"
+                    count[3] += part.get("errorCode", 0) != 0
+    return [(*key, *count) for key, count in counts.items()]
+
+
+def traffic_by_api(tables: dict[str, Rows]) -> Answer:
+    actual = grouped(
+        tables["frames"],
+        lambda row: (row["time"] and cut(row["time"], "minute"), row["client_id"], row["api"]),
+    )
+    return [
+        (*key, sum(row["direction"] == "request" for row in rows), sum(row["size"] for row in rows),
+         sum(bool(row["error_code"]) for row in rows), most(row["latency_ms"] for row in rows))
+        for key, rows in actual.items()
+    ]  # fmt: skip
+
+
 ANSWERS = [
-    lag, rebalances, causes, errors, slowest, latencies, topics, without_idempotence,
-    clients_without_idempotence, versions,
+    producers, traffic_by_api, lag, rebalances, causes, errors, slowest, latencies, topics,
+    without_idempotence, clients_without_idempotence, versions,
 ]  # fmt: skip
 
 

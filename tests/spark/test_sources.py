@@ -51,13 +51,15 @@ def row_of(line: dict[str, Any]) -> dict[str, Any]:
         return None if value is None else json.dumps(value, separators=(",", ":"))
 
     return {
-        "capture": line["capture"], "frame": line["frame"], "flow": line["flow"],
+        "input_file": line["capture"], "frame": line["frame"], "flow": line["flow"],
         "direction": line["direction"], "api_key": line["apiKey"], "api": line["api"],
         "api_version": line["apiVersion"], "body_version": line.get("bodyVersion", line["apiVersion"]),
         "correlation_id": line["correlationId"], "client_id": line["clientId"], "size": line["size"],
-        "latency_ms": line.get("latencyMs"), "dialect": line.get("dialect", "kafka"),
-        "token": line.get("token", False), "error_reason": error.get("reason"),
-        "error_position": error.get("position"), "error_path": error.get("path"), "body": form("body"),
+        "latency_ms": line.get("latencyMs"),
+        "throttle_time_ms": (line["body"] or {}).get("throttleTimeMs"),
+        "dialect": line.get("dialect", "kafka"), "token": line.get("token", False),
+        "error_reason": error.get("reason"), "error_position": error.get("position"),
+        "error_path": error.get("path"), "body": form("body"),
         "header_tags": form("headerTags"), "redacted": line.get("redacted"), "deviations": form("deviations"),
         "raw": bytes.fromhex(line["raw"]) if "raw" in line else None,
     }  # fmt: skip
@@ -76,12 +78,12 @@ def test_frames_are_those_of_the_command_line(
     rows = [row.asDict() for row in frames.select("*", time.alias("iso")).collect()]
     for row in rows:
         assert row.pop("time_ns") // 1000 == int(row.pop("time").timestamp() * 1_000_000 + 0.5)
-        ends = [row.pop("client"), row.pop("broker")]
+        ends = [row.pop("client_address"), row.pop("broker_address")]
         assert row["flow"] == " > ".join(ends if row["direction"] == "request" else reversed(ends))
         assert (row.pop("error_code") == 0) == (row.pop("error_name") == "NONE")
     expected = [row_of(line) | {"iso": line["time"]} for line in lines if line["frame"] is not None]
     assert len(expected) > 600
-    key = lambda row: (row["capture"], row["frame"])  # noqa: E731
+    key = lambda row: (row["input_file"], row["frame"])  # noqa: E731
     assert sorted(rows, key=key) == sorted(expected, key=key)
 
 
@@ -95,12 +97,12 @@ def test_records_whatever_the_split(spark: SparkSession, logs: Path) -> None:
     )  # offsets are unique in a partition, so that keys that are None aren't compared
     reader = spark.read.format("kafka-segment").option("splitSize", "4096")
     rows = reader.load([str(logs / "orders-0"), str(logs / "orders-1")])
-    actual = [(row.partition, row.offset, row.key, row.value) for row in rows.collect()]
+    actual = [(row.partition, row.log_offset, row.key, row.value) for row in rows.collect()]
     assert sorted(actual) == expected
-    pruned = spark.read.format("kafka-segment").schema("value binary, offset bigint, codec string")
+    pruned = spark.read.format("kafka-segment").schema("value binary, log_offset bigint, codec string")
     rows = pruned.load(str(logs / "orders-*" / "*.log"))
-    assert rows.columns == ["value", "offset", "codec"]
-    values = sorted((row.offset, row.value or b"") for row in rows.collect())
+    assert rows.columns == ["value", "log_offset", "codec"]
+    values = sorted((row.log_offset, row.value or b"") for row in rows.collect())
     assert values == sorted((offset, value or b"") for _, offset, _, value in expected)
 
 
@@ -129,18 +131,20 @@ def test_a_log_of_kafka_07(spark: SparkSession, tmp_path: Path) -> None:
     with Segment(path) as segment:
         expected = sorted((record.offset, record.value) for batch in segment.batches() for record in batch)
     rows = spark.read.format("kafka-segment").option("splitSize", "64").load(str(tmp_path)).collect()
-    assert sorted((row.offset, bytes(row.value)) for row in rows) == expected
-    assert {(row.topic, row.partition, row.timestamp) for row in rows} == {("orders", 0, None)}
+    assert sorted((row.log_offset, bytes(row.value)) for row in rows) == expected
+    assert {(row.topic, row.partition, row.time) for row in rows} == {("orders", 0, None)}
 
 
 def test_batches_and_quarantine_are_all_bytes(spark: SparkSession, logs: Path) -> None:
     heads = spark.read.format("kafka-segment-batches").option("checksums", "true").load(str(logs))
     damaged = spark.read.format("kafka-quarantine").load(str(logs)).collect()
-    size = heads.selectExpr("sum(size)").collect()[0][0] + sum(row.end - row.start for row in damaged)
+    size = heads.selectExpr("sum(size)").collect()[0][0] + sum(
+        row.end_position - row.position for row in damaged
+    )
     assert size == sum(path.stat().st_size for path in logs.glob("*/*.log"))
     [row] = damaged
     assert "CRC-32C" in row.reason
-    assert len(row.bytes) == row.end - row.start
+    assert len(row.bytes) == row.end_position - row.position
 
 
 def test_what_is_refused_says_why(spark: SparkSession, logs: Path) -> None:
@@ -155,20 +159,20 @@ def test_what_is_refused_says_why(spark: SparkSession, logs: Path) -> None:
     text = trouble(segments.option("spiltSize", "1"), str(logs))
     assert "no such option: spiltsize" in text
     assert "splitSize" in text
-    wrong = spark.read.format("kafka-segment").schema("offset int")
-    assert "column offset is bigint, not int" in trouble(wrong, str(logs))
+    wrong = spark.read.format("kafka-segment").schema("log_offset int")
+    assert "column log_offset is bigint, not int" in trouble(wrong, str(logs))
     strict = spark.read.format("kafka-segment").option("mode", "failfast")
     assert "the CRC-32C is" in trouble(strict, str(logs))
 
 
 def test_pushdown_reads_less_and_changes_nothing(spark: SparkSession, logs: Path) -> None:
-    query = "offset >= 40 and offset < 60 and topic = 'orders' and partition = 0"
+    query = "log_offset >= 40 and log_offset < 60 and topic = 'orders' and partition = 0"
     rows = spark.read.format("kafka-segment").load(str(logs)).where(query)
-    without = sorted(row.offset for row in rows.collect())
+    without = sorted(row.log_offset for row in rows.collect())
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
         rows = spark.read.format("kafka-segment").load(str(logs)).where(query)
-        assert sorted(row.offset for row in rows.collect()) == without == list(range(40, 60))
+        assert sorted(row.log_offset for row in rows.collect()) == without == list(range(40, 60))
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
@@ -179,7 +183,7 @@ def test_a_growing_folder(spark: SparkSession, tmp_path: Path) -> None:
     def run() -> int:
         stream = (
             spark.readStream.format("kafka-segment").option("maxFilesPerTrigger", "1")
-            .schema("offset bigint").load(str(folder))
+            .schema("log_offset bigint").load(str(folder))
         )  # fmt: skip
         query = (
             stream.writeStream.format("parquet").option("checkpointLocation", str(place))

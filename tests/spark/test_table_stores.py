@@ -179,7 +179,7 @@ def test_killed_at_any_moment(tmp_path: Path, s3: LocalS3, table_format: str, en
         if not commits(s3, place, "records"):
             return Counter()
         table = stored(out, "records", table_format)
-        columns = [table.column(name).to_pylist() for name in ("partition", "offset")]
+        columns = [table.column(name).to_pylist() for name in ("partition", "log_offset")]
         return Counter(zip(*columns, strict=True))
 
     for turn in range(TIMES):

@@ -93,8 +93,8 @@ def check_sources(spark: SparkSession, inputs: Path) -> dict[str, int]:
         frame = spark.read.format(name).load(str(inputs))
         assert frame.columns == columns, (name, frame.columns)
         counts[name] = same(name, rows(frame), expected)
-    few = spark.read.format("kafka-segment").schema("offset bigint, topic string").load(str(inputs))
-    counts["filtered"] = few.where("topic = 'orders' and offset < 40").count()
+    few = spark.read.format("kafka-segment").schema("log_offset bigint, topic string").load(str(inputs))
+    counts["filtered"] = few.where("topic = 'orders' and log_offset < 40").count()
     assert counts["filtered"] == 40, counts
     return counts
 
@@ -118,10 +118,10 @@ def check_stream(spark: SparkSession, folder: Path) -> int:
     data = [segment(rng, 6), segment(rng, 6, 1000)]
 
     def run() -> list[int]:
-        stream = spark.readStream.format("kafka-segment").schema("offset bigint").load(str(arriving))
+        stream = spark.readStream.format("kafka-segment").schema("log_offset bigint").load(str(arriving))
         writer = stream.writeStream.format("parquet").option("checkpointLocation", str(folder / "state"))
         run_through(writer, folder / "streamed")
-        return sorted(row.offset for row in spark.read.parquet(str(folder / "streamed")).collect())
+        return sorted(row.log_offset for row in spark.read.parquet(str(folder / "streamed")).collect())
 
     place = partition(arriving, "orders", 0, data[1])
     run()

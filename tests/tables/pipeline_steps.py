@@ -188,7 +188,7 @@ def table_rows(out: Path | str, table: str) -> list[dict[str, Any]]:
 
 
 def record_keys(out: Path | str) -> list[tuple[str, int, int]]:
-    return sorted((row["topic"], row["partition"], row["offset"]) for row in table_rows(out, "records"))
+    return sorted((row["topic"], row["partition"], row["log_offset"]) for row in table_rows(out, "records"))
 
 
 def tree(folder: Path) -> dict[str, bytes | str]:

@@ -40,21 +40,21 @@ def rows(source: str, folder: Path, columns: list[str], **options: Any) -> list[
 def test_records_and_headers(broker: Path, size: int) -> None:
     logs = sorted(path for path in broker.rglob("*") if path.suffix in (".log", ".checkpoint"))
     actual = [(str(path), batch) for path in logs for batch in batches(path.read_bytes())]
-    names = ["path", "position", "size", "codec", "producer_id", "last_sequence", "delete_horizon_ms"]
+    names = ["input_file", "position", "size", "codec", "producer_id", "last_sequence", "delete_horizon_ms"]
     heads = rows("kafka-segment-batches", broker, names, split_size=size)
     assert [tuple(row.values()) for row in heads] == [
         (path, batch.position, batch.size, batch.codec, batch.producer_id, batch.last_sequence,
          batch.delete_horizon_ms)
         for path, batch in actual
     ]  # fmt: skip
-    columns = ["path", "offset", "timestamp_ms", "key", "value", "is_control"]
+    columns = ["input_file", "log_offset", "timestamp_ms", "key", "value", "is_control"]
     tuples = rows("kafka-segment", broker, columns, split_size=size)
     assert [tuple(row.values()) for row in tuples] == [
         (path, record.offset, record.timestamp, record.key, record.value, batch.is_control)
         for path, batch in actual
         for record in batch
     ]
-    assert rows("kafka-quarantine", broker, ["path", "reason"], split_size=size) == []
+    assert rows("kafka-quarantine", broker, ["input_file", "reason"], split_size=size) == []
     assert len(tuples) > 2000
 
 
@@ -66,7 +66,16 @@ def written(broker: Path) -> list[CoordinatorRecord | Marker]:
 
 def test_what_coordinators_wrote(broker: Path) -> None:
     expected = written(broker)
-    columns = ["path", "log_offset", "kind", "group_id", "topic", "partition", "offset", "marker"]
+    columns = [
+        "input_file",
+        "log_offset",
+        "kind",
+        "group_id",
+        "topic",
+        "partition",
+        "committed_offset",
+        "marker",
+    ]
     tuples = rows("kafka-offsets", broker, columns)
     place = lambda row: (row[0], row[1])  # noqa: E731
     assert sorted((tuple(row.values())[:6] for row in tuples), key=place) == sorted(
@@ -78,7 +87,7 @@ def test_what_coordinators_wrote(broker: Path) -> None:
         ),
         key=place,
     )
-    commits = [row for row in tuples if row["kind"] == "OffsetCommit" and row["offset"] is not None]
+    commits = [row for row in tuples if row["kind"] == "OffsetCommit" and row["committed_offset"] is not None]
     assert {row["group_id"] for row in commits} >= {"orders-classic"}
     assert [row for row in tuples if row["marker"] == "commit"]
 
@@ -90,9 +99,11 @@ def test_whose_log_it_is(broker: Path, tmp_path: Path) -> None:
         (tmp_path / name / "meta.properties").write_text(f"node.id={node}\ncluster.id={cluster}\n")
     first = sorted((tmp_path / "c" / "__consumer_offsets-0").glob("*.log"))[0]
     first.rename(f"{first}.deleted")
-    tuples = rows("kafka-offsets", tmp_path, ["broker", "cluster_id", "file_state", "log_offset", "path"])
-    assert {(row["broker"], row["cluster_id"], Path(row["path"]).parts[-3]) for row in tuples} == {
+    tuples = rows(
+        "kafka-offsets", tmp_path, ["broker_id", "cluster_id", "file_state", "log_offset", "input_file"]
+    )
+    assert {(row["broker_id"], row["cluster_id"], Path(row["input_file"]).parts[-3]) for row in tuples} == {
         ("1", "one", "a"), ("2", "one", "b"), ("1", "two", "c"),
     }  # fmt: skip
-    assert {row["file_state"] for row in tuples if row["path"] == f"{first}.deleted"} == {"deleted"}
+    assert {row["file_state"] for row in tuples if row["input_file"] == f"{first}.deleted"} == {"deleted"}
     assert {row["file_state"] for row in tuples if row["cluster_id"] == "one"} == {"live"}

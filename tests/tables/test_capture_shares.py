@@ -20,7 +20,7 @@ from tests.capture.build import pcap
 from tests.tables.pipeline_steps import leftovers, run, table_rows
 from tests.tables.test_captures import CAPTURES, frames, rotated
 
-TABLES = ("files", "frames", "errors", "groups", "offset_commits", "lag", "quarantine")
+TABLES = ("files", "frames", "errors", "groups", "offset_commits", "lag", "traffic", "quarantine")
 GROUP = CAPTURES / "confluent__rdmock__group-range.pcap"
 
 
@@ -127,7 +127,9 @@ def test_the_source_of_quarantine_reads_a_capture_once(tmp_path: Path, shares: l
     options, source = Options(paths=(str(tmp_path),)), SOURCES["kafka-quarantine"]
     groups = plan(source, options)
     assert [part.shares for group in groups for part in group] == [1]
-    assert sum(batch.num_rows for group in groups for batch in read(source, group, options, ["path"])) == 1
+    assert (
+        sum(batch.num_rows for group in groups for batch in read(source, group, options, ["input_file"])) == 1
+    )
 
 
 def test_a_file_that_cannot_be_read_is_reported_by_each_share(

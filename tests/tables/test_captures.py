@@ -26,7 +26,7 @@ from coordwire.tables.readers.splits import Part
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 HEADER, PACKET = 24, 16
-NAMES = [column.name for column in FRAMES if column.name != "capture"]
+NAMES = [column.name for column in FRAMES if column.name != "input_file"]
 
 
 def frames(options: Options) -> list[dict[str, Any]]:
@@ -55,9 +55,11 @@ def test_errors_are_those_of_the_frames() -> None:
     assert {row["frame"] for row in actual} == {frame for frame, row in rows.items() if row["error_code"]}
     for row in actual:
         frame = rows[row["frame"]]
-        assert all(row[name] == frame[name] for name in ("time", "api", "api_version", "client_id", "client"))
+        assert all(
+            row[name] == frame[name] for name in ("time", "api", "api_version", "client_id", "client_address")
+        )
         assert (row["error_code"], row["error_name"]) == (frame["error_code"], frame["error_name"])
-        assert frame["flow"] == f"{row['broker']} > {row['client']}"
+        assert frame["flow"] == f"{row['broker_address']} > {row['client_address']}"
         assert row["group_id"] or row["api"] not in ("Heartbeat", "JoinGroup", "SyncGroup")
     assert {row["error_name"] for row in rows.values()} > {None, "NONE"}
     assert all(row["error_code"] is None for row in rows.values() if row["direction"] == "request")
@@ -197,10 +199,12 @@ def test_what_is_no_capture(tmp_path: Path) -> None:
         rows = [
             row
             for group in plan(source, options)
-            for batch in read(source, group, options, ["path", "start", "end", "reason", "bytes"])
+            for batch in read(
+                source, group, options, ["input_file", "position", "end_position", "reason", "bytes"]
+            )
             for row in batch.to_pylist()
         ]
-        assert [(Path(row["path"]).name, row["start"], row["end"]) for row in rows] == [
+        assert [(Path(row["input_file"]).name, row["position"], row["end_position"]) for row in rows] == [
             ("empty.pcap", 0, 0), ("x.pcap", 0, 100_000),
         ]  # fmt: skip
         assert [None if row["bytes"] is None else len(row["bytes"]) for row in rows] == remaining

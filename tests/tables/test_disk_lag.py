@@ -51,7 +51,7 @@ def put(folder: Path, name: str, data: bytes, offset: int = 0) -> Path:
 def lag(folder: Path, **named: Any) -> list[tuple[Any, ...]]:
     """Group, topic, partition, committed, end and lag."""
     options, source = Options(paths=(str(folder),), **named), SOURCES["kafka-lag"]
-    columns = ["group_id", "topic", "partition", "committed", "end_offset", "lag"]
+    columns = ["group_id", "topic", "partition", "committed_offset", "end_offset", "lag"]
     return _rows(source, options, columns)
 
 
@@ -214,8 +214,8 @@ def test_the_table_has_both(tmp_path: Path) -> None:
     out = tmp_path / "out"
     pipeline_steps.run(folder, out, tables=("lag",))
     actual = pipeline_steps.table_rows(out, "lag")
-    [row] = [row for row in actual if row["source"] == str(log)]
-    assert (row["group_id"], row["committed"], row["end_offset"], row["lag"], row["number"]) == (
+    [row] = [row for row in actual if row["input_file"] == str(log)]
+    assert (row["group_id"], row["committed_offset"], row["end_offset"], row["lag"], row["log_offset"]) == (
         "g",
         3,
         10,
@@ -223,9 +223,11 @@ def test_the_table_has_both(tmp_path: Path) -> None:
         0,
     )
     assert row["time"].timestamp() * 1000 == START + 9
-    assert {row["source"] for row in actual} == {str(log), str(folder / "x.pcap")}
+    assert {row["input_file"] for row in actual} == {str(log), str(folder / "x.pcap")}
     rerun = pipeline_steps.run(folder, out, tables=("lag",))
     assert rerun.reused == rerun.units
     put(folder, "orders-0", pipeline_steps.segment(range(10, 12)), 10)
     pipeline_steps.run(folder, out, tables=("lag",))
-    assert [row["lag"] for row in pipeline_steps.table_rows(out, "lag") if row["source"] == str(log)] == [9]
+    assert [row["lag"] for row in pipeline_steps.table_rows(out, "lag") if row["input_file"] == str(log)] == [
+        9
+    ]

@@ -130,14 +130,15 @@ def test_states(tmp_path: Path) -> None:
         path.write_bytes(data)
     assert {name: item.state for name, item in origins(tmp_path).items()} == names
     actual = {
-        (os.path.relpath(path, tmp_path), state) for path, state in rows(tmp_path, ["path", "file_state"])
+        (os.path.relpath(path, tmp_path), state)
+        for path, state in rows(tmp_path, ["input_file", "file_state"])
     }
     assert actual == set(names.items())
 
 
 def test_a_brokers_rows_say_where_they_are_from() -> None:
     folder = broker_sample() / "data"
-    columns = ["broker", "cluster_id", "file_state"]
+    columns = ["broker_id", "cluster_id", "file_state"]
     actual = set(rows(folder, columns)) | set(rows(folder, columns, "kafka-segment-batches"))
     cluster = "qOcaBAayQ1yXVTW4W_MLOw"
     assert actual == {("1", cluster, "live"), ("1", cluster, "checkpoint")}
@@ -155,10 +156,12 @@ def test_the_tables_have_the_same(tmp_path: Path) -> None:
     pipeline_steps.run(tmp_path / "in", tmp_path / "out", tables=tables)
     for name, count in zip(tables, (2, 4, 2), strict=True):
         actual = [
-            row for row in pipeline_steps.table_rows(tmp_path / "out", name) if row["path"].endswith(".log")
+            row
+            for row in pipeline_steps.table_rows(tmp_path / "out", name)
+            if row["input_file"].endswith(".log")
         ]
         assert len(actual) == count
-        assert {(row["broker"], row["cluster_id"], row["file_state"]) for row in actual} == {
+        assert {(row["broker_id"], row["cluster_id"], row["file_state"]) for row in actual} == {
             ("97", None, "live"), ("98", None, "live"),
         }  # fmt: skip
         if name != "files":
@@ -166,13 +169,13 @@ def test_the_tables_have_the_same(tmp_path: Path) -> None:
                 (
                     row["producer_id"],
                     row["producer_epoch"],
-                    row["base_sequence"],
+                    row["base_sequence"] if name == "batches" else row["sequence"] - row["log_offset"],
                     row["partition_leader_epoch"],
                 )
                 for row in actual
             } == {(4, 2, 9, 5)}
-    [broker] = {row["broker"] for row in pipeline_steps.table_rows(tmp_path / "out", "files")
-                if row["path"].endswith(f"b/orders-0/{LOG}")}  # fmt: skip
+    [broker] = {row["broker_id"] for row in pipeline_steps.table_rows(tmp_path / "out", "files")
+                if row["input_file"].endswith(f"b/orders-0/{LOG}")}  # fmt: skip
     assert broker == "98"
 
 
@@ -207,11 +210,11 @@ def test_remote_segments_by_their_paths(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_bytes(data)
         path.with_suffix(".rsm-manifest").write_text('{"version": "1", "compression": false}')
-    columns = ["path", "topic", "partition", "broker", "file_state"]
+    columns = ["input_file", "topic", "partition", "broker_id", "file_state"]
     expected = {(str(tmp_path / name), *place, None, "remote") for name, place in places.items()}
     assert set(rows(tmp_path, columns)) == expected
-    size_each = len(rows(tmp_path / "tier" / ID, ["offset"]))
-    assert len(rows(tmp_path, ["offset"])) == len(places) * size_each > 0
+    size_each = len(rows(tmp_path / "tier" / ID, ["log_offset"]))
+    assert len(rows(tmp_path, ["log_offset"])) == len(places) * size_each > 0
     assert {file.topic for file in find_files([str(tmp_path)])} == {None, "or-ders"}
 
 
@@ -252,13 +255,13 @@ def test_what_remote_storage_has_in_another_form(tmp_path: Path, manifest: dict[
     path.parent.mkdir(parents=True)
     path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(300))
     path.with_suffix(".rsm-manifest").write_text(json.dumps({"version": "1", **manifest}))
-    assert rows(tmp_path, ["offset"]) == []
+    assert rows(tmp_path, ["log_offset"]) == []
     expected = f"the segment is {said} in remote storage, as its .rsm-manifest says"
-    assert rows(tmp_path, ["start", "end", "reason"], "kafka-quarantine") == [(0, 304, expected)]
+    assert rows(tmp_path, ["position", "end_position", "reason"], "kafka-quarantine") == [(0, 304, expected)]
     options = Options(paths=(str(tmp_path),), mode="failfast")
     [group] = plan(SOURCES["kafka-segment"], options)
     with pytest.raises(CorruptBatch, match=expected):
-        list(read(SOURCES["kafka-segment"], group, options, ["offset"]))
+        list(read(SOURCES["kafka-segment"], group, options, ["log_offset"]))
 
 
 @pytest.mark.parametrize("manifest", ["", "[", "7", '{"compression": "', "{}", "null"])

@@ -75,14 +75,14 @@ def test_what_is_gone_is_a_row(tree: Path) -> None:
     reasons = [
         batch.column("reason")[0].as_py()
         for group in plan(source, options)
-        for batch in read(source, group, options, ["path", "reason"])
-        if "orders" in batch.column("path")[0].as_py()
+        for batch in read(source, group, options, ["input_file", "reason"])
+        if "orders" in batch.column("input_file")[0].as_py()
     ]
     assert reasons == ["No such file or directory"]
     strict = replace(options, mode="failfast")
     [group] = plan(SOURCES["kafka-segment"], strict)
     with pytest.raises(FileNotFoundError):
-        list(read(SOURCES["kafka-segment"], group, strict, ["offset"]))
+        list(read(SOURCES["kafka-segment"], group, strict, ["log_offset"]))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -38,7 +38,7 @@ from coordwire.tables.readers.rows import Builder
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.pcap"))
 NAMES = [column.name for column in FRAMES]
-ERRORS = ["path", "error_code", "client_id", "group_id", "topic"]
+ERRORS = ["error_path", "error_code", "client_id", "group_id", "topic"]
 
 needs_native = pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
 
@@ -93,7 +93,14 @@ def test_some_columns_are_those_of_all() -> None:
     with CAPTURES[0].open("rb") as stream:
         entries = [item for item in Capture(stream, "x").entries() if isinstance(item, FrameEntry)][:60]
     rows = [dict(zip(NAMES, FrameRows(NAMES, show_secrets=False).row(item), strict=True)) for item in entries]
-    for some in (["body", "frame"], ["client"], ["latency_ms", "error_name"], ["raw"], [], NAMES[::-1]):
+    for some in (
+        ["body", "frame"],
+        ["client_address"],
+        ["latency_ms", "error_name"],
+        ["raw"],
+        [],
+        NAMES[::-1],
+    ):
         made_rows = FrameRows(some, show_secrets=False)
         assert [list(made_rows.row(entry)) for entry in entries] == [
             [row[name] for name in some] for row in rows
@@ -106,7 +113,12 @@ def test_frames_without_times_and_connections() -> None:
     for entry in frames(data):
         check(entry)
         row = dict(zip(NAMES, FrameRows(NAMES, show_secrets=False).row(entry), strict=True))
-        assert (row["time"], row["latency_ms"], row["client"], row["client_id"]) == (None, None, None, "é")
+        assert (row["time"], row["latency_ms"], row["client_address"], row["client_id"]) == (
+            None,
+            None,
+            None,
+            "é",
+        )
         for time_ns in (-1, 0, 10**18, 1 << 62, 1 << 80):
             entry.time_ns = time_ns
             check(entry)

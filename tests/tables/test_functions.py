@@ -76,16 +76,16 @@ def test_what_cannot_be_read_says_why() -> None:
 
 def test_records_after_damaged_ones() -> None:
     sound, damaged, cut, empty, none, null = functions.decode_records(*samples("decode_records")).to_pylist()
-    assert [(record["offset"], record["value"]) for record in sound["records"]] == [
+    assert [(record["log_offset"], record["value"]) for record in sound["records"]] == [
         (0, b"v"),
         (1, None),
         (2, b"w"),
     ]
     assert sound["records"][2]["headers"] == [{"key": "h", "value": b"x"}]
     assert sound["error_reason"] is None
-    assert [record["offset"] for record in damaged["records"]] == [2]
+    assert [record["log_offset"] for record in damaged["records"]] == [2]
     assert damaged["error_reason"].startswith("bytes 0 to ")
-    assert [record["offset"] for record in cut["records"]] == [0, 1]
+    assert [record["log_offset"] for record in cut["records"]] == [0, 1]
     assert cut["error_reason"].endswith(" bytes at the end are not a whole batch")
     assert empty == {"records": [], "error_reason": None}
     assert (none["records"], none["error_reason"]) == ([], "8 bytes at the end are not a whole batch")

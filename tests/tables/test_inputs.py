@@ -23,7 +23,18 @@ from tests.tables import pipeline_steps
 ROOT = Path(__file__).parents[2]
 CAPTURE = ROOT / "tests" / "data" / "captures" / "kpy__tansu__group-range.pcap"
 LOG = f"{0:020}.log"
-ALL = ("files", "batches", "records", "frames", "errors", "offset_commits", "groups", "lag", "quarantine")
+ALL = (
+    "files",
+    "batches",
+    "records",
+    "frames",
+    "errors",
+    "offset_commits",
+    "groups",
+    "lag",
+    "traffic",
+    "quarantine",
+)
 
 
 @pytest.fixture
@@ -74,10 +85,10 @@ def reasons(folder: Path) -> dict[str, str]:
     rows = [
         row
         for group in plan(source, options)
-        for batch in read(source, group, options, ["path", "reason"])
+        for batch in read(source, group, options, ["input_file", "reason"])
         for row in batch.to_pylist()
     ]
-    return {os.path.relpath(row["path"], folder): row["reason"] for row in rows}
+    return {os.path.relpath(row["input_file"], folder): row["reason"] for row in rows}
 
 
 def test_the_data_sources(unusual_files: Path) -> None:
@@ -94,7 +105,7 @@ def test_the_data_sources(unusual_files: Path) -> None:
     assert f"noise-0/{LOG}" in actual
     assert "noise.pcap" in actual
     options = Options(paths=(str(unusual_files),), topics=("orders",))
-    for name, column in (("kafka-segment", "offset"), ("kafka-segment-batches", "base_offset")):
+    for name, column in (("kafka-segment", "log_offset"), ("kafka-segment-batches", "base_offset")):
         source = SOURCES[name]
         rows = [row for group in plan(source, options)
                 for batch in read(source, group, options, [column]) for row in batch.to_pylist()]  # fmt: skip
@@ -109,11 +120,11 @@ def test_the_data_sources(unusual_files: Path) -> None:
 def test_the_pipeline(unusual_files: Path, tmp_path: Path) -> None:
     summary = pipeline_steps.run(unusual_files, tmp_path / "out", tables=ALL)
     assert summary.records == 5 + 2
-    damaged = {row["path"] for row in pipeline_steps.table_rows(tmp_path / "out", "quarantine")}
+    damaged = {row["input_file"] for row in pipeline_steps.table_rows(tmp_path / "out", "quarantine")}
     assert {
         str(unusual_files / name) for name in ("pipe.pcap", "gone.pcap", "device.pcap", f"fifo-0/{LOG}")
     } <= damaged
-    paths = {row["path"] for row in pipeline_steps.table_rows(tmp_path / "out", "files")}
+    paths = {row["input_file"] for row in pipeline_steps.table_rows(tmp_path / "out", "files")}
     assert str(unusual_files / "pipe.log") in paths
     assert str(unusual_files / "device.log") in paths
 
@@ -159,7 +170,7 @@ def test_files_that_change_after_they_were_listed(tmp_path: Path, how: str) -> N
 
     summary = pipeline_steps.run(tmp_path / "in", tmp_path / "out", work=work, tables=ALL)
     assert summary.records == summary.frames == 0
-    damaged = {row["path"] for row in pipeline_steps.table_rows(tmp_path / "out", "quarantine")}
+    damaged = {row["input_file"] for row in pipeline_steps.table_rows(tmp_path / "out", "quarantine")}
     assert how == "emptied" or damaged == set(map(str, paths))
 
 
@@ -176,7 +187,7 @@ def test_a_reader_that_fails_ends_no_job(tmp_path: Path, monkeypatch: pytest.Mon
     assert pipeline_steps.run(tmp_path / "in", tmp_path / "out", tables=ALL).records == 5
     [row] = pipeline_steps.table_rows(tmp_path / "out", "quarantine")
     assert row["reason"] == "the reader failed: ValueError: not foreseen"
-    assert row["end"] - row["start"] == (tmp_path / "in" / "bad-0" / LOG).stat().st_size
+    assert row["end_position"] - row["position"] == (tmp_path / "in" / "bad-0" / LOG).stat().st_size
     with pytest.raises(units.UnitFailed, match=rf"bad-0/{LOG}: ValueError: not foreseen"):
         pipeline_steps.run(tmp_path / "in", tmp_path / "strict", tables=ALL, options=Options(mode="failfast"))
     assert reason_of(OSError(5, "Input/output error")) == "Input/output error"
@@ -221,9 +232,9 @@ def test_rotated_captures_with_a_file_missing(tmp_path: Path) -> None:
     (folder / "x.pcap1").unlink()
     assert frames() == first  # the same packets again are retransmissions
     quarantine = SOURCES["kafka-quarantine"]
-    [damaged] = [row for group in groups for batch in read(quarantine, group, options, ["path"])
+    [damaged] = [row for group in groups for batch in read(quarantine, group, options, ["input_file"])
                  for row in batch.to_pylist()]  # fmt: skip
-    assert damaged["path"] == str(folder / "x.pcap1")
+    assert damaged["input_file"] == str(folder / "x.pcap1")
 
 
 def test_thousands_of_rotated_files_are_opened_one_at_a_time(tmp_path: Path) -> None:

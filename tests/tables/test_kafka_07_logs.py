@@ -43,13 +43,13 @@ def test_records_and_messages_are_those_of_the_segment(log: Path, split_size: in
     batches = rows(log, "kafka-segment-batches", split_size=split_size)
     with Segment(log) as segment:
         messages = list(segment.batches())
-        assert [(row["offset"], row["value"]) for row in records] == [
+        assert [(row["log_offset"], row["value"]) for row in records] == [
             (record.offset, record.value) for batch in messages for record in batch
         ]
         assert [(row["base_offset"], row["position"], row["size"], row["codec"]) for row in batches] == [
             (batch.base_offset, batch.position, batch.size, batch.codec) for batch in messages
         ]
-    assert {(row["topic"], row["partition"], row["key"], row["timestamp"]) for row in records} == {
+    assert {(row["topic"], row["partition"], row["key"], row["time"]) for row in records} == {
         ("orders", 3, None, None)
     }
     assert {(row["producer_id"], row["timestamp_ms"], row["is_control"]) for row in records} == {
@@ -73,7 +73,7 @@ def test_damage_is_in_quarantine(log: Path) -> None:
     values = [row["value"] for row in rows(log, "kafka-segment")]
     assert values == [b"first", b"", b"a", b"bb"]
     bad = rows(log, "kafka-quarantine")
-    places = [(row["start"], row["end"]) for row in bad]
+    places = [(row["position"], row["end_position"]) for row in bad]
     last = len(LOG) - len(bytes_of(b"last"))
     assert places == [(len(MESSAGES[0]), len(MESSAGES[0] + MESSAGES[1])), (last, len(LOG) - 3)]
     assert "CRC-32" in bad[0]["reason"]
@@ -98,6 +98,6 @@ def test_the_pipeline_has_them_too(log: Path, tmp_path: Path) -> None:
     records = pyarrow.parquet.read_table(out / "records", partitioning=None).to_pylist()
     assert sorted(row["value"] for row in records) == [b"", b"a", b"bb", b"first", b"last", b"second"]
     batches = pyarrow.parquet.read_table(out / "batches", partitioning=None).to_pylist()
-    assert {row["base_offset"] for row in batches} == {row["offset"] for row in records}
+    assert {row["base_offset"] for row in batches} == {row["log_offset"] for row in records}
     result = pipeline.run(pipeline.LocalEngine(1), [str(log.parent.parent)], str(out), report=False)
     assert result.reused == 1

@@ -246,13 +246,15 @@ def test_the_first_rows_are_those_of_a_plain_sort(logs: tuple[Path, int], tmp_pa
     rows = pipeline_steps.table_rows(tmp_path, "records")
 
     def order(row: dict[str, Any]) -> tuple[Any, ...]:
-        return (row["key"] is not None, row["key"] or b"", row["partition"], row["offset"])
+        return (row["key"] is not None, row["key"] or b"", row["partition"], row["log_offset"])
 
     for most in (0, 1, 7, len(rows) // 5, len(rows) + 1):
         actual = reading.rows("records", "offset key timestamp", "key partition offset", most)
         expected = sorted(rows, key=order)[:most]
-        assert [(row.offset, row.key) for row in actual] == [(row["offset"], row["key"]) for row in expected]
-        assert [row.timestamp for row in actual] == [micros(row["timestamp"]) for row in expected]
+        assert [(row.log_offset, row.key) for row in actual] == [
+            (row["log_offset"], row["key"]) for row in expected
+        ]
+        assert [row.time for row in actual] == [micros(row["time"]) for row in expected]
     known = reading.rows("records", "key", "key", 10**6, known=["key"], among={"topic": ["orders", "none"]})
     assert [row.key for row in known] == sorted(row["key"] for row in rows if row["key"] is not None)
     assert reading.rows("records", "key", "key", 9, among={"topic": ["none"]}) == []

@@ -33,7 +33,7 @@ from tests.tables.made_segments import START, partition, segment
 from tests.tables.moto_s3 import LocalS3, Request, local_s3
 
 LOG, INDEX = f"{0:020}.log", f"{0:020}.index"
-COLUMNS = ["offset", "value", "batch_position"]
+COLUMNS = ["log_offset", "value", "batch_position"]
 Rows = tuple[list[Any], list[Any], list[Any]]
 
 
@@ -52,7 +52,7 @@ def rows_of(path: str, options: Options) -> Rows:
         for part in group:
             for actual, items in (
                 (records, read_records(part, options, COLUMNS)),
-                (heads, read_batches(part, options, ["position", "base_offset", "max_timestamp"])),
+                (heads, read_batches(part, options, ["position", "base_offset", "max_timestamp_ms"])),
             ):
                 for item in items:
                     if isinstance(item, Bad):
@@ -160,7 +160,7 @@ def batches_of(count: int, size: int, size_each: int = 4) -> bytes:
 
 def read_source(name: str, path: str, **asked: Any) -> list[dict[str, Any]]:
     options = Options(paths=(path,), **asked)
-    columns = ["offset"] if name == "kafka-segment" else ["base_offset", "size"]
+    columns = ["log_offset"] if name == "kafka-segment" else ["base_offset", "size"]
     source = SOURCES[name]
     return [row for group in plan(source, options) for batch in read(source, group, options, columns)
             for row in batch.to_pylist()]  # fmt: skip
@@ -184,13 +184,13 @@ def test_the_last_of_a_segment_and_its_headers(
     first = last - last // 100
     with s3.counted() as actual:
         rows = read_source("kafka-segment", f"s3://{bucket}", starting_offset=first)
-    assert [row["offset"] for row in rows] == list(range(first, last))
+    assert [row["log_offset"] for row in rows] == list(range(first, last))
     spent, requests = cost(actual)
     assert spent < 0.03 * len(data) + 2 * size
     assert requests < 40
     with s3.counted() as actual:
         rows = read_source("kafka-segment", f"s3://{bucket}", ending_offset=last // 100)
-    assert [row["offset"] for row in rows] == list(range(last // 100))
+    assert [row["log_offset"] for row in rows] == list(range(last // 100))
     assert cost(actual)[0] < 0.05 * len(data) + 2 * size
     for split in (128 << 20, total // 3):
         with s3.counted() as actual:
@@ -201,7 +201,7 @@ def test_the_last_of_a_segment_and_its_headers(
         assert requests < 2 * count + 100
     with s3.counted() as actual:
         rows = read_source("kafka-segment", f"s3://{bucket}", split_size=total // 3)
-    assert [row["offset"] for row in rows] == list(range(last))
+    assert [row["log_offset"] for row in rows] == list(range(last))
     spent, requests = cost(actual)
     assert spent < 1.9 * len(data)
     assert requests < 80
@@ -221,7 +221,7 @@ def test_what_an_index_leads_to_takes_few_requests(
     first = int(last - last * share)
     with s3.counted() as actual:
         rows = read_source("kafka-segment", f"s3://few-{name}", starting_offset=first)
-    assert [row["offset"] for row in rows] == list(range(first, last))
+    assert [row["log_offset"] for row in rows] == list(range(first, last))
     assert sum(item.method == "GET" for item in actual) <= most
     assert cost(actual)[0] < share * len(data) + 4 * 16_384
 
@@ -325,7 +325,7 @@ def test_an_object_that_is_replaced_meanwhile(
         s3.put("replaced", {key: item})
         options = Options(paths=("s3://replaced",), split_size=1 << 20)
         source = SOURCES[name]
-        columns = {"kafka-segment": "offset", "kafka-offsets": "log_offset"}.get(name, "base_offset")
+        columns = {"kafka-segment": "log_offset", "kafka-offsets": "log_offset"}.get(name, "base_offset")
         parts = plan(source, options)
         gets = 0
 
@@ -374,7 +374,7 @@ def test_what_cannot_be_read_is_quarantine_and_who_does_not_answer_fails(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     for name in ("kafka-quarantine", "kafka-segment"):
         with pytest.raises(StoreError, match="the store can't be reached") as info:
-            all_of(SOURCES[name], parts, options, "reason" if "q" in name else "offset")
+            all_of(SOURCES[name], parts, options, "reason" if "q" in name else "log_offset")
         assert str(pickle.loads(pickle.dumps(info.value))) == str(info.value)
     monkeypatch.undo()
     s3.remove("failing", key)

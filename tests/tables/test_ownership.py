@@ -80,10 +80,10 @@ def test_the_command_line_refuses_before_spark_starts(
     [
         ("{", "is not a manifest of this pipeline"),
         ('{"name": "my web app", "icons": []}', "is not a manifest of this pipeline"),
-        ('{"format": 1, "units": {}}', "is of format 1, expected 5"),
+        ('{"format": 1, "units": {}}', "is of format 1, expected 6"),
         ("[" * 5000, "is not a manifest of this pipeline"),
-        ('{"format": 5, "units": {}, "files": {}, "removing": {}}', "expected made_by"),
-        ('{"format": 5, "made_by": "coordwire pipeline", "units": {"u": 1}, "files": {}, "removing": {}}',
+        ('{"format": 6, "units": {}, "files": {}, "removing": {}}', "expected made_by"),
+        ('{"format": 6, "made_by": "coordwire pipeline", "units": {"u": 1}, "files": {}, "removing": {}}',
          "expected the note of unit 'u'"),
     ],
 )  # fmt: skip
@@ -379,7 +379,7 @@ def test_out_inside_of_the_input(logs: Path) -> None:
     first = pipeline_steps.run(logs, logs / "tables")
     second = pipeline_steps.run(logs, logs / "tables")
     assert (first.files, second.files, second.reused) == (1, 1, 1)
-    assert [row["path"] for row in pipeline_steps.table_rows(logs / "tables", "files")] == [
+    assert [row["input_file"] for row in pipeline_steps.table_rows(logs / "tables", "files")] == [
         str(logs / "orders-0" / f"{0:020}.log")
     ]
 

@@ -39,7 +39,7 @@ def keys(out: Path) -> list[tuple[str, int]]:
 
 
 def paths(out: Path, table: str) -> set[str]:
-    return {row["path"] for row in pipeline_steps.table_rows(out, table)}
+    return {row["input_file"] for row in pipeline_steps.table_rows(out, table)}
 
 
 ORDERS, PAY = [("orders", n) for n in range(3)], [("pay", n) for n in range(3)]
@@ -68,7 +68,7 @@ def test_a_renamed_segment_counts_once(inputs: Path, tmp_path: Path, to: str, st
     summary = pipeline_steps.run(inputs, out)
     assert keys(out) == ORDERS + PAY
     assert summary.pruned == summary.notices == []
-    [row] = {(row["path"], row["file_state"]) for row in pipeline_steps.table_rows(out, "records")
+    [row] = {(row["input_file"], row["file_state"]) for row in pipeline_steps.table_rows(out, "records")
              if row["topic"] == "orders"}  # fmt: skip
     assert row == (str(new), state)
     assert pipeline_steps.run(inputs, out).reused == 2
@@ -87,8 +87,8 @@ def test_what_a_moved_log_says_counts_once(tmp_path: Path, tables: tuple[str, ..
     for _ in range(2):
         pipeline_steps.run(tmp_path / "in", out, tables=tables)
         rows = [*pipeline_steps.table_rows(out, "offset_commits"), *pipeline_steps.table_rows(out, "lag")]
-        assert [row.get("offset", row.get("committed")) for row in rows] == [3, 5, 5]
-        assert {Path(row["source"]).parts[-3] for row in rows} == {"tuesday"}
+        assert [row["committed_offset"] for row in rows] == [3, 5, 5]
+        assert {Path(row["input_file"]).parts[-3] for row in rows} == {"tuesday"}
     shutil.copytree(
         tmp_path / "in" / "tuesday", tmp_path / "in" / "wednesday"
     )  # both are there: none is moved

@@ -41,8 +41,14 @@ class Tables:
 def event(kind: str, seconds: float, **values: Any) -> SimpleNamespace:
     """A row of the table groups."""
     row: dict[str, Any] = dict.fromkeys(group_section._GROUPS.split())
-    row |= {"time": START + round(seconds * SECOND), "event": kind, "group_id": "payments", "number": 1}
-    return SimpleNamespace(**row | {"source": "/captures/a.pcap"} | values)
+    row |= {
+        "time": START + round(seconds * SECOND),
+        "event": kind,
+        "group_id": "payments",
+        "frame": 1,
+        "log_offset": None,
+    }
+    return SimpleNamespace(**row | {"input_file": "/captures/a.pcap"} | values)
 
 
 def joined(seconds: float, member: str, **values: Any) -> SimpleNamespace:
@@ -63,8 +69,15 @@ def rebalance(begin: float, length: float, generation: int | None, **values: Any
 
 
 def lag(seconds: float, topic: str, partition: int, records: int, **values: Any) -> SimpleNamespace:
-    row = {"time": START + round(seconds * SECOND), "group_id": "payments", "source": "/captures/a.pcap"}
-    form: dict[str, Any] = {**row, "number": 1, "topic": topic, "partition": partition, "lag": records}
+    row = {"time": START + round(seconds * SECOND), "group_id": "payments", "input_file": "/captures/a.pcap"}
+    form: dict[str, Any] = {
+        **row,
+        "frame": 1,
+        "log_offset": None,
+        "topic": topic,
+        "partition": partition,
+        "lag": records,
+    }
     return SimpleNamespace(**form | values)
 
 
@@ -199,13 +212,13 @@ def test_lag_has_a_panel_for_each_group_and_topic() -> None:
     rows += [
         lag(0, "quiet", 0, 0),
         lag(1, "pay", 0, 7, group_id="other"),
-        lag(1, "pay", 0, 7, source="/b.pcap"),
+        lag(1, "pay", 0, 7, input_file="/b.pcap"),
         lag(2, "beyond", 3, -99_998_839, group_id="other"),
     ]
     actual = make_page(lag=rows)
     assert actual.panels == [
         "Lag of other in pay",
-        "Lag of payments in pay",  # of the other source
+        "Lag of payments in pay",  # of the other capture
         "Lag of payments in orders",
         "Lag of payments in pay",
     ]
@@ -259,7 +272,7 @@ def test_notes_may_count_errors(counts: list[Any] | None) -> None:
 
 def frame(number: int, path: str, reason: str = "trailing bytes") -> SimpleNamespace:
     return SimpleNamespace(
-        capture="/captures/a.pcap", frame=number, time=START, direction="response", api="Fetch",
+        input_file="/captures/a.pcap", frame=number, time=START, direction="response", api="Fetch",
         error_reason=reason, error_path=path,
     )  # fmt: skip
 
@@ -280,7 +293,9 @@ def test_refusals_have_their_reasons_and_first_places() -> None:
 
 def test_quarantine_sums_up_by_reason() -> None:
     rows = [
-        SimpleNamespace(path="/a.log", flow=None, start=at, end=at + 1500, reason="a bad checksum")
+        SimpleNamespace(
+            input_file="/a.log", flow=None, position=at, end_position=at + 1500, reason="a bad checksum"
+        )
         for at in (4000, 0)
     ]
     [table] = make_page(PipelineSummary(bad_ranges=2), quarantine=rows).tables
@@ -288,12 +303,15 @@ def test_quarantine_sums_up_by_reason() -> None:
 
 
 def test_hostile_texts_are_only_texts() -> None:
-    rows = [joined(0, EVIL, group_id=EVIL, source=EVIL), member_left(1, EVIL, group_id=EVIL, source=EVIL)]
-    rows.append(rebalance(0, 1, 1, group_id=EVIL, source=EVIL, member_id=EVIL, last_to_join=EVIL, cause=EVIL,
-                          outcome=EVIL))  # fmt: skip
-    lagging = [lag(0, EVIL, 0, 5, group_id=EVIL, source=EVIL)]
+    rows = [
+        joined(0, EVIL, group_id=EVIL, input_file=EVIL),
+        member_left(1, EVIL, group_id=EVIL, input_file=EVIL),
+    ]
+    rows.append(rebalance(0, 1, 1, group_id=EVIL, input_file=EVIL, member_id=EVIL, last_to_join=EVIL,
+                          cause=EVIL, outcome=EVIL))  # fmt: skip
+    lagging = [lag(0, EVIL, 0, 5, group_id=EVIL, input_file=EVIL)]
     refused = [frame(1, EVIL, EVIL)]
-    damaged = [SimpleNamespace(path=EVIL, flow=EVIL, start=0, end=1, reason=EVIL)]
+    damaged = [SimpleNamespace(input_file=EVIL, flow=EVIL, position=0, end_position=1, reason=EVIL)]
     summary = PipelineSummary(refused=1, bad_ranges=1, apis={EVIL: (1, 1)}, error_codes={EVIL: {27: 1}})
     text = page(Tables(groups=rows, lag=lagging, frames=refused, quarantine=damaged), summary)
     actual = Page(text)  # refuses attributes that do something

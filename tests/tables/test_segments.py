@@ -19,12 +19,12 @@ from coordwire.errors import CorruptBatch
 from coordwire.records import Record, batches, encode_batch
 from coordwire.tables.options import Options, parse_options
 from coordwire.tables.readers.rows import Bad
-from coordwire.tables.readers.segment_rows import read_batches, read_records
+from coordwire.tables.readers.segment_rows import BatchRows, read_batches, read_records
 from coordwire.tables.readers.sources import SOURCES, plan, read
 from tests.broker_sample import OLD_FORMATS, SAMPLE, broker_sample
 from tests.tables.made_segments import START, partition, segment
 
-COLUMNS = ["offset", "timestamp_ms", "key", "value", "headers", "batch_position", "topic", "partition"]
+COLUMNS = ["log_offset", "timestamp_ms", "key", "value", "headers", "batch_position", "topic", "partition"]
 
 
 def read_all(path: Path, options: Options) -> tuple[list[dict[str, Any]], list[Bad], int]:
@@ -69,7 +69,7 @@ def test_parts_of_any_size_make_up_the_whole(
     complete = read_all(place, Options(paths=(str(folder),)))
     rows, damaged, read_bytes = complete
     actual = [
-        (row["offset"], row["timestamp_ms"], row["key"], row["value"],
+        (row["log_offset"], row["timestamp_ms"], row["key"], row["value"],
          tuple((pair["key"], pair["value"]) for pair in row["headers"]))
         for row in rows
     ]  # fmt: skip
@@ -91,7 +91,7 @@ def test_counting_is_reading_without_values(
         del data[len(data) - flips[0] % 300 :]
     folder = tmp_path_factory.mktemp("log")
     partition(folder, "orders", 3, bytes(data))
-    assert counted(folder, size, ["topic", "path"]) == counted(folder, size, COLUMNS)
+    assert counted(folder, size, ["topic", "input_file"]) == counted(folder, size, COLUMNS)
 
 
 def counted(folder: Path, size: int, columns: list[str]) -> tuple[int, list[Bad]]:
@@ -113,7 +113,7 @@ def test_counting_a_brokers_records(sample: Path) -> None:
     """Compacted ones, control records and old formats too."""
     folder = broker_sample(sample) / "data"
     actual = counted(folder, 1 << 20, ["topic"])
-    assert actual == counted(folder, 1 << 20, ["offset", "value"])
+    assert actual == counted(folder, 1 << 20, ["log_offset", "value"])
     assert actual[0] > 300
 
 
@@ -134,9 +134,9 @@ def test_counting_leaves_out_what_only_decoding_finds(tmp_path: Path) -> None:
 
 def test_counting_decodes_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     partition(tmp_path, "orders", 0, segment(random.Random(2), 50))
-    expected = counted(tmp_path, 1 << 20, ["offset"])
+    expected = counted(tmp_path, 1 << 20, ["log_offset"])
     monkeypatch.setattr("coordwire.records.arrow.iter_batches", None)
-    assert counted(tmp_path, 1 << 20, ["topic", "partition", "broker", "file_state"]) == expected
+    assert counted(tmp_path, 1 << 20, ["topic", "partition", "broker_id", "file_state"]) == expected
 
 
 def test_an_index_shortens_the_walk_and_changes_nothing(tmp_path: Path) -> None:
@@ -161,11 +161,11 @@ def test_the_ranges_asked_for(tmp_path: Path) -> None:
     low, high = 37, 111
     texts = {"path": str(tmp_path), "startingOffset": str(low), "endingOffset": str(high)}
     rows, _, _ = read_all(tmp_path, parse_options(texts))
-    assert [row["offset"] for row in rows] == list(range(low, high))
+    assert [row["log_offset"] for row in rows] == list(range(low, high))
     first, last = START + 17_000, START + 60_500
     times = {"startingTimestamp": "2023-11-14T22:13:37Z", "endingTimestamp": str(last)}
     rows, _, _ = read_all(tmp_path, parse_options({"path": str(tmp_path), **times}))
-    assert [row["offset"] for row in rows] == [item[0] for item in all_rows if first <= item[1] < last]
+    assert [row["log_offset"] for row in rows] == [item[0] for item in all_rows if first <= item[1] < last]
 
 
 def test_topics_and_partitions(tmp_path: Path) -> None:
@@ -199,9 +199,78 @@ def test_quarantine_keeps_the_bytes(tmp_path: Path) -> None:
     rows = [
         row
         for group in plan(source, options)
-        for batch in read(source, group, options, ["start", "end", "reason", "bytes"])
+        for batch in read(source, group, options, ["position", "end_position", "reason", "bytes"])
         for row in batch.to_pylist()
     ]
     [row] = rows
-    assert (row["start"], row["end"]) == (len(valid), len(valid) + 100_000)
+    assert (row["position"], row["end_position"]) == (len(valid), len(valid) + 100_000)
     assert row["bytes"] == b"\xff" * 65_536
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(0, 1 << 32))
+def test_columns_that_are_computed(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    """Sizes and sequence numbers are those that the plain reader's records and batches have."""
+    rng = random.Random(seed)
+    folder = tmp_path_factory.mktemp("log")
+    pieces: list[bytes] = []
+    for number in range(12):
+        magic = rng.choice((1, 2, 2, 2))
+        producer: dict[str, Any] = {
+            "producer_id": 7,
+            "producer_epoch": 0,
+            "base_sequence": (1 << 31) - rng.randrange(1, 9),
+        }
+        records = [
+            Record(timestamp=START, key=rng.choice((None, b"", b"ab")), value=rng.choice((None, b"v" * 90)))
+            for _ in range(rng.randrange(1, 9))
+        ]
+        pieces.append(
+            encode_batch(
+                records, magic=magic, codec=rng.choice(("none", "gzip")), base_offset=10 * number,
+                **(producer if magic == 2 and rng.random() < 0.5 else {}),
+            )
+        )  # fmt: skip
+    partition(folder, "orders", 3, b"".join(pieces))
+    expected, sizes = [], []
+    for batch in batches(b"".join(pieces)):
+        first = batch.base_sequence
+        expected += [
+            (
+                record.offset, batch.codec, None if record.key is None else len(record.key),
+                None if record.value is None else len(record.value),
+                -1 if first < 0 else (first + number) % (1 << 31),
+            )
+            for number, record in enumerate(batch)
+        ]  # fmt: skip
+        body = len(batch.payload()) if batch.codec != "none" else 0
+        sizes.append((61 if batch.magic == 2 else 0) + body if body else batch.size)
+    options = Options(paths=(str(folder),))
+    names, heads = ["log_offset", "codec", "key_size", "value_size", "sequence"], ["uncompressed_size"]
+    [[part]] = plan(SOURCES["kafka-segment"], options)
+    rows = BatchRows(part, heads)
+    seen: list[Any] = []
+    actual = [
+        tuple(row.values())
+        for batch in read_records(part, options, names, lambda *head: seen.append(rows.add(*head)))
+        if not isinstance(batch, Bad)
+        for row in batch.to_pylist()
+    ]
+    assert actual == expected
+    complete = rows.builder.take()
+    assert complete is not None
+    assert complete.column(0).to_pylist() == sizes
+    counted_rows = BatchRows(part, heads)
+    for _ in read_records(part, options, ["topic"], lambda *head: seen.append(counted_rows.add(*head))):
+        pass
+    assert counted_rows.builder.take() == complete
+    known = [
+        size
+        for batch in read_batches(part, options, heads)
+        if not isinstance(batch, Bad)
+        for size in batch.column(0).to_pylist()
+    ]
+    assert known == [
+        size if batch.codec == "none" else None
+        for size, batch in zip(sizes, batches(b"".join(pieces)), strict=True)
+    ]

@@ -197,7 +197,7 @@ def test_a_run_and_another(s3: LocalS3, tmp_path: Path) -> None:
     assert pipeline_steps.run(tmp_path, out).reused == 1
     pipeline_steps.put_segment(tmp_path, "orders", 0, range(7))
     assert pipeline_steps.run(tmp_path, out).records == 7
-    assert sorted(row["offset"] for row in stored_rows(out, "records")) == list(range(7))
+    assert sorted(row["log_offset"] for row in stored_rows(out, "records")) == list(range(7))
     assert [row["date"].isoformat() for row in stored_rows(out, "records")] == ["2023-11-14"] * 7
     remaining = [key for key in s3.keys("tables") if not key.endswith(("/", ".parquet"))]
     assert remaining == ["a b/manifest.json"]
@@ -214,11 +214,11 @@ def test_tables_are_read_as_before_pyspark_4_2(
     pipeline_steps.put_segment(tmp_path, "orders", 0, range(5))
     s3.put("earlier", {})
     pipeline_steps.run(tmp_path, "s3://earlier/x")
-    schema = StructType([StructField("offset", LongType()), StructField("timestamp", TimestampType())])
+    schema = StructType([StructField("log_offset", LongType()), StructField("time", TimestampType())])
     reader: Any = StoredTable({"out": "s3://earlier/x", "table": "records"}).reader(schema)
     rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
-    assert [row["offset"] for row in rows] == list(range(5))
-    assert rows[0]["timestamp"].isoformat() == "2023-11-14T22:13:20+00:00"
+    assert [row["log_offset"] for row in rows] == list(range(5))
+    assert rows[0]["time"].isoformat() == "2023-11-14T22:13:20+00:00"
 
 
 @pytest.mark.parametrize("last", [4, 13])
@@ -247,7 +247,9 @@ def test_a_run_that_ends_at_any_step(s3: LocalS3, tmp_path: Path, last: int) -> 
         if "_manifest/runs/" in name:  # in a store a dead run's lock is the user's to remove
             s3.remove("steps", name)
     pipeline_steps.run(tmp_path, out, tables=["records"])
-    actual = sorted((row["topic"], row["partition"], row["offset"]) for row in stored_rows(out, "records"))
+    actual = sorted(
+        (row["topic"], row["partition"], row["log_offset"]) for row in stored_rows(out, "records")
+    )
     assert actual == [("orders", number, offset) for number in range(2) for offset in range(3)]
 
 
@@ -288,5 +290,5 @@ def test_of_two_attempts_the_last_note_counts(s3: LocalS3, tmp_path: Path) -> No
     with mock.patch.object(Output, "create", racing):
         pipeline_steps.run(tmp_path, out, work=work, tables=["records"])
     assert looks == 4
-    assert [row["offset"] for row in stored_rows(out, "records")] == [0, 1, 2]
+    assert [row["log_offset"] for row in stored_rows(out, "records")] == [0, 1, 2]
     assert len([key for key in s3.keys("attempts") if key.endswith(".parquet")]) == 1

@@ -38,8 +38,10 @@ RENAMED = {
     "time_ns": "time",
     "length_ms": "lengthMs",
     "generation_before": "generationBefore",
+    "input_file": "source",
+    "frame": "number",
 }
-AWAY = {"began": "time", "ended": "until", "host": "broker"}
+AWAY = {"began": "time", "ended": "until", "broker_address": "broker"}
 
 
 @pytest.fixture(
@@ -69,8 +71,13 @@ def told(path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Counter[Ro
 
 def _of(form: dict[str, Any], column: str) -> Any:
     """A column's value by an event's JSON."""
-    if column == "seen_in":
-        return "capture"
+    if column in ("seen_in", "log_offset"):
+        return "capture" if column == "seen_in" else None
+    if column == "committed_offset":
+        return form["offset"] if form["event"] == "offsetCommitted" else form["committed"]
+    if form["event"] == "coordinatorFound" and column in ("broker_id", "broker_address", "host"):
+        address = f"[{form['host']}]" if ":" in form["host"] else form["host"]
+        return {"broker_id": form["nodeId"], "broker_address": f"{address}:{form['port']}"}.get(column)
     if form["event"] == "brokerAway":
         if column == "length_ms":
             times = [_micros(form[name]) for name in ("until", "time")]

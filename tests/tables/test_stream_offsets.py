@@ -37,7 +37,7 @@ from tests.tables.made_segments import partition, segment
 
 KINDS = ("segment", "capture")
 NAMES = (f"orders-0/{0:020}.log", f"orders-0/{7:020}.log", f"orders-1/{0:020}.log", "a.pcap", "b.pcap")
-SCHEMA = StructType([StructField("offset", LongType())])
+SCHEMA = StructType([StructField("log_offset", LongType())])
 
 
 # --- decisions on listings ---
@@ -234,7 +234,7 @@ def step(stream: Any, start: dict[str, Any]) -> tuple[dict[str, Any], list[int]]
 
 def read(stream: Any, start: dict[str, Any], end: dict[str, Any]) -> list[int]:
     parts = stream.partitions(start, end)
-    return [row["offset"] for part in parts for batch in stream.read(part) for row in batch.to_pylist()]
+    return [row["log_offset"] for part in parts for batch in stream.read(part) for row in batch.to_pylist()]
 
 
 @given(st.lists(st.integers(1, 20_000), max_size=5), st.sampled_from([700, 4096, 1 << 30]), st.booleans())

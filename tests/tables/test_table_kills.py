@@ -43,13 +43,15 @@ def offsets(out: Path, table_format: str) -> Counter[tuple[int, int]]:
     if table_format == "delta":
         from deltalake import DeltaTable
 
-        table: pa.Table = DeltaTable(place).to_pyarrow_table(columns=["partition", "offset"])
+        table: pa.Table = DeltaTable(place).to_pyarrow_table(columns=["partition", "log_offset"])
     else:
         from pyiceberg.table import StaticTable
 
-        scan = StaticTable.from_metadata(str(place)).scan(selected_fields=("partition", "offset"))
+        scan = StaticTable.from_metadata(str(place)).scan(selected_fields=("partition", "log_offset"))
         table = scan.to_arrow()
-    return Counter(zip(*(table.column(name).to_pylist() for name in ("partition", "offset")), strict=True))
+    return Counter(
+        zip(*(table.column(name).to_pylist() for name in ("partition", "log_offset")), strict=True)
+    )
 
 
 def expected(logs: Path) -> Counter[tuple[int, int]]:

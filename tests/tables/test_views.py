@@ -20,11 +20,11 @@ START = datetime(2026, 11, 26, 12, tzinfo=UTC)
 def rebalance(seen_in: str, generation: int | None, minutes: float, **values: Any) -> dict[str, Any]:
     time = START + timedelta(minutes=minutes)
     names = {"event": "rebalanceEnded", "group_id": "payments", "seen_in": seen_in, "generation": generation}
-    return names | {"time": time, "source": f"a.{seen_in}"} | values
+    return names | {"time": time, "input_file": f"a.{seen_in}"} | values
 
 
 def commit(seen_in: str, offset: int, minutes: float, **values: Any) -> dict[str, Any]:
-    names = {"group_id": "payments", "topic": "orders", "partition": 0, "offset": offset}
+    names = {"group_id": "payments", "topic": "orders", "partition": 0, "committed_offset": offset}
     return rebalance(seen_in, None, minutes, **names) | values
 
 
@@ -35,7 +35,7 @@ def rows_of(view: str, table: str, rows: list[dict[str, Any]]) -> list[tuple[str
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     connection.register(table, pa.Table.from_pylist(rows, schema=schema))
-    number = {"groups": "generation", "offset_commits": '"offset"'}[table]
+    number = {"groups": "generation", "offset_commits": "committed_offset"}[table]
     query = f"SELECT seen_in, {number}, epoch(time) FROM ({VIEWS[view]()}) ORDER BY time, seen_in"
     rows_left = connection.sql(query).fetchall()
     return [(seen_in, value, (time - START.timestamp()) / 60) for seen_in, value, time in rows_left]

@@ -104,7 +104,7 @@ def _form(row: LagRow) -> LagRow:
     """A row as JSON."""
     form = {
         "group": row["group_id"], "topic": row["topic"], "partition": row["partition"],
-        "committed": row["committed"], "endOffset": row["end_offset"], "lag": row["lag"],
+        "committed": row["committed_offset"], "endOffset": row["end_offset"], "lag": row["lag"],
     }  # fmt: skip
     return form | ({"reason": row["reason"]} if row.get("reason") else {})
 
@@ -116,7 +116,8 @@ def _table(rows: list[LagRow]) -> Iterator[str]:
         first = not index or rows[index - 1]["group_id"] != row["group_id"]
         place = f"{shown(row['topic'])}-{row['partition']}"
         numbers = (
-            "-" if row[name] is None else f"{row[name]:,}" for name in ("committed", "end_offset", "lag")
+            "-" if row[name] is None else f"{row[name]:,}"
+            for name in ("committed_offset", "end_offset", "lag")
         )
         cells.append((shown(row["group_id"]) if first else "", place, *numbers))  # type: ignore[arg-type]
     widths = [max(len(line[column]) for line in cells) for column in range(len(HEAD))]

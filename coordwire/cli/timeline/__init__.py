@@ -129,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
     progress.end()
     output.heading(reading.place, reading.span)
     output.finish()
-    if survey.counts.total:
+    if survey.total:
         survey.report(reading.place)
     else:
         reading.report_no_groups()

@@ -96,6 +96,7 @@ def iter_batches(
     on_error: Literal["raise", "skip"] = "raise",
     skipped: list[UnreadableRange] | None = None,
     view: bool = False,
+    sizes: dict[int, int] | None = None,
 ) -> Iterator[pyarrow.RecordBatch]:
     """The records in `buffer` as tables of `schema(columns)`, each of about `max_bytes` of keys and values.
 
@@ -107,7 +108,8 @@ def iter_batches(
 
     on_error: as `coordwire.records.batches` has it. With "raise" the records before the first bad one come
     first, as iterating the batches gives them, then the error; with "skip" no record of a bad batch comes,
-    and the ranges passed over are appended to `skipped`.
+    and the ranges passed over are appended to `skipped`. sizes: gets, by their positions, how many bytes the
+    records of those batches have that the native half decompressed.
 
     Control records are among the others: the column "is_control" distinguishes them. Header keys that aren't
     UTF-8 have U+FFFD for what isn't. Raises `ValueError` for an unknown column, what reading the batches
@@ -119,8 +121,9 @@ def iter_batches(
     form = schema(columns, view=view)
     reader = batches(buffer, on_error=on_error)
     return _tables(
-        reader, form, max(0, min(max_bytes, LARGEST)), on_error, [] if skipped is None else skipped
-    )
+        reader, form, max(0, min(max_bytes, LARGEST)), on_error, [] if skipped is None else skipped,
+        {} if sizes is None else sizes,
+    )  # fmt: skip
 
 
 def _tables(
@@ -129,12 +132,13 @@ def _tables(
     most: int,
     on_error: Literal["raise", "skip"],
     skipped: list[UnreadableRange],
+    sizes: dict[int, int],
 ) -> Iterator[pyarrow.RecordBatch]:
     pa = _arrow()
     known_count = 0
     gathering = PythonColumns(pa, form, most)
     if backend.columns is not None:
-        tables = fill(pa, reader, form, gathering, most, whole_batches=on_error == "skip")
+        tables = fill(pa, reader, form, gathering, most, sizes, whole_batches=on_error == "skip")
     else:
         tables = _gather(reader, gathering)
     try:

@@ -185,17 +185,21 @@ def fill(
     form: pyarrow.Schema,
     gathering: PythonColumns,
     most: int,
+    sizes: dict[int, int],
     *,
     whole_batches: bool,
 ) -> Iterator[pyarrow.RecordBatch]:
     """The tables of the batches of `reader`; before an error those of all rows before it.
 
+    sizes: gets those of the records of decompressed batches, by position.
     whole_batches: keep nothing of a batch unless all of it is sound; else keep its records before a bad one.
     """
     source = reader.remainder
     filler = _Filler(pa, source, form, most, whole_batches)
     try:
-        yield from _filled(lambda: _Filler(pa, source, form, most, True), filler, reader, gathering, most)
+        yield from _filled(
+            lambda: _Filler(pa, source, form, most, True), filler, reader, gathering, most, sizes
+        )
     except CoordwireError:
         yield from filler.last_table()
         yield from gathering.last_table()
@@ -208,6 +212,7 @@ def _filled(
     reader: Batches[RecordBatch],
     gathering: PythonColumns,
     most: int,
+    sizes: dict[int, int],
 ) -> Iterator[pyarrow.RecordBatch]:
     """The tables; when it raises, the rows that aren't in any are still in `filler` or `gathering`."""
     source = filler.source
@@ -216,7 +221,7 @@ def _filled(
     last = NONE  # the last batch that the kernel read,
     reader_position = -1  # and where the last one began that the reader gave
     walked = wasted = 0  # up to where headers were walked, and bytes of bad batches that were read
-    with Readahead(source) as ahead:
+    with Readahead(source, sizes) as ahead:
         while True:
             if spread is not None and not filler.has_rows and position >= walked:
                 walked = filler.span(position, MANY)

@@ -36,8 +36,8 @@ def offset_gaps(
 
     batches: a table of batches. quarantine: the table of that name, by which unreadable bytes are known.
     compacted: names or globs of topics with `cleanup.policy=compact`. Columns: topic, partition, log, kind
-    (missing, unreadable, compacted, repeated), first_offset, last_offset, offsets, why; before_path,
-    before_end: the file of the batch before and the byte after it; path, position: of the batch after.
+    (missing, unreadable, compacted, repeated), first_offset, last_offset, offsets, why; before_file,
+    before_end: the file of the batch before and the byte after it; input_file, position: of the batch after.
     """
     from pyspark.sql import functions as f
 
@@ -48,9 +48,9 @@ def offset_gaps(
         .select(
             *LOG, "kind", "first_offset", "last_offset",
             (f.col("last_offset") - f.col("first_offset") + 1).alias("offsets"),
-            causes[f.col("kind")].alias("why"), "before_path", "before_end", "path", "position",
+            causes[f.col("kind")].alias("why"), "before_file", "before_end", "input_file", "position",
         )
-        .orderBy(*LOG, "first_offset", "path")
+        .orderBy(*LOG, "first_offset", "input_file")
     )  # fmt: skip
 
 
@@ -105,13 +105,13 @@ def _judged(batches: DataFrame, quarantine: DataFrame | None, compacted: Iterabl
     from pyspark.sql import functions as f
 
     log = Window.partitionBy(*LOG)
-    order = log.orderBy("last_offset", "base_offset", "path", "position")
+    order = log.orderBy("last_offset", "base_offset", "input_file", "position")
     before = order.rowsBetween(Window.unboundedPreceding, -1)
     rows = by_log(batches).select(
-        *LOG, "base_offset", "last_offset", "count", "is_control", "path", "position",
+        *LOG, "base_offset", "last_offset", "count", "is_control", "input_file", "position",
         is_compacted(compacted).alias("is_compacted"),
         f.max("last_offset").over(before).alias("end"),
-        f.lag("path").over(order).alias("before_path"),
+        f.lag("input_file").over(order).alias("before_file"),
         f.lag(f.col("position") + f.col("size")).over(order).alias("before_end"),
     )  # fmt: skip
     # A message set that can't be opened doesn't say where it begins: it is taken for what follows.
@@ -131,7 +131,7 @@ def _judged(batches: DataFrame, quarantine: DataFrame | None, compacted: Iterabl
     return rows.withColumns({"last": f.col("last_offset"), "first_offset": first, "last_offset": last})
 
 
-_BAD = "array<struct<start:bigint,end:bigint>>"
+_BAD = "array<struct<position:bigint,end_position:bigint>>"
 
 
 def _with_unreadable(rows: DataFrame, quarantine: DataFrame | None) -> DataFrame:
@@ -143,12 +143,12 @@ def _with_unreadable(rows: DataFrame, quarantine: DataFrame | None) -> DataFrame
         return rows.withColumns({"bad": none, "bad_before": none})
     ranges = (
         quarantine.where("flow is null")
-        .groupBy("path")
-        .agg(f.collect_list(f.struct("start", "end")).alias("bad"))
+        .groupBy("input_file")
+        .agg(f.collect_list(f.struct("position", "end_position")).alias("bad"))
     )
-    ranges_before = ranges.withColumnsRenamed({"path": "before_path", "bad": "bad_before"})
-    return rows.join(f.broadcast(ranges), "path", "left").join(
-        f.broadcast(ranges_before), "before_path", "left"
+    ranges_before = ranges.withColumnsRenamed({"input_file": "before_file", "bad": "bad_before"})
+    return rows.join(f.broadcast(ranges), "input_file", "left").join(
+        f.broadcast(ranges_before), "before_file", "left"
     )
 
 
@@ -156,28 +156,30 @@ def _unreadable_before() -> Column:
     """Whether unreadable bytes lie between a batch and the one before it."""
     from pyspark.sql import functions as f
 
-    same_file = f.col("path") == f.col("before_path")
+    same_file = f.col("input_file") == f.col("before_file")
     in_file = f.exists(
         "bad",
         lambda span: (
-            (span["start"] < f.col("position")) & (~same_file | (span["start"] >= f.col("before_end")))
+            (span["position"] < f.col("position")) & (~same_file | (span["position"] >= f.col("before_end")))
         ),
     )
-    in_file_before = f.exists("bad_before", lambda span: ~same_file & (span["start"] >= f.col("before_end")))
+    in_file_before = f.exists(
+        "bad_before", lambda span: ~same_file & (span["position"] >= f.col("before_end"))
+    )
     return f.coalesce(in_file, f.lit(False)) | f.coalesce(in_file_before, f.lit(False))
 
 
 def repeated_records(records: DataFrame) -> DataFrame:
-    """Records with the same timestamp, key, value and headers at several offsets of a partition.
+    """Records with the same time, key, value and headers at several offsets of a partition.
 
     A producer that sends a batch again, without idempotence, leaves those; equal records that were meant do
-    too. Columns: topic, partition, timestamp, key, value, headers, times, offsets (in order), producers
+    too. Columns: topic, partition, time, key, value, headers, times, offsets (in order), producers
     (their ids, where the records have the column). Replicas' copies of one offset count once.
     """
     from pyspark.sql import functions as f
 
-    key_columns = ["topic", "partition", "timestamp", "key", "value", "headers"]
-    offsets = f.sort_array(f.collect_set("offset"))
+    key_columns = ["topic", "partition", "time", "key", "value", "headers"]
+    offsets = f.sort_array(f.collect_set("log_offset"))
     producers = [f.sort_array(f.collect_set("producer_id")).alias("producers")]
     return (
         records.where("not is_control")

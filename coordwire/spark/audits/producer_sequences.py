@@ -28,7 +28,8 @@ def producer_sequences(batches: DataFrame, *, compacted: Iterable[str] = ()) -> 
 
     compacted: as for `offset_gaps`. Columns: topic, partition, log, producer_id, kind, base_offset,
     last_offset, producer_epoch, base_sequence, last_sequence, expected (the sequence that would go on),
-    epoch_before (the highest so far), skipped (how many numbers, for a gap), transactional, path, position.
+    epoch_before (the highest so far), skipped (how many numbers, for a gap), transactional, input_file,
+    position.
     kind:
 
     - `gap`: numbers are missing; `compacted`: the same in a log with traces of compaction
@@ -84,7 +85,8 @@ def producer_sequences(batches: DataFrame, *, compacted: Iterable[str] = ()) -> 
         .where("kind is not null")
         .select(
             *LOG, "producer_id", "kind", "base_offset", "last_offset", "producer_epoch", "base_sequence",
-            "last_sequence", "expected", "epoch_before", skipped.alias("skipped"), "transactional", "path",
+            "last_sequence", "expected", "epoch_before", skipped.alias("skipped"), "transactional",
+            "input_file",
             "position",
         )
         .orderBy(*LOG, "producer_id", "base_offset")

@@ -20,21 +20,22 @@ if TYPE_CHECKING:
 
 _COMPARED = (
     "last_offset", "size", "checksum", "partition_leader_epoch", "count", "producer_id", "producer_epoch",
-    "base_sequence", "max_timestamp", "codec", "is_control", "transactional", "delete_horizon_ms",
+    "base_sequence", "max_timestamp_ms", "codec", "is_control", "transactional", "delete_horizon_ms",
 )  # fmt: skip
-_SHOWN = ("last_offset", "path", "position", "size", "partition_leader_epoch", "checksum")
+_SHOWN = ("last_offset", "input_file", "position", "size", "partition_leader_epoch", "checksum")
 
 
 def compare_replicas(left: DataFrame, right: DataFrame) -> DataFrame:
     """A row for each batch that the two replicas don't have alike, in order.
 
-    left, right: batches of the two, such as one table's for two values of `broker`. Each partition is to be
-    there once on either side. Columns: topic, partition, base_offset; kind: `differs` (the same base offset,
-    other bytes), `cut differently` (the other side has some of the offsets in batches that begin elsewhere),
-    `missing` (the other side has none of them, but earlier and later ones), `shorter` (the other side ends
-    before), `before` (the other side begins later), `no log` (the other side has nothing of the partition);
-    side: which one has the batch, `both` for those that differ; fields: which columns differ; and for both
-    sides left_… and right_… of last_offset, path, position, size, partition_leader_epoch and checksum.
+    left, right: batches of the two, such as one table's for two values of `broker_id`. Each partition is to
+    be there once on either side. Columns: topic, partition, base_offset; kind: `differs` (the same base
+    offset, other bytes), `cut differently` (the other side has some of the offsets in batches that begin
+    elsewhere), `missing` (the other side has none of them, but earlier and later ones), `shorter` (the other
+    side ends before), `before` (the other side begins later), `no log` (the other side has nothing of the
+    partition); side: which one has the batch, `both` for those that differ; fields: which columns differ; and
+    for both sides left_… and right_… of last_offset, input_file, position, size, partition_leader_epoch and
+    checksum.
     """
     from pyspark.sql import functions as f
 
@@ -78,7 +79,7 @@ def _side(batches: DataFrame, side: str) -> DataFrame:
 def _has_batch(side: str) -> Column:
     from pyspark.sql import functions as f
 
-    return f.col(f"{side}_path").isNotNull()
+    return f.col(f"{side}_input_file").isNotNull()
 
 
 def _with_surroundings(joined: DataFrame) -> DataFrame:
@@ -215,7 +216,7 @@ def batch_bytes(row: Row) -> DifferingBytes:
 
     sides = []
     for side in ("left", "right"):
-        path, position, size = (row[f"{side}_{name}"] for name in ("path", "position", "size"))
+        path, position, size = (row[f"{side}_{name}"] for name in ("input_file", "position", "size"))
         sides.append(b"" if path is None else bytes(open_bytes(path)[position : position + size]))
     left, right = sides
     differ = [

@@ -85,11 +85,12 @@ class BatchReader(DataSourceReader):
 # --- filters ---
 
 
-OFFSETS = {"kafka-segment": "offset", "kafka-offsets": "log_offset"}
-TIMES = {
-    "kafka-segment": "timestamp", "kafka-capture": "time", "kafka-errors": "time",
-    "kafka-offsets": "timestamp",
-}  # fmt: skip
+OFFSETS = ("kafka-segment", "kafka-offsets")
+"""The sources of which a range of `log_offset` is one of offsets."""
+
+TIMES = ("kafka-segment", "kafka-capture", "kafka-errors", "kafka-offsets")
+"""The sources of which a range of `time` is one of times."""
+
 TOPICS = ("kafka-segment", "kafka-segment-batches")
 """The sources whose topic and partition are those of the folder."""
 
@@ -113,9 +114,9 @@ def narrowed(source: str, options: Options, condition: Filter) -> Options:
     (name, *nested), value = condition.attribute, condition.value
     if nested or value is None:
         return options
-    if name == OFFSETS.get(source) and isinstance(value, int):
+    if name == "log_offset" and source in OFFSETS and isinstance(value, int):
         return _ranged(options, "offset", condition, value, value + 1)
-    if name == TIMES.get(source) and isinstance(value, datetime):
+    if name == "time" and source in TIMES and isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         milliseconds = int((moment - _EPOCH).total_seconds() * 1000)
         return _ranged(options, "timestamp", condition, milliseconds - 1, milliseconds + 2)

@@ -136,8 +136,8 @@ def table_files(output: Output, manifest: Manifest, table: str) -> list[str]:
 UNIT = sha256(b"rows that stay of compacted files").hexdigest()[:24]
 """What these files have in the place of a unit's name."""
 
-_INPUTS = ("capture", "source", "path")
-"""The columns that name a row's input, by which a table is asked first: in `errors` a path is a field's."""
+_INPUT = "input_file"
+"""The column that names a row's input."""
 
 
 def without_replaced(
@@ -213,6 +213,5 @@ def _staying(rows: pyarrow.Table, table: str, paths: set[str] | None) -> pyarrow
 
     if paths is None:
         return rows.slice(0, 0)
-    column = next(name for name in _INPUTS if name in rows.column_names)
-    going = pc.is_in(rows.column(column), value_set=pa.array(sorted(paths), pa.string()))
+    going = pc.is_in(rows.column(_INPUT), value_set=pa.array(sorted(paths), pa.string()))
     return rows.filter(pc.invert(going))

@@ -1,9 +1,9 @@
-"""Entries to rows of the tables: frames, errors, groups, offset_commits, lag, quarantine.
+"""Entries to rows of the tables: frames, errors, groups, offset_commits, lag, traffic, quarantine.
 
 Strategy: rows are made by the pipeline's own readers; each capture's events come from a timeline of its own.
-Filters choose the rows of frames, errors and quarantine; the timelines of groups are made from all frames,
-since they would be wrong otherwise. Rules: rows go on to the writers at once; memory is that of the timeline
-and of one batch.
+Filters choose the rows of frames, errors and quarantine, and what traffic counts; the timelines of groups
+are made from all frames, since they would be wrong otherwise. Rules: rows go on to the writers at
+once; memory is that of the timeline and of one batch.
 
 Rows to one file of a table, in CSV or in Parquet.
 
@@ -31,6 +31,7 @@ from coordwire.tables.readers.captures import bad_of
 from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows, row_size
 from coordwire.tables.readers.group_rows import STORIES, event_row, event_table
 from coordwire.tables.readers.rows import Builder, quarantine_row
+from coordwire.tables.readers.traffic_rows import TrafficRows
 from coordwire.tables.storage.parquet_files import parquet_writer
 from coordwire.tables.storage.unit_attempt import Sink
 from coordwire.timeline.events import GroupEvent
@@ -110,7 +111,7 @@ class ParquetTable:
 # --- entries to rows ---
 
 
-TABLES_OF_CAPTURES = ("frames", "errors", *STORIES, "quarantine")
+TABLES_OF_CAPTURES = ("frames", "errors", *STORIES, "traffic", "quarantine")
 EVENT = 300
 """About how many bytes a row of any other table than frames has."""
 
@@ -137,6 +138,7 @@ class TablesFormat:
         self._columns = {table: [column.name for column in TABLES[table]] for table in TABLES_OF_CAPTURES}
         self._frames = FrameRows(self._columns["frames"], show_secrets=show_secrets)
         self._errors = ErrorRows(self._columns["errors"], show_secrets=show_secrets)
+        self._traffic = TrafficRows(show_secrets=show_secrets)
         self._show_secrets = show_secrets
         self._dialect = dialect
         self._timeline = Timeline(ends=True, dialect=dialect)
@@ -149,12 +151,15 @@ class TablesFormat:
         if capture != self._capture:  # reading the one before it may have failed
             self.finish()
             self._capture = capture
+        if isinstance(entry, FrameEntry):
+            self._count(self._traffic.feed(entry, counted=False))
         self._events(self._timeline.feed(entry))
 
     def write(self, entry: Entry, digits: int) -> None:
         """Write an entry that the filters selected."""
         if isinstance(entry, FrameEntry):
             self._add("frames", self._frames.row(entry), row_size(entry))
+            self._count(self._traffic.feed(entry))
             for row in self._errors.rows(entry):
                 self._add("errors", row, EVENT)
         else:
@@ -166,6 +171,8 @@ class TablesFormat:
         """End the timeline of the current capture."""
         self._events(self._timeline.finish())
         self._timeline = Timeline(ends=True, dialect=self._dialect)
+        self._count(self._traffic.finish())
+        self._traffic = TrafficRows(show_secrets=self._show_secrets)
 
     def close(self) -> None:
         """End the last timeline and complete all tables."""
@@ -182,6 +189,10 @@ class TablesFormat:
         for event in events:
             table = event_table(event)
             self._add(table, event_row(event, self._columns[table], "capture"), EVENT)
+
+    def _count(self, rows: Iterable[Sequence[Any]]) -> None:
+        for row in rows:
+            self._add("traffic", row, EVENT)
 
     def _add(self, table: str, row: Sequence[Any], size: int) -> None:
         self._rows[table] += 1

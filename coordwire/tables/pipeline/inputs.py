@@ -85,7 +85,7 @@ def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> lis
         read = [file for file in segments if stories and origins.of(file).topic == OFFSETS_TOPIC]
     parts: list[Part] = [
         *segment_parts(read, options, origins),
-        *capture_parts(captures, options, stories=stories),
+        *capture_parts(captures, options, stories=stories or "traffic" in tables),
     ]
     units = as_units(parts, files, options, tables)
     if {"groups", "offset_commits"} & set(tables):
@@ -141,8 +141,8 @@ def _file_row(
     if kind not in ("segment", "index"):
         origin = origin._replace(broker=None, cluster_id=None)
     row: dict[str, Any] = {
-        "path": text(file.path), "kind": kind,
-        "topic": origin.topic, "partition": origin.partition, "broker": origin.broker,
+        "input_file": text(file.path), "kind": kind,
+        "topic": origin.topic, "partition": origin.partition, "broker_id": origin.broker,
         "cluster_id": origin.cluster_id, "file_state": origin.state, "size": file.size,
         "modified": file.modified // 1000 if file.modified else None, "other_bytes": file.size,
     }  # fmt: skip
@@ -171,7 +171,9 @@ def remove_rows(output: Output, paths: Collection[str], run: str) -> None:
         for name in before.files:
             with output.folder.open(name) as stream:
                 rows = pyarrow.parquet.read_table(stream)
-            remaining = rows.filter(pc.invert(pc.is_in(rows.column("path"), pa.array(paths, pa.string()))))
+            remaining = rows.filter(
+                pc.invert(pc.is_in(rows.column("input_file"), pa.array(paths, pa.string())))
+            )
             for batch in remaining.to_batches():
                 writing.add("files", batch)
         writing.close()

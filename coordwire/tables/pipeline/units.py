@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire import __version__
 from coordwire.capture.body_text import body_text
+from coordwire.capture.entries import FrameEntry
 from coordwire.codec.entities import entity_values
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.designs.dialects import find_alternative, find_dialect
@@ -42,6 +43,7 @@ from coordwire.tables.readers.rows import Bad, Builder, quarantine_batch
 from coordwire.tables.readers.segment_rows import BatchRows, read_records
 from coordwire.tables.readers.sources import guarded_call, reason_of
 from coordwire.tables.readers.splits import Part
+from coordwire.tables.readers.traffic_rows import TRAFFIC_SIZE, TrafficRows
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import FORMAT
 from coordwire.tables.storage.names import NOTES
@@ -52,7 +54,7 @@ from coordwire.versions import api_name
 if TYPE_CHECKING:
     import pyarrow
 
-    from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
+    from coordwire.capture.entries import ConnectionSign, Entry
 
 YOUNG = 50_000
 """So many objects are made, on balance, before the collector looks at them."""
@@ -237,10 +239,10 @@ class _Work:
         heads = BatchRows(part, [column.name for column in TABLES["batches"]])
         full: list[pyarrow.RecordBatch] = []
 
-        def see(batch: RecordBatch) -> None:
+        def see(batch: RecordBatch, records_size: int | None) -> None:
             self.read_bytes += batch.size
             self.rows += 1
-            if "batches" in self.tables and (rows := heads.add(batch)) is not None:
+            if "batches" in self.tables and (rows := heads.add(batch, records_size)) is not None:
                 full.append(rows)
 
         columns = [column.name for column in default_columns(TABLES["records"])]
@@ -263,9 +265,13 @@ class _Work:
         tables: list[tuple[str, pyarrow.RecordBatch]] = []
         apis: dict[tuple[int | None, bool], int] = {}
         errors = Builder(arrow_schema(TABLES["errors"]), self.options.batch_size)
+        traffic = TrafficRows(show_secrets=self.options.show_secrets)
+        traffic_rows = Builder(arrow_schema(TABLES["traffic"]), self.options.batch_size)
         names = [column.name for column in TABLES["errors"]]
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
-        has_stories = any(name in self.tables for name in STORIES)
+        has_timeline = any(name in self.tables for name in STORIES)
+        has_traffic = "traffic" in self.tables
+        has_stories = has_timeline or has_traffic
         telling = has_stories and self.unit.part.share == 0  # a group's members are on many connections
 
         def see(frames: Sequence[FrameEntry]) -> None:
@@ -288,8 +294,13 @@ class _Work:
                 tables.extend(("errors", batch) for batch in batches)
 
         def tell(entry: Entry | ConnectionSign) -> None:
-            if events := timeline.feed(entry):
+            if has_timeline and (events := timeline.feed(entry)):
                 tables.extend(stories.add(events))
+            if has_traffic and isinstance(entry, FrameEntry):
+                add_traffic(traffic.feed(entry, counted=in_time_range(entry, self.options)))
+
+        def add_traffic(rows: list[tuple[Any, ...]]) -> None:
+            tables.extend(("traffic", batch) for batch in traffic_rows.add_all(rows, TRAFFIC_SIZE))
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
@@ -304,14 +315,16 @@ class _Work:
                 yield tables.pop()
         if telling:
             yield from stories.add_all(timeline.finish())
+            add_traffic(traffic.finish())
         for (key, refused), count in apis.items():
             name = None if key is None else api_name(key)
             self.apis[name or "unknown", refused] += count
             self.refused += count * refused
         yield from tables
         yield from stories.finish()
-        if (rows := errors.take()) is not None:
-            yield "errors", rows
+        for name, builder in (("errors", errors), ("traffic", traffic_rows)):
+            if (rows := builder.take()) is not None:
+                yield name, rows
 
     def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         part = self.unit.part

@@ -13,6 +13,7 @@ kafka_07_rows.py     logs of Kafka 0.7 to the same rows
 coordinator_logs.py  segments of a coordinator's log to its records
 disk_lag.py          lag by what is on disk
 group_rows.py        the events of groups, in captures and coordinator logs, to rows
+traffic_rows.py      frames to sums by minute, client, connection, API and partition
 stream_offsets.py    which files of a growing folder are new
 rows.py              values to Arrow batches
 """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.secret_fields import redact
+from coordwire.capture.redaction.removal import redact
 from coordwire.codec import Message
 from coordwire.errors import CorruptBatch, UnreadableRange
 from coordwire.jsonform import to_json
@@ -64,7 +64,7 @@ def read_offsets(part: Part, options: Options, columns: Sequence[str]) -> Iterat
     schema = arrow_schema([column for name in columns for column in OFFSETS if column.name == name])
     builder = Builder(schema, options.batch_size)
     data = open_bytes(part.path)[part.start : part.size]
-    origin = {"broker": part.broker, "cluster_id": part.cluster_id, "file_state": part.state}
+    origin = {"broker_id": part.broker, "cluster_id": part.cluster_id, "file_state": part.state}
     for item in _items(part, options, data):
         if isinstance(item, UnreadableRange):
             start, data_start = (
@@ -101,7 +101,7 @@ def _in_ranges(item: CoordinatorRecord | Marker, options: Options) -> bool:
 def _row(item: CoordinatorRecord | Marker, options: Options) -> dict[str, Any]:
     row: dict[str, Any] = {
         "log": item.log, "log_partition": item.log_partition, "log_offset": item.log_offset,
-        "timestamp": time_of(item.timestamp_ms), "path": text(item.file), "tombstone": False,
+        "time": time_of(item.timestamp_ms), "input_file": text(item.file), "tombstone": False,
     }  # fmt: skip
     if isinstance(item, Marker):
         return row | {"marker": item.kind, "producer_id": item.producer_id}
@@ -136,7 +136,7 @@ def record_values(item: CoordinatorRecord, *, show_secrets: bool) -> dict[str, A
 
 def _commit(value: Any) -> dict[str, Any]:
     return {
-        "offset": value.offset, "leader_epoch": getattr(value, "leader_epoch", -1),
+        "committed_offset": value.offset, "leader_epoch": getattr(value, "leader_epoch", -1),
         "metadata": value.metadata, "commit_time": time_of(value.commit_timestamp),
     }  # fmt: skip
 

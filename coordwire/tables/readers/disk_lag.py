@@ -168,10 +168,10 @@ def _row(commit: CoordinatorRecord, end: End | None) -> dict[str, object] | None
     lag = None if end is None else end.offset - committed
     return {
         "time": max(known) * 1000 if known else None, "group_id": commit.group, "topic": commit.topic,
-        "partition": commit.partition, "committed": committed,
+        "partition": commit.partition, "committed_offset": committed,
         "end_offset": None if end is None else end.offset,
         "lag": lag, "reason": "committed_beyond_end" if lag is not None and lag < 0 else None,
-        "source": text(commit.file), "seen_in": "log", "number": commit.log_offset,
+        "input_file": text(commit.file), "seen_in": "log", "frame": None, "log_offset": commit.log_offset,
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import encode, frame_form, text
 from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, is_harmless, withheld
-from coordwire.tables.readers.plain_frames import NO_CODE, column_maker, row_maker
+from coordwire.tables.readers.plain_frames import NO_CODE, THROTTLE, column_maker, row_maker
 from coordwire.tables.readers.rows import FEW, Builder, microseconds
 
 NINE = 9
@@ -123,7 +123,7 @@ class ErrorRows:
 def _error_row(entry: FrameEntry, place: ErrorPlace, hidden: Withheld) -> dict[str, Any]:
     row = {name: _COLUMNS[name](entry, _NO_FORM) for name in _OF_FRAME}
     return row | {
-        "client_id": None if hidden.client else entry.client_id, "path": place.path,
+        "client_id": None if hidden.client else entry.client_id, "error_path": place.path,
         "error_code": place.code, "error_name": place.name,
         "error_message": None if place.message_path in hidden.paths else place.message,
         "topic": place.topic or None, "partition": place.partition, "group_id": place.group,
@@ -152,6 +152,12 @@ def _error(name: str) -> Getter:
     return lambda entry, form: (form["error"] or {}).get(name)
 
 
+def throttle_time(body: Any) -> int | None:
+    """The field `throttle_time_ms` of a body in JSON form; None where it has none."""
+    value = body.get(THROTTLE) if isinstance(body, dict) else None
+    return value if isinstance(value, int) else None
+
+
 def _raw(entry: FrameEntry, form: dict[str, Any]) -> bytes | None:
     return entry.body if "raw" in form else None
 
@@ -175,6 +181,7 @@ _FORMED: dict[str, Getter] = {
     "error_reason": _error("reason"),
     "error_position": _error("position"),
     "error_path": _error("path"),
+    "throttle_time_ms": lambda entry, form: throttle_time(form["body"]),
     "body": _json("body"),
     "header_tags": _json("headerTags"),
     "raw": _raw,
@@ -184,11 +191,11 @@ _FORMED: dict[str, Getter] = {
 """What only the JSON line knows."""
 
 _COLUMNS: dict[str, Getter] = {
-    "capture": lambda entry, form: text(entry.capture),
+    "input_file": lambda entry, form: text(entry.capture),
     "frame": lambda entry, form: entry.number,
     "flow": lambda entry, form: entry.flow,
-    "client": _host("client"),
-    "broker": _host("broker"),
+    "client_address": _host("client"),
+    "broker_address": _host("broker"),
     "time": lambda entry, form: microseconds(entry.time_ns),
     "time_ns": lambda entry, form: entry.time_ns,
     "direction": lambda entry, form: entry.direction,
@@ -203,5 +210,5 @@ _COLUMNS: dict[str, Getter] = {
     "token": lambda entry, form: entry.token,
     **_FORMED,
 }
-_OF_FRAME = ("capture", "frame", "time", "api", "api_version", "client", "broker")
+_OF_FRAME = ("input_file", "frame", "time", "api", "api_version", "client_address", "broker_address")
 """Columns that the table of errors has from that of frames."""

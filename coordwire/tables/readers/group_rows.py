@@ -15,6 +15,7 @@ from dataclasses import fields
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from coordwire.capture.flows import NetworkAddress
 from coordwire.capture.jsonlines import text
 from coordwire.errors import UnreadableRange
 from coordwire.tables.columns import TABLES, arrow_schema
@@ -23,6 +24,7 @@ from coordwire.tables.readers.rows import FEW, Builder, microseconds
 from coordwire.timeline.events import (
     EVENTS,
     BrokerAway,
+    CoordinatorFound,
     GroupEvent,
     LagMeasured,
     MemberLeft,
@@ -48,13 +50,26 @@ STORIES = ("groups", "offset_commits", "lag")
 _TABLES: dict[type[GroupEvent], str] = {OffsetCommitted: "offset_commits", LagMeasured: "lag"}
 _TIMES = {"time": "time_ns", "began": "began_ns", "ended": "ended_ns"}
 _LISTS = ("members", "topics")
+_NUMBERS = {"frame": "capture", "log_offset": "log"}
+"""Columns with the place of an event in one kind of input."""
+
+_ATTRIBUTES = {
+    "group_id": "group", "length_ms": "length_ns", "committed_offset": "committed", "input_file": "source",
+}  # fmt: skip
+"""What attributes of events are called whose columns have other names."""
 _OWN: dict[type[GroupEvent], dict[str, Callable[[Any], Any]]] = {
     BrokerAway: {
         "began": lambda event: microseconds(event.time_ns),
         "ended": lambda event: microseconds(event.until_ns),
         "length_ms": lambda event: None if event.until_ns is None else (event.until_ns - event.time_ns) / 1e6,
-        "host": lambda event: event.broker,
+        "broker_address": lambda event: event.broker,
     },
+    CoordinatorFound: {
+        "broker_id": lambda event: str(event.node_id),
+        "broker_address": lambda event: str(NetworkAddress(event.host, event.port)),
+        "host": lambda event: None,
+    },
+    OffsetCommitted: {"committed_offset": lambda event: event.offset},
     MemberLeft: {"outcome": lambda event: event.ending and event.ending.how},
 }
 """Columns whose values have other names in the events of a class."""
@@ -122,12 +137,12 @@ def event_table(event: GroupEvent) -> str:
 
 def event_row(event: GroupEvent, columns: Iterable[str], seen_in: SeenIn) -> list[Any]:
     """An event as a row of its table. columns: their names."""
-    return [seen_in if column == "seen_in" else _value(event, column) for column in columns]
+    return [_value(event, column, seen_in) for column in columns]
 
 
 def event_rows(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn) -> RowMaker:
     """`event_row` of the events of one class, as one function; its expressions are those below."""
-    values = "".join(f"{expression}, " for expression in _expressions(cls, columns))
+    values = "".join(f"{expression}, " for expression in _expressions(cls, columns, seen_in))
     function: RowMaker = eval(f"lambda e: ({values})", _scope(cls, seen_in))
     return function
 
@@ -136,16 +151,18 @@ def event_columns(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn
     """`event_rows` of many events of one class, column by column."""
     values = "".join(
         f"[{expression}] * len(es), " if expression in _SAME else f"[{expression} for e in es], "
-        for expression in _expressions(cls, columns)
+        for expression in _expressions(cls, columns, seen_in)
     )
     function: ColumnMaker = eval(f"lambda es: ({values})", _scope(cls, seen_in))
     return function
 
 
-def _expressions(cls: type[GroupEvent], columns: Iterable[str]) -> list[str]:
+def _expressions(cls: type[GroupEvent], columns: Iterable[str], seen_in: SeenIn) -> list[str]:
     names = {field.name for field in fields(cls)}
     own = _OWN.get(cls, {})
-    return [f"own[{column!r}](e)" if column in own else _expression(column, names) for column in columns]
+    return [
+        f"own[{column!r}](e)" if column in own else _expression(column, names, seen_in) for column in columns
+    ]
 
 
 def _scope(cls: type[GroupEvent], seen_in: SeenIn) -> dict[str, Any]:
@@ -168,9 +185,11 @@ class _Texts(dict[str, str]):
         return value
 
 
-def _expression(column: str, names: set[str]) -> str:
+def _expression(column: str, names: set[str], seen_in: SeenIn) -> str:
     """A column's value by the event `e`, which has these attributes; as `_value` has it."""
-    of = _TIMES.get(column) or {"group_id": "group", "length_ms": "length_ns"}.get(column, column)
+    if column in _NUMBERS:
+        return "e.number" if _NUMBERS[column] == seen_in else "None"
+    of = _TIMES.get(column) or _ATTRIBUTES.get(column, column)
     if column == "event":
         return "name"
     if column == "seen_in":
@@ -180,7 +199,7 @@ def _expression(column: str, names: set[str]) -> str:
     if column in _TIMES:
         return f"microseconds(e.{of})"
     match column:
-        case "source":
+        case "input_file":
             return "text(e.source)"
         case "length_ms":
             return "None if e.length_ns is None else e.length_ns / 1e6"
@@ -189,7 +208,7 @@ def _expression(column: str, names: set[str]) -> str:
     return f"list(e.{of} or ())" if column in _LISTS else f"e.{of}"
 
 
-def _value(event: Any, column: str) -> Any:
+def _value(event: Any, column: str, seen_in: SeenIn) -> Any:
     if own := _OWN.get(type(event), {}).get(column):
         return own(event)
     if column in _TIMES:
@@ -197,9 +216,11 @@ def _value(event: Any, column: str) -> Any:
     match column:
         case "event":
             return EVENTS[type(event)]
-        case "group_id":
-            return event.group
-        case "source":
+        case "seen_in":
+            return seen_in
+        case "frame" | "log_offset":
+            return event.number if _NUMBERS[column] == seen_in else None
+        case "input_file":
             return text(event.source)
         case "length_ms":
             length = getattr(event, "length_ns", None)
@@ -207,7 +228,7 @@ def _value(event: Any, column: str) -> Any:
         case "moved":  # a coordinator's own `moved` is not a count
             moved = getattr(event, "moved", None)
             return len(moved) if isinstance(moved, tuple) else None
-    value = getattr(event, column, None)
+    value = getattr(event, _ATTRIBUTES.get(column, column), None)
     return list(value or ()) if column in _LISTS else value
 
 

@@ -31,7 +31,8 @@ _SIZE = 100
 """About how many bytes a row has without its value."""
 
 _CONSTANTS: dict[str, Any] = {
-    "timestamp": None, "timestamp_ms": -1, "key": None, "headers": [], "is_control": False,
+    "time": None, "timestamp_ms": -1, "key": None, "key_size": None, "headers": [], "sequence": -1,
+    "is_control": False,
     "transactional": False,
 }  # fmt: skip
 
@@ -70,7 +71,7 @@ def read_values(
     part: Part,
     options: Options,
     columns: Sequence[str],
-    see: Callable[[RecordBatch], None] | None = None,
+    see: Callable[[RecordBatch, int | None], None] | None = None,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """As `read_records`."""
     schema = arrow_schema([column for name in columns for column in RECORDS if column.name == name])
@@ -83,11 +84,12 @@ def read_values(
         values = constants | _columns(item)
         for record in item:
             values["value"] = record.value
+            values["value_size"] = None if record.value is None else len(record.value)
             size = _SIZE + len(record.value or b"")
             if (batch := builder.add([values[name] for name in columns], size)) is not None:
                 yield batch
         if see is not None:
-            see(item)
+            see(item, None if item.codec == "none" else len(item.payload()))
     if (batch := builder.take()) is not None:
         yield batch
 
@@ -107,10 +109,11 @@ def _base(path: str) -> int:
 def _columns(batch: Kafka07Batch) -> dict[str, Any]:
     """What all records of a message have."""
     return {
-        "offset": batch.base_offset, "batch_position": batch.position, "batch_size": batch.size,
+        "log_offset": batch.base_offset, "batch_position": batch.position, "batch_size": batch.size,
         "magic": batch.magic, "codec": batch.codec, "timestamp_type": batch.timestamp_type,
         "producer_id": batch.producer_id, "producer_epoch": batch.producer_epoch,
-        "base_sequence": batch.base_sequence, "partition_leader_epoch": batch.partition_leader_epoch,
+        "base_sequence": batch.base_sequence,
+        "partition_leader_epoch": batch.partition_leader_epoch,
     }  # fmt: skip
 
 

@@ -7,8 +7,9 @@ of the same frames hold.
 
 from __future__ import annotations
 
-__all__ = ["NO_CODE", "column_maker", "row_maker"]
+__all__ = ["NO_CODE", "THROTTLE", "column_maker", "row_maker"]
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from coordwire.capture.body_text import known_client
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import TcpConnection
 from coordwire.capture.jsonlines import text
+from coordwire.codec.walk import fields_of
 from coordwire.messages import find_message
 from coordwire.versions import api_name
 
@@ -47,6 +49,7 @@ def _scope() -> dict[str, Any]:
     return {
         "names": _Names(), "ends_of": _Ends(), "apis": _Apis(), "no_error": _NoError(),
         "error_code": error_code, "NO_CODE": NO_CODE, "known_client": known_client,
+        "throttle": _Throttle(),
     }  # fmt: skip
 
 
@@ -95,6 +98,38 @@ class _NoError(dict[tuple[int, int], tuple[int | None, str | None]]):
         return value
 
 
+THROTTLE = "throttleTimeMs"
+"""What Kafka's JSON form calls the time; nested structs have no field of this name."""
+
+_KEY = f'"{THROTTLE}":'
+"""A key in compact JSON; inside of a text its quotes would be escaped."""
+
+_NUMBER = re.compile(r"-?\d+")
+
+
+class _Throttle:
+    """The throttle time in a response's text. Most are the first field of the text, or the last one."""
+
+    def __init__(self) -> None:
+        self._present: dict[tuple[int | None, int | None], bool] = {}
+
+    def __call__(self, entry: FrameEntry) -> int | None:
+        key = entry.api_key, entry.body_version
+        present = self._present.get(key)
+        if present is None:
+            fields = fields_of(find_message(entry.api_key or 0, "response"))
+            present = self._present[key] = any(
+                field.name == "throttle_time_ms" and field.exists(entry.body_version or 0) for field in fields
+            )
+        if not present or entry.text is None or entry.text[0] is None:
+            return None
+        text = entry.text[0]
+        at = text.rfind(_KEY, len(text) - 40) if text.find(_KEY, 0, 40) < 0 else text.find(_KEY)
+        at = text.find(_KEY) if at < 0 else at
+        number = _NUMBER.match(text, at + len(_KEY)) if at >= 0 else None
+        return int(number[0]) if number else None
+
+
 _CODE = """\
 (NO_CODE if e.direction == "request" else error_code(e) or NO_CODE if e.text[1] & 1 else
 no_error[e.api_key, e.body_version])"""
@@ -106,11 +141,11 @@ None if e.direction == "request" or e.request.time_ns is None else (e.time_ns - 
 """Less than 2^53 nanoseconds are exact to six decimals of a millisecond, and aren't rounded."""
 
 _VALUES = {
-    "capture": "names[e.capture]",
+    "input_file": "names[e.capture]",
     "frame": "e.number",
     "flow": "e.flow",
-    "client": "ends_of(e.connection)[0]",
-    "broker": "ends_of(e.connection)[1]",
+    "client_address": "ends_of(e.connection)[0]",
+    "broker_address": "ends_of(e.connection)[1]",
     "time": "e.time_ns // 1000",
     "time_ns": "e.time_ns",
     "direction": "e.direction",
@@ -122,6 +157,7 @@ _VALUES = {
     "client_id": "e.client_id",
     "size": "len(e.body)",
     "latency_ms": _LATENCY,
+    "throttle_time_ms": "None if e.direction == 'request' else throttle(e)",
     "dialect": "'kafka'",
     "token": "False",
     "error_code": f"{_CODE}[0]",
@@ -138,8 +174,8 @@ _VALUES = {
 """The columns, as expressions by an entry whose text is known."""
 
 _MANY = {
-    "client": "[one[0] for one in ends]",
-    "broker": "[one[1] for one in ends]",
+    "client_address": "[one[0] for one in ends]",
+    "broker_address": "[one[1] for one in ends]",
     "client_id": "list(map(known_client, es))",
     "dialect": "['kafka'] * len(es)",
     "error_code": "[one[0] for one in codes]",

@@ -133,10 +133,10 @@ def microseconds(time_ns: int | None) -> int | None:
 
 
 _QUARANTINE: dict[str, Callable[[Bad], Any]] = {
-    "path": lambda item: text(item.path),
+    "input_file": lambda item: text(item.path),
     "flow": lambda item: item.flow,
-    "start": lambda item: item.start,
-    "end": lambda item: item.end,
+    "position": lambda item: item.start,
+    "end_position": lambda item: item.end,
     "reason": lambda item: item.reason,
     "time": lambda item: microseconds(item.time_ns),
     "bytes": lambda item: item.data,
@@ -161,6 +161,7 @@ def quarantine_batch(bads: Sequence[Bad], columns: Sequence[str] | None = None) 
 def part_columns(part: Part) -> dict[str, str | int | None]:
     """The columns that are the same in all rows of a part."""
     return {
-        "topic": part.topic, "partition": part.partition, "path": text(part.path), "broker": part.broker,
+        "topic": part.topic, "partition": part.partition, "input_file": text(part.path),
+        "broker_id": part.broker,
         "cluster_id": part.cluster_id, "file_state": part.state,
     }  # fmt: skip

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 __all__ = ["BatchRows", "read_batches", "read_records"]
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange
-from coordwire.tables.columns import BATCHES, RECORDS, arrow_schema
+from coordwire.records.batch import HEADER
+from coordwire.tables.columns import ARROW_NAMES, BATCHES, RECORDS, arrow_schema
 from coordwire.tables.options import Options
 from coordwire.tables.readers.kafka_07_rows import is_kafka_07, read_messages, read_values
 from coordwire.tables.readers.rows import MOST_ROWS, Bad, Builder, conform, part_columns
@@ -66,10 +68,20 @@ class BatchRows:
         constant_rows = part_columns(part)
         self.builder = Builder(schema, 8 << 20)
         self._getters = [_getter(name, constant_rows) for name in columns]
+        self._size_index = columns.index(_SIZE) if _SIZE in columns else None
 
-    def add(self, batch: RecordBatch) -> pyarrow.RecordBatch | None:
-        """Add a batch's header; returns a batch of rows whenever it is large enough."""
-        return self.builder.add([get(batch) for get in self._getters], 200)
+    def add(self, batch: RecordBatch, records_size: int | None = None) -> pyarrow.RecordBatch | None:
+        """Add a batch's header; returns a batch of rows whenever it is large enough.
+
+        records_size: bytes of its records without compression, if they were decompressed.
+        """
+        row = [get(batch) for get in self._getters]
+        if records_size is not None and self._size_index is not None:
+            row[self._size_index] = HEADER.size + records_size if batch.magic == 2 else records_size
+        return self.builder.add(row, 200)
+
+
+_SIZE = "uncompressed_size"
 
 
 def _getter(name: str, constants: dict[str, Any]) -> Callable[[RecordBatch], Any]:
@@ -79,8 +91,10 @@ def _getter(name: str, constants: dict[str, Any]) -> Callable[[RecordBatch], Any
     special: dict[str, Callable[[RecordBatch], Any]] = {
         "position": lambda batch: batch.position,
         "time": _time,
+        "max_timestamp_ms": lambda batch: batch.max_timestamp,
         "base_offset": _base_offset,
         "codec": _codec,
+        _SIZE: lambda batch: batch.size if _codec(batch) == "none" else None,
     }
     return special.get(name) or (lambda batch: getattr(batch, name))
 
@@ -107,6 +121,9 @@ def _codec(batch: RecordBatch) -> str | None:
 # --- records ---
 
 
+See = Callable[[RecordBatch, int | None], None]
+"""What gets every batch whose records could be read, and how many bytes they are if decompressed."""
+
 RUN = 16 << 20
 """Bytes of sound batches that go to Arrow together."""
 
@@ -121,12 +138,12 @@ def read_records(
     part: Part,
     options: Options,
     columns: Sequence[str],
-    see: Callable[[RecordBatch], None] | None = None,
+    see: See | None = None,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The part's records in batches of these columns of the records table, and its bad ranges.
 
-    see: called with every batch whose records could be read. Raises `OSError` where the file can't be read,
-    in failfast mode `CorruptBatch` for the first bad range.
+    see: called with every batch whose records could be read, and their size if they are compressed. Raises
+    `OSError` where the file can't be read, in failfast mode `CorruptBatch` for the first bad range.
     """
     if is_kafka_07(part.path):
         yield from read_values(part, options, columns, see)
@@ -158,7 +175,7 @@ def _run(
     reader: SegmentReader,
     run: list[RecordBatch],
     finish: _Finisher,
-    see: Callable[[RecordBatch], None] | None,
+    see: See | None,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The records of batches that follow one another, all with right checksums."""
     from coordwire.records.arrow import iter_batches
@@ -168,9 +185,10 @@ def _run(
     reader.file.confirm()
     start, end = run[0].position, run[-1].position + run[-1].size
     skipped: list[UnreadableRange] = []
+    sizes: dict[int, int] = {}
     tables = iter_batches(
         reader.view[start:end], columns=finish.inner, max_bytes=reader.options.batch_size,
-        on_error="skip", skipped=skipped,
+        on_error="skip", skipped=skipped, sizes=sizes,
     )  # fmt: skip
     for table in tables:
         if (batch := finish(table, start)) is not None:
@@ -181,11 +199,17 @@ def _run(
         unread = {start + item.position for item in skipped}
         for head in run:
             if head.position not in unread:
-                see(head)
+                size = sizes.get(head.position - start)
+                see(head, records_size(head) if size is None else size)
+
+
+def records_size(batch: RecordBatch) -> int | None:
+    """Bytes of a sound batch's records without compression; None where it has none."""
+    return None if batch.codec == "none" else len(batch.payload())
 
 
 def _counted(
-    reader: SegmentReader, finish: _Finisher, see: Callable[[RecordBatch], None] | None
+    reader: SegmentReader, finish: _Finisher, see: See | None
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """As many rows as there are records, counted by the headers of batches that were checked."""
     rows = 0
@@ -201,12 +225,40 @@ def _counted(
         count = item.count
         rows += sum(1 for _ in item) if count is None else count
         if see is not None:
-            see(item)
+            see(item, records_size(item))
         while rows >= MOST_ROWS:
             yield finish.constant_rows(MOST_ROWS)
             rows -= MOST_ROWS
     if rows:
         yield finish.constant_rows(rows)
+
+
+_COMPUTED = {
+    "key_size": ("key",), "value_size": ("value",), "sequence": ("base_sequence", "base_offset", "offset"),
+}  # fmt: skip
+"""What columns are computed from."""
+
+_SEQUENCES = 1 << 31
+"""After the largest of so many sequence numbers the next is 0."""
+
+
+def _inner_columns(names: Iterable[str]) -> list[str]:
+    """The columns of `coordwire.records.arrow` that these columns of records are made from."""
+    inner = (_COMPUTED.get(name) or (ARROW_NAMES.get(name, name),) for name in names)
+    return list(dict.fromkeys(chain.from_iterable(inner)))
+
+
+def _sequences(table: pyarrow.RecordBatch) -> Any:
+    """Each record's sequence number; -1 where its batch has none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    first = table.column("base_sequence")
+    if not len(first) or pc.max(first).as_py() < 0:
+        return pa.repeat(pa.scalar(-1, pa.int32()), len(first))
+    step = pc.subtract(table.column("offset"), table.column("base_offset"))
+    number = pc.bit_wise_and(pc.add(step, pc.cast(first, pa.int64())), _SEQUENCES - 1)
+    return pc.if_else(pc.less(first, 0), -1, number)
 
 
 class _Finisher:
@@ -217,7 +269,7 @@ class _Finisher:
         self.options = options
         self.constants = part_columns(part)
         self._repeated: dict[str, pyarrow.Array] = {}
-        names = [name for name in schema.names if name not in self.constants]
+        names = _inner_columns([name for name in schema.names if name not in self.constants])
         hidden = []
         if options.starting_offset is not None or options.ending_offset is not None:
             hidden.append("offset")
@@ -240,8 +292,12 @@ class _Finisher:
         for field in self.schema:
             if field.name in self.constants:
                 array = self._constant_column(field, table.num_rows)
+            elif field.name in ("key_size", "value_size"):
+                array = pc.binary_length(table.column(field.name.removesuffix("_size")))
+            elif field.name == "sequence":
+                array = _sequences(table)
             else:
-                array = table.column(field.name)
+                array = table.column(ARROW_NAMES.get(field.name, field.name))
                 if field.name == "batch_position" and origin:
                     array = pc.add(array, origin)
             arrays.append(array)

@@ -1,7 +1,7 @@
 """The report's groups: what went wrong, each rebalance with its time and cause, members over time, lag.
 
-Strategy: events are put together by group and source, so that captures of two clusters, or of both ends, are
-not taken for one history; those with most events are shown. Rules: members come in the order of joining,
+Strategy: events are put together by group and input file, so that captures of two clusters, or of both ends,
+are not taken for one history; those with most events are shown. Rules: members come in the order of joining,
 rebalances in that of time; a line that is thinned keeps its highest and lowest points; notes
 say what was left out.
 """
@@ -38,10 +38,11 @@ SHORT = 8
 
 MICROSECONDS = 1e6
 _GROUPS = (
-    "time event group_id source number member_id client_id how generation cause inferred outcome began ended "
-    "length_ms members moved last_to_join host seen_in"
+    "time event group_id input_file frame log_offset member_id client_id how generation cause inferred "
+    "outcome began ended length_ms members moved last_to_join broker_address seen_in"
 )
-_LAG = "time group_id source number topic partition lag"
+_LAG = "time group_id input_file frame log_offset topic partition lag"
+_ORDER = "time frame log_offset"
 LONG_MS = 10_000
 """A rebalance that takes longer is listed with what went wrong."""
 
@@ -72,20 +73,20 @@ _CAUSES = {
 }  # fmt: skip
 
 StoryKey = tuple[str, str]
-"""A group and the source that its events are from."""
+"""A group and the input file that its events are from."""
 
 
 def sections(reading: TableRows) -> list[str]:
     """The groups, and how long all their rebalances took."""
     events = {"event": ["memberJoined", "memberLeft", "rebalanceEnded", "brokerAway"]}
-    rows = reading.rows("groups", _GROUPS, "time number", MOST_ROWS + 1, known=["time"], among=events)
-    lag = reading.rows("lag", _LAG, "time number", MOST_ROWS + 1, known=["time", "lag"])
+    rows = reading.rows("groups", _GROUPS, _ORDER, MOST_ROWS + 1, known=["time"], among=events)
+    lag = reading.rows("lag", _LAG, _ORDER, MOST_ROWS + 1, known=["time", "lag"])
     stories: dict[StoryKey, list[Any]] = defaultdict(list)
     lags: dict[StoryKey, list[Any]] = defaultdict(list)
     for row in rows[:MOST_ROWS]:
-        stories[row.group_id, row.source].append(row)
+        stories[row.group_id, row.input_file].append(row)
     for row in lag[:MOST_ROWS]:
-        lags[row.group_id, row.source].append(row)
+        lags[row.group_id, row.input_file].append(row)
     size = {story: (len(stories[story]), len(lags[story])) for story in {**stories, **lags}}
     selected = sorted(sorted(size, key=size.__getitem__, reverse=True)[:MOST_GROUPS])
     parts = ["<h2>Groups</h2>"]
@@ -123,14 +124,14 @@ def _left_out(groups: int, rows: Sequence[Any], lag: Sequence[Any]) -> list[str]
 
 
 def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any]) -> list[str]:
-    group, source = story
+    group, input_file = story
     times = [_began(row) if row.event == "rebalanceEnded" else row.time / MICROSECONDS for row in rows]
     times += [row.time / MICROSECONDS for row in lag]
     first, last = min(times), max(times)
     parts = [
         f"<h3>{escaped(group) or '(no group)'}</h3>",
         f'<p class="note">{escaped(_summed_up(rows))} · {day(first)}, {clock(first)} · '
-        f"{escaped(posixpath.basename(source))}</p>",
+        f"{escaped(posixpath.basename(input_file))}</p>",
     ]
     names = _short_names(rows)
     if rows:
@@ -225,7 +226,7 @@ def _incidents(rows: Iterable[Any], names: dict[str, str]) -> list[str]:
             incidents.append((row.time / MICROSECONDS, name, f"{lost}; {ending}" if ending else lost))
         elif row.event == "brokerAway":
             length = "" if row.length_ms is None else f" for {duration(row.length_ms / 1e3)}"
-            incidents.append((row.time / MICROSECONDS, "", f"broker {row.host} was away{length}"))
+            incidents.append((row.time / MICROSECONDS, "", f"broker {row.broker_address} was away{length}"))
         elif row.event == "rebalanceEnded" and _is_incident(row):
             length = "" if row.length_ms is None else f" after {duration(row.length_ms / 1e3)}"
             text = f"the rebalance to {_number(row.generation)}: {_outcome(row)}{length}"

@@ -33,8 +33,8 @@ __all__ = ["page"]
 
 MOST_ROWS = 20_000
 MOST_LISTED = 50
-_FRAMES = "capture frame time direction api error_reason error_path"
-_QUARANTINE = "path flow start end reason"
+_FRAMES = "input_file frame time direction api error_reason error_path"
+_QUARANTINE = "input_file flow position end_position reason"
 _INDEX = re.compile(r"\[\d+\]")
 
 K = TypeVar("K", bound=Hashable)
@@ -73,7 +73,7 @@ def _errors(summary: PipelineSummary) -> str:
 
 
 def _refused(reading: TableRows, summary: PipelineSummary) -> str:
-    frames = reading.rows("frames", _FRAMES, "capture frame", MOST_ROWS, known=["error_reason"])
+    frames = reading.rows("frames", _FRAMES, "input_file frame", MOST_ROWS, known=["error_reason"])
     if not frames:
         if summary.refused:
             count = counted(summary.refused, "frame")
@@ -81,7 +81,7 @@ def _refused(reading: TableRows, summary: PipelineSummary) -> str:
         return plots.empty_plot("Refused frames")
     reasons = _by_key(frames, lambda row: (row.api or "unknown", row.direction or "", *_reason(row)))
     rows = [
-        [*key, f"{count:,}", f"{first.capture} frame {first.frame}", _time(first)]
+        [*key, f"{count:,}", f"{first.input_file} frame {first.frame}", _time(first)]
         for key, (count, first) in reasons[:MOST_LISTED]
     ]
     head = ["API", "direction", "field", "reason", "frames", "first", "time"]
@@ -94,15 +94,15 @@ def _refused(reading: TableRows, summary: PipelineSummary) -> str:
 
 
 def _quarantine(reading: TableRows, summary: PipelineSummary) -> str:
-    ranges = reading.rows("quarantine", _QUARANTINE, "path start", MOST_ROWS)
+    ranges = reading.rows("quarantine", _QUARANTINE, "input_file position", MOST_ROWS)
     if not ranges:
         return plots.empty_plot("Unreadable bytes")
     total: Counter[tuple[str, str, str]] = Counter()
     for row in ranges:
-        total[row.path, row.flow or "", row.reason] += row.end - row.start
-    reasons = _by_key(ranges, lambda row: (row.path, row.flow or "", row.reason))
+        total[row.input_file, row.flow or "", row.reason] += row.end_position - row.position
+    reasons = _by_key(ranges, lambda row: (row.input_file, row.flow or "", row.reason))
     rows = [
-        [path, flow, reason, f"{count:,}", size(total[path, flow, reason]), f"{first.start:,}"]
+        [path, flow, reason, f"{count:,}", size(total[path, flow, reason]), f"{first.position:,}"]
         for (path, flow, reason), (count, first) in reasons[:MOST_LISTED]
     ]
     table = plots.table(

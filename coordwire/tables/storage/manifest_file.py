@@ -25,7 +25,7 @@ from coordwire.tables.storage.names import MANIFEST, NOTES, is_data_name, note_u
 if TYPE_CHECKING:
     from coordwire.tables.storage.folders import Output
 
-FORMAT = 5
+FORMAT = 6
 """The version of the manifest and of the tables' layout."""
 
 MADE_BY = "coordwire pipeline"

@@ -29,9 +29,9 @@ FIRST_DAY, BEHIND_LAST_DAY = -62_135_596_800_000_000, 253_402_300_800_000_000
 
 COMPRESSION = "snappy"
 _REPEATED = {
-    "path", "topic", "capture", "flow", "api", "direction", "client_id", "codec", "timestamp_type", "dialect",
-    "broker", "cluster_id", "file_state", "producer_id", "producer_epoch", "base_sequence",
-    "partition_leader_epoch",
+    "input_file", "topic", "flow", "api", "direction", "client_id", "codec", "timestamp_type", "dialect",
+    "client_address", "broker_address", "client_software_name", "client_software_version", "broker_id",
+    "cluster_id", "file_state", "producer_id", "producer_epoch", "base_sequence", "partition_leader_epoch",
 }  # fmt: skip
 """Columns whose values repeat: only those get a dictionary."""
 

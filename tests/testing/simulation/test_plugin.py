@@ -63,7 +63,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         check=False,
     )
     (path,) = (folder / "captures").iterdir()
-    assert path.name == "seed-2.pcapng"
+    assert path.name == "seed-2.pcap"
     return completed.stdout
 
 

@@ -1,0 +1,265 @@
+"""A capture's traffic by the minute: who sends which requests to what, and how they are answered.
+
+Strategy: frames are counted by minute, client, connection and API, and in rows of their own the partitions of
+Produce, Fetch and ShareFetch, whose record batches are counted by their headers. Rules: rows without a topic
+have every frame once; rows with a topic have parts of the same frames, and are never added to those. A row
+counts the frames whose last byte is in its minute, so that a request and its response may be in two. Rows
+leave once their minute is over, or where there are very many of them: where times go back, or in such a
+minute, there may be several rows of one key, of which everything but the latencies can be summed.
+"""
+
+from __future__ import annotations
+
+__all__ = ["TRAFFIC_SIZE", "TrafficRows", "record_count"]
+
+import struct
+from array import array
+from collections.abc import Iterable, Iterator
+from math import ceil
+from typing import Any, NamedTuple, TypeAlias
+
+from coordwire.capture.body_text import body_text, has_no_codes
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.jsonlines import text
+from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
+from coordwire.codec.entities import entity_values
+from coordwire.connection.dialect import KAFKA
+from coordwire.errors import CoordwireError
+from coordwire.records import UnreadableRange, batches
+from coordwire.records.batch import HEADER
+from coordwire.tables.readers.rows import microseconds
+from coordwire.timeline.consumer_data import id_text
+from coordwire.versions import ApiKey
+
+TRAFFIC_SIZE = 300
+"""About how many bytes a row has."""
+
+MINUTE_NS = 60_000_000_000
+MOST_MINUTES = 3
+MOST_ROWS, MOST_LATENCIES = 20_000, 1_000_000
+"""So many rows and latencies are kept before all of them leave."""
+
+MOST_NAMES = 100_000
+"""So many connections' software and topics' names are kept."""
+
+SOFTWARE_SINCE = 3
+"""The version of ApiVersions since which clients name themselves."""
+
+CONTROL = 0x20
+_NUMBER = struct.Struct(">i").unpack_from
+_LENGTH_AT, _MAGIC_AT, _ATTRIBUTES_AT, _COUNT_AT = 8, 16, 22, 57
+
+Software: TypeAlias = "tuple[str | None, str | None]"
+
+
+class _Key(NamedTuple):
+    client_id: str | None
+    client_address: str | None
+    broker_address: str | None
+    software: Software
+    api_key: int | None
+    api: str | None
+    topic: str | None = None
+    partition: int | None = None
+
+
+class _Counts:
+    """The numbers of one row."""
+
+    __slots__ = ("bytes", "errors", "latencies", "records", "requests", "responses")
+
+    def __init__(self) -> None:
+        self.requests = self.responses = self.records = self.bytes = self.errors = 0
+        self.latencies: array[float] = array("d")
+
+
+class TrafficRows:
+    """Frames as rows of the traffic table, in the order of its columns."""
+
+    def __init__(self, *, show_secrets: bool) -> None:
+        self._show_secrets = show_secrets
+        self._minutes: dict[int | None, dict[_Key, _Counts]] = {}
+        self._rows = self._latencies = 0
+        self._software: dict[int, Software] = {}
+        self._topics: dict[Any, str] = {}
+        self._capture = ""
+
+    def feed(self, entry: FrameEntry, *, counted: bool = True) -> list[tuple[Any, ...]]:
+        """Count a frame; the rows that are complete. counted: False to learn names from it alone."""
+        self._capture = entry.capture
+        readable = body_text(entry)[0] is not None or (entry.message is not None and entry.error is None)
+        hidden = NOTHING if self._show_secrets else withheld(entry)
+        readable = readable and not hidden.body
+        if readable and entry.dialect == KAFKA:
+            self._learn(entry)
+        if not counted:
+            return []
+        minute = None if entry.time_ns is None else entry.time_ns // MINUTE_NS
+        rows = [] if minute in self._minutes else list(self._over(minute))
+        connection = entry.connection
+        key = _Key(
+            None if hidden.client else entry.client_id,
+            None if connection is None else str(connection.client),
+            None if connection is None else str(connection.broker),
+            (None, None) if connection is None else self._software.get(connection.stream, (None, None)),
+            entry.api_key,
+            entry.api_name,
+        )
+        self._count(minute, key, entry, failed=not hidden.body and _has_errors(entry), size=entry.size)
+        if readable and entry.dialect == KAFKA:
+            self._count_partitions(minute, key, entry)
+        if self._rows > MOST_ROWS or self._latencies > MOST_LATENCIES:
+            rows += self.finish()
+        return rows
+
+    def finish(self) -> list[tuple[Any, ...]]:
+        """The remaining rows."""
+        return [row for minute in list(self._minutes) for row in self._take(minute)]
+
+    def _learn(self, entry: FrameEntry) -> None:
+        """Learn a connection's software, or topics' names."""
+        is_request = entry.direction == "request"
+        if (
+            is_request
+            and entry.api_key == ApiKey.API_VERSIONS
+            and (entry.body_version or 0) >= SOFTWARE_SINCE
+        ):
+            message: Any = entry.message
+            if entry.connection is not None and message is not None:
+                software = message.client_software_name, message.client_software_version
+                _remember(self._software, entry.connection.stream, software)
+        elif not is_request and entry.api_key == ApiKey.METADATA:
+            message = entry.message
+            for topic in message.topics or ():
+                if topic.name and topic.topic_id.int:
+                    _remember(self._topics, topic.topic_id, topic.name)
+
+    def _count(
+        self, minute: int | None, key: _Key, entry: FrameEntry, *, failed: bool, size: int, records: int = 0
+    ) -> None:
+        """Count a frame, or its part that is about the key's partition."""
+        counts = self._of(minute, key)
+        counts.bytes += size
+        counts.records += records
+        if entry.direction == "request":
+            counts.requests += 1
+            return
+        counts.responses += 1
+        counts.errors += failed
+        if (latency := entry.latency_ns) is not None:
+            counts.latencies.append(round(latency / 1e6, 6))
+            self._latencies += 1
+
+    def _of(self, minute: int | None, key: _Key) -> _Counts:
+        keys = self._minutes.setdefault(minute, {})
+        counts = keys.get(key)
+        if counts is None:
+            counts = keys[key] = _Counts()
+            self._rows += 1
+        return counts
+
+    def _count_partitions(self, minute: int | None, key: _Key, entry: FrameEntry) -> None:
+        """Count the parts of the partitions that a frame has records of, or answers."""
+        is_request = entry.direction == "request"
+        produces = entry.api_key == ApiKey.PRODUCE
+        if not produces and (is_request or entry.api_key not in (ApiKey.FETCH, ApiKey.SHARE_FETCH)):
+            return
+        for topic, partition, code, data in _partitions(entry.message, is_request=is_request):
+            if not produces and not data and not code:
+                continue  # a Fetch that waited in vain
+            name = topic if isinstance(topic, str) else self._topics.get(topic) or id_text(topic)
+            part_key = key._replace(topic=name, partition=partition)
+            self._count(
+                minute, part_key, entry, failed=code != 0, size=len(data or b""), records=record_count(data)
+            )
+            if not produces:  # which partitions a session's requests are about is not in each
+                self._of(minute, part_key).requests += 1
+
+    def _over(self, minute: int | None) -> Iterator[tuple[Any, ...]]:
+        """The rows of the minutes that are over once this one has begun."""
+        open_minutes = sorted(number for number in self._minutes if number is not None)
+        for index, number in enumerate(open_minutes):
+            if minute is not None and (number < minute - 1 or index <= len(open_minutes) - MOST_MINUTES):
+                yield from self._take(number)
+
+    def _take(self, minute: int | None) -> Iterator[tuple[Any, ...]]:
+        time = None if minute is None else microseconds(minute * MINUTE_NS)
+        keys = self._minutes.pop(minute)
+        self._rows -= len(keys)
+        for key, counts in keys.items():
+            self._latencies -= len(counts.latencies)
+            yield (
+                time, key.client_id, key.client_address, key.broker_address, *key.software, key.api_key,
+                key.api, key.topic, key.partition, counts.requests, counts.responses,
+                None if key.topic is None else counts.records, counts.bytes, counts.errors,
+                *_quantiles(counts.latencies), text(self._capture),
+            )  # fmt: skip
+
+
+def _remember(names: dict[Any, Any], key: Any, value: Any) -> None:
+    """Keep a name, and let the oldest one go where there are too many."""
+    if key not in names and len(names) >= MOST_NAMES:
+        del names[next(iter(names))]
+    names[key] = value
+
+
+def _has_errors(entry: FrameEntry) -> bool:
+    """Whether a response has an error code other than 0."""
+    if entry.direction != "response" or has_no_codes(entry):
+        return False
+    return any(entity_values(entry.message, "error_code"))
+
+
+def _quantiles(latencies: Iterable[float]) -> tuple[float | None, ...]:
+    """The least latencies that 50, 95, 99 and 100 % of all do not exceed."""
+    ordered = sorted(latencies)
+    if not ordered:
+        return (None,) * 4
+    return tuple(ordered[ceil(part * len(ordered) / 100) - 1] for part in (50, 95, 99, 100))
+
+
+def _partitions(message: Any, *, is_request: bool) -> Iterator[tuple[Any, int, int, Any]]:
+    """The topic (its name or id), number, error code and records of each partition of a message."""
+    for topic in (message.topic_data if is_request else message.responses) or ():
+        name = getattr(topic, "name", None) or getattr(topic, "topic", None) or topic.topic_id
+        if is_request:
+            for part in topic.partition_data or ():
+                yield name, part.index, 0, part.records
+        elif hasattr(topic, "partition_responses"):
+            for part in topic.partition_responses or ():
+                yield name, part.index, part.error_code, None
+        else:
+            for part in topic.partitions or ():
+                yield name, part.partition_index, part.error_code, part.records
+
+
+def record_count(data: Any) -> int:
+    """How many records the whole batches in `data` have by their headers, without control records."""
+    if not data:
+        return 0
+    at = count = 0
+    while len(data) - at > _MAGIC_AT:
+        size = _LENGTH_AT + 4 + _NUMBER(data, at + _LENGTH_AT)[0]
+        if data[at + _MAGIC_AT] != 2 or size < HEADER.size:
+            return count + _slow_record_count(memoryview(data)[at:])
+        if at + size > len(data):  # an answer may end inside of a batch
+            break
+        if not data[at + _ATTRIBUTES_AT] & CONTROL:
+            count += max(_NUMBER(data, at + _COUNT_AT)[0], 0)
+        at += size
+    return count
+
+
+def _slow_record_count(data: memoryview) -> int:
+    """The same of batches of any format; messages inside of others are read to be counted."""
+    count = 0
+    reader = batches(data, on_error="skip")
+    for batch in reader.heads(len(data)):
+        if isinstance(batch, UnreadableRange) or batch.is_control:
+            continue
+        try:
+            known = batch.count
+            count += sum(1 for _ in batch) if known is None else max(known, 0)
+        except CoordwireError:
+            continue
+    return count
