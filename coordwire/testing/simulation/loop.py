@@ -18,6 +18,7 @@ from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
+from functools import partial
 from heapq import heapify, heappop, heappush
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -50,13 +51,14 @@ class TooLong(CoordwireError):
 
 class LoopProcess:
     """The owner of callbacks. is_frozen: they wait in `postponed`; is_gone: they never run; is_halted: one of
-    these, as the loop asks for each callback."""
+    these, as the loop asks for each callback. signal_handlers: what signals call, by their numbers."""
 
-    __slots__ = ("is_frozen", "is_gone", "is_halted", "postponed")
+    __slots__ = ("is_frozen", "is_gone", "is_halted", "postponed", "signal_handlers")
 
     def __init__(self) -> None:
         self.is_halted = self.is_frozen = self.is_gone = False
         self.postponed: deque[events.Handle] = deque()
+        self.signal_handlers: dict[int, Callable[[], events.Handle]] = {}
 
 
 PROCESS: ContextVar[LoopProcess | None] = ContextVar("simulated process", default=None)
@@ -272,6 +274,21 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._timers.clear()
         super().close()
 
+    # --- signals ---
+
+    def add_signal_handler(  # type: ignore[override]
+        self, sig: int, callback: Callable[..., object], *args: Any
+    ) -> None:
+        """The process that asks has a handler; `Service.stop` sends SIGTERM."""
+        process = PROCESS.get()
+        if process is None:
+            raise refuse(self.world, "signals", "waits for signals outside of a process")
+        process.signal_handlers[sig] = partial(self.call_soon, callback, *args, context=copy_context())
+
+    def remove_signal_handler(self, sig: int) -> bool:
+        process = PROCESS.get()
+        return process is not None and process.signal_handlers.pop(sig, None) is not None
+
     # --- threads and names ---
 
     def run_in_executor(  # type: ignore[override]
@@ -384,7 +401,6 @@ _EXITS = {
     "start_tls": "starts TLS, which a simulated network does not have",
     "subprocess_exec": "starts a process",
     "subprocess_shell": "starts a process",
-    "add_signal_handler": "waits for signals",
 }
 for _name, _deed in _EXITS.items():
     setattr(SimulationLoop, _name, _refused(_deed))

@@ -10,6 +10,7 @@ world raises `LeftTheWorld`, which names the line, and is kept: a run fails even
 from __future__ import annotations
 
 import _thread
+import asyncio
 import ctypes
 import gc
 import os
@@ -24,7 +25,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from importlib import import_module
 from pathlib import Path
 from types import FrameType, FunctionType
 from typing import Any, Literal, Protocol, cast
@@ -330,6 +333,35 @@ def _classes() -> list[tuple[Any, str, Any]]:
     return changes
 
 
+# --- anyio's threads ---
+
+
+def _anyio_classes() -> list[tuple[Any, str, Any]]:
+    """What anyio runs in a thread runs in the loop's own, by the loop's executor."""
+    if "anyio" not in sys.modules:
+        return []
+    module = import_module("anyio._backends._asyncio")  # which anyio loads when it is first used
+    backend = module.AsyncIOBackend
+    original = vars(backend)["run_sync_in_worker_thread"]
+
+    async def run_sync(
+        cls: Any,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        abandon_on_cancel: bool = False,
+        limiter: Any = None,
+    ) -> Any:
+        if current() is None:
+            return await original.__get__(None, cls)(func, args, abandon_on_cancel, limiter)
+        await cls.checkpoint()
+        async with limiter or cls.current_default_thread_limiter():
+            with module.CancelScope(shield=not abandon_on_cancel):
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(None, copy_context().run, func, *args)
+
+    return [(backend, "run_sync_in_worker_thread", classmethod(run_sync))]
+
+
 # --- in their places ---
 
 _is_installed = False
@@ -354,8 +386,8 @@ class _Replacements:
     def __init__(self) -> None:
         self.modules = len(sys.modules)
         self.attributes = [
-            (place, name, getattr(place, name), replacement)
-            for place, name, replacement in (*_functions(), *_classes())
+            (place, name, vars(place)[name], replacement)
+            for place, name, replacement in (*_functions(), *_classes(), *_anyio_classes())
         ]
         known = {
             id(original): (original, replacement)

@@ -20,6 +20,7 @@ import hashlib
 import inspect
 import logging
 import re
+import signal
 import sys
 import threading
 import warnings
@@ -206,12 +207,16 @@ class Service:
                 server.close()
 
     async def stop(self) -> None:
-        """Cancel the process, as SIGTERM ends a program that handles it, and wait for its end."""
+        """Let the process handle SIGTERM, or cancel it where it has no handler, and wait for its end."""
         process = self.process
         if process is None or process.main is None:
             return
         self._is_stopping = True
-        process.main.cancel()
+        handler = process.signal_handlers.get(signal.SIGTERM)
+        if handler is None:
+            process.main.cancel()
+        else:
+            handler()
         ended, _ = await asyncio.wait([process.main], timeout=_STOP)
         self._is_stopping = False
         if not ended:

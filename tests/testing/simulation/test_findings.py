@@ -1,8 +1,9 @@
-"""What simulated worlds have shown of aiokafka 0.14, as docs/how-to/simulation.md reports it."""
+"""What simulated worlds have shown of aiokafka, as docs/how-to/simulation.md reports it."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -12,6 +13,8 @@ pytest.importorskip("aiokafka", reason="aiokafka isn't installed")
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from coordwire.broker import BrokerConfig
+from coordwire.coordinator import CoordinatorConfig
 from coordwire.testing.simulation import (
     RunOutcome,
     SimulatedKafka,
@@ -20,10 +23,9 @@ from coordwire.testing.simulation import (
     parse_plan,
 )
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not version("aiokafka").startswith("0.14."), reason="it was seen with aiokafka 0.14"),
-]
+pytestmark = pytest.mark.slow
+VERSION = tuple(map(int, version("aiokafka").split(".")[:2]))
+seen_with_0_14 = pytest.mark.skipif(VERSION != (0, 14), reason="it was seen with aiokafka 0.14")
 GROUP, TOPIC = "books", "orders"
 
 
@@ -63,6 +65,7 @@ def seconds_until_caught_up(**settings: Any) -> float:
     return seconds[0]
 
 
+@seen_with_0_14
 def test_a_leader_is_looked_for_when_metadata_is_old() -> None:
     assert 260 < seconds_until_caught_up() < 300
     assert seconds_until_caught_up(metadata_max_age_ms=10_000) < 1
@@ -84,6 +87,7 @@ def restart(error: str, **settings: Any) -> RunOutcome:
     return Simulation(test=test, faults=plan, settings={"topics": {TOPIC: 1}}).run(0)
 
 
+@seen_with_0_14
 def test_an_error_of_offset_fetch_means_no_offset() -> None:
     for error in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS"):
         assert restart(error).reason == "FallingOffset: books has committed 1 of orders-0, after 3"
@@ -91,3 +95,25 @@ def test_an_error_of_offset_fetch_means_no_offset() -> None:
         assert skipped.reason.startswith("until: expected books to have committed all records")
     for reset in ("earliest", "latest"):
         assert restart("", auto_offset_reset=reset).failure is None
+
+
+def test_a_fetch_that_fails_as_its_partitions_go() -> None:
+    """Before 0.11 the fetcher ends with it, and nothing is read any more: aiokafka #847 and #983."""
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("book", book, kafka.bootstrap, world, {})
+        for number in range(20):
+            kafka.produce(TOPIC, f"{number}")
+            await asyncio.sleep(1)
+        await world.calm()
+        kafka.produce(TOPIC, "after it")
+        await world.caught_up(GROUP, TOPIC)
+
+    quick = replace(BrokerConfig.kafka(), coordinator=CoordinatorConfig(initial_rebalance_delay_ms=0))
+    settings = {"topics": {TOPIC: 1}, "config": quick}
+    simulation = Simulation(test=test, faults=parse_plan("20s freeze book for 45s"), settings=settings)
+    outcome = simulation.run(0)
+    if VERSION < (0, 11):
+        assert outcome.reason.startswith("until: expected books to have committed all records")
+    else:
+        assert outcome.failure is None, outcome.reason

@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -170,6 +171,47 @@ def test_sets_of_tasks_have_the_order_of_the_seed() -> None:
         passes(body, seed)
         objects.append([object() for _ in range(1_000)])  # other addresses
     assert orders[0] == orders[1] != orders[2]
+
+
+def test_a_process_handles_the_signal_that_stops_it() -> None:
+    handled: list[str] = []
+
+    async def serve(name: str) -> None:
+        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_signal_handler(signal.SIGTERM, stopped.set)
+        assert not loop.remove_signal_handler(signal.SIGINT)
+        await stopped.wait()
+        handled.append(name)
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.start("one", serve, "one")
+        service = world.start("two", serve, "two")
+        await asyncio.sleep(1)
+        await service.stop()
+        assert handled == ["two"]
+
+    outcome = Simulation(test=test, nodes=1).run(0)
+    assert outcome.failure is None, outcome.reason
+    assert handled == ["two", "one"]
+
+    async def outside(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        world.loop.call_exactly(1.0, world.loop.add_signal_handler, signal.SIGTERM, print)
+        await asyncio.sleep(2)
+
+    assert "waits for signals outside of a process" in Simulation(test=outside, nodes=1).run(0).reason
+
+
+def test_what_anyio_runs_in_a_thread_runs_in_its_turn() -> None:
+    anyio = pytest.importorskip("anyio", reason="anyio isn't installed")
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        began = world.now
+        assert await anyio.to_thread.run_sync(threading.get_ident) == threading.get_ident()
+        assert began < world.now < began + 1
+
+    outcome = Simulation(test=test, nodes=1).run(0)
+    assert outcome.failure is None, outcome.reason
+    assert anyio.run(anyio.to_thread.run_sync, threading.get_ident) != threading.get_ident()
 
 
 def test_an_executor_runs_in_its_turn() -> None:
