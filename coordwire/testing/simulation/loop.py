@@ -6,7 +6,7 @@ a millisecond), which of those that are due runs first, how long an executor tak
 order, as asyncio promises. Tasks and futures have hashes by their number, so that sets of them have an order
 that does not depend on where they are in memory. Rules: every callback belongs to the process in whose
 context it was made; one of a process that is frozen waits, one of a process that was killed never runs. A
-thread, a socket, a signal or a subprocess is refused.
+thread, a socket or a subprocess is refused.
 """
 
 from __future__ import annotations
