@@ -21,8 +21,10 @@ RECORDS = 30
 async def service(bootstrap: str, world: SimulatedWorld) -> None:
     broker = KafkaBroker(bootstrap.split(","), logger=None)
 
-    @broker.subscriber(TOPIC, group_id=GROUP, auto_offset_reset="earliest", ack_policy=AckPolicy.ACK)
-    @broker.publisher(BOOKED)
+    @broker.subscriber(  # type: ignore[untyped-decorator]
+        TOPIC, group_id=GROUP, auto_offset_reset="earliest", ack_policy=AckPolicy.ACK
+    )
+    @broker.publisher(BOOKED)  # type: ignore[untyped-decorator]
     async def book(order: str, message: KafkaMessage) -> str:
         await asyncio.sleep(0.2)
         record: Any = message.raw_message
