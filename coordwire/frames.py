@@ -19,7 +19,6 @@ from coordwire._display import RichDisplay
 from coordwire._speedups import native
 from coordwire.codec import Message, Request, Response
 from coordwire.codec.backends import decoder
-from coordwire.codec.interpreter.decoder import Mark, Reader
 from coordwire.codec.message import Buffer, M_co, no_version
 from coordwire.codec.program import message_program
 from coordwire.errors import (
@@ -41,6 +40,7 @@ from coordwire.versions import API_VERSIONS, UNSUPPORTED_VERSION, api_name, head
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
+    from coordwire.codec.interpreter.decoder import Mark
 
 H = TypeVar("H", RequestHeader, ResponseHeader)
 M = TypeVar("M", bound=Message)
@@ -363,6 +363,8 @@ def _header(
                 return header, at
         except Exception:  # whatever it was: the interpreter words it
             pass
+    from coordwire.codec.interpreter.decoder import Reader  # for what the fast decoders decline
+
     reader = Reader(body, 0, version, strict=strict, deviations=deviations, marks=marks)
     return reader.message(cls, to_end=False), reader.pos
 
@@ -379,6 +381,8 @@ def _message(
 ) -> M:
     if marks is None and (native is None or not declined):
         return cls._decode_at(body, at, version, strict, deviations)
+    from coordwire.codec.interpreter.decoder import Reader
+
     return Reader(body, at, version, strict=strict, deviations=deviations, marks=marks).message(cls)
 
 

@@ -16,7 +16,6 @@ from typing import TypeVar
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.printable import without_numbers
 from coordwire.codec import Message
-from coordwire.codec.interpreter.decoder import Reader
 from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import is_unsupported_version, read_request, read_response
 from coordwire.messages.headers import RequestHeader, ResponseHeader
@@ -98,4 +97,6 @@ def _header(cls: type[H], entry: FrameEntry, direction: str) -> H:
     assert entry.api_key is not None
     assert entry.api_version is not None
     kind = header_version(entry.api_key, entry.api_version, direction)
+    from coordwire.codec.interpreter.decoder import Reader  # for what the fast decoders decline
+
     return Reader(entry.body, 0, kind, strict=False).message(cls, to_end=False)

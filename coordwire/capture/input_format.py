@@ -14,7 +14,6 @@ __all__ = ["HEAD", "InputFormat", "is_capture", "sniff"]
 import struct
 from typing import Literal
 
-from coordwire.capture.formats.hexdump import looks_like_hexdump
 from coordwire.capture.formats.pcap import MAGICS
 from coordwire.capture.formats.pcapng import SECTION
 from coordwire.limits import current
@@ -39,6 +38,8 @@ def sniff(head: bytes) -> InputFormat | None:
         return "empty"
     if is_capture(head):
         return "pcapng" if head[:4] == SECTION else "pcap"
+    from coordwire.capture.formats.hexdump import looks_like_hexdump  # which a capture does without
+
     if looks_like_hexdump(head):
         return "hex"
     frame_count = _whole_frames(head)

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from coordwire.capture import partial_messages
 from coordwire.capture.answer_errors import AnswerError, answer_errors
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
@@ -25,7 +24,6 @@ from coordwire.codec.transcriber import OTHERWISE
 from coordwire.codec.walk import layout_of
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import EncodeError, UnreadableRange
-from coordwire.jsonform import to_json
 from coordwire.messages.headers import RequestHeader
 from coordwire.versions import header_version
 
@@ -92,6 +90,9 @@ def _parts(
         None if error is None else {"reason": error.reason, "position": error.position, "path": error.path}
     )
     if text_of_body is None and entry.message is not None and version is not None and not hidden.body:
+        from coordwire.capture import partial_messages  # which plain frames do without
+        from coordwire.jsonform import to_json
+
         if error is not None:
             body = partial_messages.body(entry.message, version, error.path)
         else:

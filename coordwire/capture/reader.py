@@ -10,23 +10,24 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import AnyConversation, CaptureDialect, Conversation
 from coordwire.capture.entries import ConnectionSign, Entry
 from coordwire.capture.flows import CaptureCounts
 from coordwire.capture.formats.compressed import decompressed, fault_of, find_compression
-from coordwire.capture.formats.hexdump import read_frames
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.input_format import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.pending_requests import PendingRequests
 from coordwire.capture.share import Share, shared
-from coordwire.capture.tcp.lone_packets import LonePackets, PacketFrame, find_link
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.errors import Malformed, UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
+
+if TYPE_CHECKING:
+    from coordwire.capture.tcp.lone_packets import PacketFrame
 
 BLOCK = 256 << 10
 MAGIC = 4
@@ -167,6 +168,9 @@ class Capture:
     def _hex(self, conversation: AnyConversation) -> Iterator[Entry]:
         """Frames as text. Each begins with its size prefix; where it can't, the bytes are a packet with TCP
         inside, or are taken as a body."""
+        from coordwire.capture.formats.hexdump import read_frames  # which a capture does without
+        from coordwire.capture.tcp.lone_packets import LonePackets, find_link
+
         packets = LonePackets()
         talks: dict[bytes, AnyConversation] = {}
         for frame in read_frames(_lines(self._blocks())):

@@ -7,10 +7,11 @@ commands run.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 from coordwire import __version__
@@ -250,8 +251,13 @@ def _run(arguments: Sequence[str]) -> int:
     if sys.stdout is None:
         raise Failure("standard output is closed")
     name = next((word for word in arguments if not word.startswith("-")), None)
-    module = command_module(name) if name in COMMANDS else None
-    parser = _parser({} if module is None else {name: module})
+    gc.disable()  # what is imported stays
+    try:
+        module = command_module(name) if name in COMMANDS else None
+        names = COMMANDS if module is None or name != arguments[0] else (name,)  # else help may list them
+        parser = _parser({} if module is None else {name: module}, names)
+    finally:
+        gc.enable()
     try:
         options, unknown = parser.parse_known_args(arguments)
         if unknown and "later_words" in options and not any(word.startswith("-") for word in unknown):
@@ -269,13 +275,17 @@ def whole_parser() -> argparse.ArgumentParser:
     return _parser({name: command_module(name) for name in COMMANDS})
 
 
-def _parser(modules: Mapping[str | None, CommandModule]) -> argparse.ArgumentParser:
-    """The parser of the command line, with the arguments of the commands whose modules these are."""
+def _parser(
+    modules: Mapping[str | None, CommandModule], names: Iterable[str] = COMMANDS
+) -> argparse.ArgumentParser:
+    """The parser of the command line, with the arguments of the commands whose modules these are. names: of
+    the commands that it knows."""
     parser = _Parser(prog="coordwire", description="The Apache Kafka wire protocol.")
     parser.add_argument("--version", action="version", version=f"coordwire {__version__}")
     parser.set_defaults(whole_parser=whole_parser)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, summary in COMMANDS.items():
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
+    for name in names:
+        summary = COMMANDS[name]
         command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if name in modules:
             modules[name].configure(command)
