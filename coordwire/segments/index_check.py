@@ -50,6 +50,11 @@ class _Check:
         self.faults: list[Fault] = []
         self._doubted = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether faults have not been taken."""
+        return bool(self.faults)
+
     def take(self) -> list[Fault]:
         """The faults since the last call."""
         faults, self.faults = self.faults, []
@@ -83,6 +88,11 @@ class OffsetCheck(_Check):
         self._entries = self._rising(segment)
         self._next = next(self._entries, None)
         self._awaited: tuple[int, int] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether entries are left to compare, or faults have not been taken."""
+        return self._next is not None or self._awaited is not None or super().is_open
 
     def _rising(self, segment: Segment) -> Iterator[tuple[int, OffsetPosition]]:
         index = segment.offset_index
@@ -144,6 +154,11 @@ class TimeCheck(_Check):
         self._mark = next(self._due, None)
         self._latest = self._entered = -1
         self._last = (segment.base_offset or 0) - 1
+
+    @property
+    def is_open(self) -> bool:
+        """Whether entries of either index are left to compare, or faults have not been taken."""
+        return self._next is not None or self._mark is not None or super().is_open
 
     def _rising(self, segment: Segment) -> Iterator[tuple[int, TimestampOffset]]:
         index = segment.time_index

@@ -1,9 +1,11 @@
 """The faults of a segment: in its batches, their order, and the files beside them.
 
-Strategy: one walk over the batches; the indexes' entries are compared batch by batch. Rules: a fault is what
-a broker never writes, so that a sound segment has none, whatever Kafka wrote it. That leaves out how close
-the entries of an index are: a broker writes one for an append, which may be any number of batches (`rebuild`
-gives an index to compare with where that matters).
+Strategy: one walk over the batches; the indexes' entries are compared batch by batch. As long as batches are
+plain (one after the other, all records there), they are opened by the reader that raises and judged by their
+headers; the reader that reports goes on at the first other one, and alone words what is wrong. Rules: a fault
+is what a broker never writes, so that a sound segment has none, whatever Kafka wrote it. That leaves out how
+close the entries of an index are: a broker writes one for an append, which may be any number of batches
+(`rebuild` gives an index to compare with where that matters).
 """
 
 from __future__ import annotations
@@ -12,12 +14,16 @@ from coordwire.errors import counted
 
 __all__ = ["SegmentCounts", "verify"]
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from coordwire.errors import CodecUnavailable, CoordwireError, CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange
+from coordwire.records.batch import CHUNK
 from coordwire.records.kafka_07 import Kafka07Batch
 from coordwire.segments.index_check import Fault, OffsetCheck, TimeCheck, TransactionCheck
 from coordwire.segments.state_files import EPOCHS, METADATA
@@ -26,6 +32,9 @@ if TYPE_CHECKING:
     from coordwire.segments.segment import Segment
 
 _FURTHEST = (1 << 31) - 1
+_LAST = (1 << 63) - 1
+_PLACES = Struct(">q4xi7xi16xq").unpack_from
+"""Of a header: base offset, leader epoch, last offset delta, producer id."""
 _EPOCH_AT, _NO_EPOCH = 12, -1
 """Where a batch has its leader epoch, and what it is where there is none."""
 
@@ -54,7 +63,9 @@ def verify(segment: Segment, counts: SegmentCounts, *, check_records: bool) -> I
     checks = (OffsetCheck(segment), TimeCheck(segment), TransactionCheck(segment))
     order = _Order(segment)
     counts.records = 0 if check_records else None
-    reader = segment.batches(on_error="report", check_records=False)
+    position = yield from _plain_batches(segment, counts, order, checks)
+    reader = segment.batches(on_error="report", check_records=False, start=position)
+    reader.resume(position, order.last)
     for item in reader:
         unreadable = (
             item if isinstance(item, UnreadableRange) else _read(item, counts) if check_records else None
@@ -85,6 +96,68 @@ def verify(segment: Segment, counts: SegmentCounts, *, check_records: bool) -> I
     yield from _sibling_faults(segment)
     if counts.needs is not None:
         raise CodecUnavailable(counts.needs)
+
+
+def _plain_batches(
+    segment: Segment,
+    counts: SegmentCounts,
+    order: _Order,
+    checks: tuple[OffsetCheck, TimeCheck, TransactionCheck],
+) -> Generator[Fault, None, int]:
+    """Check the batches up to the first that isn't plain; its position. What is faulty is in indexes only."""
+    if segment.is_kafka_07:
+        return 0
+    reader = segment.batches()
+    view, is_open, base = segment.data, True, order.base
+    position, before, epoch = 0, -1 if base is None else base - 1, order.epoch
+    furthest = _LAST if base is None else base + _FURTHEST
+    for batch in _until_refused(reader):
+        if batch.__class__ is not RecordBatch:
+            break
+        start, size = batch.position, batch.size
+        first, batch_epoch, delta, producer = _PLACES(view, start)
+        last = first + delta
+        if not before < first <= last <= furthest or not epoch <= batch_epoch:
+            break
+        count = _plain_records(batch, first, check_records=counts.records is not None)
+        if not 0 <= count <= delta + 1:
+            break
+        if counts.records is not None:
+            counts.records += count
+        counts.batches += 1
+        if order.first is None:
+            order.first = first
+        order.last, order.epoch = before, epoch = last, batch_epoch
+        position = start + size
+        if is_open or producer >= 0:
+            for check in checks:
+                check.add(batch)
+                yield from check.take()
+            is_open = any(check.is_open for check in checks)
+    return position
+
+
+def _until_refused(reader: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    """The batches up to the first that the reader refuses."""
+    with suppress(CoordwireError):  # the reader that reports words it
+        yield from reader
+
+
+def _plain_records(batch: RecordBatch, first: int, *, check_records: bool) -> int:
+    """The number of a sound batch's records, if their offsets are one after the other; 0 where they are not
+    read, -1 for any other batch."""
+    try:
+        if not check_records:
+            batch.check()
+            return 0
+        records, count = iter(batch), 0
+        while chunk := [record.offset for record in islice(records, CHUNK)]:
+            if chunk != [*range(first + count, first + count + len(chunk))]:
+                return -1
+            count += len(chunk)
+    except CoordwireError:
+        return -1
+    return count
 
 
 def read_records(batch: RecordBatch) -> tuple[int, str | None]:

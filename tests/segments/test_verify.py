@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import re
+import shutil
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,7 @@ from coordwire.segments import (
     rebuild,
     write_snapshot,
 )
+from coordwire.segments import verify as verify_module
 from coordwire.segments.partition import logs
 from tests.broker_sample import broker_sample
 
@@ -422,3 +426,57 @@ def test_small_files(tmp_path: Path) -> None:
         "leader-epoch-checkpoint", "partition.metadata", f"{NAME}.snapshot"
     ]  # fmt: skip
     assert "CRC-32C" in result[2].reason
+
+
+# --- plain batches ---
+
+
+def nothing_is_plain(*_: object) -> Generator[Fault, None, int]:
+    return 0
+    yield
+
+
+def both_ways(path: Path, monkeypatch: pytest.MonkeyPatch, *, check_records: bool) -> tuple[Any, Any]:
+    """Faults and counts, with plain batches read quickly and by the reader that reports alone."""
+    results = []
+    for plainly in (verify_module._plain_batches, nothing_is_plain):
+        with monkeypatch.context() as patch:
+            patch.setattr(verify_module, "_plain_batches", plainly)
+            counts = SegmentCounts()
+            results.append((faults(path, check_records=check_records, counts=counts), counts))
+    return results[0], results[1]
+
+
+def test_the_quick_way_over_plain_batches_reports_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of real and of built segments, of damaged ones, and of damaged indexes."""
+    source = random.Random(5)
+    indexed(tmp_path / "built")
+    folders = [
+        path.parent for path in (*logs(broker_sample() / "data"), *(tmp_path / "built").rglob("*.log"))
+    ]
+    different = 0
+    for number, folder in enumerate(dict.fromkeys(folders)):
+        copy = tmp_path / str(number) / folder.name
+        shutil.copytree(folder, copy)
+        for path in logs(copy):
+            quick, slow = both_ways(path, monkeypatch, check_records=True)
+            assert quick == slow
+            targets = [path, *path.parent.glob("*index")]
+            for turn in range(6):
+                target = source.choice(targets) if turn % 3 else path
+                data = bytearray(target.read_bytes()[: 1 << 16])
+                if not data:
+                    continue
+                original = bytes(data)
+                for _ in range(source.randint(1, 3)):
+                    data[source.randrange(len(data))] ^= 1 << source.randrange(8)
+                if turn % 4 == 3:
+                    del data[source.randrange(len(data)) :]
+                target.write_bytes(data)
+                quick, slow = both_ways(path, monkeypatch, check_records=turn % 2 == 0)
+                assert quick == slow, (path, turn)
+                different += bool(quick[0])
+                target.write_bytes(original)
+    assert different > 100

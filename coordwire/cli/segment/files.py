@@ -19,6 +19,9 @@ from coordwire.segments import Segment
 from coordwire.segments.names import file_name
 from coordwire.segments.partition import logs
 
+REPORTED = 16
+"""Of so many batches, after the first it is reported how much was read."""
+
 
 def expanded(names: Sequence[str]) -> Iterator[Path]:
     """The files, folders opened. Raises `Failure` for a folder without a log."""
@@ -62,13 +65,16 @@ class _WatchedBatches:
     def __init__(self, reader: Any, segment: Segment) -> None:
         self._reader = reader
         self._segment = segment
+        self._count = 0
 
     def __iter__(self) -> _WatchedBatches:
         return self
 
     def __next__(self) -> Any:
         batch = next(self._reader)
-        report_position(self._segment, self._reader.position)
+        self._count += 1
+        if self._count % REPORTED == 1:
+            report_position(self._segment, self._reader.position)
         return batch
 
     def __getattr__(self, name: str) -> Any:
