@@ -11,7 +11,7 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.removal import redact
+from coordwire.capture.redaction.secret_fields import redact
 from coordwire.codec import Message
 from coordwire.designs.dialects import Dialect
 from coordwire.embedded import open_embedded

@@ -1,17 +1,18 @@
 """A client of a Kafka cluster: one request and its answer, sent where Kafka wants it.
 
-settings.py           `ClientSettings`, also from Kafka's own client.properties (client_properties.py,
-                      properties.py)
+settings.py           `ClientSettings`, also from Kafka's own client.properties (client_properties.py, with
+                      tokens of an OAuth endpoint; properties.py)
 tls.py                whom to trust, and the client's certificate
-authentication.py     SASL as a generator without I/O; token_endpoint.py: tokens of an OAuth endpoint
+authentication.py     SASL as a generator without I/O
 opening.py            the beginning of a connection as a generator: versions, then who the client is
-streams.py            that beginning with asyncio: `open_stream`; link.py: the connection after it
+streams.py            that beginning with asyncio: `open_stream`; link.py: the connection after
+                      it, and how many bytes of requests may wait
 sockets.py            and with a blocking socket: `open_socket`; socket_link.py
 routing.py            where a request belongs, its parts, and one answer of theirs
 requests.py           a request with its look-ups and retries as a generator; cluster.py: what is known
 async_client.py       its drivers: `connect`, `Client`
 sync_client.py        `connect_sync`, `SyncClient`
-versions.py           the version that a request goes in; window.py: bytes in flight
+versions.py           the version that a request goes in
 errors.py             `ClientError` and what is under it
 
 Rules: what decides is without I/O; time limits are on every wait; no secret is in an error or a `repr`.

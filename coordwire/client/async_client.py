@@ -19,11 +19,10 @@ from typing import Any, Self, TypeVar
 from coordwire.client.authentication import Sasl
 from coordwire.client.cluster import KnownCluster
 from coordwire.client.errors import BrokerUnreachable, ClientError, DeadlineExceeded
-from coordwire.client.link import BrokerLink
+from coordwire.client.link import BrokerLink, Window
 from coordwire.client.opening import Session
 from coordwire.client.requests import Deliver, Delivered, Delivery, LastTry, NodeAnswer, perform, whole_answer
 from coordwire.client.settings import Address, ClientSettings, addresses
-from coordwire.client.window import Window
 from coordwire.codec import Request, Response
 
 __all__ = ["Client", "connect"]

@@ -1,7 +1,9 @@
 """Kafka's client.properties to the settings of a client: security, addresses, times.
 
 Rules: as in `settings.py`. What Kafka does by classes of the user's own (`ssl.engine.factory.class`, callback
-handlers) is refused by its name; a login that needs Kerberos, too.
+handlers) is refused by its name; a login that needs Kerberos, too. Tokens for OAUTHBEARER come from an OAuth
+2.0 endpoint, for a client's credentials (RFC 6749, section 4.4), as Kafka's retriever has it: the credentials
+go in the header Authorization; an answer has a bounded size; no secret is in an error.
 """
 
 from __future__ import annotations
@@ -9,20 +11,20 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from base64 import urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 from coordwire.client.authentication import OAuthBearer, Plain, Sasl, Scram, TokenSource
-from coordwire.client.errors import SettingsError
+from coordwire.client.errors import AuthenticationRefused, SettingsError
 from coordwire.client.properties import Login, parse_login
 from coordwire.client.settings import ClientSettings, addresses
 from coordwire.client.tls import pem_of_store, tls_context
 
-__all__ = ["settings_of"]
+__all__ = ["fetch_token", "settings_of"]
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _CLASSES = (
@@ -198,8 +200,31 @@ def _endpoint_source(url: str, properties: Mapping[str, str], login: Login) -> T
     tls = _tls(properties) if "ssl.truststore.location" in properties else None
 
     def token() -> str:
-        from coordwire.client.token_endpoint import fetch_token
-
         return fetch_token(url, client, secret, scope, tls)
 
+    return token
+
+
+_SECONDS = 10
+_LARGEST = 1 << 20
+
+
+def fetch_token(url: str, client: str, secret: str, scope: str | None, tls: ssl.SSLContext | None) -> str:
+    """Ask an endpoint for a token; this blocks. Raises `AuthenticationRefused`."""
+    from urllib.error import URLError  # few clients need HTTP
+    from urllib.request import Request, urlopen
+
+    body = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
+    credentials = b64encode(f"{client}:{secret}".encode()).decode()
+    headers = {"Authorization": f"Basic {credentials}", "Accept": "application/json"}
+    request = Request(url, data=urlencode(body).encode(), headers=headers)
+    try:
+        with urlopen(request, timeout=_SECONDS, context=tls) as response:
+            answer = json.loads(response.read(_LARGEST))
+    except (URLError, OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "reason", None) or type(error).__name__
+        raise AuthenticationRefused(f"no token from {url}: {reason}") from None
+    token = answer.get("access_token") if isinstance(answer, dict) else None
+    if not isinstance(token, str) or not token:
+        raise AuthenticationRefused(f"no token from {url}: the answer has no access_token")
     return token

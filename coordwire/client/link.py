@@ -3,13 +3,16 @@
 Strategy: one task reads; a request waits on a future, by its correlation id. A session with an end is renewed
 before a request that comes after most of its time (KIP-368), while other requests wait. Rules: an answer that
 does not come within the request's time ends the connection, since those after it would wait as long; then
-every request that waits gets the reason. `close` leaves no task.
+every request that waits gets the reason. `close` leaves no task. Of the bytes
+of requests only so many wait at the same time: they enter in their order, a request larger than the limit
+goes alone, and one that is cancelled while it waits takes nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import struct
+from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -20,12 +23,50 @@ from coordwire.client.requests import Delivered
 from coordwire.client.settings import Address, ClientSettings, shown_address
 from coordwire.client.streams import READ_SIZE, Stream, call_source, open_stream
 from coordwire.client.versions import Fit, fit_version
-from coordwire.client.window import Window
 from coordwire.codec import Message, Response
 from coordwire.connection.events import Event, ResponseReceived
 from coordwire.connection.kafka import is_fire_and_forget
 
-__all__ = ["BrokerLink", "renewal_ms"]
+__all__ = ["BrokerLink", "Window", "renewal_ms"]
+
+
+class Window:
+    """A limit in bytes, of one event loop."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self.used_bytes = 0
+
+    async def enter(self, size_bytes: int) -> None:
+        """Wait until so many bytes fit, and take them."""
+        if not self._waiting and self._fits(size_bytes):
+            self.used_bytes += size_bytes
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((size_bytes, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # its turn had come
+                self.leave(size_bytes)
+            raise
+
+    def leave(self, size_bytes: int) -> None:
+        """Give bytes back."""
+        self.used_bytes -= size_bytes
+        while self._waiting:
+            following, turn = self._waiting[0]
+            if not turn.done():
+                if not self._fits(following):
+                    return
+                self.used_bytes += following
+                turn.set_result(None)
+            self._waiting.popleft()
+
+    def _fits(self, size_bytes: int) -> bool:
+        return not self.used_bytes or self.used_bytes + size_bytes <= self._limit
+
 
 _CORRELATION_ID = struct.Struct(">i")
 _ID_POSITION = 8

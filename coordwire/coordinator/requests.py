@@ -1,23 +1,30 @@
-"""The map of requests: the handler of every request type that a shard takes.
+"""The map of requests: the handler of every request type that a shard takes, and the kinds of
+groups that it knows.
 
 Rules: a request that is invalid whatever the group is like is refused by its handler. A write is answered
 after it is durable; DescribeGroups, ListGroups and OffsetFetch without `require_stable` read what is durable
-at once.
+at once. A new kind is a `GroupKind` here, and its requests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from coordwire.codec import Message
 from coordwire.coordinator import admin, classic_protocol
+from coordwire.coordinator.classic.kind import ClassicKind
 from coordwire.coordinator.consumer import handlers as consumer
+from coordwire.coordinator.consumer.kind import ConsumerKind
 from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
 from coordwire.coordinator.offsets import handlers as offsets
 from coordwire.coordinator.share import handlers as share
+from coordwire.coordinator.share.kind import ShareKind
+from coordwire.coordinator.state import GroupKind
 from coordwire.coordinator.streams import handlers as streams
+from coordwire.coordinator.streams.kind import StreamsKind
 
-__all__ = ["IMMEDIATE", "REQUESTS", "route"]
+__all__ = ["IMMEDIATE", "KINDS", "REQUESTS", "route"]
 
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     **classic_protocol.IMMEDIATE,
@@ -43,3 +50,8 @@ REQUESTS = frozenset(_HANDLERS)
 def route(call: IncomingRequest) -> None:
     """Handle a request whose type is in `REQUESTS`."""
     _HANDLERS[type(call.request)](call)
+
+
+KINDS: Mapping[str, GroupKind[Any]] = {
+    kind.name: kind for kind in (ClassicKind(), ConsumerKind(), ShareKind(), StreamsKind())
+}

@@ -25,7 +25,6 @@ from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig, GroupConfig, ShareGroupConfig, StreamsGroupConfig
 from coordwire.coordinator.consumer.patterns import end_resolution
 from coordwire.coordinator.effects import Answer, Effect, Outbox, Reply, RequestContext, TransactionCompleted
-from coordwire.coordinator.group_kinds import KINDS
 from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.incoming import IncomingRequest
 from coordwire.coordinator.listener import NO_LISTENER, GroupListener
@@ -35,7 +34,7 @@ from coordwire.coordinator.offsets.deletion import remove_topics, schedule_expir
 from coordwire.coordinator.persister import PERSISTER_TIMER, LatestOffsets, Persister
 from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.replay import replay_entry
-from coordwire.coordinator.requests import IMMEDIATE, REQUESTS, route
+from coordwire.coordinator.requests import IMMEDIATE, KINDS, REQUESTS, route
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes

@@ -5,8 +5,7 @@
     frame.message                                            # a message shows itself, as a cell's last line
 
     tree.py         a message, frame or event to a tree of texts
-    table.py        many events or entries to a table
-    rendering.py    trees and tables to HTML and to plain text
+    rendering.py    many events or entries to a table; trees and tables to HTML and to plain text
 
 Strategy: a value first becomes a small, bounded tree or table of texts without secrets; the renderings lay
 that out. The package `coordwire` registers `mimebundle` as what shows objects in notebooks. Rules: texts from
@@ -21,7 +20,7 @@ from typing import Any
 
 from coordwire._display import RichDisplay
 from coordwire.notebook import rendering
-from coordwire.notebook.table import DisplayTable, table_of
+from coordwire.notebook.rendering import DisplayTable, table_of
 from coordwire.notebook.tree import DisplayNode, tree_of
 
 __all__ = ["Shown", "html", "mimebundle", "show", "text"]

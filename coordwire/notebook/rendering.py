@@ -2,19 +2,29 @@
 
 Rules: every text loses its control characters here, and in HTML its markup, whatever it is and wherever it is
 from. The HTML has no scripts, links or images; its colours are those of the page around it, so that dark
-themes work.
+themes work. A table's cells are short; a longer value is cut, and the object itself, shown in a cell of its
+own, has it whole.
 """
 
 from __future__ import annotations
 
-__all__ = ["html", "text"]
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
+from typing import Any, NamedTuple
 
+from coordwire._quantities import duration
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
-from coordwire.notebook.table import DisplayTable
-from coordwire.notebook.tree import DisplayNode
+from coordwire.capture.redaction.entry_secrets import withheld
+from coordwire.codec.entities import entity_values
+from coordwire.enums import ErrorCode
+from coordwire.errors import UnreadableRange
+from coordwire.frames import RequestFrame, ResponseFrame
+from coordwire.notebook.tree import DisplayNode, entry_of, event_texts, head_of, unreadable_text
+from coordwire.timeline.events import EVENTS, GroupEvent
+
+__all__ = ["DisplayTable", "html", "table_of", "text"]
 
 INDENT = "  "
 WIDEST = 40
@@ -94,3 +104,65 @@ def _text_table(table: DisplayTable) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
     if table.is_cut:
         yield f"The first {len(table.rows):,}; there are more."
+
+
+MOST_CELL = 160
+_EVENT = ("time", "group", "event", "member", "details")
+_FRAME = ("time", "#", "flow", "frame", "client", "size", "latency", "error")
+_FIRST = ("group", "time", "source", "number", "member_id", "kind")
+"""Fields of events that have a column of their own, or are of no use to people."""
+
+
+class DisplayTable(NamedTuple):
+    """head: the columns' names. is_cut: whether rows were left out at the end."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    is_cut: bool
+
+
+def table_of(values: Sequence[Any], *, is_cut: bool) -> DisplayTable:
+    """A table of events if all values are events, else of frames."""
+    if values and all(isinstance(value, GroupEvent) for value in values):
+        return DisplayTable(_EVENT, tuple(_event_row(value) for value in values), is_cut)
+    return DisplayTable(_FRAME, tuple(_frame_row(value) for value in values), is_cut)
+
+
+def _event_row(event: GroupEvent) -> tuple[str, ...]:
+    texts = dict(event_texts(event))
+    details = [f"{name}: {text}" for name, text in texts.items() if text and name not in _FIRST]
+    return (
+        texts["time"], _cell(texts["group"]), EVENTS.get(type(event), type(event).__name__),
+        _cell(texts.get("member_id", "")), _cell(", ".join(details)),
+    )  # fmt: skip
+
+
+def _frame_row(value: Any) -> tuple[str, ...]:
+    if isinstance(value, RequestFrame | ResponseFrame):
+        value = entry_of(value)
+    if isinstance(value, UnreadableRange):
+        time = "" if value.time_ns is None else format_time(value.time_ns, 6)
+        return (time, "", _cell(shown(value.flow or "")), "unreadable", "", str(value.length), "",
+                _cell(unreadable_text(value)))  # fmt: skip
+    if not isinstance(value, FrameEntry):
+        return ("", "", "", type(value).__name__, "", "", "", "")
+    return (
+        "" if value.time_ns is None else format_time(value.time_ns, 6), str(value.number or ""),
+        _cell(shown(value.flow)), _cell(head_of(value)),
+        _cell("" if value.client_id is None or withheld(value).client else shown(value.client_id)),
+        str(value.size), "" if value.latency_ns is None else duration(value.latency_ns / 1e9),
+        _cell(_error(value)),
+    )  # fmt: skip
+
+
+def _error(entry: FrameEntry) -> str:
+    if entry.error is not None:
+        return f"refused: {shown(entry.error.reason)}"
+    if entry.direction == "request":
+        return ""
+    codes = {code for code in entity_values(entry.message, "error_code") if code}
+    return ", ".join(f"{code} {ErrorCode(code).name}" for code in sorted(codes)[:3])
+
+
+def _cell(text: str) -> str:
+    return text if len(text) <= MOST_CELL else f"{text[:MOST_CELL]}…"

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from coordwire.errors import counted
 
-__all__ = ["Kafka07Batch", "batches", "encode_messages"]
+__all__ = ["Kafka07Batch", "batches", "encode_messages", "fetch"]
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import Any, Literal, overload
 from zlib import crc32
 
-from coordwire.errors import CorruptBatch, NotInVersion, OutOfRange, WrongType
+from coordwire.errors import CorruptBatch, LimitExceeded, NotInVersion, OutOfRange, WrongType
 from coordwire.records.batch import CODEC_BITS, NO_TIMESTAMP_TYPE, RecordBatch, chunks, restored
 from coordwire.records.batch_reader import Batches, Buffer, OnError, UnreadableRange
 from coordwire.records.compression import CODECS, Codec, compress, decompress
@@ -174,6 +174,28 @@ def batches(
         return Kafka07Batch(view, offset, position)
 
     return Batches(buffer, on_error, check_records, search=_Search, opened=opened)
+
+
+def fetch(
+    read: Callable[[int, int], bytes], offset: int, max_bytes: int, *, most_bytes: int
+) -> Batches[Kafka07Batch]:
+    """The messages from an offset on, as a client of Kafka 0.7 fetches them.
+
+    read: gives the bytes of the log from an offset on, at most so many (max_bytes, from 1). Where these are
+    not even one message, twice as many are asked for, up to most_bytes. Raises `LimitExceeded` for a message
+    that is larger, `OutOfRange`; iterating raises as `batches` has it.
+    """
+    if max_bytes < 1:
+        raise OutOfRange(f"expected at least 1 byte, got {max_bytes}", "max_bytes")
+    while True:
+        data = read(offset, max_bytes)
+        is_end = len(data) < max_bytes
+        if is_end or _LENGTH.size + int.from_bytes(data[: _LENGTH.size], signed=True) <= len(data):
+            return batches(data, position=offset)
+        if max_bytes >= most_bytes:
+            reason = f"the message at offset {offset} has more than {counted(most_bytes, 'byte')}"
+            raise LimitExceeded(reason, 0)
+        max_bytes = min(2 * max_bytes, most_bytes)
 
 
 class _Search(Search):

@@ -12,6 +12,9 @@ the whole range: batches inside it aren't looked for, even where the records can
 `coordwire.limits` forbid to read the records, the checksum alone decides; under the same limits `verify`
 reports such a batch as over them. Where a codec's library is missing, nothing is recovered. The work is
 linear in the bytes, but for n log n comparisons of offsets.
+
+A log of Kafka 0.7 is truncated before its first message that isn't valid, as that release's own recovery
+does it: an offset is the byte where a message begins, so that what follows could only be kept under others.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from errno import EEXIST
 from pathlib import Path
@@ -37,7 +40,7 @@ from coordwire.records import Batches, RecordBatch, UnreadableRange
 from coordwire.records.resync import ThoroughSearch
 from coordwire.segments.batch_selection import EPOCH, KEPT, FoundBatches, select_batches
 from coordwire.segments.index_rebuild import INTERVAL, rebuild
-from coordwire.segments.names import file_name, log_name
+from coordwire.segments.names import file_name, kafka_07_offset, log_name
 from coordwire.segments.producers import Producers
 from coordwire.segments.segment import Segment
 from coordwire.segments.verify import read_records
@@ -81,7 +84,14 @@ class _Walk:
         self.batches = FoundBatches()
         self.fates = bytearray()
         self.unreadable: list[UnreadableRange] = []
-        search = ThoroughSearch(segment.data)
+        if segment.is_kafka_07:
+            self._truncate(progress)
+        else:
+            self._find(progress)
+
+    def _find(self, progress: Callable[[Segment, int], None] | None) -> None:
+        """Look for whole batches in all of the segment."""
+        segment, search = self.segment, ThoroughSearch(self.segment.data)
         reader: Batches[RecordBatch | UnreadableRange] = Batches(
             segment.data, "report", False, lambda _: search
         )
@@ -99,6 +109,25 @@ class _Walk:
                     reader.position, remaining, f"the file ends {counted(remaining, 'byte')} into a batch"
                 )
             )
+
+    def _truncate(self, progress: Callable[[Segment, int], None] | None) -> None:
+        """Walk to the first message of Kafka 0.7 that isn't valid."""
+        segment, reader = self.segment, self.segment.batches()
+        try:
+            for batch in reader:
+                with suppress(LimitExceeded):
+                    read_records(batch)
+                self.starts.append(batch.position)
+                self.sizes.append(batch.size)
+                if progress is not None:
+                    progress(segment, reader.position)
+            reason = f"the file ends {counted(len(reader.remainder), 'byte')} into a message"
+        except CorruptBatch as error:
+            reason = str(error)
+        self.fates = bytearray([KEPT]) * len(self.starts)
+        end = self.starts[-1] + self.sizes[-1] if self.starts else 0
+        if end < segment.size:
+            self.unreadable.append(UnreadableRange(end, segment.size - end, reason))
 
     def _add(self, batch: RecordBatch, inner: bool) -> UnreadableRange | None:
         last, base = batch.last_offset, self.segment.base_offset or 0
@@ -137,7 +166,8 @@ def recover(
 ) -> Iterator[Recovered]:
     """Copy the whole batches of a partition's segments into a folder; yield a result for each segment.
 
-    paths: `.log` files of one partition; a batch in several of them is kept once. out: the folder, made where
+    paths: `.log` files of one partition; a batch in several of them is kept once. Or `.kafka` files of Kafka
+    0.7, each truncated before its first bad message; there are no indexes then. out: the folder, made where
     it is missing. Beside the copy are its indexes, for an `index.interval.bytes` of `interval`; and, where
     there are bad ranges, NAME.quarantine, with the bytes one after the other, and NAME.quarantine.jsonl, with
     a line for each range: {"file", "position", "length", "reason", "quarantinePosition"}. progress: gets a
@@ -151,11 +181,13 @@ def recover(
         folder = Path(out)
         _refuse(folder, [segment.path for segment in segments])
         walks = [_Walk(segment, progress) for segment in segments]
-        _choose(walks)
+        with_offsets = [walk for walk in walks if not walk.segment.is_kafka_07]
+        _choose(with_offsets)
+        for walk, rejected in zip(with_offsets, _rejected_batches(with_offsets), strict=True):
+            walk.unreadable += rejected
         producers = _producers(segments[0]) if segments else Producers()
         remove_stale(folder)
-        for walk, rejected in zip(walks, _rejected_batches(walks), strict=True):
-            walk.unreadable += rejected
+        for walk in walks:
             yield _write(walk, folder, interval, producers)
 
 
@@ -166,7 +198,8 @@ def _refuse(folder: Path, sources: list[Path]) -> None:
         if name in names:
             raise ValueError(f"two segments are called {name}")
         names.add(name)
-        for output in (name, name + QUARANTINE, name + MANIFEST, *(name[:-3] + kind for kind in INDEXES)):
+        indexes = () if kafka_07_offset(name) is not None else INDEXES
+        for output in (name, name + QUARANTINE, name + MANIFEST, *(name[:-3] + kind for kind in indexes)):
             if os.path.lexists(folder / output):
                 raise FileExistsError(EEXIST, os.strerror(EEXIST), str(folder / output))
 
@@ -253,7 +286,7 @@ def _write(walk: _Walk, folder: Path, interval: int, producers: Producers) -> Re
                 for at in range(start, end, _CHUNK):
                     log.write(segment.data[at : min(at + _CHUNK, end)])
                 size += end - start
-        if segment.base_offset is not None and size <= _FURTHEST:
+        if segment.base_offset is not None and size <= _FURTHEST and not segment.is_kafka_07:
             with Segment(files.path(name)) as copy:
                 rebuilt = rebuild(copy.batches(), segment.base_offset, interval=interval, producers=producers)
             for kind, data in rebuilt.files().items():

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from coordwire.capture.jsonlines import encode
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.removal import redact
+from coordwire.capture.redaction.secret_fields import redact
 from coordwire.codec import Message
 from coordwire.codec.transcriber import OTHERWISE, layout_transcriber
 from coordwire.codec.walk import layout_of

@@ -5,6 +5,7 @@
     from_log/           what coordinators wrote into their logs, to the same events
     from_shard/         what a coordinator of this package reports, to the same events
     group.py            what is known of one group; members.py: of its members; rebalance.py: of a rebalance
+    evidence.py         what claims about members are built from
     session_clocks.py   since when members' sessions run
     rebalance_cause.py  why a group rebalances
     consumption.py      how long partitions had no consumer

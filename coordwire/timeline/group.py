@@ -17,6 +17,7 @@ from coordwire.enums import ErrorCode
 from coordwire.timeline.consumption import Consumption
 from coordwire.timeline.events import (
     Assignment,
+    Cause,
     GroupEvent,
     Idle,
     Kind,
@@ -55,6 +56,13 @@ UNAVAILABLE = {
 
 MOVED = UNAVAILABLE - {ErrorCode.COORDINATOR_NOT_AVAILABLE}
 """A coordinator that gives up its groups, or loads them; else a write may have failed, which it survives."""
+
+
+_CAUSES: dict[Leaving, Cause] = {
+    "left": "member_left", "session_timeout": "session_timeout", "removed": "member_removed",
+    "not_rejoined": "member_removed", "fenced": "member_fenced",
+}  # fmt: skip
+"""What members' departures are as causes of rebalances; one that left for now causes none."""
 
 
 @dataclass(slots=True)
@@ -191,6 +199,20 @@ class Group:
             MemberLeft, place, member_id=member_id, client_id=client_id, instance_id=instance_id,
             how=departure, reason=reason, inferred=inferred,
         )  # fmt: skip
+
+    def goes(
+        self,
+        member_id: str,
+        place: Seen,
+        departure: Leaving,
+        detail: str = "",
+        *,
+        reason: str | None = None,
+        inferred: bool = False,
+    ) -> Trigger:
+        """A member is out: what that is the cause of."""
+        self.remove(member_id, place, departure, reason=reason, inferred=inferred)
+        return Trigger(_CAUSES[departure], member_id, inferred=inferred, detail=detail)
 
     def has_gone(self, member_id: str) -> bool:
         """Whether a member that is not in was in before."""

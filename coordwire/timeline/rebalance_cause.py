@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from coordwire.timeline.consumer_data import changed
+from coordwire.timeline.evidence import Silence
 from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
 from coordwire.timeline.rebalance import Rebalance, Trigger
@@ -127,11 +128,11 @@ def of_unseen_epoch(before: int, after: int) -> Trigger:
     return Trigger("unknown", inferred=True, detail=f"{detail}; others may have been in before the capture")
 
 
-def of_death(member: Member, silence_ns: int, sign: str) -> Trigger:
-    """A session ended. silence_ns: how long it was silent at least; sign: what speaks for it."""
-    detail = f"silent for {silence_ns / 1e9:.3g} s"
+def of_death(silence: Silence, sign: str) -> Trigger:
+    """A session ended, after that silence at least. sign: what speaks for it."""
+    detail = f"silent for {silence.length_ns / 1e9:.3g} s"
     detail = f"{sign}; {detail}" if sign else detail
-    return Trigger("session_timeout", member.member_id, inferred=True, detail=detail)
+    return Trigger("session_timeout", silence.of.member_id, inferred=True, detail=detail)
 
 
 def between_records(group: Group, members: dict[str, Member]) -> Trigger:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from coordwire.broker.cluster.features import FeatureLevels
+from coordwire.broker.cluster.facts import FeatureLevels
 from coordwire.broker.handlers import APIS, versions_response
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode

@@ -50,7 +50,7 @@ def down(core: Core, *nodes: int) -> None:
 
 
 def up(core: Core, *nodes: int) -> None:
-    from coordwire.broker.cluster.nodes import ClusterNode
+    from coordwire.broker.cluster.facts import ClusterNode
 
     for node in nodes:
         core.cluster.nodes[node] = ClusterNode(node)

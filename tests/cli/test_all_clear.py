@@ -195,8 +195,14 @@ def test_what_is_seen_is_bounded() -> None:
     survey = Survey("frames", {"groups": lambda item: (item,)}, {"groups": ["x"]})
     for number in range(3 * MOST_KEPT):
         survey.saw(f"g{number}", False)
-    assert survey.total == 3 * MOST_KEPT
-    assert len(survey._kinds[0][2]) == MOST_KEPT
+    assert survey.counts.total == 3 * MOST_KEPT
+    assert len(survey.counts.values["groups"]) == MOST_KEPT
+    later = survey.take()
+    assert not survey.counts.total
+    survey.saw("h", False)
+    survey.counts.add(later)
+    assert survey.counts.total == 3 * MOST_KEPT + 1
+    assert [*survey.counts.values["groups"]] == ["h", *(f"g{number}" for number in range(MOST_KEPT - 1))]
 
 
 # --- what is no Kafka ---

@@ -19,8 +19,7 @@ from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.thread import BrokerThread
 from coordwire.cli import Failure
 from coordwire.cli.__main__ import main, whole_parser
-from coordwire.cli.call.request_fields import field_names, filled
-from coordwire.cli.call.request_json import request_of
+from coordwire.cli.call.request_fields import field_names, filled, request_of
 from coordwire.cli.completion import words_of
 from coordwire.cli.encode import encode_line
 from coordwire.messages import (

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import json
+import time
+from bisect import bisect_left
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coordwire.broker import Broker, BrokerConfig
+from coordwire.broker.harness.traffic import LiveTraffic
 from coordwire.cli.__main__ import main
-from coordwire.cli.watch.group_board import GroupBoard
-from coordwire.cli.watch.metrics_server import MetricsServer
+from coordwire.cli.watch.group_board import GroupBoard, MetricsServer
+from coordwire.cli.watch.record_times import MOST_REQUESTS, RecordTimes
 from coordwire.client import SyncClient, connect_sync
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
+    ProduceRequest,
     SyncGroupRequest,
 )
 from coordwire.messages.consumer_protocol import ConsumerProtocolSubscription
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
-from coordwire.timeline.events import TopicPartition
+from coordwire.records import Record, encode_batch
+from coordwire.tap import Tap
+from coordwire.timeline.events import Cause, RebalanceBegan, TopicPartition
 
 KINDS = {"rebalanceBegan", "rebalanceEnded", "memberLeft", "memberJoined", "offsetCommitted"}
 
@@ -94,7 +106,8 @@ def test_the_events_are_those_of_the_log_files(tmp_path: Path, capsys: pytest.Ca
     folders = [str(path) for path in sorted(tmp_path.rglob("__consumer_offsets-*")) if path.is_dir()]
     main(["timeline", *folders, "--format", "json"])
     from_files = capsys.readouterr().out
-    assert {event["event"] for event in events(watched)} >= KINDS
+    assert {event["event"] for event in events(watched)} >= KINDS | {"lagMeasured"}
+    watched = "".join(line for line in watched.splitlines(True) if '"lagMeasured"' not in line)
     # The newer protocols have topics by ids, whose names the live cluster gives and these files do not.
     assert [event for event in events(watched) if event["group"] != "modern"] == [
         event for event in events(from_files) if event["group"] != "modern"
@@ -142,6 +155,10 @@ def test_prometheus_gets_the_sums() -> None:
                 board.add(event)
             ends = end_offsets(client, [("orders", 1)])
     board.measure({place: end + 9 for place, end in ends.items()})
+    assert board.unread() == {(TopicPartition("orders", 1), 7)}
+    times = RecordTimes(lambda wanted: dict.fromkeys(wanted, (7, 5000)))
+    times.look(board.unread(), 7_500)
+    board.date(times, 7_500)
     server = MetricsServer("127.0.0.1", 0)
     try:
         server.text = board.metrics()
@@ -156,6 +173,7 @@ def test_prometheus_gets_the_sums() -> None:
     assert 'coordwire_group_members{group="audit"} 0' in lines
     assert 'coordwire_group_commits_total{group="payments"} 1' in lines
     assert 'coordwire_group_lag{group="payments",topic="orders",partition="1"} 2' in lines
+    assert 'coordwire_group_lag_seconds{group="payments",topic="orders",partition="1"} 2.5' in lines
     assert any(line.startswith('coordwire_group_rebalances_total{group="payments",cause="') for line in lines)
     for line in lines:
         assert line.startswith("# ") or line.rpartition(" ")[2].replace(".", "").isdecimal()
@@ -173,3 +191,105 @@ def test_label_values_are_escaped() -> None:
     )  # fmt: skip
     assert board.partitions() == {TopicPartition("t", 0)}
     assert 'coordwire_group_members{group="a\\"\\\\\\n"} 0' in board.metrics()
+
+
+@given(
+    gaps=st.lists(st.one_of(st.just(0), st.integers(0, 5_000), st.integers(0, 10**9)), max_size=40),
+    start=st.integers(0, 3),
+    age=st.integers(0, 10**8),
+    data=st.data(),
+)
+def test_the_time_of_a_record_is_found(gaps: list[int], start: int, age: int, data: st.DataObject) -> None:
+    """Against the list of all times: exact where a record's own time is listed, else a little too early."""
+    times = list(accumulate(gaps, initial=1_700_000_000_000))
+    now, requests, place = times[-1] + age, 0, TopicPartition("t", 0)
+
+    def listed(wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
+        nonlocal requests
+        requests += 1
+        first = bisect_left(times, wanted[place], start if start < len(times) else 0)
+        return {place: (first, times[first]) if first < len(times) else (-1, -1)}
+
+    offset = data.draw(st.integers(0, len(times) - 1))
+    found = RecordTimes(listed)
+    for _ in range(5):
+        found.look({(place, offset)}, now)
+    time = found.time_ms(place, offset)
+    if offset < start < len(times):
+        assert time is None
+    else:
+        assert time is not None
+        assert 0 <= times[offset] - time <= max(1_000, (now - time) // 100)
+    before = requests
+    found.look({(place, offset)}, now)
+    assert requests == before <= 5 * MOST_REQUESTS
+
+
+def test_lag_is_in_time_too(capsys: pytest.CaptureFixture[str]) -> None:
+    now = time.time_ns() // 1_000_000
+    with Broker.in_thread(topics={"orders": 3}) as broker, connect_sync(broker.bootstrap) as kafka:
+        records = [Record(value=b"v", timestamp=now - 3_600_000 + 1_000 * number) for number in range(100)]
+        partition = PartitionProduceData(index=1, records=encode_batch(records, base_offset=0))
+        topic = TopicProduceData(name="orders", partition_data=[partition])
+        kafka.request(ProduceRequest(acks=-1, timeout_ms=9_000, topic_data=[topic]))
+        commit(kafka, "payments", "", -1, 60)
+        commit(kafka, "billing", "", -1, 100)
+        assert main(["watch", broker.bootstrap, "--rounds", "2", "--format", "json"]) == 0
+    forms = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    lags = {form["group"]: form for form in forms if form["event"] == "lagMeasured"}
+    assert lags["billing"]["lag"] == lags["billing"]["lagMs"] == 0
+    assert lags["payments"]["lag"] == 40
+    written = now - 3_600_000 + 60_000
+    read = int(datetime.fromisoformat(lags["payments"]["time"]).timestamp() * 1_000)
+    assert 0 <= lags["payments"]["lagMs"] - (read - written) <= 36_000
+
+
+def test_a_tap_beside_it_has_the_causes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tapped.pcapng"
+    with Broker.in_thread(topics={"orders": 3}) as broker:
+        recording = LiveTraffic(path.open("wb"), pcapng=True)
+        with Tap.in_thread(broker.bootstrap, traffic=recording) as tap:
+            history(tap.bootstrap)
+        recording.close()
+        words = ["watch", broker.bootstrap, "--rounds", "4", "--tap", str(path)]
+        assert main([*words, "--format", "json"]) == 0
+    forms = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    ended = [form for form in forms if form["event"] == "rebalanceEnded" and form["kind"] == "classic"]
+    causes = {
+        (form["group"], form["source"] == str(path)): (form["cause"], form["inferred"]) for form in ended
+    }
+    for group in ("payments", "billing", "audit"):
+        assert causes[group, True] == ("first_member", False)
+        assert causes[group, False] == ("first_member", True)
+    assert {form["event"] for form in forms if form.get("source") == str(path)} <= {
+        "rebalanceBegan", "rebalanceEnded", "rebalanceCost", "errorMet", "unanswered",
+    }  # fmt: skip
+
+
+def test_causes_are_those_of_the_tap_from_its_first_event_on() -> None:
+    board = GroupBoard()
+
+    def began(source: str, cause: Cause, *, inferred: bool) -> RebalanceBegan:
+        return RebalanceBegan(
+            group="g", time_ns=1, source=source, number=1, kind="classic", cause=cause, member_id="m",
+            inferred=inferred,
+        )  # fmt: skip
+
+    board.add(began("log", "new_member", inferred=True))
+    assert next(board.rows())[4] == "new_member (log, inferred)"
+    board.add_tapped(began("tap", "session_timeout", inferred=False))
+    board.add(began("log", "member_left", inferred=True))
+    assert next(board.rows())[4] == "session_timeout (tap)"
+    assert 'coordwire_group_tapped_rebalances_total{group="g",cause=""} 1.0' in board.metrics()
+
+
+def test_what_is_not_a_capture_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "text"
+    path.write_text("nothing that was captured\n" * 400)
+    with Broker.in_thread(topics={"orders": 3}) as broker:
+        history(broker.bootstrap)
+        assert (
+            main(["watch", broker.bootstrap, "--rounds", "200", "--format", "json", "--tap", str(path)]) == 2
+        )
+        assert main(["watch", broker.bootstrap, "--tap", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err.count("--tap") == 2

@@ -30,7 +30,7 @@ from coordwire.client import (
     connect,
     connect_sync,
 )
-from coordwire.client.window import Window
+from coordwire.client.link import Window
 from coordwire.codec import Message
 from coordwire.connection.events import RequestReceived
 from coordwire.messages import (

@@ -1,7 +1,8 @@
 """The seed documents: what they demand, the code that does it, and the test that fails without that code.
 
     python -m tests.designs.seeds                      write docs/explanation/seeds.md
-    python -m tests.designs.seeds check [SEED]         run each row's test without its code (minutes)
+    python -m tests.designs.seeds check [SEED|WORDS]   run each row's test without its code; of one document,
+                                                       or of the rows that begin so (a quarter of an hour)
     python -m tests.designs.seeds words FOLDER         keep the documents' words, from files 000_NAME.txt
 
 Strategy: `tests/data/seeds/demands.toml` has a row for each demand: the words that it begins with, and those
@@ -195,6 +196,10 @@ def page(seeds: Sequence[Seed], demands: Sequence[Demand]) -> str:
         "in its document, every name and every test; `python -m tests.designs.seeds check` runs each test "
         "with its code replaced by code that does nothing. The page is made from "
         "`tests/data/seeds/demands.toml` by `python -m tests.designs.seeds`.",
+        "",
+        "Not here are sentences without a demand: headings, reasons, examples, code that a sentence beside "
+        "it explains, and what is about the Java or Scala of its time alone (sendfile, `NonBlockingChannel`, "
+        "classes that were to be merged). A sentence that repeats an earlier one has one row.",
     ]  # fmt: skip
     for seed in seeds:
         rows = [demand for demand in demands if demand.seed == seed.number]
@@ -243,7 +248,8 @@ def main() -> None:
         return
     kept = 0
     for demand in demands:
-        if demand.open or not demand.seed.startswith(options.argument) or not can_be_left_out(demand.code[0]):
+        is_asked = options.argument in demand.seed or demand.words.startswith(options.argument)
+        if demand.open or not is_asked or not can_be_left_out(demand.code[0]):
             continue
         for test in demand.tests[:1]:
             if not fails_without(demand.code[0], test):

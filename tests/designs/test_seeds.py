@@ -13,6 +13,7 @@ from tests.designs.seeds import (
     TESTS,
     WORD,
     Demand,
+    Seed,
     can_be_left_out,
     document,
     fails_without,
@@ -37,18 +38,18 @@ def test_the_page_is_that_of_the_rows() -> None:
     assert page(SEEDS, ROWS) == PAGE.read_text(), "run python -m tests.designs.seeds"
 
 
-@pytest.mark.parametrize("demand", ROWS, ids=name)
-def test_a_quotation_is_in_its_document(demand: Demand) -> None:
-    assert 4 <= len(WORD.findall(demand.words)) <= 25
-    assert len(WORD.findall(demand.until)) <= 12
-    assert place(demand, document(demand.seed)) is not None
-
-
-def test_rows_are_in_the_order_of_their_documents() -> None:
-    for seed in SEEDS:
-        words = document(seed.number)
-        places = [at for row in ROWS if row.seed == seed.number if (at := place(row, words))]
-        assert places == sorted(places)
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.number)
+def test_quotations_are_in_their_document_in_order(seed: Seed) -> None:
+    words, places = document(seed.number), []
+    for row in ROWS:
+        if row.seed == seed.number:
+            assert 4 <= len(WORD.findall(row.words)) <= 25, row.words
+            assert len(WORD.findall(row.until)) <= 12, row.until
+            at = place(row, words)
+            assert at is not None, row.words
+            places.append(at)
+    assert places == sorted(places)
+    assert len(set(places)) == len(places)
 
 
 @cache
@@ -57,15 +58,15 @@ def names_in(path: str) -> set[str]:
     return {one.name for one in tree.body if isinstance(one, ast.FunctionDef) and one.name.startswith("test")}
 
 
-@pytest.mark.parametrize("demand", DONE, ids=name)
-def test_code_and_tests_are_there(demand: Demand) -> None:
-    assert demand.code
-    assert demand.tests
-    for code in demand.code:
-        resolve(code)
-    for test in demand.tests:
-        path, _, function = test.partition("::")
-        assert function in names_in(path), test
+def test_code_and_tests_are_there() -> None:
+    for demand in DONE:
+        assert demand.code
+        assert demand.tests
+        for code in demand.code:
+            resolve(code)
+        for test in demand.tests:
+            path, _, function = test.partition("::")
+            assert function in names_in(path), test
 
 
 def test_most_demands_have_a_test_that_can_fail() -> None:

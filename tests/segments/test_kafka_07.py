@@ -16,6 +16,8 @@ from zlib import crc32
 import pytest
 
 from coordwire.cli.__main__ import main
+from coordwire.errors import CorruptBatch, LimitExceeded, OutOfRange
+from coordwire.records import kafka_07
 from coordwire.segments import Segment
 
 FIRST = 1_000
@@ -84,10 +86,76 @@ def test_damage_is_found(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (total["batches"], total["faults"]) == (3, 2)
 
 
-@pytest.mark.parametrize("words", [["recover", "--out", "x"], ["index"]])
-def test_nothing_else_is_done_with_them(
-    log: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("kind", ["sum", "inside", "cut", "zeros", "sound"])
+def test_recovery_truncates_before_the_first_bad_message(
+    kind: str, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["segment", words[0], str(log), *words[1:]]) == 2
-    assert "a log of Kafka 0.7: it can be dumped and verified only" in capsys.readouterr().err
+    """As Kafka 0.7 itself: what follows has its place as its offset, and would get another."""
+    data = bytearray(LOG)
+    end = {
+        "sum": len(MESSAGES[0]), "inside": len(b"".join(MESSAGES)), "cut": len(LOG) - len(bytes_of(b"last")),
+    }.get(kind, len(LOG))  # fmt: skip
+    if kind == "sum":
+        data[end + 10] ^= 1
+    elif kind == "inside":  # the sum of the whole is right, that of a message in it is not
+        wrong = bytearray(INSIDE)
+        wrong[7] ^= 1
+        data[end:] = bytes_of(gzip.compress(bytes(wrong)), 1) + bytes_of(b"last")
+    elif kind == "cut":
+        del data[-3:]
+    elif kind == "zeros":
+        data += bytes(100)
+    log.write_bytes(data)
+    out = tmp_path / "out"
+    status = main(["segment", "recover", str(log), "--out", str(out), "--format", "json"])
+    (form,) = lines(capsys)
+    bad = len(data) - end
+    assert (status, form["size"], form["badBytes"]) == (int(bad > 0), end, bad)
+    assert (out / log.name).read_bytes() == data[:end]
+    names = [log.name, *([f"{log.name}.quarantine", f"{log.name}.quarantine.jsonl"] if bad else [])]
+    assert sorted(path.name for path in out.iterdir()) == names
+    if bad:
+        assert (out / f"{log.name}.quarantine").read_bytes() == data[end:]
+        manifest = json.loads((out / f"{log.name}.quarantine.jsonl").read_text())
+        assert (manifest["position"], manifest["length"]) == (end, bad)
+    with Segment(out / log.name) as copy:
+        assert list(copy.verify()) == []
+    assert log.read_bytes() == data
+    assert main(["segment", "recover", str(log), "--out", str(out)]) == 2  # nothing is overwritten
+    assert "exists" in capsys.readouterr().err
+
+
+def test_there_are_no_indexes(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["segment", "index", str(log)]) == 2
+    assert "Kafka 0.7 has no indexes: a message's offset is its place in the log" in capsys.readouterr().err
     assert [path.name for path in log.parent.iterdir()] == [log.name]
+
+
+def test_a_read_is_retried_with_twice_the_bytes() -> None:
+    """ "Reads" of the implementation page: until a message is whole, up to a bound."""
+    asked = []
+
+    def read(offset: int, max_bytes: int) -> bytes:
+        asked.append((offset, max_bytes))
+        return LOG[offset - FIRST : offset - FIRST + max_bytes]
+
+    def values(offset: int, max_bytes: int, most: int = 1_000) -> list[bytes | None]:
+        asked.clear()
+        reader = kafka_07.fetch(read, offset, max_bytes, most_bytes=most)
+        return [record.value for batch in reader for record in batch]
+
+    compressed = FIRST + len(b"".join(MESSAGES))
+    needed = len(bytes_of(gzip.compress(INSIDE), 1))
+    assert values(FIRST, 1_000) == [b"first", b"second", b"", b"a", b"bb", b"last"]
+    assert values(compressed, needed // 4)[:2] == [b"a", b"bb"]
+    assert asked == [(compressed, needed // 4 * factor) for factor in (1, 2, 4, 8)][: len(asked)]
+    assert asked[-1][1] >= needed > asked[-2][1]
+    with pytest.raises(LimitExceeded, match=f"offset {compressed}"):
+        values(compressed, 8, most=needed - 1)
+    assert asked[-1] == (compressed, needed - 1)
+    assert values(FIRST + len(LOG), 10) == []  # the end of the log
+    assert len(asked) == 1
+    with pytest.raises(CorruptBatch):
+        values(FIRST + 1, 100)
+    with pytest.raises(OutOfRange):
+        values(FIRST, 0)

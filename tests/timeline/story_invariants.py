@@ -28,7 +28,7 @@ def broken(events: Iterable[GroupEvent], last_ns: int) -> Iterator[str]:
     groups = {event.group for event in every}
     for group in sorted(groups):
         own = [event for event in every if event.group == group]
-        for texts in (_members(own), _times(own, last_ns), _endings(own), _idle(own)):
+        for texts in (_members(own), _causes(own), _times(own, last_ns), _endings(own), _idle(own)):
             yield from (f"{group}: {text}" for text in texts)
     yield from _sums(every)
 
@@ -49,6 +49,16 @@ def _members(events: list[GroupEvent]) -> Iterator[str]:
                 gone = out.get(member_id)
                 if gone is not None and gone.how != "left_for_now" and _ns(gone) <= (event.began_ns or 0):
                     yield f"{member_id} is in {event.generation}, and went before that began"
+
+
+def _causes(events: list[GroupEvent]) -> Iterator[str]:
+    """A session that ended is that of a member of the same group, which is out."""
+    gone = {event.member_id for event in events if isinstance(event, MemberLeft)}
+    for event in events:
+        if not isinstance(event, RebalanceEnded) or event.cause != "session_timeout":
+            continue
+        if event.member_id is not None and event.member_id not in gone:
+            yield f"the rebalance to {event.generation} is for {event.member_id}, which is not out"
 
 
 def _times(events: list[GroupEvent], last_ns: int) -> Iterator[str]:

@@ -4,18 +4,26 @@ Strategy: one data folder a node (the folder itself with one node, node-1, node-
 as a Kafka broker's: a folder a partition, checkpoints, `meta.properties`. Topics, their settings and the
 producer ids that are used up are records of `__cluster_metadata`, in the first node's folder. A partition is
 kept by the node that leads it. Rule: a folder whose metadata contradict the arguments is refused.
+
+Flushes are as `flush.messages` and `flush.ms` of a topic say: after each append, records that are not on the
+disk yet are counted; the first of them starts a timer. So a machine that crashes loses fewer than
+`flush.messages` records of a partition, and none that is older than `flush.ms`. A producer whose records
+cannot be flushed gets an error. By default both are unbounded, as in Kafka: the system decides when it
+writes. Kafka's own broker looks at `flush.ms` every `log.flush.scheduler.interval.ms`, which is unbounded too
+unless it is set.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 from coordwire.broker.cluster.cluster_state import ClusterState
-from coordwire.broker.cluster.features import FEATURES
-from coordwire.broker.cluster.log_flushing import UNBOUNDED, LogFlushes
+from coordwire.broker.cluster.facts import FEATURES
 from coordwire.broker.cluster.log_places import LogDirectory
 from coordwire.broker.cluster.metadata_records import (
     KnownPartition,
@@ -32,11 +40,61 @@ from coordwire.broker.log.disk_loading import create_log, load_log, read_topic_i
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.broker.settings.broker_config import BrokerConfig
+from coordwire.coordinator.timers import Timers
 from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
 from coordwire.records import Record, encode_batch
 
-__all__ = ["DiskLogs", "open_cluster"]
+__all__ = ["UNBOUNDED", "DiskLogs", "LogFlushes", "open_cluster"]
+
+UNBOUNDED = (1 << 63) - 1
+_LISTENER = "log-flush"
+
+
+class LogFlushes:
+    """The flushes of a cluster's logs. timers, clock: the cluster's."""
+
+    def __init__(self, timers: Timers[Any], clock: Callable[[], int]) -> None:
+        self._timers = timers
+        self._clock = clock
+
+    def watch(self, topic: ClusterTopic, index: int, log: PartitionLog) -> None:
+        """Flush the log of a partition as its topic's settings say from now on."""
+        key = _key(topic, index)
+
+        def flush_late() -> None:
+            with suppress(RefusedRecords):  # the log's directory is offline from now on
+                log.sync()
+
+        def changed(size: int) -> None:
+            if not size:
+                return
+            if log.end_offset - log.synced_offset >= topic.flush_messages:
+                self._timers.cancel(key)
+                log.sync()
+            elif topic.flush_ms < UNBOUNDED and not self._timers.is_set(key):
+                self._timers.set(key, self._clock() + topic.flush_ms, flush_late)
+
+        log.listeners[_LISTENER] = changed
+
+    def settings_changed(self, topic: ClusterTopic) -> None:
+        """Flush what the topic's settings want flushed by now, with the settings as they are now."""
+        for partition in topic.partitions:
+            self._timers.cancel(_key(topic, partition.index))
+            changed = partition.log.listeners.get(_LISTENER)
+            if changed is not None and partition.log.end_offset > partition.log.synced_offset:
+                with suppress(RefusedRecords):
+                    changed(1)
+
+    def removed(self, topic: ClusterTopic) -> None:
+        """A topic was deleted."""
+        for partition in topic.partitions:
+            self._timers.cancel(_key(topic, partition.index))
+
+
+def _key(topic: ClusterTopic, index: int) -> tuple[str, ...]:
+    return (_LISTENER, topic.name, str(index))
+
 
 METADATA_TOPIC = "__cluster_metadata"
 _METADATA_ID = UUID(int=1)

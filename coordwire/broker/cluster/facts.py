@@ -1,4 +1,5 @@
-"""The facts of a cluster: nodes, topics, settings, users, quotas, ids that are used up.
+"""The facts of a cluster: nodes, features and their levels (KIP-584), topics, settings, users, quotas, ids
+that are used up.
 
 Rules: facts know neither replication nor coordinators; these take them, and `ClusterState` changes them.
 `clock` gives the time in milliseconds since 1970, `new_uuid` all that is random.
@@ -7,18 +8,15 @@ Rules: facts know neither replication nor coordinators; these take them, and `Cl
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from coordwire.broker.cluster.features import FeatureLevels
 from coordwire.broker.cluster.fetch_sessions import FetchSessions
 from coordwire.broker.cluster.log_places import LogPlace, MemoryLogs
-from coordwire.broker.cluster.nodes import ClusterNode, LogDirState
-from coordwire.broker.cluster.topics import (
-    ClusterPartition,
-    ClusterTopic,
-    metric_name,
-)
+from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic, metric_name
 from coordwire.broker.log.data_folder import short_id
 from coordwire.broker.security.credentials import ScramCredentials
 from coordwire.broker.settings.broker_config import BrokerConfig
@@ -26,7 +24,75 @@ from coordwire.broker.settings.settings import GROUP_SETTINGS, TOPIC_SETTINGS, S
 from coordwire.coordinator import TopicImage, TopicsImage
 from coordwire.coordinator.timers import Timers
 
-__all__ = ["ClusterFacts"]
+__all__ = [
+    "FEATURES",
+    "METADATA_VERSION",
+    "ClusterFacts",
+    "ClusterNode",
+    "Feature",
+    "FeatureLevels",
+    "LogDirState",
+]
+
+
+METADATA_VERSION = "metadata.version"
+
+
+class Feature(NamedTuple):
+    """The levels that are supported: the first, and the newest, by which a new cluster runs."""
+
+    first: int
+    level: int
+
+
+FEATURES = {
+    "group.version": Feature(0, 1),
+    METADATA_VERSION: Feature(7, 30),
+    "share.version": Feature(0, 1),
+    "streams.version": Feature(0, 1),
+    "transaction.version": Feature(0, 2),
+}
+"""As of Kafka 4.3: KIP-848, 4.3-IV0, KIP-932, KIP-1071, and KIP-890 with an epoch a transaction."""
+
+
+class FeatureLevels:
+    """The finalized levels of a cluster. epoch: raised with each change."""
+
+    def __init__(self) -> None:
+        self.epoch = 1
+        self._levels = {name: feature.level for name, feature in FEATURES.items()}
+
+    def __getitem__(self, name: str) -> int:
+        return self._levels[name]
+
+    def items(self) -> ItemsView[str, int]:
+        return self._levels.items()
+
+    def update(self, levels: Mapping[str, int]) -> None:
+        """Finalize levels of known features."""
+        if any(self._levels[name] != level for name, level in levels.items()):
+            self._levels.update(levels)
+            self.epoch += 1
+
+
+class LogDirState(Enum):
+    """The state of a node's log directory. FULL: the next append fails, and takes it offline."""
+
+    ONLINE = "online"
+    FULL = "full"
+    OFFLINE = "offline"
+
+
+@dataclass(slots=True)
+class ClusterNode:
+    """A broker's id, the address that clients are given, and its rack. port: 0 until it listens."""
+
+    id: int
+    host: str = "127.0.0.1"
+    port: int = 0
+    rack: str | None = None
+    log_dir: LogDirState = LogDirState.ONLINE
+
 
 _log = logging.getLogger("coordwire.broker")
 

@@ -15,8 +15,7 @@ import logging
 import os
 from collections.abc import Callable
 
-from coordwire.broker.cluster.facts import ClusterFacts
-from coordwire.broker.cluster.nodes import LogDirState
+from coordwire.broker.cluster.facts import ClusterFacts, LogDirState
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.coordinator.effects import Append

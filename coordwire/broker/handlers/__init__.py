@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from coordwire.broker.cluster.features import FEATURES, FeatureLevels
+from coordwire.broker.cluster.facts import FEATURES, FeatureLevels
 from coordwire.broker.handlers.acls_api import create_acls, delete_acls, describe_acls
 from coordwire.broker.handlers.api_call import ApiCall, Handler, InvalidRequest
 from coordwire.broker.handlers.clients_api import (
@@ -23,7 +23,12 @@ from coordwire.broker.handlers.clients_api import (
 )
 from coordwire.broker.handlers.controller_api import describe_quorum, update_features
 from coordwire.broker.handlers.fetch_api import fetch
-from coordwire.broker.handlers.groups_api import find_coordinator, groups
+from coordwire.broker.handlers.groups_api import (
+    alter_share_offsets,
+    find_coordinator,
+    groups,
+    share_heartbeat,
+)
 from coordwire.broker.handlers.metadata_api import describe_cluster, describe_topic_partitions, metadata
 from coordwire.broker.handlers.offsets_api import delete_records, epoch_ends, list_offsets
 from coordwire.broker.handlers.placement_api import (
@@ -42,7 +47,6 @@ from coordwire.broker.handlers.settings_api import (
     list_resources,
 )
 from coordwire.broker.handlers.share_api import share_acknowledge, share_fetch, share_state
-from coordwire.broker.handlers.share_groups_api import alter_share_offsets, share_heartbeat
 from coordwire.broker.handlers.streams_api import describe_streams, heartbeat_of_streams
 from coordwire.broker.handlers.topics_api import create_partitions, create_topics, delete_topics
 from coordwire.broker.handlers.transaction_views_api import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from coordwire.broker.cluster.features import FEATURES, METADATA_VERSION, FeatureLevels
+from coordwire.broker.cluster.facts import FEATURES, METADATA_VERSION, FeatureLevels
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.enums import ErrorCode, FeatureUpgradeType
 from coordwire.messages import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coordwire.broker.cluster.nodes import LogDirState
+from coordwire.broker.cluster.facts import LogDirState
 from coordwire.broker.cluster.topics import ClusterPartition
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.handlers.topics_api import check_replicas

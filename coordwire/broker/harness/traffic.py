@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
 from coordwire.capture.formats.pcap_writer import Ends, pcap_parts, pcapng_parts
 from coordwire.codec import Message
@@ -45,11 +45,8 @@ MOST = 64 << 20
 _CONNECTIONS = 20_000
 
 
-class _Piece(NamedTuple):
-    time_ns: int
-    connection: int
-    to_client: bool
-    data: bytes
+_Piece: TypeAlias = tuple[int, int, bool, bytes]
+"""Time in nanoseconds, connection, whether it went to the client, bytes."""
 
 
 class Traffic:
@@ -84,7 +81,7 @@ class Traffic:
                 return
             self._size += len(data)
             now = self._began + time.perf_counter_ns()
-            self._pieces.append(_Piece(now, connection, to_client, bytes(data)))
+            self._pieces.append((now, connection, to_client, bytes(data)))
 
     # --- to look at ---
 
@@ -95,9 +92,16 @@ class Traffic:
 
     def pcap(self) -> bytes:
         """All of it as a capture, for Wireshark and `coordwire timeline`."""
+        return self._capture(pcap_parts)
+
+    def pcapng(self) -> bytes:
+        """The same as a pcapng."""
+        return self._capture(pcapng_parts)
+
+    def _capture(self, parts_of: Callable[..., Iterator[bytes]]) -> bytes:
         with self._lock:
             pieces, ends = list(self._pieces), list(self._ends)
-        return b"".join(pcap_parts(pieces, ends.__getitem__))
+        return b"".join(parts_of(pieces, ends.__getitem__))
 
     def entries(self) -> Iterator[FrameEntry]:
         """The frames, in the order in which they were complete."""
@@ -114,7 +118,6 @@ class Traffic:
 
 
 _MOST = 64 << 20
-_LivePiece: TypeAlias = tuple[int, int, bool, bytes]
 
 
 class LiveTraffic:
@@ -135,7 +138,7 @@ class LiveTraffic:
         self._waiting = 0
         self._ends: list[Ends] = []
         self._lost: set[int] = set()
-        self._queue: SimpleQueue[_LivePiece | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Piece | None] = SimpleQueue()
         self._lock = Lock()
         self.failure: OSError | None = None
         """The error that has ended the writing."""
@@ -170,7 +173,7 @@ class LiveTraffic:
         if self._then is not None:
             self._then()
 
-    def _pieces(self) -> Iterator[_LivePiece]:
+    def _pieces(self) -> Iterator[_Piece]:
         while True:
             if self._queue.empty():
                 self._out.flush()

@@ -21,8 +21,8 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.facts import ClusterNode, LogDirState
 from coordwire.broker.cluster.log_cleaning import clean_all, clean_topic
-from coordwire.broker.cluster.nodes import ClusterNode, LogDirState
 from coordwire.broker.cluster.topics import ClusterPartition
 from coordwire.broker.injection.waits import Settled, Waits
 

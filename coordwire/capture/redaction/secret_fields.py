@@ -5,18 +5,21 @@ path like those of errors ("topics[0].configs[2].value"). A config is secret unl
 is none (open_configs.py), and if the broker says so. The metadata log's records are looked into.
 
 Rules: better one field too many than one too few: a config that isn't known is a secret, and so is a tagged
-field that isn't known, in a message that holds secrets. A field that is null or empty
-hides nothing and is left alone, so that it can be encoded again.
+field that isn't known, in a message that holds secrets. A field that is null or empty hides nothing and is
+left alone, so that it can be encoded again. A value that is removed from a JSON form becomes null; its path
+is listed in `redacted` by the caller, so that `encode` refuses the line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from operator import eq, ne
 from typing import Any
 from uuid import UUID
 
+from coordwire.capture import partial_messages
 from coordwire.capture.redaction.open_configs import is_open_config
 from coordwire.codec import Message
 from coordwire.codec.message import Buffer
@@ -196,3 +199,30 @@ def unknown_tags(value: Any, path: str = "", *, least: int = 0) -> Iterator[str]
         if field.struct is not None:
             for place, element in elements(f"{path}{field.name}", field, getattr(value, field.name)):
                 yield from unknown_tags(element, f"{place}.", least=least)
+
+
+_UNDERSCORE = re.compile(r"_([a-z0-9])")
+
+
+def redact(body: Any, paths: Iterable[str]) -> None:
+    """Set the values at these paths to null."""
+    for path in paths:
+        *place, last = _json_steps(path)
+        value = body
+        for step in place:
+            value = value[step]
+        if last in value:
+            value[last] = None
+
+
+def _json_steps(path: str) -> list[Any]:
+    """A path's steps in the JSON form, where unknown tagged fields have their numbers as text."""
+    steps: list[Any] = []
+    for step in partial_messages.steps(path):
+        if step == "tags":
+            steps.append("_tags")
+        elif isinstance(step, int):
+            steps.append(str(step) if steps[-1:] == ["_tags"] else step)
+        else:
+            steps.append(_UNDERSCORE.sub(lambda match: match[1].upper(), step))
+    return steps

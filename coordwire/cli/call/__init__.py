@@ -4,12 +4,12 @@
     call BROKER API FIELD=VALUE …    a request
     call BROKER -                    the requests among the JSON lines of decode on standard input
 
-Strategy: `coordwire.client` sends, splits and merges; request_fields.py makes requests of words,
-request_json.py of JSON; answer_output.py writes what comes back, versions_table.py what a broker has. Rules:
-a request that changes something, by its schema, asks first on a terminal, and needs --yes elsewhere; a field
-with which a reading request would change something (`allow_auto_topic_creation`) is off unless it is given.
-Secrets come from --config and the environment. Exit status 0: answered; 1: an answer has an error code, or a
-line could not be sent; 2: usage, settings, no answer.
+Strategy: `coordwire.client` sends, splits and merges; request_fields.py makes requests of words and of JSON;
+answer_output.py writes what comes back, and what a broker has. Rules: a request that changes something, by
+its schema, asks first on a terminal, and needs --yes elsewhere; a field with which a reading request would
+change something (`allow_auto_topic_creation`) is off unless it is given. Secrets come from --config and the
+environment. Exit status 0: answered; 1: an answer has an error code, or a line could not be sent; 2: usage,
+settings, no answer.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with connect_sync(settings) as client:
             if requests is None:
-                from coordwire.cli.call.versions_table import write_versions
+                from coordwire.cli.call.answer_output import write_versions
 
                 write_versions(client.session(), style)
                 return 0
@@ -212,7 +212,7 @@ def _request(key: int, options: argparse.Namespace) -> Message:
 
 def _from_json(cls: type[Request[Any]], options: argparse.Namespace, switch: str | None) -> Message:
     """The request of --json. switch: a field that is off unless it is given."""
-    from coordwire.cli.call.request_json import request_of
+    from coordwire.cli.call.request_fields import request_of
 
     source: str = options.json.removeprefix("@")
     try:

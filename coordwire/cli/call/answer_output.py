@@ -1,4 +1,5 @@
-"""The answers of `call`: as trees for people, as the JSON lines of `decode` for programs.
+"""The answers of `call`: as trees for people, as the JSON lines of `decode` for programs; the APIs and
+versions of a broker beside coordwire's.
 
 Strategy: an answer becomes the entry that a capture of it would give, so that its lines, its redaction and
 its errors are those of `decode`. Rules: a JSON line has the nodes that answered, too; error codes go to
@@ -7,9 +8,10 @@ standard error, with their meaning.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from coordwire.capture import jsonlines
 from coordwire.capture.answer_errors import answer_errors
@@ -17,7 +19,8 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import opened
-from coordwire.cli.terminal import columns, line_writer
+from coordwire.cli.terminal import Pieces, columns, line_writer
+from coordwire.client.opening import Session
 from coordwire.client.requests import NodeAnswer
 from coordwire.codec import Message, Response
 from coordwire.embedded import open_embedded
@@ -25,8 +28,10 @@ from coordwire.enums import ErrorCode
 from coordwire.errors import EncodeError
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.messages.keys import FACTS
+from coordwire.versions import VersionRange, api_name, known_versions
 
-__all__ = ["AnswerOutput"]
+__all__ = ["AnswerOutput", "write_versions"]
 
 _DIGITS = 3
 
@@ -113,3 +118,41 @@ def _request_body(request: Message, version: int, number: int) -> bytes:
         return encode_request(request, version=version, correlation_id=number, client_id=None)[4:]
     except EncodeError:  # a part of it went in an older version
         return b""
+
+
+def write_versions(session: Session, style: str) -> None:
+    """Write a broker's APIs: "tree" for a table, "json" for an object a line."""
+    if style == "json":
+        for key, had in sorted(session.versions.items()):
+            known = known_versions(key) if key in FACTS else None
+            form = {
+                "apiKey": key, "api": api_name(key), "versions": [had.first, had.last],
+                "known": None if known is None else [known.first, known.last],
+            }  # fmt: skip
+            sys.stdout.write(json.dumps(form, separators=(",", ":")) + "\n")
+        return
+    line_writer()(_lines(session))
+
+
+def _lines(session: Session) -> Iterator[Pieces]:
+    width = max((len(facts.name) for facts in FACTS.values()), default=0)
+    yield [(f"{'key':>3}  {'api':<{width}}  {'broker':<8}  {'coordwire':<9}  answered by", "note")]
+    for key, had in sorted(session.versions.items()):
+        facts = FACTS.get(key)
+        known = known_versions(key) if facts else VersionRange(0, -1)
+        common = had & known
+        note = "" if facts is None else facts.answered_by
+        if facts is not None and facts.coordinator:
+            note = f"{facts.coordinator} coordinator"
+        if not common:
+            note = "no common version" if facts else "unknown to coordwire"
+        yield [
+            (f"{key:>3}  ", "plain"), (f"{api_name(key) or '?':<{width}}", "api"),
+            (f"  {had!s:<8}", "plain"), (f"  {str(known) if facts else '-':<9}", "plain"),
+            (f"  {note}", "note"),
+        ]  # fmt: skip
+    finalized = ", ".join(
+        f"{feature.name} {feature.max_version_level}" for feature in session.response.finalized_features
+    )
+    if finalized:
+        yield [("features: ", "note"), (finalized, "plain")]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
@@ -26,10 +26,15 @@ from coordwire.cli.decode.formats import DecodeFormat
 from coordwire.cli.inputs import captures_below, collect_seldom, failure, note, opened
 from coordwire.cli.selection import filters, times
 from coordwire.cli.selection.names import TELLING, TopicNames
+from coordwire.cli.selection.survey import SurveyCounts
 from coordwire.designs.dialects import dialect_options
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
 
 SEGMENT = "segment"
+MOST_JOBS = 1_000
+
+SearchCounts = tuple[SurveyCounts | None, int, int]
+"""Of a search: what its survey counted, decimals of a second, unreadable ranges that were shown."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +58,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     dialect_options.configure(parser)
     parser.add_argument(
         "--deep", action="store_true", help="decode opaque bytes whose content is known, such as assignments"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=_jobs,
+        default=1,
+        metavar="N",
+        help="decode several inputs in N processes; the output is the same, in the same order",
     )
     filters.configure(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -103,16 +115,65 @@ def _all(
     inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat, search: _Search
 ) -> int:
     """All inputs, of which each is one file or the files of a rotated capture."""
-    status = 0
-    for names in inputs:
-        try:
-            with opened(names[0]) if len(names) == 1 else tables.opened_chain(names) as stream:
-                status = max(status, _decode(names[0], stream, options, output, search))
-        except Failure as trouble:
-            note(str(trouble))
-            status = 2
+    reading = _Reading(inputs, options, output, search)
+    statuses = map(reading.status, range(len(inputs)))
+    if options.jobs > 1 and len(inputs) > 1 and "-" not in options.files:
+        from coordwire.cli.decode import jobs  # which most commands do without
+
+        if jobs.is_possible():
+            results = jobs.read_all(reading, [names[0] for names in inputs], options.jobs)
+            statuses = map(reading.add, results)
+    status = max(statuses, default=0)
     search.report()
     return status
+
+
+class _Reading:
+    """The inputs, read one after the other, or by several processes (`jobs.InputReading`)."""
+
+    def __init__(
+        self, inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat,
+        search: _Search,
+    ) -> None:  # fmt: skip
+        self._inputs = inputs
+        self._options = options
+        self._output = output
+        self._search = search
+
+    def status(self, index: int) -> int:
+        """Write the output of an input; its status."""
+        names = self._inputs[index]
+        try:
+            with opened(names[0]) if len(names) == 1 else tables.opened_chain(names) as stream:
+                return _decode(names[0], stream, self._options, self._output, self._search)
+        except Failure as trouble:
+            note(str(trouble))
+            return 2
+
+    @property
+    def state(self) -> Any:
+        if not self._search.uses_names:
+            return None
+        return self._search.topics.names.copy(), getattr(self._output, "state", None)
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        if state is None:
+            return
+        names, of_format = state
+        self._search.topics.names.clear()
+        self._search.topics.names.update(names)
+        if of_format is not None:
+            cast(Any, self._output).state = of_format
+
+    def read(self, index: int) -> tuple[int, SearchCounts]:
+        return self.status(index), self._search.take()
+
+    def add(self, result: tuple[int, SearchCounts]) -> int:
+        """Count what a process has counted; the input's status."""
+        status, counts = result
+        self._search.add(counts)
+        return status
 
 
 def _span(options: argparse.Namespace) -> Callable[[], times.TimeSpan | None] | None:
@@ -150,6 +211,8 @@ class _Search:
         self.is_open = self.survey is None
         """Whether no filter leaves anything out."""
         self.topics = TopicNames()
+        self.uses_names = options.filter is not None or formats.name_of(options) in formats.NAMING
+        """Whether the output depends on the names of topics that were learned."""
         self.selection = filters.Selection(options, self.topics)
         self.digits = 0
         self._ranges = 0
@@ -168,9 +231,23 @@ class _Search:
             self.survey.saw(entry, is_shown)
         return is_shown
 
+    def take(self) -> SearchCounts:
+        """What was counted so far; counting begins again."""
+        counts = None if self.survey is None else self.survey.take(), self.digits, self._ranges
+        self.digits = self._ranges = 0
+        return counts
+
+    def add(self, counts: SearchCounts) -> None:
+        """Add what was counted of later inputs."""
+        later, digits, ranges = counts
+        if self.survey is not None and later is not None:
+            self.survey.counts.add(later)
+        self.digits = max(self.digits, digits)
+        self._ranges += ranges
+
     def report(self) -> None:
         files = self._options.files
-        if self.survey is not None and not self._ranges and self.survey.total:
+        if self.survey is not None and not self._ranges and self.survey.counts.total:
             place = f"{len(files)} inputs" if len(files) > 1 else shown(self._options.interface or files[0])
             self.survey.report(place, self.digits)
 
@@ -180,6 +257,15 @@ def _port(text: str) -> int:
     if not 0 < port < 65536:
         raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, got {text!r}")
     return port
+
+
+def _jobs(text: str) -> int:
+    jobs = int(text) if text.isdecimal() and text.isascii() and len(text) <= 4 else 0
+    if not 0 < jobs <= MOST_JOBS:
+        raise argparse.ArgumentTypeError(
+            f"expected a number of processes from 1 to {MOST_JOBS:,}, got {text!r}"
+        )
+    return jobs
 
 
 def _live(options: argparse.Namespace, output: DecodeFormat, search: _Search) -> int:
@@ -230,12 +316,13 @@ def _entries_to(
     filter_ = filters.Filter(options, search.names)
     lone_responses = 0
     counts, learn, write = capture.counts, search.topics.learn, output.write
+    names_topics = search.uses_names
     for entry in _entries(name, capture, ends=observe is not None):
         if observe is not None:
             observe(entry)
         if isinstance(entry, ConnectionSign):
             continue
-        if isinstance(entry, FrameEntry) and entry.api_key in TELLING:
+        if names_topics and isinstance(entry, FrameEntry) and entry.api_key in TELLING:
             learn(entry)
         digits = counts.digits
         if search.is_open or search.saw(entry, filter_(entry) and selection(entry, digits)):

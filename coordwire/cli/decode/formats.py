@@ -6,7 +6,7 @@ terminal does; a format's module is imported when it is chosen.
 
 from __future__ import annotations
 
-__all__ = ["DecodeFormat", "choose_format", "configure"]
+__all__ = ["NAMING", "DecodeFormat", "choose_format", "configure", "name_of"]
 
 import argparse
 import sys
@@ -17,10 +17,13 @@ from coordwire.cli import Failure
 from coordwire.cli.decode import tables
 from coordwire.cli.selection.names import TopicNames
 
+NAMING = ("line", "tsv", "csv")
+"""Formats that have the names of topics."""
+
 
 class DecodeFormat(Protocol):
     """Writes the entries of captures. One with a method `observe` is shown all of them, before filters, and
-    where connections end."""
+    where connections end. One whose output depends on the captures before has a `state`, for pickle."""
 
     def write(self, entry: Entry, digits: int) -> None:
         """One entry; `digits`: decimals of a second that its time has."""
@@ -47,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def choose_format(options: argparse.Namespace, topics: TopicNames) -> DecodeFormat:
     """The format for standard output. Raises `Failure` for options that don't go together."""
-    name = options.format or ("tree" if options.fields is None else "tsv")
+    name = name_of(options)
     if name in ("tsv", "csv"):
         from coordwire.cli.decode.columns import ColumnsFormat
 
@@ -68,6 +71,12 @@ def choose_format(options: argparse.Namespace, topics: TopicNames) -> DecodeForm
 
         return HexFormat(show_secrets=options.show_secrets, strict=options.strict)
     return DecodeJsonFormat(show_secrets=options.show_secrets, deep=options.deep)
+
+
+def name_of(options: argparse.Namespace) -> str:
+    """The format's name, where none is given too."""
+    name: str = options.format or ("tree" if options.fields is None else "tsv")
+    return name
 
 
 class DecodeJsonFormat:

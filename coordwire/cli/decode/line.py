@@ -66,6 +66,22 @@ class LineFormat:
         self._subjects: dict[str, str] = {}
         self._errors = ErrorTexts(_errors)
 
+    @property
+    def state(self) -> tuple[dict[str, int], str | None]:
+        """What the lines so far have left for the next ones: the widths of columns, and the first day."""
+        return dict(self._widths), self._day
+
+    @state.setter
+    def state(self, state: tuple[dict[str, int], str | None]) -> None:
+        widths, self._day = state
+        self._widths = dict(widths)
+        self._drop_texts()
+
+    def _drop_texts(self) -> None:
+        """Drop the texts that have the widths in them."""
+        for texts in (self._ends, self._end_texts, self._apis, self._subjects):
+            texts.clear()
+
     def write(self, entry: Entry, digits: int) -> None:
         if self._is_plain and (line := self._plain_line(entry, digits)) is not None:
             sys.stdout.write(line)
@@ -159,8 +175,7 @@ class LineFormat:
         width = self._widths[column]
         if len(text) > width and width < WIDEST[column]:
             width = self._widths[column] = min(len(text), WIDEST[column])
-            for texts in (self._ends, self._end_texts, self._apis, self._subjects):
-                texts.clear()
+            self._drop_texts()
         return text.rjust(width) if right else text.ljust(width)
 
     def _unreadable(self, entry: UnreadableRange) -> Pieces:

@@ -49,6 +49,8 @@ def writes_tables(options: argparse.Namespace) -> bool:
         raise Failure(f"--out writes tables: expected --format parquet or csv, got {options.format}")
     if options.fields is not None:
         raise Failure("--fields chooses columns for standard output; the tables of --out have their own")
+    if options.jobs > 1:
+        raise Failure("--jobs has no place with --out: use coordwire pipeline --engine local --workers N")
     if options.deep:
         raise Failure("--deep has no place in tables: use --format json or tree, without --out")
     if options.format != "csv" and find_spec("pyarrow") is None:

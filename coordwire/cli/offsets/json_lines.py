@@ -14,7 +14,7 @@ from typing import Any
 from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.removal import redact
+from coordwire.capture.redaction.secret_fields import redact
 from coordwire.cli.embedded_json import embedded
 from coordwire.codec import Message
 from coordwire.embedded import Embedded, open_embedded

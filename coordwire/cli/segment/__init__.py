@@ -2,8 +2,8 @@
 
 Strategy: one subcommand a verb; `dump` has a module of its own, the others report each segment in a line of
 JSON, or on a terminal in words. Rules: originals are never written to; `index` writes beside a log only
-missing files, unless --replace is given; a fault makes the status 1, a batch whose codec's library is not
-installed 2.
+missing files, unless --replace is given, and refuses logs of Kafka 0.7, which had no indexes; a fault makes
+the status 1, a batch whose codec's library is not installed 2.
 """
 
 from __future__ import annotations
@@ -99,14 +99,6 @@ def _interval(text: str) -> int:
     return int(text)
 
 
-def _refuse_kafka_07(folders: list[tuple[Path, list[Path]]]) -> None:
-    """Raise `Failure` for a log of Kafka 0.7, which can be shown and verified only."""
-    for _, paths in folders:
-        for path in paths:
-            if kafka_07_offset(path.name) is not None:
-                raise Failure(f"{shown(str(path))}: a log of Kafka 0.7: it can be dumped and verified only")
-
-
 # --- verify ------------------------------------------------------------------------------------------------
 
 
@@ -174,7 +166,6 @@ def _result(path: Path, segment: Segment, counts: SegmentCounts, count: int) -> 
 def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     """A line a segment."""
     folders = partitions(options.paths)
-    _refuse_kafka_07(folders)
     for folder, paths in folders:
         out = Path(options.out)
         if len(folders) > 1:
@@ -229,8 +220,10 @@ def _index(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     if options.check and (options.out or options.replace):
         raise Failure("segment index: --check writes nothing; it cannot be combined with --out or --replace")
     folders = partitions(options.paths)
-    _refuse_kafka_07(folders)
     for path in (path for _, paths in folders for path in paths):
+        if kafka_07_offset(path.name) is not None:
+            reason = "Kafka 0.7 has no indexes: a message's offset is its place in the log"
+            raise Failure(f"{shown(str(path))}: {reason}")
         if is_compressed(path):
             raise Failure(
                 f"{shown(str(path))}: compressed; an index is of the log itself: decompress it first"

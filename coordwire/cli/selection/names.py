@@ -186,7 +186,7 @@ class TopicNames:
     """The names of topics by their ids, from the entries read so far."""
 
     def __init__(self) -> None:
-        self._names: OrderedDict[UUID, str] = OrderedDict()
+        self.names: OrderedDict[UUID, str] = OrderedDict()
 
     def learn(self, entry: Entry) -> None:
         """Read an entry, which may have names and ids."""
@@ -199,15 +199,15 @@ class TopicNames:
             return
         for topic in getattr(entry.message, "topics", None) or ():
             if (number := getattr(topic, "topic_id", None)) and topic.name and number.int:
-                self._names[number] = topic.name
-                if len(self._names) > MOST_TOPICS:
-                    self._names.popitem(last=False)
+                self.names[number] = topic.name
+                if len(self.names) > MOST_TOPICS:
+                    self.names.popitem(last=False)
 
     def topics(self, messages: Iterable[Struct]) -> Iterator[str]:
         """The topics that messages are about, by name, or by id where that isn't known; each once."""
         topics: dict[str, None] = {}
         for message in messages:
-            for topic in _topics(message, self._names):
+            for topic in _topics(message, self.names):
                 if topic and topic not in topics:
                     topics[topic] = None
                     yield topic

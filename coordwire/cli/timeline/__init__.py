@@ -129,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
     progress.end()
     output.heading(reading.place, reading.span)
     output.finish()
-    if survey.total:
+    if survey.counts.total:
         survey.report(reading.place)
     else:
         reading.report_no_groups()

@@ -2,36 +2,52 @@
 
     watch BROKER                        a screen that updates; into a pipe a line of JSON an event
     watch BROKER --metrics :9400        the same for Prometheus
+    watch BROKER --tap FILE             with the requests in a capture that `coordwire tap --save` writes
 
 Strategy: offsets_follower.py reads the log through `coordwire.client`, the reader of coordinators' logs makes
-events of it, group_board.py sums them up, metrics_server.py gives the sums to Prometheus. Rules: nothing is
-written to the cluster. What the log has is exact: members, generations, assignments, commits, and lag as of
-the last look at the partitions' ends. What it has not: heartbeats, requests and their errors, so that the
-cause of a rebalance is inferred, and who was slow is not known; `coordwire tap` sees these. It ends by
-Ctrl-C, or after --rounds.
+events of it, tap_follower.py has those of a tap, record_times.py finds how old the records are that groups
+read next, group_board.py sums all up, and gives the sums to Prometheus, lag_lines.py writes lags. Rules:
+nothing is written to the cluster. What the log has is exact: members, generations, assignments, commits, and
+lag as of the last look at the partitions. It does not have heartbeats, requests and their errors, so that the
+cause of a rebalance is inferred; a tap sees these. Each cause says which of the two it comes from, and
+whether it is inferred. It ends by Ctrl-C, or after --rounds.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.terminal import chosen_format
+from coordwire.timeline.events import (
+    ErrorMet,
+    GroupEvent,
+    RebalanceBegan,
+    RebalanceCost,
+    RebalanceEnded,
+    Unanswered,
+)
 
 if TYPE_CHECKING:
     from coordwire.cli.watch.group_board import GroupBoard
+    from coordwire.cli.watch.record_times import RecordTimes
     from coordwire.client import ClientSettings, SyncClient
 
 __all__ = ["configure", "run"]
 
+TAPPED = (RebalanceBegan, RebalanceEnded, RebalanceCost, ErrorMet, Unanswered)
+"""The events that are shown of a tap: what the log does not have, or knows less well."""
+
 _NOTE = (
-    "from the log: members, commits and lag are exact, causes are inferred; coordwire tap sees the requests"
+    "members, commits and lag are exact; a cause is from the log or from a tap, and inferred where it says so"
 )
 
 
@@ -44,6 +60,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         metavar="[HOST]:PORT",
         help="serve the sums to Prometheus, on loopback unless HOST is given",
+    )
+    parser.add_argument(
+        "--tap",
+        metavar="FILE",
+        type=Path,
+        help="the capture that `coordwire tap --save` writes: exact causes of rebalances",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help="end after so many looks at the log")
 
@@ -67,23 +89,31 @@ def run(options: argparse.Namespace) -> int:
 def _watch(client: SyncClient, options: argparse.Namespace, settings: ClientSettings) -> None:
     from coordwire.cli.timeline.json_lines import TimelineJsonFormat
     from coordwire.cli.watch.group_board import GroupBoard
-    from coordwire.cli.watch.offsets_follower import OffsetsFollower, end_offsets
+    from coordwire.cli.watch.lag_lines import LagLines
+    from coordwire.cli.watch.offsets_follower import OffsetsFollower, list_offsets
+    from coordwire.cli.watch.record_times import RecordTimes
     from coordwire.timeline.from_log.events import log_timeline
 
-    board, rounds = GroupBoard(), 0
+    board, times, lags, rounds = GroupBoard(), RecordTimes(partial(list_offsets, client)), LagLines(), 0
     names: dict[str, str] = {}
     follower = OffsetsFollower(client, names)
     follower.start()
     is_screen = chosen_format(options.format, "screen") == "screen"
     lines = None if is_screen else TimelineJsonFormat()
-    with _metrics(options) as publish, _screen(board, is_screen) as refresh:
+    with _tapped(options) as tapped, _metrics(options) as publish, _screen(board, is_screen) as refresh:
 
         def round_ended() -> bool:
             nonlocal rounds
             rounds += 1
-            places = [(place.topic, place.partition) for place in sorted(board.partitions())]
-            if places:
-                board.measure(end_offsets(client, places))
+            for event in tapped():
+                if options.group and event.group not in options.group:
+                    continue
+                board.add_tapped(event)
+                if lines is not None and isinstance(event, TAPPED):
+                    lines.write(event)
+            _measure(client, board, times)
+            if lines is not None:
+                lags.write(board.lags(), time.time_ns())
             publish(board)
             refresh()
             sys.stdout.flush()
@@ -98,13 +128,49 @@ def _watch(client: SyncClient, options: argparse.Namespace, settings: ClientSett
         publish(board)
 
 
+def _measure(client: SyncClient, board: GroupBoard, times: RecordTimes) -> None:
+    """Look at the ends of partitions, and at the times of records that groups have not read."""
+    from coordwire.cli.watch.offsets_follower import end_offsets
+
+    places = [(place.topic, place.partition) for place in sorted(board.partitions())]
+    if places:
+        board.measure(end_offsets(client, places))
+        now_ms = time.time_ns() // 1_000_000
+        times.look(board.unread(), now_ms)
+        board.date(times, now_ms)
+
+
+@contextmanager
+def _tapped(options: argparse.Namespace) -> Iterator[Callable[[], Iterable[GroupEvent]]]:
+    """A function that gives the tap's events since the last call; none without --tap."""
+    if options.tap is None:
+        yield lambda: ()
+        return
+    from coordwire.cli.watch.tap_follower import TapFollower
+
+    try:
+        follower = TapFollower(options.tap)
+    except OSError as error:
+        raise Failure(f"watch: --tap: {error}") from None
+    try:
+
+        def events() -> Iterator[GroupEvent]:
+            yield from follower.events()
+            if follower.failure is not None:
+                raise Failure(f"watch: --tap: {options.tap}: {shown(str(follower.failure))}")
+
+        yield events
+    finally:
+        follower.close()
+
+
 @contextmanager
 def _metrics(options: argparse.Namespace) -> Iterator[Callable[[GroupBoard], None]]:
     """A function that hands the sums to Prometheus; it does nothing without --metrics."""
     if options.metrics is None:
         yield lambda board: None
         return
-    from coordwire.cli.watch.metrics_server import MetricsServer
+    from coordwire.cli.watch.group_board import MetricsServer
 
     host, _, port = options.metrics.rpartition(":")
     if not port.isdecimal() or int(port) >= 1 << 16:

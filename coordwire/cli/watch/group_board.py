@@ -7,32 +7,57 @@ as the text format demands; partitions of a group are bounded.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
 
-from coordwire.timeline.events import GroupEvent, OffsetCommitted, RebalanceBegan, TopicPartition
+from coordwire.cli.watch.record_times import RecordTimes
+from coordwire.timeline.events import (
+    GroupEvent,
+    OffsetCommitted,
+    RebalanceBegan,
+    RebalanceEnded,
+    TopicPartition,
+)
 from coordwire.timeline.totals import GroupStory
 
-__all__ = ["GroupBoard"]
+__all__ = ["GroupBoard", "KnownLag", "MetricsServer"]
 
 MOST_PARTITIONS = 100_000
 _METRICS = {
     "coordwire_group_members": ("gauge", "Members in the group."),
     "coordwire_group_rebalances_total": ("counter", "Rebalances in the log, by cause as far as it shows."),
+    "coordwire_group_tapped_rebalances_total": ("counter", "Rebalances that a tap has seen, by cause."),
     "coordwire_group_rebalance_seconds_total": ("counter", "Time of rebalances whose length is known."),
     "coordwire_group_without_consumers_seconds_total": ("counter", "Time with a partition without consumer."),
     "coordwire_group_commits_total": ("counter", "Offsets committed."),
     "coordwire_group_lag": ("gauge", "Records after the committed offset."),
+    "coordwire_group_lag_seconds": ("gauge", "Age of the record at the committed offset; 0: all are read."),
 }
+
+
+class KnownLag(NamedTuple):
+    """The records after a committed offset, and the age in ms of the first of them: 0 where there is none,
+    None where it is not known."""
+
+    group: str
+    place: TopicPartition
+    committed: int
+    records: int
+    age_ms: int | None
 
 
 @dataclass(slots=True)
 class _Row:
     story: GroupStory
+    tapped: GroupStory | None = None
     cause: str = ""
     committed: dict[TopicPartition, int] = field(default_factory=dict)
     lag: dict[TopicPartition, int] = field(default_factory=dict)
+    lag_ms: dict[TopicPartition, int] = field(default_factory=dict)
 
 
 class GroupBoard:
@@ -43,19 +68,34 @@ class GroupBoard:
 
     def add(self, event: GroupEvent) -> None:
         """Take an event in."""
-        row = self._rows.get(event.group)
-        if row is None:
-            row = self._rows[event.group] = _Row(GroupStory(event.group))
+        row = self._row(event.group)
         row.story.add(event)
         if isinstance(event, RebalanceBegan):
-            row.cause = str(event.cause)
+            if row.tapped is None:
+                row.cause = _cause_text(event, "log")
         elif isinstance(event, OffsetCommitted) and not event.error_code:
             place = TopicPartition(event.topic, event.partition)
             if event.removed:
                 row.committed.pop(place, None)
                 row.lag.pop(place, None)
+                row.lag_ms.pop(place, None)
             elif len(row.committed) < MOST_PARTITIONS:
                 row.committed[place] = event.offset
+
+    def add_tapped(self, event: GroupEvent) -> None:
+        """Take in an event that a tap has seen: from then on, the group's causes are the tap's."""
+        row = self._row(event.group)
+        if row.tapped is None:
+            row.tapped = GroupStory(event.group)
+        row.tapped.add(event)
+        if isinstance(event, RebalanceBegan | RebalanceEnded):
+            row.cause = _cause_text(event, "tap")
+
+    def _row(self, group: str) -> _Row:
+        row = self._rows.get(group)
+        if row is None:
+            row = self._rows[group] = _Row(GroupStory(group))
+        return row
 
     def partitions(self) -> set[TopicPartition]:
         """The partitions that groups have committed offsets of."""
@@ -70,9 +110,43 @@ class GroupBoard:
                 if place in ends
             }
 
+    def unread(self) -> set[tuple[TopicPartition, int]]:
+        """The committed offsets at which a record is, which a group has not read."""
+        return {
+            (place, row.committed[place])
+            for row in self._rows.values()
+            for place, lag in row.lag.items()
+            if lag
+        }
+
+    def date(self, times: RecordTimes, now_ms: int) -> None:
+        """Compute lags in time, as far as the times of records are known."""
+        for row in self._rows.values():
+            written = {
+                place: times.time_ms(place, row.committed[place]) if lag else now_ms
+                for place, lag in row.lag.items()
+            }
+            row.lag_ms = {place: max(now_ms - time, 0) for place, time in written.items() if time is not None}
+
+    def lags(self) -> Iterator[KnownLag]:
+        """The lag of each group in each partition."""
+        for group, row in sorted(self._rows.items()):
+            for place, lag in sorted(row.lag.items()):
+                yield KnownLag(group, place, row.committed[place], lag, row.lag_ms.get(place))
+
     # --- what is shown ---
 
-    HEAD = ("group", "kind", "members", "rebalances", "last cause", "without consumers", "commits", "lag")
+    HEAD = (
+        "group",
+        "kind",
+        "members",
+        "rebalances",
+        "last cause",
+        "without consumers",
+        "commits",
+        "lag",
+        "in time",
+    )
 
     def rows(self) -> Iterator[tuple[str, ...]]:
         """The cells of each group, in the order of their ids."""
@@ -82,6 +156,7 @@ class GroupBoard:
                 group, story.kind or "", str(len(story.members)), str(story.rebalances), row.cause,
                 f"{story.idle_ns / 1e9:.1f} s" if story.idle_ns else "",
                 str(story.commits), str(sum(row.lag.values())) if row.lag else "",
+                f"{max(row.lag_ms.values()) / 1e3:.1f} s" if row.lag_ms else "",
             )  # fmt: skip
 
     def metrics(self) -> str:
@@ -103,24 +178,39 @@ def _samples(name: str, row: _Row) -> Iterable[tuple[list[tuple[str, str]], floa
         case "members":
             return [([], len(story.members))]
         case "rebalances_total":
-            causes = sum(story.caused.values(), Counter())
-            unexplained = story.rebalances - sum(causes.values())
-            samples = [([("cause", str(cause))], float(times)) for cause, times in sorted(causes.items())]
-            return (
-                [*samples, ([("cause", "")], float(unexplained))]
-                if unexplained > 0 or not samples
-                else samples
-            )
+            return _by_cause(story)
+        case "tapped_rebalances_total":
+            return [] if row.tapped is None else _by_cause(row.tapped)
         case "rebalance_seconds_total":
             return [([], story.rebalancing_ns / 1e9)]
         case "without_consumers_seconds_total":
             return [([], story.idle_ns / 1e9)]
         case "commits_total":
             return [([], story.commits)]
+        case "lag_seconds":
+            return _by_partition({place: lag / 1e3 for place, lag in row.lag_ms.items()})
+    return _by_partition(row.lag)
+
+
+def _by_cause(story: GroupStory) -> list[tuple[list[tuple[str, str]], float]]:
+    causes = sum(story.caused.values(), Counter())
+    unexplained = story.rebalances - sum(causes.values())
+    samples = [([("cause", str(cause))], float(times)) for cause, times in sorted(causes.items())]
+    return [*samples, ([("cause", "")], float(unexplained))] if unexplained > 0 or not samples else samples
+
+
+def _by_partition(
+    values: Mapping[TopicPartition, float],
+) -> list[tuple[list[tuple[str, str]], float]]:
     return [
-        ([("topic", place.topic), ("partition", str(place.partition))], lag)
-        for place, lag in sorted(row.lag.items())
+        ([("topic", place.topic), ("partition", str(place.partition))], value)
+        for place, value in sorted(values.items())
     ]
+
+
+def _cause_text(event: RebalanceBegan | RebalanceEnded, origin: str) -> str:
+    """A cause with where it comes from, and whether it is inferred."""
+    return f"{event.cause} ({origin}{', inferred' if event.inferred else ''})"
 
 
 def _labels(pairs: list[tuple[str, str]]) -> str:
@@ -129,3 +219,42 @@ def _labels(pairs: list[tuple[str, str]]) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_TIMEOUT = 10.0
+
+
+class MetricsServer:
+    """Serves on a thread of its own, until it is closed. Raises `OSError` where it cannot listen."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.text = ""
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = _TIMEOUT
+
+            def do_GET(self) -> None:
+                is_known = self.path.partition("?")[0] in ("/metrics", "/")
+                body = owner.text.encode() if is_known else b"not found\n"
+                self.send_response(200 if is_known else 404)
+                self.send_header("Content-Type", _TYPE)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                """Print nothing: standard error is the command's."""
+
+        self._server = ThreadingHTTPServer((host, port), Handler)
+        self._server.daemon_threads = True
+        self.port: int = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the server and its thread."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -7,7 +7,7 @@ partition whose log was cut continues at its start; a round waits as long as the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
 from coordwire.client import RequestFailed, SyncClient
 from coordwire.enums import ErrorCode
@@ -21,7 +21,7 @@ from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import TopicPartition
 from coordwire.timeline.from_log.coordinator_log import LogItem, read_records
 
-__all__ = ["OffsetsFollower", "end_offsets"]
+__all__ = ["OffsetsFollower", "end_offsets", "list_offsets"]
 
 TOPIC = "__consumer_offsets"
 _EARLIEST, _LATEST = -2, -1
@@ -102,16 +102,25 @@ def end_offsets(
     client: SyncClient, partitions: list[tuple[str, int]], timestamp: int = _LATEST
 ) -> dict[TopicPartition, int]:
     """The ends of partitions, or what else a timestamp means; those that have none are left out."""
+    answers = list_offsets(client, {TopicPartition(*partition): timestamp for partition in partitions})
+    return {partition: offset for partition, (offset, _) in answers.items()}
+
+
+def list_offsets(
+    client: SyncClient, timestamps: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, tuple[int, int]]:
+    """The offset and timestamp that each partition has for a timestamp; those that have none are left out."""
     topics: dict[str, list[ListOffsetsPartition]] = {}
-    for topic, number in partitions:
-        topics.setdefault(topic, []).append(ListOffsetsPartition(partition_index=number, timestamp=timestamp))
+    for place, timestamp in timestamps.items():
+        row = ListOffsetsPartition(partition_index=place.partition, timestamp=timestamp)
+        topics.setdefault(place.topic, []).append(row)
     answer = client.request(
         ListOffsetsRequest(
             topics=[ListOffsetsTopic(name=topic, partitions=rows) for topic, rows in topics.items()]
         )
     )
     return {
-        TopicPartition(topic.name, partition.partition_index): partition.offset
+        TopicPartition(topic.name, partition.partition_index): (partition.offset, partition.timestamp)
         for topic in answer.topics
         for partition in topic.partitions
         if not partition.error_code

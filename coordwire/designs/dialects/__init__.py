@@ -3,8 +3,7 @@
 frames.py                  a call and a frame
 grammar.py                 the calls of each dialect, and the bytes of their frames
 matching.py                what a frame may be, and which request it answers
-headed_matching.py         the same of frames with the headers of Kafka 0.8
-matchings.py               which of these each dialect has
+matchings.py               the same of frames with the headers of Kafka 0.8; which of these each dialect has
 dialect_options.py         the options of commands that read frames
 connection.py              a dialect as connections, captures and timelines take it; one side of a connection
 conversation.py            a recorded connection

@@ -15,14 +15,13 @@ Shared by all
     machine_host.py           a machine with the connections of its dialect: bytes in, bytes out
     topic_interest.py         topic_count, and the plan of ownership
     draft_settings.py         settings, error codes
+    consumer_streams.py       a consumer's streams with bounded queues, and its fetchers by broker
 The ZooKeeper consumer
     zookeeper_consumer.py     registration, rebalances, ownership, offsets
     zookeeper_assignment.py   who owns what by the nodes of a group: Kafka's assignors
     zookeeper_offsets.py      offsets in ZooKeeper, with Kafka's offset manager, or in both
-    zookeeper_streams.py      streams with bounded queues, and fetchers by broker
 Drafts 1 and 2
-    draft_broker.py           the cluster, and the election (draft 3's too)
-    cluster_nodes.py          the id of the cluster, and the topics that a broker has
+    draft_broker.py           the cluster: its id and topics, and the election (draft 3's too)
     coordinated_groups.py     the coordinator's registry
     pinging_coordinator.py    failure detection, queues of rebalances, commits
     draft_1_broker.py         the first draft's coordinator

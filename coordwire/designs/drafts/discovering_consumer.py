@@ -3,20 +3,29 @@
 Source: "On Consumer Startup" of the first draft, and section 7 of the detailed design. Strategy: one
 connection to a known broker, then one to the coordinator; whatever ends one of them early leads back to the
 next broker. Rules: the coordinator sends the requests from then on. A consumer that receives nothing for its
-time rediscovers the coordinator. Fetchers are what `FetchersStarted` and `FetchersStopped` say.
+time rediscovers the coordinator. Fetchers are what `FetchersStarted` and `FetchersStopped` say; where a Start
+names no threads, the consumer divides each topic's partitions among its own, in ranges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
 from coordwire.codec import Message
 from coordwire.connection.events import RequestReceived, ResponseReceived
 from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted, FetchersStopped
+from coordwire.designs.drafts.consumer_streams import (
+    ConsumerFetcherManager,
+    ConsumerStreams,
+    StreamingConsumer,
+)
 from coordwire.designs.drafts.draft_settings import BrokerAddress
 from coordwire.designs.drafts.machine import Machine
+from coordwire.designs.drafts.topic_interest import TopicInterest, plan_ownership
+from coordwire.designs.zookeeper import StaticTopics
+from coordwire.errors import DecodeError
 
 __all__ = ["ConsumerState", "DiscoveringConsumer"]
 
@@ -37,7 +46,7 @@ class ConsumerState(Enum):
     CLOSED = "closed"
 
 
-class DiscoveringConsumer(Machine):
+class DiscoveringConsumer(Machine, StreamingConsumer):
     """The common part of consumers of drafts 1 and 2. known: the brokers of the properties file."""
 
     def __init__(self, known: Mapping[int, BrokerAddress], silence_ms: int, retry_ms: int, now: int) -> None:
@@ -47,7 +56,8 @@ class DiscoveringConsumer(Machine):
         self.owned: dict[DraftPartition, int] = {}
         """What it owns (the topic registry), each with how far it has consumed."""
         self.threads: dict[DraftPartition, str] = {}
-        """Which of its threads reads each partition, where the coordinator names threads."""
+        self.streams = ConsumerStreams(StaticTopics({}), "")
+        self.fetchers = ConsumerFetcherManager()
         self.fetching = False
         self._known = dict(known)
         self._silence_ms = silence_ms
@@ -64,6 +74,11 @@ class DiscoveringConsumer(Machine):
         raise NotImplementedError
 
     def registration(self) -> Message:
+        raise NotImplementedError
+
+    @property
+    def subscription(self) -> tuple[str, str]:
+        """Its id, and its topic_count."""
         raise NotImplementedError
 
     def on_no_broker(self) -> None:
@@ -184,20 +199,35 @@ class DiscoveringConsumer(Machine):
     def start_fetchers(
         self, partitions: Mapping[DraftPartition, int], threads: Mapping[DraftPartition, str] | None = None
     ) -> None:
+        own_threads = self._create_streams(partitions)
         self.owned = dict(partitions)
-        self.threads = dict(threads or {})
+        self.threads = dict(own_threads if threads is None else threads)
+        self.fetchers.start({partition: max(offset, 0) for partition, offset in partitions.items()})
         self.fetching = True
-        self.do(FetchersStarted(dict(partitions), dict(self.threads)))
+        self.do(FetchersStarted(dict(partitions), dict(threads or {})))
+
+    def _create_streams(self, partitions: Iterable[DraftPartition]) -> dict[DraftPartition, str]:
+        """Make the streams, at the first Start, and of a wildcard at each; gives which of the threads reads
+        each partition where the Start does not say so."""
+        consumer_id, topic_count = self.subscription
+        try:
+            interest = TopicInterest.parse(topic_count)
+        except DecodeError:
+            return {}  # a coordinator refuses such a registration
+        if interest.is_wildcard or not self.streams.all():
+            self.streams = ConsumerStreams(interest.count, consumer_id)
+        names: dict[str, list[str]] = {}
+        for topic, name in partitions:
+            names.setdefault(topic, []).append(name)
+        return plan_ownership({consumer_id: interest.streams(names)}, names)
 
     def stop_fetchers(self) -> None:
+        """Close all fetchers, and clean the queues: what waits in them was not consumed."""
         if self.fetching:
             self.fetching = False
+            self.fetchers.stop()
+            self.streams.clear()
             self.do(FetchersStopped(dict(self.owned)))
-
-    def consumed(self, partition: DraftPartition, offset: int) -> None:
-        """The application has consumed a partition up to here."""
-        if partition in self.owned:
-            self.owned[partition] = offset
 
     def close(self) -> None:
         """End: no fetchers, no connection."""

@@ -70,6 +70,10 @@ class FirstDraftConsumer(DiscoveringConsumer):
         self._random = random
         self._untried: list[int] | None = None
 
+    @property
+    def subscription(self) -> tuple[str, str]:
+        return self.config.consumer_id, self.config.topic_count
+
     # --- startup ---
 
     def choose_broker(self) -> BrokerAddress | None:

@@ -9,13 +9,15 @@ connection and leads back to step 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordwire.codec import Message
 from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.consumer_streams import ConsumerStreams
 from coordwire.designs.drafts.discovering_consumer import ConsumerState, DiscoveringConsumer
 from coordwire.designs.drafts.draft_settings import BrokerAddress, DraftError
+from coordwire.designs.zookeeper import StaticTopics
 from coordwire.messages.draft_2 import (
     Draft2ClusterMetadataRequest,
     Draft2ClusterMetadataResponse,
@@ -70,6 +72,10 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         self._shutting_down = False
         self._last_offsets_sent = False
         self._out_of_range = False
+
+    @property
+    def subscription(self) -> tuple[str, str]:
+        return self.config.consumer_id, self.config.topic_count
 
     # --- startup ---
 
@@ -207,6 +213,17 @@ class DetailedDesignConsumer(DiscoveringConsumer):
     def _on_Draft2CommitOffsetResponse(self, response: Draft2CommitOffsetResponse) -> None:
         if response.error_code:
             self.note("CommitRefused", f"error {response.error_code}")
+
+    def subscribe(self, topic_count: str) -> None:
+        """createMessageStreams once more: commit what it has consumed, if it does so by itself, and register
+        again, so that each partition goes on where it was."""
+        if self.config.auto_commit:
+            self.commit_offsets()
+        self.config = replace(self.config, topic_count=topic_count)
+        self.on_lost()
+        self.streams = ConsumerStreams(StaticTopics({}), "")
+        if self.state in (ConsumerState.REGISTERING, ConsumerState.REGISTERED):
+            self.retry()
 
     def shut_down(self) -> None:
         """End after the next ping, with auto-commit after the one after it (section 11)."""

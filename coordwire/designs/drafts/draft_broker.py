@@ -7,6 +7,10 @@ one for all groups unless the settings have several, which the brokers that live
 the elected broker starts its coordinator; one whose node is gone, or whose session has expired, resets it.
 Until ZooKeeper reports that, a broker counts as elected even when its session is over: the documents give it
 no way to know. An office stays with its broker as long as that lives.
+
+Beside its own node it writes the cluster's id, that of the first broker that starts without one, and the
+topics that it has. A topic's node is persistent; the state of each of its partitions, which names the broker
+as its leader, goes with the broker's session, as the implementation page has it.
 """
 
 from __future__ import annotations
@@ -17,7 +21,6 @@ from typing import Any
 
 from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.actions import DraftPartition, EndSession
-from coordwire.designs.drafts.cluster_nodes import keep_cluster_id, register_topics
 from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
 from coordwire.designs.drafts.machine import Machine, Procedure, Steps, Wait
 from coordwire.designs.drafts.ownership_nodes import read_partitions
@@ -31,10 +34,41 @@ from coordwire.designs.drafts.zookeeper_operations import (
     WatchEvent,
 )
 from coordwire.designs.drafts.zookeeper_steps import ensure_parents
-from coordwire.designs.zookeeper import Broker, Coordinator, OldBroker
+from coordwire.designs.zookeeper import Broker, ClusterId, Coordinator, OldBroker, PartitionState, Topic
 from coordwire.errors import DecodeError
 
-__all__ = ["DraftBroker"]
+__all__ = ["DraftBroker", "keep_cluster_id", "register_topics"]
+
+
+def keep_cluster_id(own: str) -> Steps:
+    """Gives the cluster's id: a new one, `own`, where none is there; "" for a node that can't be read."""
+    path = ClusterId.path()
+    node = yield GetData(path)
+    if not node.ok:
+        yield from ensure_parents(path)
+        yield CreateNode(path, ClusterId(id=own).build())
+        node = yield GetData(path)  # perhaps another broker's
+    try:
+        return ClusterId.parse(node.data).id if node.ok else ""
+    except DecodeError:
+        return ""
+
+
+def register_topics(broker_id: int, topics: Mapping[str, int]) -> Steps:
+    """Write topics, each with its number of partitions, whose one replica is this broker."""
+    nodes = {
+        Topic.path(name): Topic(partitions={number: [broker_id] for number in range(count)}).build()
+        for name, count in topics.items()
+    }
+    if not nodes:
+        return
+    state = PartitionState(leader=broker_id, isr=[broker_id]).build()
+    states = [PartitionState.path(name, number) for name, count in topics.items() for number in range(count)]
+    yield from ensure_parents(*nodes)
+    yield tuple(CreateNode(path, data) for path, data in nodes.items())
+    yield from ensure_parents(*states)
+    yield tuple(CreateNode(path, state, ephemeral=True) for path in states)
+
 
 _CLUSTER = "cluster"
 _TOPICS = "topics"

@@ -64,6 +64,8 @@ class OverviewBroker(DetailedDesignBroker):
 
     def try_rebalance(self, group: GroupRegistry) -> None:
         """Break the connections of all that have their partitions, and wait until they register again."""
+        if self.postpones(group):
+            return
         self._break_connections(group)
         if not group.awaited:
             super().try_rebalance(group)

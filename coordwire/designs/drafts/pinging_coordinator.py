@@ -47,6 +47,7 @@ class PingingCoordinator(DraftBroker):
         self._consumers: dict[int, ConsumerRegistry] = {}
         self._queues: list[deque[str]] = [deque() for _ in range(max(settings.rebalance_handlers, 1))]
         self._handled: dict[int, str] = {}
+        self._postponed: dict[str, bool] = {}
 
     # --- what each draft has of its own ---
 
@@ -287,7 +288,7 @@ class PingingCoordinator(DraftBroker):
 
     def try_rebalance(self, group: GroupRegistry) -> None:
         """Put a group into a handler's queue, unless its bit is set (compare and set)."""
-        if group.queued:
+        if group.queued or self.postpones(group):
             return
         group.queued = True
         number = self.find_handler(group)
@@ -295,6 +296,23 @@ class PingingCoordinator(DraftBroker):
         key = ("handler", str(number))
         if not self.runs(key):
             self.run(key, self._handle(number))
+
+    def postpones(self, group: GroupRegistry) -> bool:
+        """Whether the rebalancing of a group is disabled; it is rebalanced once it is enabled."""
+        if group.group_id in self._postponed:
+            self._postponed[group.group_id] = True
+            return True
+        return False
+
+    def disable_rebalancing(self, group_id: str) -> None:
+        """Rebalance a group no more, as while all its consumers are restarted (KAFKA-364). This broker alone
+        knows of it: another one that is elected rebalances the group."""
+        self._postponed.setdefault(group_id, False)
+
+    def enable_rebalancing(self, group_id: str) -> None:
+        """Rebalance a group as before, at once if there was a reason meanwhile."""
+        if self._postponed.pop(group_id, False) and group_id in self.groups:
+            self.try_rebalance(self.groups[group_id])
 
     def _handle(self, number: int) -> Procedure:
         """One handler: its queue, group by group, each with its retries."""

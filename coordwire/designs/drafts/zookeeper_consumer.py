@@ -18,6 +18,11 @@ from typing import Literal
 
 from coordwire.codec import Message
 from coordwire.designs.drafts.actions import DraftPartition, EndSession, FetchersStarted, FetchersStopped
+from coordwire.designs.drafts.consumer_streams import (
+    ConsumerFetcherManager,
+    ConsumerStreams,
+    StreamingConsumer,
+)
 from coordwire.designs.drafts.machine import Machine, Procedure, Steps, Wait
 from coordwire.designs.drafts.topic_interest import TopicInterest
 from coordwire.designs.drafts.zookeeper_assignment import (
@@ -41,7 +46,6 @@ from coordwire.designs.drafts.zookeeper_operations import (
     WatchEvent,
 )
 from coordwire.designs.drafts.zookeeper_steps import ensure_parents
-from coordwire.designs.drafts.zookeeper_streams import ConsumerFetcherManager, ConsumerStreams
 from coordwire.designs.zookeeper import Owner, Registration, StaticTopics, Topic, escaped_twice
 from coordwire.errors import CoordwireError, DecodeError
 
@@ -110,7 +114,7 @@ class ConsumerRebalanceListener:
         """Everything is claimed; the plan of the whole group. Since 0.9: not with 0.8.2.2."""
 
 
-class ZooKeeperConsumer(Machine):
+class ZooKeeperConsumer(Machine, StreamingConsumer):
     """One consumer. Raises `DecodeError` or `EncodeError` for a topic_count or ids that cannot be used."""
 
     def __init__(self, config: ZooKeeperConsumerConfig, *, now: int = 0) -> None:
@@ -125,7 +129,7 @@ class ZooKeeperConsumer(Machine):
         self.streams = ConsumerStreams(self.interest.count, config.consumer_id)
         """What createMessageStreams returns: they stay the same through all rebalances."""
         self.fetchers = ConsumerFetcherManager()
-        self._threads: Mapping[DraftPartition, str] = {}
+        self.threads: Mapping[DraftPartition, str] = {}
         self.fetching = False
         self.rebalances = 0
         self.offsets = GroupOffsets(self, config.group_id, config.offset_settings)
@@ -173,27 +177,6 @@ class ZooKeeperConsumer(Machine):
         self.offsets.answered(number, response)
         self.wake(_COMMIT)
         self.wake(_WATCHER)
-
-    def consumed(self, partition: DraftPartition, offset: int) -> None:
-        """The application has consumed a partition up to here."""
-        if partition in self.owned:
-            self.owned[partition] = offset
-            self.fetchers.consumed(partition, offset)
-
-    def fetched(self, partition: DraftPartition, end: int) -> bool:
-        """A fetcher has a partition's messages up to before `end`: they go into the queue of the thread that
-        owns it. False if they don't, for lack of room or of an owner: the fetcher asks again."""
-        stream = self.streams.stream(partition.topic, self._threads.get(partition, ""))
-        return stream is not None and self.fetchers.fetched(partition, end, stream)
-
-    def take(self, topic: str, thread: str) -> tuple[DraftPartition, int] | None:
-        """ConsumerIterator.next: the next message of a thread's stream, as its partition and offset; None if
-        none waits. It counts as consumed."""
-        stream = self.streams.stream(topic, thread)
-        message = None if stream is None else stream.take()
-        if message is not None:
-            self.consumed(message[0], message[1] + 1)
-        return message
 
     def shut_down(self) -> None:
         """Stop, commit, and end the session, which removes what was registered."""
@@ -322,7 +305,7 @@ class ZooKeeperConsumer(Machine):
         if not (yield from self._claim(threads)):
             return False
         self.owned = offsets
-        self._threads = threads
+        self.threads = threads
         self.fetchers.start({partition: max(offset, 0) for partition, offset in offsets.items()})
         self.offsets.begin(offsets)
         if self.config.kafka_version != "0.8.2.2":

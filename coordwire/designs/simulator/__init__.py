@@ -6,9 +6,8 @@ a coordinator.
 """
 
 from coordwire.designs.simulator.faults import PlannedFault, parse_faults, random_faults, written_faults
-from coordwire.designs.simulator.network import Link, SimulatedNode
+from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.ownership import Ownership
-from coordwire.designs.simulator.process import Process
 from coordwire.designs.simulator.tap import PcapWriter, TapRecord, TapRecords
 from coordwire.designs.simulator.world import World
 

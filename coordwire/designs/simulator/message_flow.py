@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordwire.designs.drafts.actions import DraftPartition
-from coordwire.designs.drafts.zookeeper_streams import ConsumerFetcherManager, MessageStream
+from coordwire.designs.drafts.consumer_streams import ConsumerFetcherManager, MessageStream
 from coordwire.designs.simulator.partition_logs import FlowPartition, LeaderLog, PartitionLogs
 from coordwire.designs.simulator.world import World
 

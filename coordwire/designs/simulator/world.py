@@ -20,9 +20,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from coordwire.designs.simulator.faults import PlannedFault, parse_time
-from coordwire.designs.simulator.network import Link, SimulatedNode
+from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.ownership import Ownership
-from coordwire.designs.simulator.process import Process
 from coordwire.designs.simulator.tap import TapRecord
 
 if TYPE_CHECKING:

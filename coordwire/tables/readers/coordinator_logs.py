@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.removal import redact
+from coordwire.capture.redaction.secret_fields import redact
 from coordwire.codec import Message
 from coordwire.errors import CorruptBatch, UnreadableRange
 from coordwire.jsonform import to_json

@@ -219,9 +219,9 @@ def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
         lines += ["", "The groups:", *(f"    {line}" for line in options.story(shrunk.timeline()))]
     lines += ["", f"The log's last {_LOG_LINES} lines, in virtual time:"]
     lines += [f"    {line}" for line in shrunk.log_lines[-_LOG_LINES:]] or ["    (none)"]
-    if options.folder is not None and shrunk.pcap is not None:
-        path = options.folder / f"seed-{failed.seed}.pcap"
+    if options.folder is not None and shrunk.pcapng is not None:
+        path = options.folder / f"seed-{failed.seed}.pcapng"
         options.folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(shrunk.pcap())
+        path.write_bytes(shrunk.pcapng())
         lines += ["", f"capture: {path} (coordwire timeline, coordwire decode, Wireshark)"]
     return "\n".join(lines)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from coordwire.broker import Broker
-from coordwire.broker.cluster.nodes import LogDirState
+from coordwire.broker.cluster.facts import LogDirState
 from coordwire.broker.harness import Kafka
 from coordwire.broker.harness.cluster_view import StoredRecord, Value
 from coordwire.broker.thread import BrokerThread

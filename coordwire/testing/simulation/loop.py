@@ -38,7 +38,7 @@ _STEP = 0.000_01
 """Seconds that a step of the loop takes, so that code that asks the clock until time has passed gets on."""
 
 _COLLECTED = 20_000
-"""After so many steps of the loop garbage is collected."""
+"""After so many steps of the loop garbage of what is new is collected, and each tenth time all of it."""
 
 _MOST_STEPS = 50_000_000
 
@@ -65,15 +65,66 @@ PROCESS: ContextVar[LoopProcess | None] = ContextVar("simulated process", defaul
 """The process that runs."""
 
 
+class _Callback(events.Handle):
+    """asyncio's own handle, made and cancelled without a look at the debug mode, which is half the work."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, callback: Callable[..., Any], args: tuple[Any, ...], loop: SimulationLoop, context: Context
+    ) -> None:
+        self._callback, self._args, self._loop, self._context = callback, args, loop, context
+        self._cancelled = False
+        self._repr = self._source_traceback = None
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._callback = self._args = None  # type: ignore[assignment]
+
+
+_set_due_time = events.TimerHandle._when.__set__  # type: ignore[attr-defined]
+
+
+class _Timer(events.TimerHandle):
+    """The same for a time."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        due_time: float,
+        callback: Callable[..., Any],
+        args: tuple[Any, ...],
+        loop: SimulationLoop,
+        context: Context,
+    ) -> None:
+        _set_due_time(self, due_time)
+        self._scheduled = True
+        self._callback, self._args, self._loop, self._context = callback, args, loop, context
+        self._cancelled = False
+        self._repr = self._source_traceback = None
+
+    def cancel(self) -> None:
+        if not self._cancelled:
+            self._loop._timer_handle_cancelled(self)
+            self._cancelled = True
+            self._callback = self._args = None  # type: ignore[assignment]
+
+
 class SimulatedFuture(asyncio.Future[Any]):
     """A future whose hash is not its address."""
 
-    def __init__(self, hash_value: int, loop: SimulationLoop) -> None:
-        self._hash = hash_value
-        super().__init__(loop=loop)
+    __slots__ = ("_hash",)
+
+    _hash: int
 
     def __hash__(self) -> int:
-        return self._hash
+        try:
+            return self._hash
+        except AttributeError:
+            loop: SimulationLoop = self.get_loop()  # type: ignore[assignment]
+            self._hash = loop.new_hash()
+            return self._hash
 
 
 class SimulatedTask(asyncio.Task[Any]):
@@ -108,6 +159,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     _ready: deque[events.Handle]
     _closed: bool
+    _stopping: bool
 
     def __init__(self, seed: int, world: EnteredWorld, *, limit: float = 86_400.0) -> None:
         super().__init__()
@@ -118,7 +170,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.network: Network | None = None
         self._seed = seed
         self._random = Random(f"loop/{seed}")
-        self._timers: list[tuple[float, int, events.TimerHandle]] = []
+        self._draw = self._random.random
+        self._timers: list[tuple[float, int, _Timer]] = []
         self._cancelled_timers = 0
         self._numbers = self._hashes = 0
         self._tasks = 0
@@ -134,7 +187,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
     ) -> events.Handle:
         if self._closed:
             raise RuntimeError("Event loop is closed")
-        handle = events.Handle(callback, args, self, context)
+        handle = _Callback(callback, args, self, copy_context() if context is None else context)
         self._ready.append(handle)
         return handle
 
@@ -146,33 +199,39 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> events.TimerHandle:
-        return self.call_at(self.now + delay, callback, *args, context=context)
+        return self._set_timer(self.now + delay, callback, args, context)
 
     def call_at(  # type: ignore[override]
         self, due_time: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> events.TimerHandle:
+        return self._set_timer(due_time, callback, args, context)
+
+    def _set_timer(
+        self, due_time: float, callback: Callable[..., Any], args: tuple[Any, ...], context: Context | None
+    ) -> _Timer:
         if self._closed:
             raise RuntimeError("Event loop is closed")
-        handle = events.TimerHandle(due_time, callback, args, self, context)
+        handle = _Timer(due_time, callback, args, self, copy_context() if context is None else context)
         self._numbers += 1
-        heappush(self._timers, (due_time + _LATENESS * self._random.random(), self._numbers, handle))
-        handle._scheduled = True  # type: ignore[attr-defined]
+        heappush(self._timers, (due_time + _LATENESS * self._draw(), self._numbers, handle))
         return handle
 
     def call_exactly(self, due_time: float, callback: Callable[..., Any], *args: Any) -> None:
         """Call something at a time, outside of all processes; the seed's other choices stay what they are."""
-        handle = events.TimerHandle(due_time, callback, args, self, Context())
+        handle = _Timer(due_time, callback, args, self, Context())
         heappush(self._timers, (due_time, 0, handle))
 
     def _timer_handle_cancelled(self, handle: events.TimerHandle) -> None:
-        self._cancelled_timers += 1
+        if handle._scheduled:  # type: ignore[attr-defined]
+            self._cancelled_timers += 1
 
-    def _hash(self) -> int:
+    def new_hash(self) -> int:
+        """The next hash of a future or a task."""
         self._hashes += 1
         return (self._hashes * _MIX ^ self._seed) & 0x7FFF_FFFF_FFFF
 
     def create_future(self) -> asyncio.Future[Any]:
-        return SimulatedFuture(self._hash(), self)
+        return SimulatedFuture(loop=self)
 
     def create_task(  # type: ignore[override]
         self,
@@ -187,7 +246,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._tasks += 1
         process = PROCESS.get() if context is None else context.get(PROCESS)
         return SimulatedTask(
-            self._hash(),
+            self.new_hash(),
             self._tasks,
             coro,
             loop=self,
@@ -205,47 +264,70 @@ class SimulationLoop(asyncio.BaseEventLoop):
     # --- the step ---
 
     def _run_once(self) -> None:
-        ready, timers = self._ready, self._timers
-        if self._cancelled_timers > 100 and 2 * self._cancelled_timers > len(timers):
-            self._timers = timers = [timer for timer in timers if not timer[2].cancelled()]
-            heapify(timers)
-            self._cancelled_timers = 0
-        while timers and timers[0][2].cancelled():
-            heappop(timers)
-            self._cancelled_timers -= 1
-        if not ready and not self._is_stopping:
-            if not timers:
+        """Run step after step until the loop is stopped."""
+        ready, process_of = self._ready, PROCESS
+        while True:
+            timers = self._timers
+            while timers and timers[0][2]._cancelled:
+                heappop(timers)
+                self._cancelled_timers -= 1
+            if timers:
+                due_time = timers[0][0]
+                if not ready and due_time > self.now and not self._is_stopping:
+                    self.now = due_time
+                if due_time <= self.now:
+                    ready.extend(self._due())
+            elif not ready and not self._is_stopping:
                 raise TooLong(f"nothing will ever happen: {self._waiting()}")
-            if timers[0][0] > self.now:
-                self.now = timers[0][0]
-        if timers and timers[0][0] <= self.now:
-            due = []
-            while timers and timers[0][0] <= self.now:
-                _, _, handle = heappop(timers)
-                handle._scheduled = False  # type: ignore[attr-defined]
-                if handle.cancelled():
-                    self._cancelled_timers -= 1
-                else:
-                    due.append(handle)
-            if len(due) > 1:
-                self._random.shuffle(due)
-            ready.extend(due)
-        for _ in range(len(ready)):
-            handle_ = ready.popleft()
-            if handle_._cancelled:
-                continue
-            process = handle_._context.get(PROCESS)  # type: ignore[attr-defined]
-            if process is not None and process.is_halted:
-                if not process.is_gone:
-                    process.postponed.append(handle_)
-                continue
-            handle_._run()
-        self.now += _STEP
-        self.steps += 1
-        if not self.steps % _COLLECTED:
-            gc.collect()
-        if self.now > self.limit or self.steps > _MOST_STEPS:
-            raise TooLong(f"the world has not ended after {self.now:.0f} s: {self._waiting()}")
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                if handle._cancelled:
+                    continue
+                context: Context = handle._context  # type: ignore[attr-defined]
+                process = context.get(process_of)
+                if process is not None and process.is_halted:
+                    if not process.is_gone:
+                        process.postponed.append(handle)
+                    continue
+                try:
+                    context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:
+                    self._failed(handle, error)
+            self.now += _STEP
+            self.steps += 1
+            if not self.steps % _COLLECTED:
+                gc.collect(1 if self.steps % (10 * _COLLECTED) else 2)
+            if self.now > self.limit or self.steps > _MOST_STEPS:
+                raise TooLong(f"the world has not ended after {self.now:.0f} s: {self._waiting()}")
+            if self._stopping:
+                return
+
+    def _due(self) -> list[_Timer]:
+        """The timers that are due now, in the seed's order."""
+        timers, due = self._timers, []
+        while timers and timers[0][0] <= self.now:
+            handle = heappop(timers)[2]
+            handle._scheduled = False
+            if handle._cancelled:
+                self._cancelled_timers -= 1
+            else:
+                due.append(handle)
+        if len(due) > 1:
+            self._random.shuffle(due)
+        if self._cancelled_timers > 100 and 2 * self._cancelled_timers > len(timers):
+            self._timers = [timer for timer in timers if not timer[2]._cancelled]
+            heapify(self._timers)
+            self._cancelled_timers = 0
+        return due
+
+    def _failed(self, handle: events.Handle, error: BaseException) -> None:
+        """Report the error of a callback."""
+        name = getattr(handle._callback, "__qualname__", "a callback")  # type: ignore[attr-defined]
+        self.call_exception_handler(
+            {"message": f"Exception in callback {name}", "exception": error, "handle": handle}
+        )
 
     def thaw(self, process: LoopProcess) -> None:
         """Let a frozen process go on with what waited."""

@@ -54,8 +54,8 @@ class RunOutcome:
     """How a run has ended. digest: of its trace; events: in it; seconds: of virtual time; plan: the faults
     that happened; lines: the trace, if it was kept.
 
-    failure: None if all was well; calls: its traceback; log_lines, pcap, timeline: of a run that has failed,
-    the last two as functions that make them.
+    failure: None if all was well; calls: its traceback. log_lines, pcapng, timeline: of a run that has
+    failed, the last two as functions that make them.
     """
 
     seed: int
@@ -67,7 +67,7 @@ class RunOutcome:
     calls: str = ""
     log_lines: tuple[str, ...] = ()
     lines: tuple[str, ...] | None = None
-    pcap: Callable[[], bytes] | None = field(default=None, repr=False)
+    pcapng: Callable[[], bytes] | None = field(default=None, repr=False)
     timeline: Callable[[], list[Any]] | None = field(default=None, repr=False)
 
     @property
@@ -189,7 +189,7 @@ class Simulation:
             failure=world.failure,
             calls=calls,
             log_lines=tuple(world.log_lines),
-            pcap=None if kafka is None else kafka.traffic.pcap,
+            pcapng=None if kafka is None else kafka.traffic.pcapng,
             timeline=None if kafka is None else kafka.timeline,
         )
 

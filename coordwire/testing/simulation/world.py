@@ -47,6 +47,9 @@ Test = Callable[[SimulatedKafka, "SimulatedWorld"], Coroutine[Any, Any, object]]
 """What runs in a world."""
 
 _KEPT_LINES = 400
+_LINES = 1_000
+"""So many lines of a trace are added to its digest at once."""
+
 _RESTART = 1.0
 """Seconds until a process starts again that has ended by an error."""
 
@@ -71,19 +74,29 @@ class Trace:
     def __init__(self, loop: SimulationLoop, *, keep: bool) -> None:
         self._loop = loop
         self._digest = hashlib.blake2b(digest_size=16)
+        self._waiting: list[str] = []
+        """Lines that are not in the digest yet."""
         self.lines: list[str] | None = [] if keep else None
         self.count = 0
 
     def __call__(self, kind: str, text: str) -> None:
         line = f"{self._loop.now:.6f} {kind} {text}"
-        self._digest.update(line.encode(errors="surrogateescape"))
-        self._digest.update(b"\n")
         self.count += 1
         if self.lines is not None:
             self.lines.append(line)
+        self._waiting.append(line)
+        if len(self._waiting) >= _LINES:
+            self._take()
+
+    def _take(self) -> None:
+        self._waiting.append("")
+        self._digest.update("\n".join(self._waiting).encode(errors="surrogateescape"))
+        self._waiting.clear()
 
     @property
     def digest(self) -> str:
+        if self._waiting:
+            self._take()
         return self._digest.hexdigest()
 
 

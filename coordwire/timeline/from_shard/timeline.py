@@ -5,14 +5,18 @@ durable up to there; what a failed append takes back is dropped. The events of g
 assigns come from their records; of classic groups, which are mutated in place, operations note facts. Rules:
 a fact of a classic group that is still there after a revert was not taken back (Apache Kafka's is mutated in
 place, too), so it is reported. One of a group that no record has made yet waits for the next append, with
-which the group may be lost. Events come out in the order of the log.
+which the group may be lost. Events come out in the order of the log. A record of a
+transaction's producer is a commit that holds once a marker says so; each group with such commits has an event
+of the marker. The log has no transactional ids: the id of a transaction that was under way when the shard got
+its partition is empty.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from coordwire.coordinator.effects import Append
 from coordwire.coordinator.listener import AppendCause, GroupListener, GroupsInLog, Leaving
@@ -21,13 +25,74 @@ from coordwire.coordinator.model.classic_group import ClassicGroupModel, Classic
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.messages import OffsetCommitKey
-from coordwire.timeline.events import GroupEvent
+from coordwire.timeline.events import GroupEvent, OffsetCommitted, TransactionStep
 from coordwire.timeline.from_shard.classic_groups import ClassicGroups
-from coordwire.timeline.from_shard.commits import ShardCommits
 from coordwire.timeline.from_shard.modern_groups import ModernGroups
 from coordwire.timeline.from_shard.rebalances import Rebalances
 
-__all__ = ["ShardTimeline"]
+__all__ = ["NO_PRODUCER", "ShardCommits", "ShardTimeline"]
+
+NO_PRODUCER = -1
+
+
+@dataclass(slots=True)
+class _Transaction:
+    """One that is not ended. groups: those that it commits offsets of, in their order."""
+
+    transactional_id: str = ""
+    groups: dict[str, None] = field(default_factory=dict)
+
+
+class ShardCommits:
+    """Of all groups."""
+
+    def __init__(self, report: Callable[[GroupEvent], None], rebalances: Rebalances) -> None:
+        self._report = report
+        self._rebalances = rebalances
+        self._transactions: dict[int, _Transaction] = {}
+
+    def load(self, key: OffsetCommitKey, producer_id: int) -> None:
+        """A record from before."""
+        if producer_id != NO_PRODUCER:
+            self._transactions.setdefault(producer_id, _Transaction()).groups[key.group] = None
+
+    def load_end(self, producer_id: int) -> None:
+        """A marker from before."""
+        self._transactions.pop(producer_id, None)
+
+    def committed(
+        self, now: int, key: OffsetCommitKey, value: Any, because: AppendCause, producer_id: int
+    ) -> None:
+        """A record is durable."""
+        if isinstance(value, bytes):
+            return
+        removed = value is None
+        if producer_id != NO_PRODUCER and not removed:
+            known = self._transactions.setdefault(producer_id, _Transaction())
+            known.transactional_id = because.transactional_id or known.transactional_id
+            known.groups[key.group] = None
+        self._report(
+            OffsetCommitted(
+                **self._rebalances.place(key.group, now), member_id=None if removed else because.member_id,
+                client_id=None, generation=-1 if removed else because.generation, topic=key.topic,
+                partition=key.partition, offset=-1 if removed else value.offset,
+                leader_epoch=-1 if removed else value.leader_epoch,
+                metadata=None if removed else value.metadata,
+                transactional_id=because.transactional_id, removed=removed,
+            )
+        )  # fmt: skip
+
+    def ended(self, now: int, producer_id: int, producer_epoch: int, *, committed: bool) -> None:
+        """A marker is durable."""
+        known = self._transactions.pop(producer_id, None)
+        for group_id in () if known is None else known.groups:
+            self._report(
+                TransactionStep(
+                    **self._rebalances.place(group_id, now), step="commit" if committed else "abort",
+                    transactional_id="" if known is None else known.transactional_id,
+                    producer_id=producer_id, producer_epoch=producer_epoch, error_code=0,
+                )
+            )  # fmt: skip
 
 
 @dataclass(slots=True)

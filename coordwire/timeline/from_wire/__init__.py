@@ -4,15 +4,17 @@ timeline.py         captures' entries to events
 group_frames.py     what one frame says of a group; cluster_answers.py: coordinators, topics, settings
 steady_beats.py     heartbeats that repeat the last one, known by their bytes
 group_table.py      all groups in some captures, by the protocol that each speaks at the time
-classic_group.py    a classic group; classic_requests.py: its members' requests, and JoinGroups
-                    without an answer; classic_silence.py: who went without a request;
-                    classic_timers.py: the coordinator's timers, replayed; written_generation.py:
-                    what a move of the coordinator leaves
-modern_group.py     a group whose coordinator assigns; reconciliation.py: how far the members are;
-                    epoch_causes.py: what raises its epoch, and what an answer has shown of that
+classic_group.py    a classic group, by its frames; classic_requests.py: its members' requests, and
+                    JoinGroups without an answer; classic_state.py: its members and its rebalance;
+                    classic_silence.py: who went without a request; classic_timers.py: the coordinator's
+                    timers, replayed; written_generation.py: what a move of the coordinator leaves
+modern_group.py     a group whose coordinator assigns, by its heartbeats; modern_state.py: its members and
+                    its rebalance; reconciliation.py: how far the members are; epoch_causes.py: what
+                    raises its epoch, and what an answer has shown of that
 migrating_group.py  a consumer group that may have classic members too
 member_death.py     which members are out without a word; connection_ends.py: how their connections ended
-topic_changes.py    topics that are created, enlarged or deleted
+topic_changes.py    topics that are created, enlarged or deleted; unseen_members.py: members of which no
+                    frame shows anything
 coordinators.py     which broker coordinates each group, and when it is away
 rebalance_cost.py   what waited while partitions had no consumer
 commits.py          commits and transactions

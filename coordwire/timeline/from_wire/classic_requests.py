@@ -18,10 +18,9 @@ from coordwire.timeline.group import Group
 from coordwire.timeline.members import Member
 from coordwire.timeline.sightings import Seen, remember
 
-__all__ = ["PendingJoins", "joining_member", "leavers"]
+__all__ = ["PendingJoins", "is_heir", "joining_member", "leavers"]
 
 SPARE = 64
-
 """So many may be in a heap that wait no longer, on top of as many as wait."""
 
 
@@ -104,3 +103,9 @@ def leavers(group: Group, request: Any, message: Any = None) -> list[tuple[str, 
         if name and (answer.member_id, instance_id) not in refused:
             departing.append((name, getattr(answer, "reason", None)))
     return departing
+
+
+def is_heir(joining: Member, place: Seen, static: Member) -> bool:
+    """Whether a JoinGroup takes a static member's place, which was let in before."""
+    is_same_instance = joining.instance_id is not None and joining.instance_id == static.instance_id
+    return is_same_instance and not joining.member_id and (place.time_ns or 0) > (static.answered_ns or 0)

@@ -50,6 +50,7 @@ class OtherAnswers:
             case ApiKey.FETCH:
                 yield from self._commits.ends(message, place)
             case ApiKey.OFFSET_FETCH:
+                self._groups.asks_offsets(entry.client_id, request)
                 yield from self._commits.fetched(request, message, place)
             case ApiKey.LIST_OFFSETS:
                 yield from self._commits.offsets_listed(request, message, place)

@@ -3,10 +3,8 @@
 Strategy: a member's own connection is that of its last request about its group; other connections are its own
 too if they come from the same address with the same client id, and no other member does. Once it is taken to
 be out, its event reports these connections: whether they were closed or reset by then, by which side and in
-which packets, or stayed open; and whether a Fetch came on one of them since the member was in. Rules: only
-what happened by the time at which the member must have been out counts; what one member of one group did is
-evidence for no other; packets are cited of the capture that shows the departure, and of what precedes it
-there; what is remembered is bounded.
+which packets, or stayed open; and whether a Fetch came on one of them since the member was in. Rules: an
+ending is built from what its `MemberClaim` admits; what is remembered is bounded.
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ from coordwire.timeline.events import (
     MemberLeft,
     RebalanceEnded,
 )
+from coordwire.timeline.evidence import Evidence, MemberClaim
 from coordwire.timeline.from_wire.coordinators import BrokerEnds
 from coordwire.timeline.group import Group, Outage
 from coordwire.timeline.sightings import MemberName, Seen, remember
@@ -239,9 +238,9 @@ class ConnectionEnds:
         own = None if requests is None else self._known.get(requests.flow)
         if own is None or requests is None:
             return None
-        until_ns = event.time_ns or 0
-        last_request = requests.last if (requests.last.time_ns or 0) <= until_ns else requests.earlier
-        if (last_request.time_ns or 0) > until_ns:
+        claim = MemberClaim(name, Seen(event.time_ns, event.source, event.number, event.packet))
+        last = claim.latest(Evidence(name, requests.last), Evidence(name, requests.earlier))
+        if last is None:
             return None  # it is out since before what is known of it
         member = self._in.get(name)
         alone = member is not None and member.alone and member.client == own.client
@@ -249,29 +248,25 @@ class ConnectionEnds:
         fetched = None
         if alone and member is not None and member.had:
             fetched = any(connection.fetched_ns >= member.joined_ns for connection in all_of_it)
-        last_sent = last_request.time_ns, _cited(event, last_request.source, last_request.packet)
-        if own.end is None or own.end.time_ns > until_ns:
+        last_sent = claim.time_ns(last), claim.packet(last)
+        if own.end is None or not claim.admits(_evidence(name, own.end)):
             return MemberEnding("open", None, (), *last_sent, fetched)
         ends = [connection.end for connection in all_of_it if connection.end is not None]
-        ends = sorted(
-            (end for end in ends if (last_request.time_ns or 0) <= end.time_ns <= until_ns),
-            key=lambda connection: connection.time_ns,
-        )
-        ends = ends or [own.end]
+        heard_ns = last.place.time_ns or 0
+        ends = [end for end in ends if heard_ns <= end.time_ns and claim.admits(_evidence(name, end))]
+        ends = sorted(ends, key=lambda end: end.time_ns) or [own.end]
         ending: HowEnded = "closed" if own.end.sender == "client" else "closed_by_broker"
-        cited = (_cited(event, end.capture, end.packet) for end in ends)
-        packets = tuple(packet for packet in cited if packet is not None)
         if any(end.kind == "rst" for end in ends):
             ending = "reset"
-        return MemberEnding(ending, ends[-1].time_ns, packets, *last_sent, fetched)
+        packets = filter(None, (claim.packet(_evidence(name, end)) for end in ends))
+        return MemberEnding(
+            ending, claim.time_ns(_evidence(name, ends[-1])), tuple(packets), *last_sent, fetched
+        )
 
 
-def _cited(event: MemberLeft, source: str, packet: int | None) -> int | None:
-    """A packet of a capture, if an event may cite it: its numbers are those of one capture, and what shows a
-    departure is not later than it."""
-    if source != event.source or packet is None or (event.packet is not None and packet > event.packet):
-        return None
-    return packet
+def _evidence(name: MemberName, end: ConnectionEnd) -> Evidence:
+    """The end of a connection that is a member's own."""
+    return Evidence(name, Seen(end.time_ns, end.capture, 0, end.packet))
 
 
 def _address(host: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from coordwire.timeline.from_wire.member_death import SessionTimeout
+from coordwire.timeline.from_wire.unseen_members import UnseenMembers
 from coordwire.timeline.rebalance import Rebalance, Trigger
 from coordwire.timeline.sightings import Seen
 
@@ -36,10 +37,11 @@ class EpochCauses:
 
     owed: what will raise the epoch once more, each by one; unshown: what raises the epoch by one each, and no
     rise is for; merged: the last that raised the epoch together with others; risen: the epochs of a rise that
-    nothing has explained yet; raises: how often something raised the epoch that no answer has shown yet;
-    surplus: by how much the last rise was more than what was seen to raise it; departures: members that went
-    since an answer showed the epoch; given_ns: when the target of the rebalance under way was first seen;
-    raised_ns: when an answer showed a new epoch.
+    nothing has explained yet; unseen: what the last rise shows of members that were not seen, if none that
+    was caused it; raises: how often something raised the epoch that no answer has shown yet; surplus: by how
+    much the last rise was more than what was seen to raise it; departures: members that went since an answer
+    showed the epoch; given_ns: when the target of the rebalance under way was first seen; raised_ns: when an
+    answer showed a new epoch.
     """
 
     timeout: SessionTimeout
@@ -47,6 +49,7 @@ class EpochCauses:
     unshown: list[tuple[Trigger, Seen]] = field(default_factory=list)
     merged: tuple[Trigger, Seen] | None = None
     risen: tuple[int, int] | None = None
+    unseen: UnseenMembers | None = None
     raises: int = 0
     surplus: int = 0
     departures: int = 0
@@ -55,7 +58,7 @@ class EpochCauses:
 
     def begin(self) -> None:
         """A rebalance begins."""
-        self.risen, self.owed, self.given_ns = None, [], None
+        self.risen, self.unseen, self.owed, self.given_ns = None, None, [], None
 
     # --- what raises the epoch ---
 

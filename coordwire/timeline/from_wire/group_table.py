@@ -100,6 +100,13 @@ class GroupTable:
         if isinstance(group, ModernGroup):
             group.asks_to_leave(member_id, epoch, place)
 
+    def asks_offsets(self, client_id: str | None, request: Any) -> None:
+        """OffsetFetch was answered, for all or for some partitions of groups."""
+        for query in request.groups or [request]:
+            group = self.known(query.group_id)
+            if isinstance(group, ConsumerGroup) and group.causes.unseen is not None:
+                group.asks_offsets(client_id, query.topics or ())
+
     def of_classic(self, group_id: str, joins: Seen | None = None) -> ClassicGroup | ConsumerGroup:
         """The group that a classic request is about. joins: where it was seen, if it is a JoinGroup."""
         group = self.known(group_id)

@@ -23,6 +23,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from coordwire.timeline.events import Kind
+from coordwire.timeline.evidence import Silence
 from coordwire.timeline.members import Member
 
 __all__ = ["INTERVALS_OF_A_SESSION", "KnownTimeouts", "SessionTimeout", "Sessions"]
@@ -169,9 +170,15 @@ class SessionTimeout:
         if ms > 0:
             self.interval_ns = ms * MS
 
-    def survived(self, silence_ns: int) -> None:
+    @property
+    def survived_ns(self) -> int:
+        """The longest silence after which a member was still in."""
+        return self._bounds.least_ns
+
+    def survived(self, silence: Silence) -> None:
         """A member was silent for so long and is still in."""
-        self._bounds.survived(silence_ns)
+        if silence.of.group == self._group:
+            self._bounds.survived(silence.length_ns)
 
     def refutes_absence(self, silence_ns: int) -> bool:
         """Whether a member that was silent for so long and is still in shows that the coordinator was away,
@@ -181,9 +188,10 @@ class SessionTimeout:
         self._refuted += 1
         return self._refuted == 1 or self._configured is not None
 
-    def ended(self, silence_ns: int) -> None:
+    def ended(self, silence: Silence) -> None:
         """A member was silent for so long, and something showed that it is out."""
-        self._bounds.ended(silence_ns)
+        if silence.of.group == self._group:
+            self._bounds.ended(silence.length_ns)
 
     @property
     def is_known(self) -> bool:

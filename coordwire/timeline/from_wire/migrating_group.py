@@ -10,17 +10,18 @@ consumer group counts in ids, as far as they are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
-from coordwire.timeline.consumer_data import assignment_of, changed
+from coordwire.timeline.consumer_data import assignment_of, changed, id_text
 from coordwire.timeline.events import GroupConverted, TopicPartition
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.classic_requests import PendingJoins, joining_member, leavers
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions
-from coordwire.timeline.from_wire.modern_group import FAR_NS, ModernGroup, give_up_by_ns
+from coordwire.timeline.from_wire.modern_group import ModernGroup
+from coordwire.timeline.from_wire.modern_state import FAR_NS, give_up_by_ns
 from coordwire.timeline.group import MOVED, Group
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.rebalance import Trigger
@@ -116,16 +117,30 @@ class ConsumerGroup(ModernGroup):
             super().died(member, place, sign, sign_place, refused=refused)
             return
         moment = place.at(until_ns)
-        self.remove(member.member_id, moment, "not_rejoined", inferred=True)
-        trigger = Trigger(
-            "member_removed", member.member_id, inferred=True, detail="it didn't join again in time"
-        )
+        detail = "it didn't join again in time"
+        trigger = self.goes(member.member_id, moment, "not_rejoined", detail, inferred=True)
         self.departed(trigger, moment, place)
 
     def departed(self, trigger: Trigger, moment: Seen, place: Seen) -> None:
         super().departed(trigger, moment, place)
         if self.is_classic and self.converts is None:
             self.converts = trigger, moment
+
+    def asks_offsets(self, client_id: str | None, topics: Iterable[Any]) -> None:
+        """A client asks for the group's committed offsets of these topics' partitions: as a rule, of those
+        that are new to its member."""
+        unseen = self.causes.unseen
+        if unseen is None:
+            return
+        names = [name for name in unseen.assigned if name in self.members and name not in unseen.new]
+        askers = [name for name in names if self.members[name].client_id == client_id]
+        if len(askers) == 1:
+            unseen.asks_offsets(askers[0], (
+                TopicPartition(self.id_of(topic.name) if topic.name else id_text(topic.topic_id), number)
+                for topic in topics
+                for number in topic.partition_indexes
+                if topic.name or hasattr(topic, "topic_id")
+            ))  # fmt: skip
 
     # --- classic members ---
 
@@ -224,8 +239,8 @@ class ConsumerGroup(ModernGroup):
         if message.error_code:
             return
         for name, reason in leavers(self, request, message):
-            self.remove(name, request_place, "left", reason=reason)
-            self.departed(Trigger("member_left", name, detail=reason or "LeaveGroup"), request_place, place)
+            trigger = self.goes(name, request_place, "left", reason or "LeaveGroup", reason=reason)
+            self.departed(trigger, request_place, place)
 
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:
         """What an error code says of a classic member."""
@@ -245,8 +260,7 @@ class ConsumerGroup(ModernGroup):
             self.died(member, place, "UNKNOWN_MEMBER_ID", sign_place=place, refused=True)
         elif error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             fenced = error_code == ErrorCode.FENCED_INSTANCE_ID
-            self.remove(member_id, place, "fenced" if fenced else "removed", inferred=not fenced)
-            trigger = Trigger("member_fenced" if fenced else "member_removed", member_id, inferred=not fenced)
+            trigger = self.goes(member_id, place, "fenced" if fenced else "removed", inferred=not fenced)
             self.departed(trigger, place, place)
 
     def unreadable(self, request_place: Seen, error_code: int, member_id: str, place: Seen) -> None:

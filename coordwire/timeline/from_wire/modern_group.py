@@ -1,18 +1,9 @@
 """A group whose coordinator assigns (KIP-848, share groups, streams groups), by its heartbeats.
 
 Strategy: a heartbeat with epoch 0 joins, one below 0 leaves; an answer may bring a new epoch and a new
-assignment, which the member has taken up once it reports to own just that.
-
-    rebalances  one begins when something raises the group's epoch, and is steady once all members have taken
-                up theirs in it (`reconciliation`). What comes after a member has the new epoch begins
-                another, but joins within a second are one. What may raise the epoch once more, though no
-                answer shows it yet, is owed.
-    silence     a member is out once it was silent for its session timeout (`member_death` has what is known
-                of that), or when others have its partitions. An answer with the epoch that there was, when a
-                removal would have raised it, shows that all are in: the coordinator has moved unseen, and
-                their sessions began again. The next epoch that nothing explains is theirs.
-    epochs      an answer shows a new epoch, and `epoch_causes` has what may have raised it; else a session
-                may have ended, or the coordinator did it by itself.
+assignment, which the member has taken up once it reports to own just that. An answer with the epoch that
+there was, when a removal would have raised it, shows that all are in: the coordinator has moved unseen, and
+their sessions began again. `modern_state` has what follows from heartbeats.
 
 Rules: a null field means "as before". Members of a share group do not report what they own, so that their
 assignments count as taken up at once. Of a streams group's tasks, which take the place of partitions, only
@@ -21,47 +12,22 @@ the active ones count. Topics go by their ids, which are named when they are rep
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.timeline.consumer_data import changed, has_pattern, id_text, owned, wanted_topics
-from coordwire.timeline.events import Kind, Leaving, Outcome
-from coordwire.timeline.from_wire.epoch_causes import (
-    ASSIGNMENT_INTERVAL_NS,
-    LATEST_EPOCH_NS,
-    NEAR_NS,
-    EpochCauses,
-)
-from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions, SessionTimeout
-from coordwire.timeline.from_wire.reconciliation import Reconciliation
-from coordwire.timeline.from_wire.topic_changes import TopicChanges
-from coordwire.timeline.group import MOST_LATE, MOVED, UNAVAILABLE, Group
-from coordwire.timeline.members import Member, Members, Owned
-from coordwire.timeline.rebalance import Rebalance, Trigger
-from coordwire.timeline.rebalance_cause import of_death, of_epoch, of_first_heartbeat, of_unseen_epoch
+from coordwire.timeline.from_wire.epoch_causes import ASSIGNMENT_INTERVAL_NS
+from coordwire.timeline.from_wire.modern_state import ModernState
+from coordwire.timeline.group import MOVED, UNAVAILABLE
+from coordwire.timeline.members import Member, Owned
+from coordwire.timeline.rebalance import Trigger
+from coordwire.timeline.rebalance_cause import of_first_heartbeat
 from coordwire.timeline.sightings import Seen
 
-__all__ = ["FAR_NS", "ModernGroup", "give_up_by_ns"]
+__all__ = ["ModernGroup"]
 
 JOIN = 0
-
-KEEPS_EPOCH = ("member_rejoined", "static_member_returned")
-"""What need not raise the group's epoch."""
-
-MOST_SUPERSEDED = 100
-"""A superseded rebalance of more members doesn't list them: each joining of many would list them all."""
-
-JOINS = ("first_member", "new_member", "member_rejoined")
-
-FAR_NS = 1 << 63
-
-MOST_LOOKED_AT = 100
-"""In a larger group, who didn't give up partitions in time is not looked for."""
-
-FIRST_EPOCH = 1
-"""A new group's, until a member's subscription raises it."""
 
 GONE = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID}
 
@@ -71,171 +37,10 @@ STAYS = {*UNAVAILABLE, ErrorCode.FENCED_MEMBER_EPOCH}
 LEAVE_FOR_NOW = -2
 
 
-class ModernGroup(Group):
-    """One such group. name_of: a topic's name by its id's text; known: all groups' session timeouts.
+class ModernGroup(ModernState):
+    """One. place: where a frame was seen; request_place: where the request that it answers was."""
 
-    place: where a frame was seen; request_place: where the request that it answers was.
-    """
-
-    # --- rebalances ---
-
-    def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str], known: KnownTimeouts) -> None:
-        super().__init__(group, kind, name_of)
-        self.members = Members(self.drop_member)
-        self.timeout = SessionTimeout(group, kind, known)
-        self.progress = Reconciliation(shared=kind == "share")
-        self.sessions = Sessions(self.members, self.clocks.quiet_ns)
-        self.causes = EpochCauses(self.timeout)
-        self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
-        self._leaving: dict[str, tuple[Seen, bool]] = {}  # whose leaving is not answered, and whether for now
-        self.topic_changes = TopicChanges()
-        self._in_before_ns = 0  # when a member was first seen that was in before the input began
-
-    def drop_member(self, member_id: str) -> None:
-        self.progress.drop(member_id)
-        self._doubted.discard(member_id)
-        self._leaving.pop(member_id, None)
-
-    def raise_alone(self, trigger: Trigger, place: Seen) -> None:
-        """A static member that is back raises the epoch, as it subscribes to something else: what needed no
-        new epoch is over."""
-        rebalance = self.rebalance
-        if rebalance is not None and rebalance.joined_ns is None and rebalance.trigger.cause in KEEPS_EPOCH:
-            self.close("superseded", place)
-        self.causes.raise_later(trigger, place)
-
-    def _has_pattern(self, member_id: str | None) -> bool:
-        """Whether a member's joining raises the epoch later, when its pattern is resolved."""
-        member = self.members.get(member_id or "")
-        return member is not None and has_pattern(member.topics)
-
-    def disturbed(self, trigger: Trigger, place: Seen, *, is_repeated: bool = False) -> Rebalance:
-        """Something raises the epoch: another rebalance, if a member has the epoch of this one already.
-
-        is_repeated: whether the sign was seen before, and only now proves to raise the epoch by itself.
-        """
-        if trigger.cause not in KEEPS_EPOCH or self.progress.is_complete:
-            self._close_even()
-        rebalance = self.rebalance
-        if trigger.cause not in KEEPS_EPOCH and trigger.cause != "assignment_changed" and not is_repeated:
-            self.causes.raise_later(trigger, place)
-        if rebalance is not None and trigger.cause in KEEPS_EPOCH:
-            self.causes.merged = trigger, place
-            return rebalance
-        if trigger.cause not in KEEPS_EPOCH and not is_repeated and not self._has_pattern(trigger.member_id):
-            self.causes.raises += 1
-        self.causes.drop_late(place)
-        if rebalance is not None and self.causes.owed:
-            if trigger.cause != "member_removed":  # else it was out before, and raised the epoch then
-                self.causes.owe(trigger, place)
-            self.causes.merged = trigger, place
-            return rebalance  # there may be one target for both
-        if rebalance is not None and rebalance.joined_ns is None and rebalance.trigger.cause in KEEPS_EPOCH:
-            self.close("superseded", place)  # it needs no new epoch, and this does
-            rebalance = None
-        if rebalance is not None and _explains(trigger, place, rebalance):
-            rebalance.explain(trigger, place)
-            return rebalance
-        if rebalance is not None and self.progress.even_since is None and _batched(rebalance, trigger, place):
-            self.causes.merged = trigger, place
-            return rebalance
-        if rebalance is not None and rebalance.trigger.cause != "unknown" and rebalance.joined_ns is not None:
-            self.close("superseded", place)
-        if self.rebalance is not None:
-            self.causes.merged = trigger, place
-        else:
-            self.progress.begin()
-            self.causes.begin()
-        return self.begin(trigger, place)
-
-    def departed(self, trigger: Trigger, moment: Seen, place: Seen) -> None:
-        """A member is out."""
-        self.causes.departures += 1
-        if not self.members:
-            if self.generation is not None:  # no member is left whose answer would have the epoch
-                self.generation += self.causes.departures
-            self.close("empty", moment)
-            return
-        self.disturbed(trigger, moment)
-        self.settle(None, place)
-
-    def _close_even(self) -> None:
-        """Something else begins: the rebalance under way is over if the group was even."""
-        rebalance, even = self.rebalance, self.progress.even_since
-        if rebalance is None or even is None or rebalance.trigger.cause == "unknown" or self.causes.owed:
-            return
-        if rebalance.joined_ns is not None or rebalance.trigger.cause in KEEPS_EPOCH:
-            self.close("steady", even)
-
-    def remove(
-        self,
-        member_id: str,
-        place: Seen,
-        departure: Leaving,
-        *,
-        reason: str | None = None,
-        inferred: bool = False,
-    ) -> None:
-        if departure != "left_for_now" or self.progress.is_complete:
-            self._close_even()  # while its members are those that it was even with
-        super().remove(member_id, place, departure, reason=reason, inferred=inferred)
-
-    def assign(self, member: Member, partitions: Owned | None) -> None:
-        super().assign(member, partitions)
-        self.progress.hold(member.member_id, partitions)
-
-    def settle(self, member_id: str | None, place: Seen) -> None:
-        """Close the rebalance if all have taken up what they were given."""
-        progress, rebalance = self.progress, self.rebalance
-        if rebalance is None:
-            return
-        if progress.is_empty:
-            if not self.members:
-                self.close("empty", place)
-            return  # else those that left for now will be back, or their sessions end
-        if member_id is None:
-            return
-        progress.note_report(member_id, self.generation, place)
-        even, cause = progress.even_since, rebalance.trigger.cause
-        if even is None or is_earlier(place, rebalance.began):
-            return  # an answer that comes late, after a lost packet, says nothing of what began since
-        renewed = rebalance.joined_ns is not None or cause == "static_member_returned"
-        if self.causes.owed:
-            renewed = False  # a member that joined raises the epoch once more
-        assigned = progress.has_owners or cause not in JOINS
-        if renewed and progress.is_complete and assigned:
-            self.close("steady", place)
-        elif self.kind == "streams" and not assigned:
-            return  # tasks come after the group's initial delay, and after the internal topics
-        elif progress.is_confirmed and (renewed or cause in KEEPS_EPOCH or _later(even, place)):
-            self.causes.owed = []
-            self.close("steady", even)
-
-    def close(self, outcome: Outcome, place: Seen) -> None:
-        """End the rebalance under way."""
-        rebalance = self.rebalance
-        if rebalance is not None:
-            if (
-                rebalance.trigger.cause == "member_rejoined"
-                and rebalance.joined_ns is None
-                and outcome == "steady"
-            ):
-                outcome = "not_needed"
-            rebalance.generation = self.generation
-            few = outcome != "superseded" or len(self.members) <= MOST_SUPERSEDED
-            rebalance.members = tuple(self.members) if few else ()
-            if outcome == "steady" and len(self.members) > 1:
-                rebalance.slowest = self.progress.even_by
-            if rebalance.trigger.cause == "unknown" and self.causes.risen is not None:
-                rebalance.trigger = of_epoch(*self.causes.risen)
-        self.end(outcome, place)
-        if outcome != "superseded":
-            self.progress.end()
-            self.causes.raises = 0  # what raised it was shown
-
-    def late(self, rebalance: Rebalance) -> tuple[str, ...]:
-        few = rebalance.joined_ns is not None and len(self.members) <= MOST_LATE
-        return tuple(name for name in self.members if few and self.progress.is_late(name, self.generation))
+    # --- heartbeats ---
 
     def _partitions(self, message: Any) -> Owned | None:
         """What its member owns, by a heartbeat, or its answer that it shall own; None for no change."""
@@ -247,55 +52,6 @@ class ModernGroup(Group):
         if topics is None:
             return None
         return owned((id_text(task.topic_id), task.partitions) for task in topics)
-
-    # --- silent members ---
-
-    def restart(self, since: Seen | None, place: Seen) -> None:
-        super().restart(since, place)
-        self._doubted.clear()
-
-    def alive_at(self, member: Member, request_place: Seen, place: Seen) -> None:
-        """A member's request was accepted: it is in."""
-        silence_ns = self.silence(member, request_place)
-        if self.timeout.refutes_absence(silence_ns):
-            self.clocks.unavailable(request_place)  # else it would be out
-        elif not member.away:
-            self.timeout.survived(silence_ns)
-        member.last_seen_ns = place.time_ns
-        if self._doubted:
-            self._doubted.discard(member.member_id)
-        self.watch(member)
-
-    def silence(self, member: Member, place: Seen) -> int:
-        """For how long a member was silent to its coordinator, in nanoseconds; 0 where no time is known."""
-        heard_ns = self.clocks.heard_ns(member)
-        return 0 if heard_ns is None or place.time_ns is None else place.time_ns - heard_ns
-
-    def quiet(self, member: Member, place: Seen) -> int:
-        """For how long nothing was seen of a member, in nanoseconds; 0 where no time is known."""
-        quiet_ns = self.clocks.quiet_ns(member)
-        return 0 if quiet_ns is None or place.time_ns is None else place.time_ns - quiet_ns
-
-    def watch(self, member: Member) -> None:
-        """A member's session runs."""
-        self.sessions.watch(member)
-
-    def expire(self, place: Seen, *, at_end: bool = False) -> None:
-        """Members whose sessions must be over by now are out."""
-        while (first := self.over(place, at_end=at_end)) is not None:
-            self.died(first, place, "")
-
-    def over(self, place: Seen, *, at_end: bool = False) -> Member | None:
-        """The member whose session was over first, of those that must be over by now."""
-        first = self.sessions.first()
-        most_ns = self.timeout.most_at_end_ns if at_end else self.timeout.most_ns
-        if first is None or first.unseen or self.quiet(first, place) <= most_ns:
-            return None
-        return first
-
-    def over_since_ns(self, member: Member) -> int:
-        """Since when that is so."""
-        return (self.clocks.quiet_ns(member) or 0) + self.timeout.most_ns
 
     def expire_before(self, request: Any, message: Any, request_place: Seen) -> None:
         """`expire`, unless the answer to a heartbeat shows that all are in: its epoch is as it was."""
@@ -318,227 +74,6 @@ class ModernGroup(Group):
             )
         if first is not None:
             self._expire_or_doubt(is_same_epoch and settled and not self.would_convert(first), request_place)
-
-    def _out_before(self, risen: int, request_place: Seen) -> None:
-        """The epoch rose by so many more than a member that joins raises it: silent ones were out by then."""
-        while risen > 0 and (doubted := self._doubtful()) is not None:
-            self.died(doubted, request_place, "the group's epoch rose meanwhile", sign_place=request_place)
-            risen -= 1
-
-    def would_convert(self, member: Member) -> bool:
-        """Whether the group converts once this member is out, so that its epoch stays."""
-        return False
-
-    def _is_settled(self, request_place: Seen) -> bool:
-        """Whether the next answer would show that a member went."""
-        since_ns, rebalance, even = self.causes.raised_ns, self.rebalance, self.progress.even_since
-        if rebalance is not None:
-            if even is None or rebalance.joined_ns is None:
-                return False
-            since_ns = max(since_ns, even.time_ns or 0)
-        return self.kind == "consumer" and since_ns + ASSIGNMENT_INTERVAL_NS < (request_place.time_ns or 0)
-
-    def _expire_or_doubt(self, is_same_epoch: bool, request_place: Seen) -> None:
-        """is_same_epoch: whether an answer shows that all are in, or that isn't known. Then the coordinator
-        may have moved since the silent members were last seen, and their sessions began again."""
-        if not is_same_epoch:
-            self.expire(request_place)
-            return
-        last = None
-        while (first := self.over(request_place)) is not None and first is not last:
-            last = first
-            since_ns = self.over_since_ns(first)
-            if (request_place.time_ns or 0) - since_ns <= NEAR_NS:
-                return  # it may be out just now
-            self._doubted.add(first.member_id)
-            self.clocks.unavailable(request_place.at(since_ns))
-
-    def _doubtful(self) -> Member | None:
-        """Of the silent members that were still in, the one whose last request is the oldest."""
-        doubted = [self.members[name] for name in self._doubted if name in self.members]
-        return min(doubted, key=lambda member: (member.last_seen_ns or 0, member.serial), default=None)
-
-    def died(
-        self, member: Member, place: Seen, sign: str, sign_place: Seen | None = None, *, refused: bool = False
-    ) -> None:
-        """A member left without a request. sign: what shows it; sign_place: where, if not its silence alone;
-        refused: whether that is the answer to a request of its own."""
-        if self._left_unanswered(member.member_id, place):
-            return
-        rebalance = self.rebalance
-        if rebalance is not None and rebalance.trigger.cause == "unknown" and sign_place is not None:
-            if (self.clocks.quiet_ns(member) or 0) <= (rebalance.began.time_ns or 0):
-                sign_place = sign_place.at(rebalance.began.time_ns)
-            elif rebalance.joined_ns is not None:
-                self.close("superseded", sign_place)  # its member was heard since, and is not why it began
-        doubted = member.member_id in self._doubted
-        if sign_place is not None and not member.session_timeout_ms and not doubted:
-            self.timeout.ended(self.silence(member, sign_place))
-        moment = place
-        heard_ns = self.clocks.heard_ns(member) if refused else self.clocks.quiet_ns(member)
-        if heard_ns is not None and not member.unseen:
-            own_ns = (member.session_timeout_ms or 0) * 1_000_000
-            session_ns = own_ns or self.timeout.likely_ns
-            if doubted and heard_ns + session_ns > (place.time_ns or 0):  # it went before the move
-                heard_ns = max(member.last_seen_ns or 0, member.asked_ns)
-            moment = (sign_place or place).at(heard_ns + session_ns)
-        self.remove(member.member_id, moment, "session_timeout", inferred=True)
-        if (
-            rebalance is not None
-            and self.rebalance is rebalance
-            and self.members
-            and self.causes.was_for(moment)
-        ):
-            self.causes.surplus -= 1
-            self.settle(None, place)
-            return
-        self.departed(of_death(member, self.silence(member, sign_place or place), sign), moment, place)
-
-    def _replaced(self, member: Member, partitions: Owned, place: Seen) -> None:
-        """A member gets partitions of others: remove those that were silent meanwhile."""
-        names = self.progress.former_owners(member.member_id, partitions)
-        owners = [self.members[name] for name in names if name in self.members]
-        for former in sorted(owners, key=lambda owner: self.clocks.quiet_ns(owner) or 0):
-            if former.member_id not in self.members:
-                continue
-            if self._left_unanswered(former.member_id, place):
-                continue
-            unanswered = former.asked_ns > (former.last_seen_ns or 0)
-            if unanswered and not self.timeout.explains(self.quiet(former, place)):
-                former.revokes_ns = former.revokes_ns or former.asked_ns  # by an answer that nothing shows
-            if self.kind == "consumer" and give_up_by_ns(former) <= (place.time_ns or 0):
-                self._removed_stubborn(former, place)
-            elif self.timeout.is_replaced(self.quiet(former, place)):
-                self.died(former, place, "another member has its partitions", sign_place=place)
-
-    def _stubborn(self, request_place: Seen) -> Member | None:
-        """A member that had to give up partitions by then, and didn't."""
-        if self.kind != "consumer" or len(self.members) > MOST_LOOKED_AT:
-            return None
-        late = (
-            member
-            for member in self.members.values()
-            if give_up_by_ns(member) <= (request_place.time_ns or 0)
-        )
-        return min(late, key=give_up_by_ns, default=None)
-
-    def _removed_stubborn(self, member: Member, request_place: Seen) -> None:
-        moment = request_place.at(give_up_by_ns(member))
-        self.remove(member.member_id, moment, "not_rejoined", inferred=True)
-        detail = "it didn't give up partitions in time"
-        self.departed(
-            Trigger("member_removed", member.member_id, inferred=True, detail=detail), moment, request_place
-        )
-
-    # --- causes of epochs ---
-
-    def in_epoch(self, member: Member, epoch: int, place: Seen, request_place: Seen) -> None:
-        """A member's answer has an epoch, which may be a new one of the group."""
-        causes, known = self.causes, member.generation is not None or self.rebalance is not None
-        member.generation = epoch
-        before = self.generation
-        if before is not None and epoch <= before:
-            return
-        rebalance = self.rebalance
-        risen = epoch - (before or 0)
-        causes.settle_merged(risen, rebalance)
-        if before is None or not known or (rebalance is not None and rebalance.joined_ns is None):
-            if before is not None or epoch > FIRST_EPOCH:
-                causes.pay_first(
-                    risen, rebalance, is_known=before is not None, resolves_later=self._has_pattern
-                )
-        elif causes.owed:
-            first = 0 if has_pattern(member.topics) else causes.turn_of(member.member_id, request_place)
-            if causes.merged in causes.owed[: first + risen]:
-                causes.merged = None
-            (trigger, moment), remaining = causes.owed[first], causes.owed[first + risen :]
-            if rebalance is None or rebalance.trigger.member_id != trigger.member_id:
-                self.close("superseded", moment)
-                causes.owed = []
-                self.disturbed(trigger, moment, is_repeated=True)
-            causes.owed = remaining
-        elif rebalance is None or rebalance.trigger.cause not in JOINS or self.progress.has_owners:
-            self._unexplained(
-                member, before, epoch, place, request_place
-            )  # else nothing was assigned until now
-        causes.show(before, epoch, place)
-        self.generation = epoch
-        rebalance = self.rebalance
-        if rebalance is not None and rebalance.joined_ns is None and not is_earlier(place, rebalance.began):
-            rebalance.joined_ns = place.time_ns or 0
-
-    def _unexplained(self, member: Member, before: int, epoch: int, place: Seen, request_place: Seen) -> None:
-        """The epoch rose, and nothing was seen that raises it: a session may have ended."""
-        for leaving in list(self._leaving):
-            if self._left_unanswered(leaving, request_place):
-                return
-        suspect = self._doubtful() or self.sessions.first()
-        silent = (
-            suspect is not None
-            and not suspect.unseen
-            and (
-                suspect.member_id in self._doubted
-                or self.timeout.explains(self.quiet(suspect, request_place))
-            )
-        )
-        sign = f"the group's epoch rose to {epoch}"
-        merged, self.causes.merged = self.causes.merged, None
-        if merged is not None and merged[0].cause in KEEPS_EPOCH and merged[0].member_id != member.member_id:
-            merged = None
-        if suspect is not None and silent:
-            merged = None
-        stubborn = self._stubborn(request_place)
-        if stubborn is not None and not silent:
-            self._removed_stubborn(stubborn, request_place)
-            return
-        if merged is not None and (merged[1].time_ns or 0) >= self.causes.early_ns(place):
-            self._had_its_own(*merged)
-        elif suspect is None or not silent:
-            unshown = self.causes.not_shown_yet(place)
-            if unshown is None:
-                self.disturbed(self._of_epoch(before, epoch, request_place), request_place)
-            else:
-                self._had_its_own(*unshown)
-        elif self.timeout.is_known or not self.progress.is_exclusive(suspect.member_id):
-            self.died(suspect, place, sign, sign_place=request_place)
-            for _ in range(before + 1, epoch):  # a move lets several sessions end at once
-                suspect = self._doubtful()
-                if suspect is not None:
-                    self.died(suspect, place, sign, sign_place=request_place)
-        else:  # the next owner of its partitions will show
-            self.disturbed(Trigger("unknown", inferred=True, detail=sign), request_place)
-            self.causes.risen = before, epoch
-
-    def _of_epoch(self, before: int, epoch: int, place: Seen) -> Trigger:
-        """Why the epoch rose, if no member that was seen did it: others may have been in when the input
-        began, and a session that ran then may be over only now."""
-        change = self._topic_change(place)
-        seen_ns = (place.time_ns or 0) - self._in_before_ns
-        if change or seen_ns > self.timeout.most_at_end_ns or self._has_some_pattern:
-            return of_epoch(before, epoch, change)
-        return of_unseen_epoch(before, epoch)
-
-    @property
-    def _has_some_pattern(self) -> bool:
-        few = len(self.members) <= MOST_LOOKED_AT
-        return few and any(has_pattern(member.topics) for member in self.members.values())
-
-    def _topic_change(self, place: Seen) -> str:
-        """In words, the change of a topic, shortly before, that some member may subscribe to."""
-        known: set[str] = set()
-        for member in self.members.values():
-            if not member.topics or has_pattern(member.topics) or len(self.members) > MOST_LOOKED_AT:
-                known.clear()
-                break
-            known.update(member.topics)
-        return self.topic_changes.since(self.causes.early_ns(place), place, known)
-
-    def _had_its_own(self, trigger: Trigger, place: Seen) -> None:
-        """What seemed to have raised the epoch with another cause raised it once more."""
-        self.close("superseded", place)
-        self.disturbed(trigger, place, is_repeated=True)
-
-    # --- heartbeats ---
 
     def heartbeat(
         self,
@@ -658,34 +193,20 @@ class ModernGroup(Group):
         if self.timeout.is_replaced(self.quiet(static, request_place)):
             self.died(static, request_place, detail, sign_place=request_place)
             return
-        self.remove(static.member_id, request_place, "removed", inferred=True)
-        self.departed(
-            Trigger("member_removed", static.member_id, inferred=True, detail=detail),
-            request_place,
-            request_place,
-        )
+        trigger = self.goes(static.member_id, request_place, "removed", detail, inferred=True)
+        self.departed(trigger, request_place, request_place)
 
     def asks_to_leave(self, member_id: str, epoch: int, place: Seen) -> None:
         """A member sent its last heartbeat, whose answer may be missing or come late."""
         if member_id in self.members:
             self._leaving[member_id] = place, epoch == LEAVE_FOR_NOW
 
-    def _left_unanswered(self, member_id: str, place: Seen) -> bool:
-        """Whether a member that seems to be out has left: the answer to that is missing."""
-        moment, for_now = self._leaving.pop(member_id, (None, False))
-        if moment is None or for_now or is_earlier(place, moment):
-            return False
-        self.remove(member_id, moment, "left")
-        self.departed(Trigger("member_left", member_id), moment, place)
-        return True
-
     def _leaves(self, request: Any, member_id: str, place: Seen, request_place: Seen) -> None:
         if request.member_epoch == LEAVE_FOR_NOW:
             self.remove(member_id, request_place, "left_for_now")  # its partitions wait for it: no rebalance
             self.progress.leaves(member_id)
             return
-        self.remove(member_id, request_place, "left")
-        self.departed(Trigger("member_left", member_id), request_place, place)
+        self.departed(self.goes(member_id, request_place, "left"), request_place, place)
 
     def refuse_heartbeat(self, error_code: int, member_id: str, place: Seen) -> None:
         member = self.members.get(member_id)
@@ -701,13 +222,11 @@ class ModernGroup(Group):
             return
         silence_ns = self.silence(member, place)
         if error_code != ErrorCode.UNKNOWN_MEMBER_ID:
-            self.remove(member_id, place, "fenced")
-            self.departed(Trigger("member_fenced", member_id), place, place)
+            self.departed(self.goes(member_id, place, "fenced"), place, place)
         elif self.timeout.explains(silence_ns):
             self.died(member, place, "UNKNOWN_MEMBER_ID", sign_place=place, refused=True)
         else:
-            self.remove(member_id, place, "removed", inferred=True)
-            trigger = Trigger("member_removed", member_id, inferred=True, detail="UNKNOWN_MEMBER_ID")
+            trigger = self.goes(member_id, place, "removed", "UNKNOWN_MEMBER_ID", inferred=True)
             self.departed(trigger, place, place)
 
     def _reconcile(
@@ -718,6 +237,8 @@ class ModernGroup(Group):
             self._replaced(member, assigned, place)
         self.in_epoch(member, message.member_epoch, place, request_place)
         if reported is not None:
+            if self.causes.unseen is not None:
+                self.causes.unseen.reports(member.member_id, reported)
             member.owned = reported
             if reported <= (member.assigned or frozenset()):
                 member.revokes_ns = None  # it gave up what it had to; this answer may give it more
@@ -728,80 +249,3 @@ class ModernGroup(Group):
         elif assigned is not None:
             self.consumption.has(member.member_id, assigned, place.time_ns)  # a static member's heir
         self.takes_up(member, assigned is not None or reported is not None, place)
-
-    def gives(self, member: Member, partitions: Owned, place: Seen) -> None:
-        """A member has another assignment."""
-        if self.rebalance is None and member.assigned is not None:
-            revokes = not member.assigned <= partitions
-            detail = "a member is given another assignment"
-            if change := self._topic_change(place):
-                detail = f"{change}; {detail}"
-            trigger = Trigger("assignment_changed", inferred=True, detail=detail)
-            unshown = self.causes.not_shown_yet(place) if revokes else None
-            if unshown is not None:
-                self._had_its_own(*unshown)
-            else:
-                rebalance = self.disturbed(trigger, place)
-                if not revokes:  # else it gets the new epoch once it has given up what it must
-                    rebalance.joined_ns = place.time_ns
-        if self.causes.given_ns is None:
-            self.causes.given_ns = place.time_ns
-        self.assign(member, partitions)
-        self.consumption.has(member.member_id, partitions, place.time_ns)
-
-    def takes_up(self, member: Member, anew: bool, place: Seen) -> None:
-        """A member was heard. anew: what it has or shall have may have changed."""
-        if (anew and member.owned == member.assigned) or self.kind == "share":
-            member.owned = member.assigned  # so that they need not be compared again
-            member.revokes_ns = None
-        if self.members.get(member.member_id) is member:
-            self.progress.note(member)
-        self.settle(member.member_id, place)
-
-    def _awaits_owners(self) -> bool:
-        """Whether partitions are without an owner whose topics members subscribe to."""
-        topics = {topic for member in self.members.values() for topic in member.topics}
-        patterns = any(topic.startswith("/") for topic in topics)
-        return any(patterns or self.name_of(partition.topic) in topics for partition in self.progress.lost)
-
-    def finish(self, place: Seen) -> None:
-        """The input is at its end."""
-        self.expire(place, at_end=True)
-        even = self.progress.even_since
-        renewed = self.rebalance is not None and self.rebalance.joined_ns is not None
-        if even is not None and renewed and not self._awaits_owners():
-            self.close("steady", even)
-        if self.rebalance is not None and self.progress.is_empty:
-            self.close("empty", place.at(self.rebalance.began.time_ns))  # those that left for now apart
-        self.close("unfinished", place)
-
-
-def _explains(trigger: Trigger, place: Seen, rebalance: Rebalance) -> bool:
-    """Whether what happened before is why one began that seemed to be the coordinator's own."""
-    earlier = (place.time_ns or 0) <= (rebalance.began.time_ns or 0)
-    own = trigger.cause in KEEPS_EPOCH or trigger.cause == "assignment_changed"
-    return earlier and not own and rebalance.trigger.cause == "assignment_changed"
-
-
-def _batched(rebalance: Rebalance, trigger: Trigger, place: Seen) -> bool:
-    """Whether a join is part of a rebalance that another began: the coordinator assigns once for both."""
-    are_joins = trigger.cause in JOINS and rebalance.trigger.cause in JOINS
-    return are_joins and (place.time_ns or 0) - (rebalance.began.time_ns or 0) < ASSIGNMENT_INTERVAL_NS
-
-
-def is_earlier(place: Seen, began: Seen) -> bool:
-    return place.time_ns is not None and began.time_ns is not None and place.time_ns < began.time_ns
-
-
-def _later(even: Seen, place: Seen) -> bool:
-    if even.time_ns is None or place.time_ns is None:
-        return False
-    return place.time_ns - even.time_ns > LATEST_EPOCH_NS
-
-
-def give_up_by_ns(member: Member) -> int:
-    """By when a member must have given up partitions; far off if it needn't, or that isn't known."""
-    timeout_ms = member.rebalance_timeout_ms or 0
-    if member.revokes_ns is None or timeout_ms <= 0:
-        return FAR_NS
-    return member.revokes_ns + timeout_ms * 1_000_000

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordwire.timeline.evidence import cited
 from coordwire.timeline.sightings import Seen
 from coordwire.versions import ApiKey
 
@@ -48,6 +49,6 @@ class TopicChanges:
         none are given. "" for none."""
         for changed, topic, change in reversed(self._latest):
             if early_ns <= (changed.time_ns or 0) <= (place.time_ns or 0) and (not topics or topic in topics):
-                packet = "" if changed.packet is None else f" (packet {changed.packet})"
-                return f"topic {topic} {change}{packet}"
+                packet = cited(changed, place)
+                return f"topic {topic} {change}" + ("" if packet is None else f" (packet {packet})")
         return ""

@@ -76,3 +76,18 @@ def test_brokers_register_the_topics_that_they_have() -> None:
     cluster.add("two", broker(2, "two", topics={"payments": 1}))
     cluster.run(20_000)
     assert cluster.read("/brokers/topics/payments/partitions/0/state") is not None
+
+
+def test_a_broker_that_moves_has_its_id_at_another_address() -> None:
+    """The logical id stays; other brokers, and so consumers, learn where it is now."""
+    cluster = Cluster()
+    cluster.add("one", broker(1, "one"))
+    cluster.add("two", broker(2, "two"))
+    cluster.run(1_000)
+    cluster.crash("one")
+    cluster.run(20_000)
+    cluster.add("moved", broker(1, "moved"))
+    cluster.run(1_000)
+    assert cluster.noted("BrokerIdInUse") == []
+    brokers = cluster.nodes["two"].machine.brokers
+    assert brokers == {1: BrokerAddress("moved", 9092), 2: BrokerAddress("two", 9092)}

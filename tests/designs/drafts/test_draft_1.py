@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
-from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted, FetchersStopped, Noted
 from coordwire.designs.drafts.draft_settings import DraftError
 from coordwire.messages.draft_1 import (
+    Draft1ConsultRequest,
     Draft1ConsultResponse,
     Draft1PingRequest,
     Draft1PingResponse,
@@ -17,6 +19,7 @@ from coordwire.messages.draft_1 import (
     Draft1StartResponse,
     Draft1StopRequest,
 )
+from tests.designs.drafts.cluster import Entry
 from tests.designs.drafts.worlds import World
 
 
@@ -241,3 +244,118 @@ def test_groups_that_have_owners_are_known_at_startup() -> None:
     assert world.coordinator is world.nodes["broker-2"].machine
     group = world.coordinator.groups["g"]
     assert (group.members, group.topics) == ({}, {"t"})
+
+
+@pytest.mark.parametrize("topic_count", ["*2*t.*", '{"t":2,"tt":2}'])
+def test_a_stop_cleans_the_queues_and_a_start_makes_a_wildcards_streams_again(topic_count: str) -> None:
+    """handleStopRequest, step 1.2; handleStartRequest, step 1. A Start names no threads: they get ranges."""
+    world = World(1)
+    consumer = world.join("a", topic_count=topic_count)
+    world.run(200)
+    streams, partition = consumer.streams.all(), DraftPartition("t", "1-3")
+    assert consumer.fetched(partition, 5)
+    assert consumer.take("t", "a-0") is None
+    assert consumer.take("t", "a-1") == (partition, 0)
+    world.topic("tt", {0: [1]})
+    world.run(200)
+    assert len(world.sent(Draft1StartRequest)) == 2
+    assert consumer.take("t", "a-1") is None
+    assert consumer.fetched(DraftPartition("tt", "1-0"), 1)
+    assert consumer.take("tt", "a-0") == (DraftPartition("tt", "1-0"), 0)
+    is_wildcard = topic_count.startswith("*")
+    assert len(consumer.streams.all()) == (2 if is_wildcard else 4)
+    assert (consumer.streams.all() == streams) is not is_wildcard
+
+
+def test_a_consumer_sends_registrations_and_answers_alone() -> None:
+    """It "never pro-actively" sends requests to the coordinator; and to a Stop there is no answer."""
+    world = World(1, consumers="ab")
+    world.run(20_000)
+    sent = Counter(type(entry.what) for entry in world.history if entry.name in ("a", "b"))
+    assert sent.keys() - {Draft1ConsultRequest, Draft1PingResponse, Draft1StartResponse, Noted} == {
+        Draft1RegisterRequest, FetchersStarted, FetchersStopped
+    }  # fmt: skip
+    assert sent[Draft1RegisterRequest] == 2
+    answered = Counter(
+        type(entry.what) for entry in world.history if entry.name == "broker-1" and entry.peer in ("a", "b")
+    )
+    assert sent[Draft1PingResponse] == answered[Draft1PingRequest]
+    assert sent[Draft1StartResponse] == answered[Draft1StartRequest]
+
+
+def test_nothing_of_consumers_is_in_zookeeper_but_owners_and_offsets() -> None:
+    """ "Paths Stored in ZooKeeper": no ids; owners are persistent, and stay when their consumer dies."""
+    world = World(1, consumers="ab")
+    world.consume("a", 3)
+    world.run(5_000)
+    paths = [path for path in world.tree.paths() if path.startswith("/consumers/")]
+    kinds = {path.split("/")[3] for path in paths if path.count("/") > 2}
+    assert kinds == {"offsets", "owners"}
+    world.crash("a")
+    world.crash("broker-1")
+    world.crash("broker-2")
+    world.run(60_000)
+    assert world.read("/consumers/g/owners/t/1-0") == b"a-0"
+    assert world.read("/consumers/coordinator") is None
+
+
+def test_a_group_whose_topics_are_not_there_waits_for_them() -> None:
+    """handleNewGroup, step 3.2."""
+    world = World(1)
+    world.join("a", topic_count='{"later":1}')
+    world.run(1_000)
+    group = world.coordinator.groups["g"]
+    assert (group.queued, world.sent(Draft1StartRequest)) == (False, [])
+    world.topic("later", {0: [1]})
+    world.run(200)
+    assert world.owners[DraftPartition("later", "1-0")] == {"a"}
+
+
+def test_a_group_without_consumers_is_not_rebalanced() -> None:
+    """handleGroupMemberChange, step 2.1."""
+    world = World(1, consumers="a")
+    world.crash("a")
+    world.run(30_000)
+    world.history.clear()
+    world.topic("t", {number: [1] for number in range(6)})
+    world.run(1_000)
+    assert world.coordinator.groups["g"].members == {}
+    assert world.history == []
+
+
+def test_a_known_broker_that_is_gone_is_passed_over() -> None:
+    """consumerStartup, step 1.1; any broker answers the ConsultRequest."""
+    for seed in range(6):
+        world = World(1, brokers=3)
+        world.crash("broker-3")
+        world.history += [Entry(0, "", Noted("seed"))] * seed  # what the consumer's choices follow from
+        world.join("a")
+        world.run(8_000)
+        assert world.owned() == "aaaa"
+        (consulted,) = world.sent(Draft1ConsultRequest)
+        assert consulted.peer in ("broker-1", "broker-2")
+
+
+def test_a_broker_that_is_consulted_has_no_coordinator_yet() -> None:
+    """The consumer asks again until one is elected."""
+    world = World(1, brokers=1)
+    broker = world.nodes["broker-1"].machine
+    broker._coordinator_ids.clear()
+    world.join("a")
+    world.run(400)
+    (answer,) = world.sent(Draft1ConsultResponse)
+    assert answer.what.error_code == DraftError.COORDINATOR_NOT_AVAILABLE
+    broker._coordinator_ids[0] = 1
+    world.run(1_000)
+    assert world.owned() == "aaaa"
+
+
+def test_a_new_topics_partitions_are_watched_too() -> None:
+    """TopicChangeListener, step 2.1, and TopicPartitionChangeListener."""
+    world = World(1)
+    world.join("a", topic_count='{"later":1}')
+    world.topic("later", {0: [1]})
+    world.run(200)
+    world.topic("later", {0: [1], 1: [1]})
+    world.run(200)
+    assert world.owners[DraftPartition("later", "1-1")] == {"a"}

@@ -411,3 +411,168 @@ def test_consumers_commit_actively() -> None:
     world.run(20)
     assert world.sent(Draft2CommitOffsetResponse)[-1].what.error_code == DraftError.UNKNOWN_CONSUMER
     assert world.noted("CommitRefused")
+
+
+def test_each_thread_reads_what_a_start_gives_it() -> None:
+    world = World(2)
+    consumer = world.join("a", topic_count='{"t":3}')
+    world.run(200)
+    for number in range(4):
+        assert consumer.fetched(DraftPartition("t", f"1-{number}"), 1)
+    assert [consumer.take("t", "a-0") for _ in range(3)] == [
+        (DraftPartition("t", "1-0"), 0), (DraftPartition("t", "1-1"), 0), None
+    ]  # fmt: skip
+    assert consumer.take("t", "a-2") == (DraftPartition("t", "1-3"), 0)
+    world.run(2_100)
+    offsets = {part.partition: part.offset for part in world.sent(Draft2PingResponse)[-1].what.offset_info}
+    assert offsets == {"1-0": 1, "1-1": 1, "1-2": 0, "1-3": 1}  # of 1-2, a-1 has taken nothing
+
+
+def test_a_start_makes_a_wildcards_streams_again() -> None:
+    """handleStartFetcherRequest, step 1 (WildcardStreamsHandler)."""
+    world = World(2)
+    consumer = world.join("a", topic_count="*2*t.*")
+    world.run(200)
+    streams = consumer.streams.all()
+    assert consumer.fetched(DraftPartition("t", "1-3"), 5)
+    world.topic("tt", {0: [1]})
+    world.run(200)
+    assert (len(consumer.streams.all()), consumer.streams.all() == streams) == (2, False)
+    assert consumer.take("t", "a-1") is None
+    assert consumer.fetched(DraftPartition("tt", "1-0"), 1)
+    assert consumer.take("tt", "a-0") == (DraftPartition("tt", "1-0"), 0)
+
+
+@pytest.mark.parametrize("auto_commit", [True, False])
+def test_streams_that_are_created_once_more_go_on_where_the_consumer_was(auto_commit: bool) -> None:
+    """KAFKA-242: no offset is incorrect after a second createMessageStreams; without auto-commit the
+    application commits first."""
+    world = World(2)
+    consumer = world.join("a", auto_commit=auto_commit)
+    world.join("b", auto_commit=auto_commit)
+    world.topic("u", {0: [1]})
+    world.run(200)
+    world.consume("a", 8)
+    world.history.clear()
+    if not auto_commit:
+        consumer.commit_offsets()
+    consumer.subscribe('{"t":1,"u":1}')
+    world.drain("a")
+    world.run(5_000)
+    assert world.owned() == "aabba"
+    begun = {
+        (partition.topic, partition.partition): offset
+        for entry in world.history if isinstance(entry.what, FetchersStarted)
+        for partition, offset in entry.what.partitions.items()
+    }  # fmt: skip
+    assert begun[("t", "1-0")] == begun[("t", "1-1")] == 8
+    assert world.read("/consumers/g/offsets/t/1-0") == b"8"
+    assert world.overlaps() == {}
+
+
+@pytest.mark.parametrize("overview", [False, True])
+def test_rebalancing_can_be_disabled(overview: bool) -> None:
+    """KAFKA-364: as while consumers are restarted. What happened meanwhile counts once it is enabled."""
+    world = World(2, consumers="ab", overview=overview)
+    coordinator = world.coordinator
+    coordinator.disable_rebalancing("g")
+    world.history.clear()
+    world.join("c")
+    world.topic("t", {number: [1] for number in range(6)})
+    world.run(3_000)
+    assert world.owned() == "aabb"
+    assert world.sent(Draft2StopFetcherRequest) == world.noted("ConnectionBroken") == []
+    world.join("d", group_id="other")
+    world.run(200)
+    assert "d" in world.owners[DraftPartition("t", "1-5")]  # the other group is not affected
+    coordinator.enable_rebalancing("g")
+    world.drain("broker-1")
+    world.crash("d")
+    world.run(5_000)
+    assert world.owned() == "aabbcc"
+    world.history.clear()
+    coordinator.disable_rebalancing("g")
+    coordinator.enable_rebalancing("g")
+    world.drain("broker-1")
+    world.run(200)
+    assert world.sent(Draft2StartFetcherRequest) == []
+
+
+def test_nothing_of_consumers_is_in_zookeeper_but_owners_and_offsets() -> None:
+    """ "Paths Stored in ZooKeeper": no ids; owners are persistent, and stay when all have died."""
+    world = World(2, consumers="ab")
+    world.consume("a", 3)
+    world.run(15_000)
+    paths = [path for path in world.tree.paths() if path.startswith("/consumers/")]
+    assert {path.split("/")[3] for path in paths if path.count("/") > 2} == {"offsets", "owners"}
+    for name in ("a", "b", "broker-1", "broker-2"):
+        world.crash(name)
+    world.run(60_000)
+    assert world.read("/consumers/g/owners/t/1-0") == b"a-0"
+    assert world.read("/consumers/coordinator") is None
+
+
+def test_a_consumer_that_finds_no_broker_reports_it_and_goes_on() -> None:
+    """consumerStartup, steps 1.1 and 1.2: round after round, until one is there."""
+    world = World(2, brokers=3)
+    for number in (1, 2, 3):
+        world.crash(f"broker-{number}")
+    world.join("a")
+    world.run(2_000)
+    assert len(world.noted("NoBrokerAvailable")) > 2
+    world.add_broker(3)
+    world.run(30_000)
+    assert world.owned() == "aaaa"
+
+
+def test_a_partition_without_an_offset_begins_where_its_consumer_says() -> None:
+    world = World(2)
+    world.join("a", auto_offset_reset="largest")
+    world.run(200)
+    (start,) = world.sent(Draft2StartFetcherRequest)
+    assert {part.offset for thread in start.what.ownership_info for part in thread.assigned_parts} == {-1}
+
+
+def test_groups_go_to_the_handlers_in_turn() -> None:
+    """addRebalanceRequest; a group that is done has no handler, so that its next one may be another."""
+    world = World(2, broker={"rebalance_handlers": 2})
+    coordinator, handlers = world.coordinator, []
+    for name in "abc":
+        world.join(name, group_id=f"g-{name}")
+        for _ in range(20):
+            world.run(1)
+            if f"g-{name}" in coordinator.groups:
+                break
+        handlers.append(coordinator.groups[f"g-{name}"].handler)
+        world.run(100)
+        assert coordinator.groups[f"g-{name}"].handler is None
+    assert handlers == [0, 1, 0]
+
+
+def test_a_consumer_has_nothing_to_do_with_zookeeper() -> None:
+    """Section 12.6; of a wildcard's topics it knows by what it is started with."""
+    world = World(2)
+    world.join("a", topic_count="*1*t.*")
+    world.cut_zookeeper("a")
+    world.run(200)
+    world.topic("tt", {0: [1]})
+    world.run(30_000)
+    assert world.owners[DraftPartition("tt", "1-0")] == {"a"}
+    assert not world.nodes["a"].held
+
+
+def test_a_consumer_that_comes_during_a_rebalance_is_in_the_next() -> None:
+    """Section 12.7: an attempt's members are those it began with."""
+    world = World(2, consumers="a")
+    world.blocked.add(("a", "broker-1"))
+    world.join("b")
+    world.run(500)
+    world.join("c")
+    world.run(500)
+    world.history.clear()
+    world.heal("a", "broker-1")
+    world.run(2_000)
+    starts = [message.peer for message in world.sent(Draft2StartFetcherRequest)]
+    assert sorted(starts[:2]) == ["a", "b"]
+    assert sorted(starts[2:]) == ["a", "b", "c"]
+    assert world.owned() == "aabc"

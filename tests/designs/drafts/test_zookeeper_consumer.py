@@ -73,6 +73,14 @@ def test_the_first_threads_take_the_remainder() -> None:
     assert nodes == [b"c1-0", b"c1-0", b"c1-1", b"c2-0", b"c2-1"]
 
 
+def test_consumers_beyond_the_partitions_own_nothing() -> None:
+    cluster = world("a", "b", "c", partitions=2)
+    cluster.run(20_000)
+    assert [cluster.owner("t", name) for name in "01"] == ["a", "b"]
+    assert cluster.nodes["c"].machine.owned == {}
+    assert cluster.noted("ConsumerRebalanceFailedException") == []
+
+
 def test_a_consumer_that_dies_is_replaced_after_its_session() -> None:
     cluster = world("a", "b")
     cluster.run(10_000)
@@ -219,6 +227,41 @@ def test_a_consumer_that_does_not_commit_by_itself_does_not_when_it_leaves() -> 
     cluster.drain("a")
     cluster.run(1_000)
     assert cluster.read("/consumers/g/offsets/t/1") is None
+
+
+def test_an_application_commits_when_it_wants() -> None:
+    cluster = world()
+    consumer = join(cluster, "a", auto_commit_enable=False)
+    cluster.run(100)
+    consumer.consumed(DraftPartition("t", "1"), 7)
+    consumer.commit()
+    cluster.drain("a")
+    cluster.run(100)
+    assert cluster.read("/consumers/g/offsets/t/1") == b"7"
+    assert cluster.read("/consumers/g/offsets/t/0") is None
+
+
+def test_each_group_has_its_offsets() -> None:
+    cluster = world()
+    for name, offset in (("a", 7), ("b", 3)):
+        consumer = join(cluster, name, group=name)
+        cluster.run(100)
+        consumer.consumed(DraftPartition("t", "1"), offset)
+    cluster.run(61_000)
+    assert cluster.read("/consumers/a/offsets/t/1") == b"7"
+    assert cluster.read("/consumers/b/offsets/t/1") == b"3"
+
+
+def test_consumers_may_read_different_topics() -> None:
+    """A topic's partitions go to those who read it, with the threads that each has for it."""
+    cluster = world()
+    cluster.topic("u", {number: [1] for number in range(3)})
+    for name, count in (("a", '{"t":1}'), ("b", '{"t":1,"u":2}'), ("c", '{"u":1}')):
+        join(cluster, name, count)
+    cluster.run(30_000)
+    assert owned(cluster) == {"0": "a", "1": "a", "2": "b", "3": "b"}
+    nodes = [cluster.read(f"/consumers/g/owners/u/{number}") for number in range(3)]
+    assert nodes == [b"b-0", b"b-1", b"c-0"]
 
 
 def test_round_robin_takes_turns_by_javas_hash() -> None:

@@ -3,6 +3,7 @@
     python -m tests.designs.simulator.compare              print the tables (about 40 minutes)
     python -m tests.designs.simulator.compare --write      put them, and the plots, into the page of docs/
     python -m tests.designs.simulator.compare --plans 5 --sizes 2,8
+    python -m tests.designs.simulator.compare --check --plans 0 --sizes 2,10    hold the page to these figures
     python -m tests.designs.simulator.compare --sizes 2,5,10,20,50,100,1000    (about ten minutes)
     python -m tests.designs.simulator.compare --kept FILE  go on where an earlier command was ended
 
@@ -425,7 +426,7 @@ def compare(
     kept = kept or KeptFigures()
     result: dict[str, PlanFigures] = {}
     by_size: dict[str, dict[int, SizeFigures]] = {design: {} for design in designs}
-    for design in designs:
+    for design in designs if plans else ():
         progress(f"{design}: {plans} plans")
         result[design] = kept.of_plans(design, plans)
     for number in sizes:
@@ -433,7 +434,7 @@ def compare(
             if number <= MOST.get(design, number):
                 progress(f"{design}: {number} consumers")
                 by_size[design][number] = kept.of_size(design, number)
-    names = next(iter(result.values())).cells
+    names = next(iter(result.values())).cells if result else ()
     rows = [(name, {design: one.cells[name] for design, one in result.items()}) for name in names]
     parts = [table(f"{plans} fault plans, each with each design", rows), *size_tables(by_size)]
     if groups:
@@ -459,21 +460,56 @@ def write(comparison: Comparison, page: Path = PAGE, folder: Path = PLOTS) -> No
         (folder / name).write_text(text)
 
 
+def cells_of(text: str) -> dict[tuple[str, str, str], str]:
+    """The cells of tables, by the table's heading or corner, the row's name and the column's."""
+    cells: dict[tuple[str, str, str], str] = {}
+    heading, columns = "", list[str]()
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.strip("|").split("|")]
+        if line.startswith("**"):
+            heading, columns = line, []
+        elif not line.startswith("|"):
+            columns = []
+        elif not columns:
+            heading = heading if parts[0] == "consumers" else parts[0]
+            columns = parts[1:]
+        elif not line.startswith("|---"):
+            cells |= {(heading, parts[0], name): cell for name, cell in zip(columns, parts[1:], strict=True)}
+    return cells
+
+
+def differences(text: str, page: str, designs: Sequence[str]) -> list[str]:
+    """Where the page has other figures than these tables. designs: those that were run."""
+    kept = cells_of(page)
+    return [
+        f"{' / '.join(place)}: {cell}, the page has {kept.get(place)}"
+        for place, cell in cells_of(text).items()
+        if (place[2] in designs or place[2] not in DESIGNS) and kept.get(place) != cell
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--plans", type=int, default=50, help="how many fault plans (50)")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="of groups, with commas")
     parser.add_argument("--write", action="store_true", help="into the page of docs/, not to standard output")
+    parser.add_argument("--check", action="store_true", help="print where the page has other figures")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="the figures, kept in a file")
     parser.add_argument("--designs", default=",".join(DESIGNS), help="of these, with commas")
     options = parser.parse_args()
     sizes = [int(number) for number in options.sizes.split(",")]
+    designs = options.designs.split(",")
     comparison = compare(
-        options.plans, sizes, designs=options.designs.split(","), kept=KeptFigures(options.kept), groups=True,
+        options.plans, sizes, designs=designs, kept=KeptFigures(options.kept), groups=True,
         progress=lambda text: print(text, file=sys.stderr, flush=True),
     )  # fmt: skip
     if options.write:
         write(comparison)
+    elif options.check:
+        found = differences(comparison.text, PAGE.read_text(), designs)
+        sys.stdout.writelines(f"{line}\n" for line in found)
+        print(f"{len(cells_of(comparison.text))} figures, {len(found)} others in the page")
+        raise SystemExit(1 if found else 0)
     else:
         sys.stdout.write(comparison.text)
 

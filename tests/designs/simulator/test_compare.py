@@ -13,7 +13,9 @@ from tests.designs.simulator.compare import (
     PAGE,
     PLOTS,
     Comparison,
+    cells_of,
     compare,
+    differences,
     ended_coordinator,
     groups_table,
     of_groups,
@@ -48,6 +50,14 @@ def test_the_page_and_its_plots_are_those_of_the_command() -> None:
     assert END in PAGE.read_text()
     for path in PLOTS.iterdir():
         assert f"plots/{path.name}" in PAGE.read_text()
+
+
+def test_another_figure_in_the_page_is_found() -> None:
+    text = compare(0, [2], designs=SOME).text
+    assert len(cells_of(text)) == 10 * 8
+    assert differences(text, text, SOME) == []
+    (line,) = differences(text.replace("| 2 | 84 |", "| 2 | 85 |"), text, SOME)
+    assert line.endswith("/ 2 / zookeeper: 85, the page has 84")
 
 
 def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:

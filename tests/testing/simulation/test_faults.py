@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.broker.cluster.nodes import LogDirState
+from coordwire.broker.cluster.facts import LogDirState
 from coordwire.designs.simulator import written_faults
 from coordwire.errors import Malformed
 from coordwire.testing.simulation import (

@@ -63,7 +63,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         check=False,
     )
     (path,) = (folder / "captures").iterdir()
-    assert path.name == "seed-2.pcap"
+    assert path.name == "seed-2.pcapng"
     return completed.stdout
 
 

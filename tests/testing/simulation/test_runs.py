@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
+import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from coordwire import encode_request
 from coordwire.errors import Malformed
+from coordwire.messages import ApiVersionsRequest
 from coordwire.testing.simulation import (
     Checker,
     DrawnFaults,
@@ -31,11 +37,11 @@ SETTINGS = {"topics": {TOPIC: 4}}
 
 
 async def the_service(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
-    await run_service(kafka, world, correct_service, records=15)
+    await run_service(kafka, world, correct_service, records=8)
 
 
 KINDS = "network", "processes", "requests"
-WHOLE = Simulation(test=the_service, faults=DrawnFaults(KINDS), settings=SETTINGS)
+WHOLE = Simulation(test=the_service, faults=DrawnFaults(KINDS, until=20), settings=SETTINGS)
 
 DIGESTS = """
 import sys
@@ -181,7 +187,39 @@ def test_the_report_of_a_failure(tmp_path: Path) -> None:
     ):
         assert line in text
     assert "coordwire.testing.simulation: it begins" in text
-    assert (tmp_path / "seed-3.pcap").read_bytes()[:4] == bytes.fromhex("4d3cb2a1")
+    assert (tmp_path / "seed-3.pcapng").read_bytes()[:4] == bytes.fromhex("0a0d0d0a")
+
+
+def test_the_capture_of_a_failure(tmp_path: Path) -> None:
+    """Other programs read it, in virtual time: dpkt, and tshark where it is installed."""
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        reader, writer = await asyncio.open_connection(*kafka.bootstrap.split(":"))
+        writer.write(request)
+        await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+        writer.close()
+        raise ValueError("in any case")
+
+    request = encode_request(ApiVersionsRequest(), version=0, correlation_id=7, client_id="till")
+    outcome = Simulation(test=test, nodes=1).run(0)
+    assert outcome.pcapng is not None
+    path = tmp_path / "seed-0.pcapng"
+    path.write_bytes(outcome.pcapng())
+    decode = [sys.executable, "-m", "coordwire", "decode", str(path), "--format", "json"]
+    decoded = subprocess.run(decode, capture_output=True, text=True, check=True).stdout
+    lines = [json.loads(line) for line in decoded.splitlines()]
+    assert [(line["direction"], line["api"]) for line in lines] == [
+        ("request", "ApiVersions"), ("response", "ApiVersions")
+    ]  # fmt: skip
+    assert lines[0]["time"].startswith("2026-01-01T00:00:0")
+    if tshark := shutil.which("tshark"):
+        command = [tshark, "-r", str(path), "-T", "fields", "-e", "kafka.api_key", "-Y", "kafka"]
+        completed = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert completed.stdout.split() == ["18", "18"]
+    dpkt = pytest.importorskip("dpkt")
+    packets = list(dpkt.pcapng.Reader(io.BytesIO(path.read_bytes())))
+    payloads = [bytes(dpkt.ethernet.Ethernet(packet).data.data.data) for _, packet in packets]
+    assert b"".join(payloads).startswith(request)
 
 
 def test_other_seeds_and_faults_than_its_own() -> None:

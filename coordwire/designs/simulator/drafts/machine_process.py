@@ -39,9 +39,8 @@ from coordwire.designs.simulator.drafts.zookeeper_wire import (
     replied_outcomes,
     to_wire,
 )
-from coordwire.designs.simulator.network import Link, SimulatedNode
+from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.simulator.partition_logs import FlowPartition
-from coordwire.designs.simulator.process import Process
 
 __all__ = ["MachineProcess", "ProcessorPool"]
 

@@ -23,8 +23,7 @@ from coordwire.designs.simulator.drafts.zookeeper_wire import (
     reply_bytes,
     to_wire,
 )
-from coordwire.designs.simulator.network import Link, SimulatedNode
-from coordwire.designs.simulator.process import Process
+from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.designs.zookeeper import Topic
 
 __all__ = ["ZOOKEEPER_PORT", "ZooKeeperProcess"]

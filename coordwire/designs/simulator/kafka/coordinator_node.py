@@ -17,8 +17,7 @@ from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import Event, RequestReceived
 from coordwire.coordinator import Answer, Append, RequestContext, Shard, TopicsImage
-from coordwire.designs.simulator.network import Link, SimulatedNode
-from coordwire.designs.simulator.process import Process
+from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.enums import ErrorCode
 from coordwire.frames import RequestFrame
 from coordwire.logs import decode_log_record

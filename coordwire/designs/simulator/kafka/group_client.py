@@ -16,8 +16,7 @@ from uuid import UUID
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import Event, ResponseReceived
-from coordwire.designs.simulator.network import Link, SimulatedNode
-from coordwire.designs.simulator.process import Process
+from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     FindCoordinatorRequest,

@@ -1,4 +1,4 @@
-"""The consumer half of ZookeeperConsumerConnector: streams with bounded queues, and fetchers by broker.
+"""A consumer's streams with bounded queues, and its fetchers by broker: those of ZookeeperConsumerConnector.
 
     streams = ConsumerStreams(topic_count, consumer_id)        createMessageStreams
     fetchers = ConsumerFetcherManager()
@@ -6,11 +6,12 @@
     fetchers.fetched(partition, end, streams.stream(partition.topic, thread))
     streams.stream(topic, thread).take()                       ConsumerIterator.next
 
-Source: the description of ZookeeperConsumerConnector. Strategy: a thread has one queue of chunks, and one
-stream that iterates over them, which all its partitions share; a wildcard's topics share the queues of its
-threads. A fetcher fetches from one broker, for all partitions that it leads. Rules: a chunk is a range of one
-partition's offsets, so that order holds within a partition, and only there; a full queue takes no chunk;
-what is cleared was fetched and not consumed, so its offsets are not committed.
+Source: the description of ZookeeperConsumerConnector, whose queues and streams the drafts keep. Strategy: a
+thread has one queue of chunks, and one stream that iterates over them, which all its partitions share; a
+wildcard's topics share the queues of its threads. A fetcher fetches from one broker, for all partitions that
+it leads. Rules: a chunk is a range of one partition's offsets, so that order holds within a partition, and
+only there; a full queue takes no chunk; what is cleared was fetched and not consumed, so its offsets are not
+committed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ from dataclasses import dataclass, field
 from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.zookeeper import StaticTopics, TopicCount, thread_ids
 
-__all__ = ["ConsumerFetcherManager", "ConsumerStreams", "FetchedChunk", "MessageStream", "PartitionProgress"]
+__all__ = [
+    "ConsumerFetcherManager",
+    "ConsumerStreams",
+    "FetchedChunk",
+    "MessageStream",
+    "PartitionProgress",
+    "StreamingConsumer",
+]
 
 QUEUED_CHUNKS = 2
 """queued.max.message.chunks of Kafka 0.8.2."""
@@ -164,3 +172,34 @@ class ConsumerFetcherManager:
         progress = self.partitions.get(partition)
         if progress is not None:
             progress.consumed = offset
+
+
+class StreamingConsumer:
+    """What consumers with streams have in common. owned: what a consumer owns, each with how far it has
+    consumed; threads: which of its threads reads each; streams: what createMessageStreams returns."""
+
+    owned: dict[DraftPartition, int]
+    threads: Mapping[DraftPartition, str]
+    streams: ConsumerStreams
+    fetchers: ConsumerFetcherManager
+
+    def consumed(self, partition: DraftPartition, offset: int) -> None:
+        """The application has consumed a partition up to here."""
+        if partition in self.owned:
+            self.owned[partition] = offset
+            self.fetchers.consumed(partition, offset)
+
+    def fetched(self, partition: DraftPartition, end: int) -> bool:
+        """A fetcher has a partition's messages up to before `end`: they go into the queue of the thread that
+        owns it. False if they don't, for lack of room or of an owner: the fetcher asks again."""
+        stream = self.streams.stream(partition.topic, self.threads.get(partition, ""))
+        return stream is not None and self.fetchers.fetched(partition, end, stream)
+
+    def take(self, topic: str, thread: str) -> tuple[DraftPartition, int] | None:
+        """ConsumerIterator.next: the next message of a thread's stream, as its partition and offset; None if
+        none waits. It counts as consumed."""
+        stream = self.streams.stream(topic, thread)
+        message = None if stream is None else stream.take()
+        if message is not None:
+            self.consumed(message[0], message[1] + 1)
+        return message

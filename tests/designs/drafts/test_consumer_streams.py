@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordwire.designs.drafts.actions import DraftPartition
-from coordwire.designs.drafts.zookeeper_streams import (
+from coordwire.designs.drafts.consumer_streams import (
     ConsumerFetcherManager,
     ConsumerStreams,
     FetchedChunk,
