@@ -1,6 +1,6 @@
 """The state of a shard, the result of an operation on it, and what a shard asks of each kind of groups.
 
-`coordinator.group_kinds` lists the kinds. Their requests are in `coordinator.requests`.
+`coordinator.requests` lists the kinds, and their requests.
 """
 
 from __future__ import annotations

@@ -171,6 +171,7 @@ def test_what_a_failed_test_leaves(output: str) -> None:
     assert Path(result[1]).read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"
 
 
+@pytest.mark.slow
 def test_options_and_settings_of_the_session(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(SETTINGS)
     output = run(tmp_path, WITH_OPTIONS, "--kafka-defaults", "--kafka-captures", "kept")
@@ -189,6 +190,7 @@ def frames(output: str, test: str) -> set[str]:
     return {Path(name).name for name in result}
 
 
+@pytest.mark.slow
 def test_a_mistake_is_shown_where_the_test_made_it(tmp_path: Path) -> None:
     output = run(tmp_path, WITH_OPTIONS)
     for test in ("test_two", "test_three", "test_five"):

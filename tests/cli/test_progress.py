@@ -131,6 +131,7 @@ def test_a_story_is_told_after_its_progress() -> None:
     assert "In at the end" in story
 
 
+@pytest.mark.slow
 def test_tables_of_the_local_engine(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
     arguments = ["pipeline", "--engine", "local", "--workers", "1", "--no-report", CAPTURE, "--out"]

@@ -55,10 +55,10 @@ def updated(request: ProduceRequest) -> None:
 
 
 CASES: list[tuple[Callable[[int], Any], Callable[[Any], None], int]] = [
+    (batches_of, updated, 100),
     (topics, compared, 200),
     (partitions, compared, 1_000),
     (topics, learned, 200),
-    (batches_of, updated, 100),
 ]
 
 

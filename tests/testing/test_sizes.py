@@ -205,6 +205,7 @@ def test_hostile_frames_are_large_too() -> None:
         assert counts[what, False] >= 1, what
 
 
+@pytest.mark.slow
 def test_nested_arrays_are_large_too() -> None:
     result = drawn(strategies.messages(DescribeGroupsResponse, version=6), 600)
     assert any(len(message.groups) > 126 for message in result)
@@ -229,6 +230,7 @@ def test_what_is_large_shrinks() -> None:
     assert data == encode_batch([Record(timestamp=0) for _ in range(65)], base_offset=0)
 
 
+@pytest.mark.slow
 def test_a_bound_of_records_holds() -> None:
     for most in (2, 5, 65):
         counts = {
