@@ -38,18 +38,18 @@ class KnownCluster:
     errors: dict[str | UUID | CoordinatorOf, int] = field(default_factory=dict)
 
     def node_of(self, target: Target) -> int | None:
-        """The id of the node that answers; None for any, or where it is not known."""
+        """The id of the node that answers, which is in `nodes`; None for any, or where it is not known."""
+        node_id: int | None = None
         match target:
-            case NamedNode(node_id):
-                return node_id if node_id in self.nodes else None
+            case NamedNode():
+                node_id = target.node_id
             case Controller():
-                return self.controller
+                node_id = self.controller
             case LeaderOf():
-                leader = self.leaders.get(target)
-                return None if leader is None or leader < 0 else leader
+                node_id = self.leaders.get(target)
             case CoordinatorOf():
-                return self.coordinators.get(target)
-        return None
+                node_id = self.coordinators.get(target)
+        return node_id if node_id in self.nodes else None
 
     def is_known(self, target: Target) -> bool:
         """Whether a request for a target can be sent: its node is known, or any will do.
@@ -78,6 +78,7 @@ class KnownCluster:
                     self.controller = None
                 case LeaderOf():
                     self.leaders.pop(target, None)
+                    self.leaders.pop(LeaderOf(target.topic, -1), None)  # else it has no such partition
                     self.errors.pop(target.topic, None)
                 case CoordinatorOf():
                     self.coordinators.pop(target, None)

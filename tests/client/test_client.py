@@ -55,6 +55,7 @@ from coordwire.messages.create_topics import CreatableTopic
 from coordwire.messages.fetch import FetchPartition, FetchTopic
 from coordwire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
+from coordwire.records import Record, encode_batch
 from tests.broker.peer import run
 from tests.client.test_opening import peer
 
@@ -227,6 +228,39 @@ def test_a_coordinator_that_moves_is_followed(blocking: bool) -> None:
 
             answer = run(main())
         assert answer.groups[0].error_code == 69
+
+
+@BLOCKING
+def test_a_leader_that_moves_is_followed(blocking: bool) -> None:
+    with Broker.in_thread(topics={"orders": 3}, nodes=3) as broker:
+        records = encode_batch([Record(value=b"v")], base_offset=0)
+        row = PartitionProduceData(index=0, records=records)
+        produced = ProduceRequest(
+            acks=1, timeout_ms=9_000, topic_data=[TopicProduceData(name="orders", partition_data=[row])]
+        )
+
+        def move() -> None:
+            broker.moves.leader("orders", 0, to=broker.moves.leader_of("orders", 0) % 3 + 1)
+
+        answers: list[Any] = []
+        if blocking:
+            with connect_sync(broker.bootstrap, retry_backoff_ms=1) as client:
+                for request in (produced, produced, latest(0, 1, 2)):
+                    answers.append(client.request(request))
+                    move()
+        else:
+
+            async def main() -> None:
+                async with connect(broker.bootstrap, retry_backoff_ms=1) as client:
+                    for request in (produced, produced, latest(0, 1, 2)):
+                        answers.append(await client.request(request))
+                        move()
+
+            run(main())
+        for answer in answers[:2]:
+            assert answer.responses[0].partition_responses[0].error_code == 0
+        offsets = {part.partition_index: part.offset for part in answers[2].topics[0].partitions}
+        assert offsets == {0: 2, 1: 0, 2: 0}
 
 
 @BLOCKING

@@ -89,7 +89,8 @@ class Broker:
 
     settings: lines of server.properties, over the defaults. That file, and what the broker says, stand beside
     the folder. voters: the quorum is in the settings, not in the folder. features: levels that a new folder
-    is formatted with, where they are not the release's own.
+    is formatted with, where they are not the release's own. cluster: the id of the cluster that it joins,
+    whose quorum is in the settings; None for a cluster of its own.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class Broker:
         *,
         voters: bool = False,
         features: Mapping[str, int] | None = None,
+        cluster: str | None = None,
     ) -> None:
         self.java = java
         self.folder = folder
@@ -125,11 +127,12 @@ class Broker:
         }
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         if not (folder / "meta.properties").exists():
-            uuid = java.run("kafka.tools.StorageTool", "random-uuid").strip()
+            uuid = cluster or java.run("kafka.tools.StorageTool", "random-uuid").strip()
             levels = [f"--feature={name}={level}" for name, level in (features or {}).items()]
             java.run(
                 "kafka.tools.StorageTool",
-                *("format", "--standalone", "-t", uuid, "-c", str(self._properties), *levels),
+                *("format", "-t", uuid, "-c", str(self._properties), *levels),
+                *(() if cluster else ("--standalone",)),
             )
 
     @property
@@ -160,6 +163,11 @@ class Broker:
             self._jvm.wait()
             if error is None:
                 raise BrokerError(f"the broker didn't stop: {self.said()}") from None
+
+    def kill(self) -> None:
+        """End the JVM at once, as a crash does."""
+        self._jvm.kill()
+        self._jvm.wait()
 
     def said(self) -> str:
         """The end of what the broker's JVM said."""
