@@ -23,8 +23,9 @@ class Member:
     JoinGroup or SyncGroup of it waits for its answer, and its session doesn't run; answered_ns: when its last
     JoinGroup was answered; serial: its place among all that ever were in; asked_ns: when its last request
     was seen, answered or not; silence: from when until when it sent nothing, the last time; revokes_ns:
-    since when it shall give up what it has; reason: why it joins, as its last JoinGroup says; unseen: its
-    requests are missing since its last one."""
+    since when it shall give up what it has; standby: a streams group's member's standby tasks, as it was last
+    given them; standby_changed: and has not reported yet; reason: why it joins, as its last JoinGroup says;
+    unseen: its requests are missing since its last one."""
 
     member_id: str
     client_id: str | None = None
@@ -46,6 +47,8 @@ class Member:
     silence: tuple[int, int] = (0, 0)
     serial: int = -1
     revokes_ns: int | None = None
+    standby: Owned = frozenset()
+    standby_changed: bool = False
     reason: str | None = None
     unseen: bool = False
 

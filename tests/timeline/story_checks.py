@@ -38,7 +38,7 @@ HOW = {
     "left": {"left"},
     "left_for_now": {"left_for_now"},
     "session_timeout": {"session_timeout"},
-    "rebalance_timeout": {"removed", "session_timeout", "fenced"},
+    "rebalance_timeout": {"not_rejoined", "removed", "session_timeout", "fenced"},
     "replaced": {"fenced", "removed", "left_for_now"},
 }
 """How a member goes in the log, and what may be told of it."""

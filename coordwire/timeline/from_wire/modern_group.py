@@ -7,7 +7,8 @@ their sessions began again. `modern_state` has what follows from heartbeats.
 
 Rules: a null field means "as before". Members of a share group do not report what they own, so that their
 assignments count as taken up at once. Of a streams group's tasks, which take the place of partitions, only
-the active ones count. Topics go by their ids, which are named when they are reported.
+the active ones count as held; a member is late until it has reported its standby tasks, too. Topics go by
+their ids, which are named when they are reported.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
-from coordwire.enums import ErrorCode
+from coordwire.enums import ErrorCode, StreamsGroupStatus
 from coordwire.timeline.consumer_data import changed, has_pattern, id_text, owned, wanted_topics
 from coordwire.timeline.from_wire.epoch_causes import ASSIGNMENT_INTERVAL_NS
-from coordwire.timeline.from_wire.modern_state import ModernState
+from coordwire.timeline.from_wire.modern_state import ModernState, give_up_by_ns
 from coordwire.timeline.group import MOVED, UNAVAILABLE
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.rebalance import Trigger
@@ -65,7 +66,7 @@ class ModernGroup(ModernState):
             plain = request.member_epoch == JOIN and not has_pattern(wanted_topics(request) or ())
             epoch += self.causes.departures if static else self.causes.departures + 1  # its own doing
             is_same_epoch = plain and message.member_epoch == epoch
-            settled |= self.kind == "consumer" and self.causes.only_departed(self.rebalance)
+            settled |= self.causes.only_departed(self.rebalance)
             if plain and settled and not static:
                 self._out_before(message.member_epoch - epoch, request_place)
         else:
@@ -101,6 +102,7 @@ class ModernGroup(ModernState):
             self._leaves(request, member_id, place, request_place)
             return
         self.timeout.heartbeat_interval(message.heartbeat_interval_ms)
+        self.is_delayed = self.kind == "streams" and _is_delayed(message)
         member = self.members.get(member_id)
         if member is not None:
             self.alive_at(member, request_place, place)
@@ -225,6 +227,8 @@ class ModernGroup(ModernState):
             self.departed(self.goes(member_id, place, "fenced"), place, place)
         elif self.timeout.explains(silence_ns):
             self.died(member, place, "UNKNOWN_MEMBER_ID", sign_place=place, refused=True)
+        elif give_up_by_ns(member) <= (place.time_ns or 0):
+            self._removed_stubborn(member, place)
         else:
             trigger = self.goes(member_id, place, "removed", "UNKNOWN_MEMBER_ID", inferred=True)
             self.departed(trigger, place, place)
@@ -240,8 +244,12 @@ class ModernGroup(ModernState):
             if self.causes.unseen is not None:
                 self.causes.unseen.reports(member.member_id, reported)
             member.owned = reported
-            if reported <= (member.assigned or frozenset()):
+            standby = _standby_tasks(request)
+            member.standby_changed &= standby != member.standby
+            if reported <= (member.assigned or frozenset()) and standby <= member.standby:
                 member.revokes_ns = None  # it gave up what it had to; this answer may give it more
+        if assigned is not None and self.kind == "streams":
+            self.gives_standby(member, _standby_tasks(message), place)
         if assigned is not None and assigned != member.assigned:
             if member.revokes_ns is None and not (member.assigned or frozenset()) <= assigned:
                 member.revokes_ns = place.time_ns
@@ -249,3 +257,14 @@ class ModernGroup(ModernState):
         elif assigned is not None:
             self.consumption.has(member.member_id, assigned, place.time_ns)  # a static member's heir
         self.takes_up(member, assigned is not None or reported is not None, place)
+
+
+def _standby_tasks(message: Any) -> Owned:
+    """The standby tasks that a member of a streams group reports or is given, always with its active ones."""
+    tasks = getattr(message, "standby_tasks", None) or ()
+    return owned((task.subtopology_id, task.partitions) for task in tasks)
+
+
+def _is_delayed(message: Any) -> bool:
+    """Whether a streams group's coordinator waits for members, or for its interval, before it assigns."""
+    return any(status.status_code == StreamsGroupStatus.ASSIGNMENT_DELAYED for status in message.status or ())

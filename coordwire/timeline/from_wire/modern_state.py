@@ -47,6 +47,9 @@ MOST_SUPERSEDED = 100
 
 JOINS = ("first_member", "new_member", "member_rejoined")
 
+LATE_NS = 10_000_000
+"""So much later than a session began again may the answer be that says so."""
+
 FAR_NS = 1 << 63
 
 MOST_LOOKED_AT = 100
@@ -74,6 +77,7 @@ class ModernState(Group):
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
         self._leaving: dict[str, tuple[Seen, bool]] = {}  # whose leaving is not answered, and whether for now
         self.topic_changes = TopicChanges()
+        self.is_delayed = False  # whether a target is due, by the last answer
         self._in_before_ns = 0  # when a member was first seen that was in before the input began
 
     def drop_member(self, member_id: str) -> None:
@@ -149,6 +153,8 @@ class ModernState(Group):
         rebalance, even = self.rebalance, self.progress.even_since
         if rebalance is None or even is None or rebalance.trigger.cause == "unknown" or self.causes.owed:
             return
+        if self.is_delayed:
+            return
         if rebalance.joined_ns is not None or rebalance.trigger.cause in KEEPS_EPOCH:
             self.close("steady", even)
 
@@ -182,16 +188,14 @@ class ModernState(Group):
             return
         progress.note_report(member_id, self.generation, place)
         even, cause = progress.even_since, rebalance.trigger.cause
-        if even is None or is_earlier(place, rebalance.began):
+        if even is None or self.is_delayed or is_earlier(place, rebalance.began):
             return  # an answer that comes late, after a lost packet, says nothing of what began since
         renewed = rebalance.joined_ns is not None or cause == "static_member_returned"
         if self.causes.owed:
             renewed = False  # a member that joined raises the epoch once more
-        assigned = progress.has_owners or cause not in JOINS
+        assigned = progress.has_owners or cause not in JOINS or self.kind != "consumer"
         if renewed and progress.is_complete and assigned:
             self.close("steady", place)
-        elif self.kind == "streams" and not assigned:
-            return  # tasks come after the group's initial delay, and after the internal topics
         elif progress.is_confirmed and (renewed or cause in KEEPS_EPOCH or _later(even, place)):
             self.causes.owed = []
             self.close("steady", even)
@@ -296,7 +300,7 @@ class ModernState(Group):
             if even is None or rebalance.joined_ns is None:
                 return False
             since_ns = max(since_ns, even.time_ns or 0)
-        return self.kind == "consumer" and since_ns + ASSIGNMENT_INTERVAL_NS < (request_place.time_ns or 0)
+        return since_ns + ASSIGNMENT_INTERVAL_NS < (request_place.time_ns or 0)
 
     def _expire_or_doubt(self, is_same_epoch: bool, request_place: Seen) -> None:
         """is_same_epoch: whether an answer shows that all are in, or that isn't known. Then the coordinator
@@ -342,6 +346,8 @@ class ModernState(Group):
             if doubted and heard_ns + session_ns > (place.time_ns or 0):  # it went before the move
                 heard_ns = max(member.last_seen_ns or 0, member.asked_ns)
             moment = (sign_place or place).at(heard_ns + session_ns)
+            if sign_place is not None and is_earlier(sign_place, moment):
+                moment = sign_place
         self.remove(member.member_id, moment, "session_timeout", inferred=True)
         if (
             rebalance is not None
@@ -366,14 +372,14 @@ class ModernState(Group):
             unanswered = former.asked_ns > (former.last_seen_ns or 0)
             if unanswered and not self.timeout.explains(self.quiet(former, place)):
                 former.revokes_ns = former.revokes_ns or former.asked_ns  # by an answer that nothing shows
-            if self.kind == "consumer" and give_up_by_ns(former) <= (place.time_ns or 0):
+            if give_up_by_ns(former) <= (place.time_ns or 0):
                 self._removed_stubborn(former, place)
             elif self.timeout.is_replaced(self.quiet(former, place)):
                 self.died(former, place, "another member has its partitions", sign_place=place)
 
     def _stubborn(self, request_place: Seen) -> Member | None:
         """A member that had to give up partitions by then, and didn't."""
-        if self.kind != "consumer" or len(self.members) > MOST_LOOKED_AT:
+        if len(self.members) > MOST_LOOKED_AT:
             return None
         late = (
             member
@@ -397,8 +403,12 @@ class ModernState(Group):
         before = self.generation
         if before is not None and epoch <= before:
             return
-        rebalance = self.rebalance
         risen = epoch - (before or 0)
+        if before is not None and known and risen > max(causes.raises, 1):
+            stubborn = self._stubborn(request_place)
+            if stubborn is not None and stubborn is not member:
+                self._removed_stubborn(stubborn, request_place)
+        rebalance = self.rebalance
         causes.settle_merged(risen, rebalance)
         if before is None or not known or (rebalance is not None and rebalance.joined_ns is None):
             if before is not None or epoch > FIRST_EPOCH:
@@ -422,7 +432,9 @@ class ModernState(Group):
         causes.show(before, epoch, place)
         self.generation = epoch
         rebalance = self.rebalance
-        if rebalance is not None and rebalance.joined_ns is None and not is_earlier(place, rebalance.began):
+        if rebalance is None or rebalance.joined_ns is not None or is_earlier(place, rebalance.began):
+            return
+        if not self.is_delayed:
             rebalance.joined_ns = place.time_ns or 0
 
     def _unexplained(self, member: Member, before: int, epoch: int, place: Seen, request_place: Seen) -> None:
@@ -436,7 +448,7 @@ class ModernState(Group):
             and not suspect.unseen
             and (
                 suspect.member_id in self._doubted
-                or self.timeout.explains(self.quiet(suspect, request_place))
+                or self.timeout.explains(self.quiet(suspect, request_place) + LATE_NS)
             )
         )
         sign = f"the group's epoch rose to {epoch}"
@@ -449,10 +461,13 @@ class ModernState(Group):
         if stubborn is not None and not silent:
             self._removed_stubborn(stubborn, request_place)
             return
-        if merged is not None and (merged[1].time_ns or 0) >= self.causes.early_ns(place):
+        target_place = place  # or before, if it had to give up something first
+        if member.revokes_ns is not None and place.time_ns is not None:
+            target_place = place.at(min(place.time_ns, member.revokes_ns))
+        if merged is not None and (merged[1].time_ns or 0) >= self.causes.early_ns(target_place):
             self._had_its_own(*merged)
         elif suspect is None or not silent:
-            unshown = self.causes.not_shown_yet(place)
+            unshown = self.causes.not_shown_yet(target_place)
             if unshown is None:
                 trigger = self._of_epoch(before, epoch, request_place)
                 self.disturbed(trigger, request_place)
@@ -516,6 +531,15 @@ class ModernState(Group):
 
     # --- assignments, and the end ---
 
+    def gives_standby(self, member: Member, tasks: Owned, place: Seen) -> None:
+        """A member of a streams group has these standby tasks."""
+        if tasks == member.standby:
+            return
+        if member.revokes_ns is None and not member.standby <= tasks:
+            member.revokes_ns = place.time_ns
+        self.progress.free(member.standby - tasks)
+        member.standby, member.standby_changed = tasks, True
+
     def gives(self, member: Member, partitions: Owned, place: Seen) -> None:
         """A member has another assignment."""
         if self.rebalance is None and member.assigned is not None:
@@ -542,7 +566,8 @@ class ModernState(Group):
         """A member was heard. anew: what it has or shall have may have changed."""
         if (anew and member.owned == member.assigned) or self.kind == "share":
             member.owned = member.assigned  # so that they need not be compared again
-            member.revokes_ns = None
+            if not member.standby_changed:
+                member.revokes_ns = None
         if self.members.get(member.member_id) is member:
             self.progress.note(member)
         self.settle(member.member_id, place)

@@ -53,7 +53,7 @@ class Reconciliation:
             self._uncount(name)
             self._epoch_of[name] = epoch
             self._epochs[epoch] += 1
-        if member.assigned is not None and member.owned is not member.assigned:
+        if member.standby_changed or (member.assigned is not None and member.owned is not member.assigned):
             self._late.add(name)
         else:
             self._late.discard(name)
@@ -98,6 +98,10 @@ class Reconciliation:
             for partition in partitions:
                 self._holder[partition] = member_id
             self._lost -= partitions
+
+    def free(self, standby: Owned) -> None:
+        """Standby tasks are given up; those without an owner wait for one, which may be the same member."""
+        self._lost.update(task for task in standby if task not in self._holder)
 
     @property
     def lost(self) -> frozenset[TopicPartition]:

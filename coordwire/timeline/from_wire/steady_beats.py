@@ -111,7 +111,9 @@ def _reports(request: Any) -> bool:
 
 
 def _gives(message: Any) -> bool:
-    """Whether a member is given an assignment."""
+    """Whether a member is given an assignment, or a status of its group."""
+    if getattr(message, "status", None):
+        return True
     assigned = message.active_tasks if hasattr(message, "active_tasks") else _partitions(message)
     return assigned is not None
 

@@ -1,8 +1,9 @@
-"""`python -m tests.coordinator.stories SEED COUNT`: how the stories of random histories differ.
+"""`python -m tests.coordinator.stories SEED COUNT [KIND]`: how the stories of random histories differ.
 
-Prints the differences of each history, with its seed, how many there were of which kind, and how often
-something was not asked for, since no frame shows it (`compare.EXCUSES`). With COUNT 1 both stories are
-printed, and what was done.
+KIND is one of `scripts.KINDS` or `scripts.NEWER_KINDS`; without it the seed says which. Prints the
+differences of each history, with its seed, how many there were of which kind, and how often something was not
+asked for, since no frame shows it (`excuses.EXCUSES`). With COUNT 1 both stories are printed, and what was
+done.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ def _show(story: Story, reported: list[GroupEvent]) -> None:
         print("\n".join(_lines(events)))
 
 
-def main(first: int, count: int) -> int:
+def main(first: int, count: int, kind: str | None = None) -> int:
     kinds: Counter[str] = Counter()
     excused: Counter[str] = Counter()
     without = 0
     wrong = entries = 0
     for seed in range(first, first + count):
-        story = play(seed)
+        story = play(seed, kind)
         reported = list(timeline(story.world.entries))
         entries += len(story.world.entries)
         compared = story.compare(reported)
@@ -73,4 +74,4 @@ def main(first: int, count: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]))

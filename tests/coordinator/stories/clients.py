@@ -321,6 +321,10 @@ class ClassicClient(Client):
 class ConsumerClient(Client):
     """A member of KIP-848. interval_ms: until the coordinator says another."""
 
+    version = 1
+    reports_at_once = False
+    """Whether it reports at once what it has when it is given just that."""
+
     def __init__(self, *args: Any, rebalance_ms: int, interval_ms: int, regex: str | None = None) -> None:
         super().__init__(*args)
         self.rebalance_ms, self.interval_ms = rebalance_ms, interval_ms
@@ -328,8 +332,8 @@ class ConsumerClient(Client):
         self.member_id = _java_id(self.world.new_id())
         self.epoch = 0
         self.for_now = False
-        self._says = True
-        self._reports = False
+        self.says = True
+        self.reports = False
         self._target: frozenset[Partition] | None = None
         self._due = 0
 
@@ -338,7 +342,7 @@ class ConsumerClient(Client):
 
     def subscribe(self, topics: Sequence[str]) -> None:
         self.topics, self.regex = tuple(topics), None
-        self._says = True
+        self.says = True
 
     def leave(self) -> None:
         super().leave()
@@ -358,27 +362,31 @@ class ConsumerClient(Client):
             self.commit(self.epoch, 9)
             self._wait(20)
             return
-        joins = self.epoch == 0
+        request = self.heartbeat(joins=self.epoch == 0)
+        self.says = self.reports = False
+        self.ask(request, self.version, self._answered)
+
+    def heartbeat(self, *, joins: bool) -> Any:
+        """The request: what changed since the last one, or all when it joins."""
         request = ConsumerGroupHeartbeatRequest(
             group_id=self.group_id, member_id=self.member_id, member_epoch=self.epoch,
             instance_id=self.instance_id, rebalance_timeout_ms=self.rebalance_ms if joins else -1,
         )  # fmt: skip
-        if joins or self._says:
+        if joins or self.says:
             request.subscribed_topic_names = list(self.topics)
             request.subscribed_topic_regex = (
                 self.regex if self.regex is not None else ("" if not joins else None)
             )
         if joins:
             request.topic_partitions = []
-        elif self._reports:
+        elif self.reports:
             request.topic_partitions = [
                 ConsumerGroupHeartbeatRequestTopicPartitions(
                     topic_id=self.world.topics[topic].id, partitions=numbers
                 )
                 for topic, numbers in names(self.owned).items()
             ]
-        self._says = self._reports = False
-        self.ask(request, 1, self._answered)
+        return request
 
     def _wait(self, delay: int) -> None:
         due = self._due
@@ -388,12 +396,11 @@ class ConsumerClient(Client):
         code = response.error_code
         if not code:
             self.epoch, self.interval_ms = response.member_epoch, response.heartbeat_interval_ms
-            if response.assignment is not None:
-                self._take_assignment(response.assignment)
-            elif self._target is None:
+            assigned = self.assigned(response)
+            if assigned is None:
                 self._wait(self.interval_ms)
             else:
-                self._wait(self.interval_ms)
+                self._take_assignment(assigned)
         elif code in LOST:
             self.epoch, self.owned, self._target = 0, frozenset(), None
             self._wait(1)
@@ -402,16 +409,21 @@ class ConsumerClient(Client):
         elif code == ErrorCode.UNRELEASED_INSTANCE_ID:
             self._wait(self.interval_ms)
         else:
-            self._says = self._reports = self.epoch > 0
+            self.says = self.reports = self.epoch > 0
             self._wait(self.backoff())
 
-    def _take_assignment(self, assignment: Any) -> None:
+    def assigned(self, response: Any) -> frozenset[Partition] | None:
+        """What an answer assigns; None for no change."""
+        if response.assignment is None:
+            return None
         ids = {topic.id: topic.name for topic in self.world.topics.values()}
-        target = frozenset(
-            (ids[part.topic_id], n) for part in assignment.topic_partitions for n in part.partitions
+        return frozenset(
+            (ids[part.topic_id], n) for part in response.assignment.topic_partitions for n in part.partitions
         )
-        if target == self.owned and self._target is None:
-            self._reports = True
+
+    def _take_assignment(self, target: frozenset[Partition]) -> None:
+        if target == self.owned and self._target is None and not self.reports_at_once:
+            self.reports = True
             self._wait(self.interval_ms)
             return
         running = self._target is not None
@@ -424,16 +436,19 @@ class ConsumerClient(Client):
         if self._target is None:
             return  # it was fenced meanwhile
         self.owned, self._target = self._target, None
-        self._reports = True
+        self.reports = True
         self._due += 1
         self._wait(1)
 
-    def _leave(self) -> None:
-        request = ConsumerGroupHeartbeatRequest(
+    def leaving_heartbeat(self) -> Any:
+        """The request with which it leaves."""
+        return ConsumerGroupHeartbeatRequest(
             group_id=self.group_id, member_id=self.member_id, instance_id=self.instance_id,
             member_epoch=-2 if self.for_now else -1,
         )  # fmt: skip
-        self.ask(request, 1, lambda _: self.die())
+
+    def _leave(self) -> None:
+        self.ask(self.leaving_heartbeat(), self.version, lambda _: self.die())
 
 
 def _java_id(text: str) -> str:

@@ -32,6 +32,7 @@ from tests.coordinator.stories.excuses import (
     OVERTAKEN,
     REPLACED,
     SHIFTED,
+    STANDBY,
     UNRELEASED,
     UNREPORTED,
     UNWRITTEN,
@@ -151,7 +152,7 @@ class Comparison(MemberComparison):
         member_ids |= {event for _, event in subscriptions}
         also: set[Cause] = set()
         begins = [ns(event) for event in passed]
-        if true.kind == "consumer":  # one target is for all that came before it was computed
+        if true.kind != "classic":  # one target is for all that came before it was computed
             leavings = [event.how for event in moved if isinstance(event, MemberLeft)]
             also = {CAUSE_OF[leaving] for leaving in leavings if leaving in CAUSE_OF}
             also |= {"new_member" for event in moved if isinstance(event, MemberJoined)}
@@ -230,6 +231,8 @@ class Comparison(MemberComparison):
     def _ending(self, name: str, true: RebalanceEnded, last: RebalanceEnded) -> Iterator[Difference]:
         if ns(last) < ns(true) and self._waits_for_one_away(true, last) and self._excuse(AWAY):
             return
+        if ns(last) < ns(true) and self._gives_standby(true) and self._excuse(STANDBY):
+            return
         latest = max(ns(true), self.synced.get(true.generation, 0), self._reported(true)) + END_MS * MS
         has_leaver = any(
             apart(event, true) < NEAR_MS for event in self.truth.leavers
@@ -239,8 +242,11 @@ class Comparison(MemberComparison):
             yield Difference("end", f"{name}: told as steady at {at(last)}")
         surplus, less = set(last.members) - set(true.members), set(true.members) - set(last.members)
         less &= self.answered
-        has = self._assigned(true)
-        assigned = self._assigned(last)
+        has, assigned = self._assigned(true), self._assigned(last)
+        out = (less | (has.keys() - assigned.keys())) & self._out_by_a_move(last)
+        if out and self._excuse(SHIFTED):
+            less -= out
+            has = {member_id: partitions for member_id, partitions in has.items() if member_id not in out}
         if not (surplus - self.replaced or less or has != assigned):
             return
         if not self.answered & set(true.members) and self._excuse(NEVER_ANSWERED):
@@ -263,6 +269,18 @@ class Comparison(MemberComparison):
             and ns(event) <= ns(last)
             for event in self.truth.leavers
         )
+
+    def _out_by_a_move(self, reported: RebalanceEnded) -> set[str]:
+        """Who is said to be out by then, and may have been in: a move began its session again. What it has is
+        not known either, until it is given something else."""
+        return {
+            event.member_id for event in self.reported.leavers
+            if event.inferred and ns(event) <= ns(reported) and self._murky(event)
+        }  # fmt: skip
+
+    def _gives_standby(self, true: RebalanceEnded) -> bool:
+        """Whether a generation was steady once a member was given standby tasks."""
+        return any(0 <= given_ns - ns(true) <= NEAR_MS * MS for given_ns in self.standby_given)
 
     def _keeps_for_others(self, true: RebalanceEnded, reported: RebalanceEnded) -> bool:
         """Whether a static member was away then that had what a generation gives to others."""

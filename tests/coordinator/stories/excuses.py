@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "AWAY", "BACK", "EMPTIED", "EXCUSES", "FORGOTTEN", "HASTY", "NEVER_ANSWERED", "OUTLIVED", "OVERTAKEN",
-    "REFUSED", "REPLACED", "SHIFTED", "TAKEN_BACK", "UNRELEASED", "UNREPORTED", "UNWRITTEN",
+    "REFUSED", "REPLACED", "SHIFTED", "STANDBY", "TAKEN_BACK", "UNRELEASED", "UNREPORTED", "UNWRITTEN",
 ]  # fmt: skip
 
 NEVER_ANSWERED = "a member that was never answered"
@@ -55,11 +55,15 @@ UNRELEASED = "partitions that waited for an owner which no frame names"
 """Another member had them by an answer that was refused or superseded; that a share lacks them shows when it
 is completed."""
 
+STANDBY = "standby tasks that waited for a process which had them in another role"
+"""The member had all that it was given, and reported it; that a target has more standby tasks for it, no
+answer says."""
+
 OVERTAKEN = "a static member's return that another's rebalance overtook"
 """The heir's place is written first; what comes in those milliseconds begins the rebalance, and both are
 answered with its generation."""
 
 EXCUSES = (
     NEVER_ANSWERED, SHIFTED, BACK, EMPTIED, REPLACED, FORGOTTEN, REFUSED, UNWRITTEN, AWAY, UNREPORTED,
-    TAKEN_BACK, OUTLIVED, UNRELEASED, OVERTAKEN, HASTY,
+    TAKEN_BACK, OUTLIVED, UNRELEASED, STANDBY, OVERTAKEN, HASTY,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`python -m tests.coordinator.stories.faults SEED COUNT`: faults that are planted, and how many are found.
+"""`python -m tests.coordinator.stories.faults SEED COUNT [KIND]`: planted faults, and how many are found.
 
 Strategy: each fault changes one event of a timeline, or one rule of the inference; the comparison of the
 history must find a difference then. Prints of each fault in how many histories it was planted, and is found;
@@ -23,8 +23,8 @@ from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
 from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
-from coordwire.timeline.group import Group
 from coordwire.timeline.rebalance import Trigger
+from coordwire.timeline.session_clocks import SessionClocks
 from tests.coordinator.stories.comparison import KEEPS_GENERATION
 from tests.coordinator.stories.scripts import LENGTH, Story, play
 from tests.coordinator.stories.world import MS, START
@@ -157,7 +157,7 @@ RULE_FAULTS: dict[str, tuple[object, str, Any]] = {
     "a classic member that is unknown stays": (ClassicGroup, "_unknown", _do_nothing),
     "members that a generation doesn't list stay": (ClassicGroup, "_drop_missing", _do_nothing),
     "sessions of KIP-848 never end": (ModernGroup, "over", _do_nothing),
-    "a move begins no session anew": (Group, "unavailable", _do_nothing),
+    "a move begins no session anew": (SessionClocks, "unavailable", _do_nothing),
     "timers are not replayed": (ClassicGroup, "_departures", lambda *args: {}),
     "a group that converts keeps who is out": (ClassicGroup, "over_by", _do_nothing),
     "a member that leaves isn't taken out": (ConsumerGroup, "_leaves", _do_nothing),
@@ -168,6 +168,11 @@ RULE_FAULTS: dict[str, tuple[object, str, Any]] = {
     "members needn't report what they took up": (
         Reconciliation, "is_confirmed", property(lambda self: True),
     ),
+    "a streams group's target that is due doesn't count": (
+        sys.modules["coordwire.timeline.from_wire.modern_group"], "_is_delayed", lambda message: False,
+    ),
+    "standby tasks don't count": (ModernGroup, "gives_standby", _do_nothing),
+    "standby tasks that are given up need no owner": (Reconciliation, "free", _do_nothing),
 }  # fmt: skip
 """By what it does: where a name is that gets another value."""
 
@@ -185,11 +190,11 @@ def found_by_rule(name: str, story: Story) -> bool:
         return _differs(story, list(timeline(story.world.entries)))
 
 
-def main(first: int, count: int) -> int:
+def main(first: int, count: int, kind: str | None = None) -> int:
     events: Counter[tuple[str, Verdict]] = Counter()
     rules: Counter[str] = Counter()
     for seed in range(first, first + count):
-        story = play(seed)
+        story = play(seed, kind)
         events.update((name, found_by_event(name, story)) for name in EVENT_FAULTS)
         rules.update(name for name in RULE_FAULTS if found_by_rule(name, story))
     for name in EVENT_FAULTS:
@@ -205,4 +210,4 @@ def main(first: int, count: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]))

@@ -16,11 +16,15 @@ __all__ = [
     "failures",
     "refused_leaving",
     "request_times",
+    "standby_given",
     "subscribed",
     "synced",
 ]
 
-_ASK = ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.CONSUMER_GROUP_HEARTBEAT
+_ASK = (
+    ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT,
+)  # fmt: skip
 
 
 def answered(entries: Iterable[Entry]) -> set[str]:
@@ -105,6 +109,15 @@ def subscribed(entries: Iterable[Entry]) -> Iterator[tuple[int, str]]:
             has_names = getattr(message, "subscribed_topic_names", None) is not None
             if has_names or entry.api_key == ApiKey.JOIN_GROUP:
                 yield entry.time_ns or 0, message.member_id
+
+
+def standby_given(entries: Iterable[Entry]) -> Iterator[int]:
+    """When members of a streams group were given standby tasks."""
+    for entry in entries:
+        if not isinstance(entry, FrameEntry) or entry.request is None:
+            continue
+        if getattr(entry.message, "standby_tasks", None):
+            yield entry.time_ns or 0
 
 
 def synced(entries: Iterable[Entry]) -> dict[int | None, int]:

@@ -24,6 +24,7 @@ from tests.coordinator.stories.frames import (
     failures,
     refused_leaving,
     request_times,
+    standby_given,
     subscribed,
     synced,
 )
@@ -65,7 +66,7 @@ class MemberComparison:
         self.excused: Counter[str] = Counter()
         self.end = max((entry.time_ns or 0 for entry in entries if isinstance(entry, FrameEntry)), default=0)
         events = list(events)
-        refused = dict(refused_leaving(entries, lambda time_ns: kind_at(events, time_ns) == "consumer"))
+        refused = dict(refused_leaving(entries, lambda time_ns: kind_at(events, time_ns) != "classic"))
         cut = min((time_ns for time_ns, modern in refused.values() if modern), default=self.end)
         self.truth = story(
             (event for event in events if ns(event) <= cut), [event for event in reloaded if event[0] <= cut]
@@ -82,6 +83,7 @@ class MemberComparison:
         self.murky = session_ms + DEPARTURE_MS
         self.marks = [*shifted, *failures(entries)]
         self.synced = synced(entries)
+        self.standby_given = list(standby_given(entries))
         self.request_times = request_times(entries)
         self.failed_upgrades = failed_upgrades(entries)
         self.subscribed = list(subscribed(entries))

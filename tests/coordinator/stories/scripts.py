@@ -6,45 +6,62 @@ import random
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig
+from coordwire.coordinator import (
+    ConsumerGroupConfig,
+    CoordinatorConfig,
+    ShareGroupConfig,
+    StreamsGroupConfig,
+)
 from coordwire.timeline.events import GroupEvent
 from tests.coordinator.stories.clients import ClassicClient, Client, ConsumerClient
 from tests.coordinator.stories.comparison import Comparison
+from tests.coordinator.stories.newer_clients import ShareClient, StreamsClient, topology
 from tests.coordinator.stories.world import World
 
-__all__ = ["KINDS", "Story", "play"]
+__all__ = ["KINDS", "NEWER_KINDS", "Story", "play"]
 
 KINDS = ("eager", "cooperative", "consumer", "mixed")
+NEWER_KINDS = ("share", "streams")
 GROUP = "orders"
+APPLICATION = ["orders", "payments"]
+"""What a streams application reads."""
+
 MOST = 6
 LENGTH = 120_000
 
 
 class Story:
-    """One history as it runs. kind: what its clients speak; `mixed` ones move from one to the other."""
+    """One history as it runs. kind: what its clients speak, by default one of `KINDS`, by the seed; `mixed`
+    ones move from one to the other."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, kind: str | None = None) -> None:
         self.seed = seed
         self.random = random.Random(seed)
-        self.kind = KINDS[seed % len(KINDS)]
+        self.kind = KINDS[seed % len(KINDS)] if kind is None else kind
         defaults = self.random.random() < 0.2
         timeout, interval = (
             (45_000, 5_000) if defaults else self.random.choice([(6_000, 1_000), (9_000, 2_000)])
         )
+        delay_ms, assignment_ms = self.random.choice([0, 500, 3_000]), self.random.choice([0, 1_000])
+        modern = {
+            "session_timeout_ms": timeout, "heartbeat_interval_ms": interval,
+            "assignment_interval_ms": assignment_ms,
+        }  # fmt: skip
         config = CoordinatorConfig(
             min_session_timeout_ms=1_000,
-            initial_rebalance_delay_ms=self.random.choice([0, 500, 3_000]),
-            consumer=ConsumerGroupConfig(
-                session_timeout_ms=timeout,
-                heartbeat_interval_ms=interval,
-                assignment_interval_ms=self.random.choice([0, 1_000]),
+            initial_rebalance_delay_ms=delay_ms,
+            consumer=ConsumerGroupConfig(**modern),
+            share=ShareGroupConfig(**modern),
+            streams=StreamsGroupConfig(
+                **modern, initial_rebalance_delay_ms=delay_ms, num_standby_replicas=seed // 2 % 2
             ),
         )
         failures = 0.02 if self.random.random() < 0.15 else 0.0
         self.world = World(self.random, config, failures)
         self.world.set_topics({"orders": self.random.randint(1, 5), "payments": self.random.randint(1, 4)})
         if not defaults:
-            self.world.show_session_timeout(GROUP)
+            kind = self.kind if self.kind in NEWER_KINDS else "consumer"
+            self.world.show_session_timeout(GROUP, kind)
         self.session_ms = self.random.choice([6_000, 10_000])
         self.interval_ms = self.random.choice([500, 1_000, 2_000])
         self.rebalance_ms = self.random.choice([5_000, 20_000, 60_000])
@@ -53,11 +70,26 @@ class Story:
         self._names = 0
         self._newer = False
 
+    @property
+    def _is_stateful(self) -> bool:
+        """Whether a streams application keeps state."""
+        return self.seed % 4 >= 2
+
     # --- what happens ---
 
     def _make(self, name: str, instance_id: str | None, topics: list[str]) -> Client:
         newer = self.kind == "consumer" or (self.kind == "mixed" and self._newer)
         slow = self.random.choice([0, 50, 800])
+        if self.kind == "share":
+            return ShareClient(
+                self.world, name, GROUP, topics, None, slow, rebalance_ms=-1, interval_ms=1_000
+            )
+        if self.kind == "streams":
+            return StreamsClient(
+                self.world, name, GROUP, APPLICATION, None, slow, rebalance_ms=self.rebalance_ms,
+                interval_ms=1_000, topology=topology(APPLICATION, stateful=self._is_stateful),
+                endpoint=self.seed % 8 >= 4,
+            )  # fmt: skip
         if newer:
             regex = "orders|payments" if self.random.random() < 0.1 else None
             return ConsumerClient(
@@ -85,7 +117,8 @@ class Story:
 
     def start(self) -> None:
         if len(self._alive()) < MOST:
-            static = f"i{self._names + 1}" if self.random.random() < 0.25 else None
+            may_be_static = self.kind not in NEWER_KINDS
+            static = f"i{self._names + 1}" if may_be_static and self.random.random() < 0.25 else None
             self._add(static)
 
     def _alive(self) -> list[Client]:
@@ -125,14 +158,19 @@ class Story:
         self.world.after(delay, lambda: self._add(client.instance_id, list(client.topics) or None))
 
     def subscribe(self) -> None:
-        """All change their subscription, one after the other."""
+        """All change their subscription, one after the other; a streams application has its own."""
+        if self.kind == "streams":
+            return
         topics = self._topics()
         self.note(f"subscribe {topics}")
         for number, client in enumerate(self._alive()):
             self.world.after(number * self.random.choice([100, 1_500]), partial(client.subscribe, topics))
 
     def grow(self) -> None:
-        name = self.random.choice(list(self.world.topics))
+        """A topic gets more partitions; one of an application with state may not."""
+        if self.kind == "streams" and self._is_stateful:
+            return
+        name = self.random.choice(APPLICATION)
         count = self.world.topics[name].partitions + self.random.randint(1, 2)
         if count <= 9:
             self.note(f"grow {name} {count}")
@@ -186,7 +224,7 @@ class Story:
         world.run(begin + LENGTH)
 
 
-def play(seed: int) -> Story:
-    story = Story(seed)
+def play(seed: int, kind: str | None = None) -> Story:
+    story = Story(seed, kind)
     story.play()
     return story

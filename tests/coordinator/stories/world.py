@@ -21,8 +21,10 @@ from coordwire.coordinator import (
     Answer,
     Append,
     CoordinatorConfig,
+    InternalTopic,
     RequestContext,
     Shard,
+    StateRequest,
     TopicImage,
     TopicsImage,
 )
@@ -31,10 +33,13 @@ from coordwire.logs import LogRecord
 from coordwire.messages import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
+    InitializeShareGroupStateRequest,
+    InitializeShareGroupStateResponse,
     MetadataRequest,
     MetadataResponse,
 )
 from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
+from coordwire.messages.initialize_share_group_state import InitializeStateResult, PartitionResult
 from coordwire.messages.metadata import MetadataResponseTopic
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_shard import ShardTimeline
@@ -147,6 +152,10 @@ class World:
                 self._append(effect)
             elif isinstance(effect, Answer):
                 self._answer(self._requests.pop(effect.ticket), effect.response)
+                if effect.topics_to_create:
+                    self._create(effect.topics_to_create)
+            elif isinstance(effect, StateRequest):
+                self._initialize(effect)
         self.events.extend(self.timeline.events())
 
     def _append(self, append: Append) -> None:
@@ -165,6 +174,35 @@ class World:
             self.take()
 
         self.after(self._durable - self.now, complete)
+
+    def _initialize(self, effect: StateRequest) -> None:
+        """The share coordinators do what a share group asks for."""
+        request: Any = effect.request
+        assert isinstance(request, InitializeShareGroupStateRequest)
+        results = [
+            InitializeStateResult(
+                topic_id=topic.topic_id,
+                partitions=[PartitionResult(partition=part.partition) for part in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+
+        def complete() -> None:
+            self.shard.persisted(effect.number, InitializeShareGroupStateResponse(results=results))
+            self.take()
+
+        self.after(self.random.randint(1, 20), complete)
+
+    def _create(self, topics: Iterable[InternalTopic]) -> None:
+        """The internal topics that a streams group lacks."""
+        partitions = {topic.name: topic.partitions for topic in topics}
+
+        def complete() -> None:
+            missing = {name: count for name, count in partitions.items() if name not in self.topics}
+            if missing:
+                self.set_topics(missing)
+
+        self.after(self.random.randint(1, 200), complete)
 
     def _answer(self, request: _Request, response: Message) -> None:
         connection, version = request.connection, request.entry.api_version or 0
@@ -214,10 +252,10 @@ class World:
         ]
         self._tell(MetadataRequest(topics=None), MetadataResponse(topics=listing), _METADATA_VERSION)
 
-    def show_session_timeout(self, group_id: str) -> None:
+    def show_session_timeout(self, group_id: str, kind: str) -> None:
         """An operator looks at a group's configuration."""
         value = str(self.config.consumer.session_timeout_ms)
-        config = DescribeConfigsResourceResult(name="consumer.session.timeout.ms", value=value)
+        config = DescribeConfigsResourceResult(name=f"{kind}.session.timeout.ms", value=value)
         result = DescribeConfigsResult(
             resource_type=_GROUP_RESOURCE, resource_name=group_id, configs=[config]
         )
