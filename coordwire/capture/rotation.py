@@ -163,7 +163,8 @@ class _Requests:
         return request.entry
 
     def add(self, key: Key, entry: FrameEntry) -> None:
-        self.pop(key)
+        if key in self._known:
+            self.pop(key)
         request = self._known[key] = AwaitedRequest(entry, lambda _: self._known.pop(key, None))
         self._waiting.add(request)
         if len(self._known) > MOST_WAITING:
@@ -189,23 +190,22 @@ def rejoined(
     """
     waiting = _Requests()
     for entry in entries:
-        if isinstance(entry, UnreadableRange):
+        if isinstance(entry, FrameEntry):
+            if entry.flow and entry.correlation_id is not None and entry.dialect == KAFKA:
+                _match(entry, entry.correlation_id, waiting, strict)
+            yield entry
+        elif isinstance(entry, UnreadableRange):
             yield from _answers_in(entry, waiting, strict)
-            continue
-        if (
-            isinstance(entry, FrameEntry)
-            and entry.flow
-            and entry.correlation_id is not None
-            and entry.dialect == KAFKA
-        ):
-            _match(entry, entry.correlation_id, waiting, strict)
-        yield entry
+        else:
+            yield entry
 
 
 def _match(entry: FrameEntry, correlation_id: int, waiting: _Requests, strict: bool) -> None:
-    if entry.direction == "response":
+    if entry.request is not None:
+        waiting.pop((entry.request.flow, correlation_id))
+    elif entry.direction == "response":
         request = waiting.pop((_reverse(entry.flow), correlation_id))
-        if entry.request is None and request is not None:
+        if request is not None:
             read_answer(entry, request, strict=strict)
     elif entry.api_key is not None and entry.api_version is not None:
         waiting.add((entry.flow, correlation_id), entry)

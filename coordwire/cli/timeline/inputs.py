@@ -41,6 +41,7 @@ from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogIt
 from coordwire.timeline.from_log.events import log_timeline, topic_names
 from coordwire.timeline.from_log.files import LogFile, find_files
 from coordwire.timeline.from_wire.timeline import USED_APIS, timeline
+from coordwire.versions import api_name
 
 _Found = Entry | ConnectionSign
 MOST_APIS = 8
@@ -57,7 +58,8 @@ class TimelineInputs:
         self._alternative = dialect_options.alternative_of(options)
         self._captures: list[tuple[int, tuple[str, ...]]] = []
         self._logs: list[LogFile] = []
-        self._apis: Counter[str] = Counter()
+        self._apis: Counter[int | str | None] = Counter()
+        """Frames by their API: its key in Kafka's own protocol, else its name."""
         self._status = 0
         self._unread = 0
         self._span: tuple[int | None, int | None] = None, None
@@ -154,10 +156,11 @@ class TimelineInputs:
     def report_no_groups(self) -> None:
         """Report what the inputs hold instead of groups."""
         if self._apis:
-            texts = ", ".join(
-                f"{shown(name)} ({count:,})" for name, count in self._apis.most_common(MOST_APIS)
-            )
-            frames = sum(self._apis.values())
+            names: Counter[str] = Counter()
+            for key, count in self._apis.items():
+                names[(api_name(key) if isinstance(key, int) else key) or "unknown"] += count
+            texts = ", ".join(f"{shown(name)} ({count:,})" for name, count in names.most_common(MOST_APIS))
+            frames = names.total()
             self._tell(0, f"{self.place}: no group in {frames:,} frames: {texts}")
 
     def events(self) -> Iterator[GroupEvent]:
@@ -203,11 +206,11 @@ class TimelineInputs:
         for entry in rejoined(self._entries(), strict=self._options.strict):
             if entry.time_ns is not None:
                 self._reach(entry.time_ns)
-            if isinstance(entry, ConnectionSign):
+            if isinstance(entry, FrameEntry):
+                self._apis[entry.api_key if entry.dialect == KAFKA else entry.api_name] += 1
+            elif isinstance(entry, ConnectionSign):
                 yield entry
                 continue
-            if isinstance(entry, FrameEntry):
-                self._apis[entry.api_name or "unknown"] += 1
             yield entry
             if not isinstance(entry, LazyEntry):  # else the story has taken it for whole, without decoding it
                 self._unread += _missed(entry)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from json.encoder import encode_basestring_ascii as quoted
+from operator import attrgetter
 from typing import Any
 
 from coordwire.capture.flows import format_time
@@ -34,24 +36,17 @@ class TimelineJsonFormat:
         if not is_listed:
             return
         cls: Any = type(event)
-        head, parts = _parts(cls)
-        line = head
-        for name, label in parts:
-            value = getattr(event, name)
+        line, values, parts = _parts(cls)
+        for value, (label, null, number_text, is_source) in zip(values(event), parts, strict=True):
             kind = type(value)
             if kind is str:
-                line += label + quoted(value if name != "source" else text(value))
+                line += label + quoted(text(value) if is_source else value)
             elif value is None:
-                line += label + "null"
+                line += null
             elif kind is int:
-                if name in _TIMES:
-                    line += label + encode(_length_or_time(name, value))
-                else:
-                    line += label + str(value)
-                    if name == "error_code":
-                        line += f',"error":"{_error_name(value)}"'
+                line += label + number_text(value)
             else:
-                line += label + encode(_nested(value) if isinstance(value, tuple) else value)
+                line += label + (_nested(value) if isinstance(value, tuple) else encode(value))
         sys.stdout.write(line + "}\n")
 
     def learn(self, event: GroupEvent) -> None:
@@ -131,10 +126,32 @@ def _ms(ns: int) -> float:
     return round(ns / 1e6, 6)
 
 
+_NumberText = Callable[[int], str]
+
+
 @cache
-def _parts(cls: Any) -> tuple[str, list[tuple[str, str]]]:
-    """The beginning of the lines of a class of events; its fields, each with what is before its value."""
-    return f'{{"event":"{EVENTS[cls]}"', [(name, f',"{json_name}":') for name, json_name in _names(cls)]
+def _parts(
+    cls: Any,
+) -> tuple[str, Callable[[Any], tuple[Any, ...]], list[tuple[str, str, _NumberText, bool]]]:
+    """The beginning of the lines of a class of events; what gives the values of an event; for each of these
+    what is before it, the same with null, the text of a number, and whether it is the event's source."""
+    names = _names(cls)
+    parts = [
+        (f',"{json_name}":', f',"{json_name}":null', _number_text(name), name == "source")
+        for name, json_name in names
+    ]
+    return f'{{"event":"{EVENTS[cls]}"', attrgetter(*[name for name, _ in names]), parts
+
+
+def _number_text(name: str) -> _NumberText:
+    """What writes a field's number."""
+    if name == "length_ns":
+        return lambda value: repr(_ms(value))
+    if name in _TIMES:
+        return lambda value: f'"{_time(value)}"'
+    if name == "error_code":
+        return lambda value: f'{value},"error":"{_error_name(value)}"'
+    return str
 
 
 @cache
@@ -158,21 +175,31 @@ def _error_name(code: int) -> str:
     return ErrorCode(code).name
 
 
-def _length_or_time(name: str, value: int) -> float | str | None:
-    """Lengths in milliseconds, times as text."""
-    return _ms(value) if name == "length_ns" else _time(value)
-
-
-def _nested(value: tuple[Any, ...]) -> Any:
+def _nested(value: tuple[Any, ...]) -> str:
     """Tuples with names as objects, others as lists; times and lengths as text and milliseconds."""
     if not hasattr(value, "_fields"):
-        return [_nested(part) if isinstance(part, tuple) else part for part in value]
-    form: dict[str, Any] = {}
-    for (name, json_name), part in zip(_names(type(value)), value, strict=True):
-        if isinstance(part, tuple):
-            form[json_name] = _nested(part)
-        elif part is not None and name in _TIMES:
-            form[json_name] = _length_or_time(name, part)
-        else:
-            form[json_name] = part
-    return form
+        return f"[{','.join([_value_text(part) for part in value])}]"
+    labels = _labels(type(value))
+    texts = [
+        label + _value_text(part, number_text)
+        for part, (label, number_text) in zip(value, labels, strict=True)
+    ]
+    return f"{{{','.join(texts)}}}"
+
+
+@cache
+def _labels(cls: Any) -> list[tuple[str, _NumberText]]:
+    """The fields of a tuple with names: what is before each value, and what writes it as a number."""
+    names = _names(cls)
+    return [(f'"{json_name}":', _number_text(name) if name in _TIMES else str) for name, json_name in names]
+
+
+def _value_text(value: Any, number_text: _NumberText = str) -> str:
+    kind = type(value)
+    if kind is str:
+        return quoted(value)
+    if value is None:
+        return "null"
+    if kind is int:
+        return number_text(value)
+    return _nested(value) if isinstance(value, tuple) else encode(value)
