@@ -59,10 +59,10 @@ class OffsetManager:
 class Group:
     """Consumers a and b, whose configuration changes by a rolling bounce while they consume."""
 
-    def __init__(self, seed: int, *, version: str | None = None) -> None:
+    def __init__(self, seed: int, *, version: str | None = None, manager: Any = None) -> None:
         self.random = Random(seed)
         self.version = version
-        self.manager = OffsetManager()
+        self.manager = OffsetManager() if manager is None else manager
         self.cluster: Cluster = world()
         self.cluster.offset_manager = self.manager
         self.boots = 0

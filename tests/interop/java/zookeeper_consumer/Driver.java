@@ -162,7 +162,14 @@ public final class Driver {
                 for (Consumer c : alive()) last.add(shutdown(c));
                 step(action("burst", "actions", last), null);
             } finally {
-                try { write(); } finally { close(); }
+                try {
+                    write();
+                } finally { // a broker that is stopped after ZooKeeper's end may wait for it for good
+                    Thread end = new Thread(this::close);
+                    end.setDaemon(true);
+                    end.start();
+                    end.join(20_000);
+                }
             }
         }
 
