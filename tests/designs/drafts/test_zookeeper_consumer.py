@@ -218,6 +218,22 @@ def test_offsets_are_written_where_they_have_changed_alone() -> None:
     assert (node.data, node.stat.version) == (b"7", 0)
 
 
+def test_offsets_that_were_read_are_not_written_again() -> None:
+    """addPartitionTopicInfo: what a consumer begins with counts as written."""
+    cluster = world("a")
+    cluster.run(100)
+    cluster.nodes["a"].machine.consumed(DraftPartition("t", "1"), 7)
+    cluster.run(61_000)
+    cluster.crash("a")
+    cluster.run(20_000)
+    join(cluster, "b")
+    cluster.run(200_000)
+    assert cluster.nodes["b"].machine.owned[DraftPartition("t", "1")] == 7
+    node = cluster.tree.apply(cluster._admin, GetData("/consumers/g/offsets/t/1"), cluster.now)
+    assert node.stat is not None
+    assert (node.data, node.stat.version) == (b"7", 0)
+
+
 def test_a_consumer_that_does_not_commit_by_itself_does_not_when_it_leaves() -> None:
     cluster = world()
     consumer = join(cluster, "a", auto_commit_enable=False)
