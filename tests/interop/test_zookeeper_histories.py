@@ -14,7 +14,7 @@ from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
 from tests.interop.zookeeper_histories import RELEASES, record
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.maven]
 
 
 @pytest.mark.parametrize("light", [False, True])

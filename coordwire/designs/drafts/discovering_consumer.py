@@ -25,7 +25,6 @@ from coordwire.designs.drafts.draft_settings import BrokerAddress
 from coordwire.designs.drafts.machine import Machine
 from coordwire.designs.drafts.topic_interest import TopicInterest, plan_ownership
 from coordwire.designs.zookeeper import StaticTopics
-from coordwire.errors import DecodeError
 
 __all__ = ["ConsumerState", "DiscoveringConsumer"]
 
@@ -77,8 +76,8 @@ class DiscoveringConsumer(Machine, StreamingConsumer):
         raise NotImplementedError
 
     @property
-    def subscription(self) -> tuple[str, str]:
-        """Its id, and its topic_count."""
+    def subscription(self) -> tuple[str, TopicInterest | None]:
+        """Its id, and what it reads; None for a topic_count that every coordinator refuses."""
         raise NotImplementedError
 
     def on_no_broker(self) -> None:
@@ -199,27 +198,27 @@ class DiscoveringConsumer(Machine, StreamingConsumer):
     def start_fetchers(
         self, partitions: Mapping[DraftPartition, int], threads: Mapping[DraftPartition, str] | None = None
     ) -> None:
-        own_threads = self._create_streams(partitions)
+        """threads: which of its threads reads each partition, where the Start says so."""
+        self._create_streams()
         self.owned = dict(partitions)
-        self.threads = dict(own_threads if threads is None else threads)
+        self.threads = dict(threads or self._divide(partitions))
         self.fetchers.start({partition: max(offset, 0) for partition, offset in partitions.items()})
         self.fetching = True
         self.do(FetchersStarted(dict(partitions), dict(threads or {})))
 
-    def _create_streams(self, partitions: Iterable[DraftPartition]) -> dict[DraftPartition, str]:
-        """Make the streams, at the first Start, and of a wildcard at each; gives which of the threads reads
-        each partition where the Start does not say so."""
-        consumer_id, topic_count = self.subscription
-        try:
-            interest = TopicInterest.parse(topic_count)
-        except DecodeError:
-            return {}  # a coordinator refuses such a registration
-        if interest.is_wildcard or not self.streams.all():
+    def _create_streams(self) -> None:
+        """Make the streams, at the first Start, and of a wildcard at each."""
+        consumer_id, interest = self.subscription
+        if interest is not None and (interest.is_wildcard or not self.streams.all()):
             self.streams = ConsumerStreams(interest.count, consumer_id)
+
+    def _divide(self, partitions: Iterable[DraftPartition]) -> dict[DraftPartition, str]:
+        """Ranges of each topic's partitions, to its own threads."""
+        consumer_id, interest = self.subscription
         names: dict[str, list[str]] = {}
         for topic, name in partitions:
             names.setdefault(topic, []).append(name)
-        return plan_ownership({consumer_id: interest.streams(names)}, names)
+        return plan_ownership({consumer_id: interest.streams(names)}, names) if interest else {}
 
     def stop_fetchers(self) -> None:
         """Close all fetchers, and clean the queues: what waits in them was not consumed."""

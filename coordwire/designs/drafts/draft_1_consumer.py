@@ -17,6 +17,7 @@ from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.discovering_consumer import ConsumerState, DiscoveringConsumer
 from coordwire.designs.drafts.draft_settings import BrokerAddress, DraftError
+from coordwire.designs.drafts.topic_interest import TopicInterest
 from coordwire.messages.draft_1 import (
     Draft1ConsultRequest,
     Draft1ConsultResponse,
@@ -71,8 +72,8 @@ class FirstDraftConsumer(DiscoveringConsumer):
         self._untried: list[int] | None = None
 
     @property
-    def subscription(self) -> tuple[str, str]:
-        return self.config.consumer_id, self.config.topic_count
+    def subscription(self) -> tuple[str, TopicInterest | None]:
+        return self.config.consumer_id, TopicInterest.valid(self.config.topic_count)
 
     # --- startup ---
 

@@ -17,6 +17,7 @@ from coordwire.designs.drafts.actions import DraftPartition
 from coordwire.designs.drafts.consumer_streams import ConsumerStreams
 from coordwire.designs.drafts.discovering_consumer import ConsumerState, DiscoveringConsumer
 from coordwire.designs.drafts.draft_settings import BrokerAddress, DraftError
+from coordwire.designs.drafts.topic_interest import TopicInterest
 from coordwire.designs.zookeeper import StaticTopics
 from coordwire.messages.draft_2 import (
     Draft2ClusterMetadataRequest,
@@ -74,8 +75,8 @@ class DetailedDesignConsumer(DiscoveringConsumer):
         self._out_of_range = False
 
     @property
-    def subscription(self) -> tuple[str, str]:
-        return self.config.consumer_id, self.config.topic_count
+    def subscription(self) -> tuple[str, TopicInterest | None]:
+        return self.config.consumer_id, TopicInterest.valid(self.config.topic_count)
 
     # --- startup ---
 

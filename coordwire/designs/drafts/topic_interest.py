@@ -20,7 +20,7 @@ from coordwire.designs.zookeeper import (
     range_assignment,
     thread_ids,
 )
-from coordwire.errors import EncodeError, Malformed
+from coordwire.errors import DecodeError, EncodeError, Malformed
 from coordwire.patterns import InvalidPattern, RegularExpression
 
 __all__ = ["MAX_STREAMS", "TopicInterest", "partition_order", "plan_ownership"]
@@ -58,6 +58,14 @@ class TopicInterest:
     def parse(cls, text: str | None) -> TopicInterest:
         """The interest that a `topic_count` expresses. Raises `DecodeError`."""
         return cls(parse_topic_count(text or ""))
+
+    @classmethod
+    def valid(cls, text: str | None) -> TopicInterest | None:
+        """The same; None for a `topic_count` that cannot be used."""
+        try:
+            return cls.parse(text)
+        except DecodeError:
+            return None
 
     @property
     def is_wildcard(self) -> bool:
