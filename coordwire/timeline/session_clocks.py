@@ -44,10 +44,11 @@ class SessionClocks:
 
     def silent_at(self, member: Member, time_ns: int | None) -> bool:
         """Whether a member's session must have been over by then."""
-        if time_ns is None or member.parked:
+        seen_ns, timeout_ms = member.last_seen_ns, member.session_timeout_ms
+        if time_ns is None or seen_ns is None or not timeout_ms or member.parked:
             return False
-        over_ns = self.over_ns(member)
-        return over_ns is not None and time_ns > over_ns
+        session_ns = timeout_ms * 1_000_000
+        return time_ns - seen_ns > session_ns and time_ns - self.available_ns > session_ns
 
     def quiet_until_ns(self, member: Member) -> int | None:
         """When its session is over by what was seen of it."""

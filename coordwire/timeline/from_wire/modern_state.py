@@ -236,11 +236,12 @@ class ModernState(Group):
 
     def alive_at(self, member: Member, request_place: Seen, place: Seen) -> None:
         """A member's request was accepted: it is in."""
-        silence_ns = self.silence(member, request_place)
-        if self.timeout.refutes_absence(silence_ns):
-            self.clocks.unavailable(request_place)  # else it would be out
-        elif silence_ns > self.timeout.survived_ns and not member.away:
-            self.timeout.survived(self.silence_of(member, request_place))
+        silence_ns, timeout = self.silence(member, request_place), self.timeout
+        if silence_ns > min(timeout.interval_ns, timeout.survived_ns):  # else it shows nothing
+            if timeout.refutes_absence(silence_ns):
+                self.clocks.unavailable(request_place)  # else it would be out
+            elif silence_ns > timeout.survived_ns and not member.away:
+                timeout.survived(self.silence_of(member, request_place))
         member.last_seen_ns = place.time_ns
         if self._doubted:
             self._doubted.discard(member.member_id)
