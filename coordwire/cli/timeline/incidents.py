@@ -289,7 +289,7 @@ def _refusals(
             continue
         names = numbers.name(event.member_id, event.client_id)
         if event.member_id and event.member_id not in numbers.numbers and event.client_id:
-            names = f"a member of client {shown(event.client_id)}, never in,"
+            names = f"{shown(event.client_id)} ({shown(event.member_id[:8])}…) never was in:"
         together.setdefault((names, event.api, event.error_code), []).append(event)
     for (names, api, code), refused in list(together.items())[:MOST_REFUSALS]:
         first, last = refused[0], refused[-1]
@@ -298,12 +298,19 @@ def _refusals(
         times = f" × {len(refused):,} until {clock(last.time_ns or 0)}" if len(refused) > 1 else ""
         text = f"{names} {deed}: {error_name(code)}{times}{packet}"
         if first.message and code not in _MEMBER_GONE:
-            text += f", {quoted(first.message, 120)}"
+            text += f", {quoted(_with_numbers(first.message, numbers), 160)}"
         yield Incident(first.time_ns or 0, [text])
     hidden = len(together) - MOST_REFUSALS
     if hidden > 0:
         later = list(together.values())[MOST_REFUSALS][0]
         yield Incident(later.time_ns or 0, [f"and {hidden:,} more kinds of refusals: --errors lists them"])
+
+
+def _with_numbers(message: str, numbers: MemberNumbers) -> str:
+    """A coordinator's message with the numbers of members instead of their ids."""
+    return " ".join(
+        numbers.name(word) if word in numbers.numbers else word for word in message[:1_000].split(" ")
+    )
 
 
 def _beyond(events: Iterable[GroupEvent]) -> Iterator[Incident]:

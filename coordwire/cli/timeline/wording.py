@@ -178,6 +178,13 @@ def _span(story: GroupStory) -> str:
     return f" in {duration(story.ended_ns - story.began_ns)}"
 
 
+_NAMELESS: dict[Cause, str] = {
+    "assignment_changed": "the coordinator's own doing",
+    "session_timeout": "the end of a member of which no frame is captured",
+}
+"""What causes that name no member are."""
+
+
 def _blame(story: GroupStory) -> str:
     """The client that caused the rebalances, and its deed."""
     clients = story.caused
@@ -189,7 +196,7 @@ def _blame(story: GroupStory) -> str:
     if 2 * number < total:
         return f", caused by {count(len(clients), 'client')}"
     if most is None:
-        deed = "the coordinator's own doing" if "assignment_changed" in clients[most] else "an unknown cause"
+        deed = next((deed for cause, deed in _NAMELESS.items() if cause in clients[most]), "an unknown cause")
     else:
         shared = most in story.shared
         deed_words = _deed(clients[most], most in story.restarted and not shared)

@@ -1,0 +1,108 @@
+"""What a story says of members: what they ask for, why they come, whom others wait for, who was refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordwire.cli.timeline.story import StoryFormat
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    JoinGroupResponse,
+)
+from coordwire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
+from coordwire.timeline.events import GroupConverted, MemberJoined, RebalanceEnded
+from tests.timeline.script import Script, only
+from tests.timeline.test_modern import ORDERS, beat, joined
+
+GROUP_MAX_SIZE_REACHED, UNRELEASED_INSTANCE_ID = 81, 111
+
+
+def story(script: Script, capsys: pytest.CaptureFixture[str]) -> str:
+    """The story as one line of words."""
+    pytest.importorskip("rich", reason="rich isn't installed: pip install 'coordwire[cli]'")
+    output = StoryFormat()
+    for event in script.events():
+        output.write(event)
+    output.finish()
+    return " ".join(capsys.readouterr().out.split())
+
+
+def heartbeat(script: Script, client: str, *, error_code: int = 0, message: str = "", assignor: str) -> None:
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id=f"{client}-member-id", member_epoch=0, subscribed_topic_names=["orders"],
+        subscribed_topic_regex=None, rack_id=None, server_assignor=assignor or None, topic_partitions=[],
+    )  # fmt: skip
+    part = ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=ORDERS, partitions=[0])
+    answer = ConsumerGroupHeartbeatResponse(
+        error_code=error_code, error_message=message or None, member_id=request.member_id,
+        member_epoch=0 if error_code else 1, assignment=Assignment(topic_partitions=[part]),
+    )  # fmt: skip
+    script.answer(script.ask(request, client), answer)
+
+
+def test_the_server_assignor_that_a_member_asks_for(capsys: pytest.CaptureFixture[str]) -> None:
+    script = Script()
+    heartbeat(script, "a", assignor="range")
+    (member,) = only(script.events(), MemberJoined)
+    assert member.protocols == ("range",)
+    assert "assignor range" in story(script, capsys)
+
+
+def test_the_reason_with_which_a_member_joins_again(capsys: pytest.CaptureFixture[str]) -> None:
+    script = Script()
+    a, b = script.join("a", member=""), script.join("b", member="")
+    script.rebalance(1, {"a": {"t": [0]}, "b": {"t": [1]}}, a, b)
+    script.now = 20
+    again = script.join("b", reason="rebalance enforced by user")
+    leader = script.join("a")
+    script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, leader, again)
+    end = only(script.events(), RebalanceEnded)[-1]
+    assert (end.cause, end.member_id, end.detail) == (
+        "member_rejoined", "b-id", "rebalance enforced by user"
+    )  # fmt: skip
+    assert "#2 joins again: rebal" in story(script, capsys)
+
+
+def test_the_member_that_holds_up_an_epoch(capsys: pytest.CaptureFixture[str]) -> None:
+    script = Script()
+    joined(script, "a", 1, [0, 1])
+    script.now = 10
+    beat(script, "b", 0, 2, owns=[], given=[], topics=["orders"])
+    for second in range(12):
+        script.now = 10.5 + second
+        beat(script, "a", 1, 1, given=[0])
+        beat(script, "b", 2, 2)
+    end = only(script.events(), RebalanceEnded)[-1]
+    assert (end.outcome, end.waiting_for) == ("unfinished", ("a",))
+    assert "was not over when the input ends, after 11.5 s, waiting for #1" in story(script, capsys)
+
+
+def test_a_refused_member_has_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    script = Script()
+    beat(script, "a-member-id", 0, 1, owns=[], given=[0], topics=["orders"], instance="till-3")
+    owner = "Static member b-member-id cannot join, as the instance id is owned by a-member-id member."
+    heartbeat(script, "b", assignor="", error_code=UNRELEASED_INSTANCE_ID, message=owner)
+    text = story(script, capsys)
+    assert "b (b-member…) never was in: ConsumerGroupHeartbeat was refused: UNRELEASED_INSTANCE_ID" in text
+    assert "owned by #1 member." in text
+
+
+def test_a_refused_classic_member_goes_by_its_client(capsys: pytest.CaptureFixture[str]) -> None:
+    script = Script()
+    script.rebalance(1, {"a": {"t": [0]}}, script.join("a", member=""))
+    script.answer(script.join("late", member=""), JoinGroupResponse(error_code=GROUP_MAX_SIZE_REACHED))
+    assert "late JoinGroup was refused: GROUP_MAX_SIZE_REACHED" in story(script, capsys)
+
+
+def test_a_group_that_changes_its_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    script = Script()
+    script.rebalance(1, {"a": {"t": [0]}}, script.join("a", member=""))
+    script.now = 5
+    heartbeat(script, "b", assignor="")
+    converted = only(script.events(), GroupConverted)
+    assert [(event.kind_before, event.kind) for event in converted][:1] == [("classic", "consumer")]
+    assert "the classic group goes on as a consumer group by #2" in story(script, capsys)
