@@ -257,6 +257,7 @@ class RebalanceEnded(GroupEvent):
     those seen. last_to_join: whom the others waited for. moved: partitions that changed hands. idle:
     partitions that had no consumer, as far as that ended with this rebalance. waiting_for: where it was given
     up or is not finished, the members that had not taken up what they were given, as far as that is known.
+    standby: of a streams group whose traffic is read, the members' standby tasks, of those that have any.
     """
 
     kind: Kind
@@ -280,6 +281,7 @@ class RebalanceEnded(GroupEvent):
     idle: tuple[Idle, ...] = ()
     client_id: str | None = None
     waiting_for: tuple[str, ...] = ()
+    standby: tuple[Assignment, ...] = ()
 
     @property
     def idle_ns(self) -> int:

@@ -9,7 +9,7 @@ next.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -301,7 +301,14 @@ class Group:
             assignments=tuple(Assignment(member_id, self._named(after[member_id])) for member_id in after),
             moved=tuple(moved), idle=idle,
             waiting_for=self.late(rebalance) if outcome in ("superseded", "unfinished") else (),
+            standby=() if outcome == "superseded" else tuple(self._standby()),
         )  # fmt: skip
+
+    def _standby(self) -> Iterator[Assignment]:
+        """The standby tasks of a streams group's members."""
+        for name, member in self.members.items() if self.kind == "streams" else ():
+            if member.standby:
+                yield Assignment(name, self._named(member.standby))
 
     def late(self, rebalance: Rebalance) -> tuple[str, ...]:
         """The members that a rebalance waits for, in a group that is not too large to look at each."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from coordwire.cli.timeline.story import StoryFormat
@@ -9,12 +11,19 @@ from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     JoinGroupResponse,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
 )
 from coordwire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
-from coordwire.timeline.events import GroupConverted, MemberJoined, RebalanceEnded
+from coordwire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequestTaskIds,
+    StreamsGroupHeartbeatResponseTaskIds,
+)
+from coordwire.timeline.events import Assignment as Assigned
+from coordwire.timeline.events import GroupConverted, MemberJoined, RebalanceEnded, TopicPartition
 from tests.timeline.script import Script, only
 from tests.timeline.test_modern import ORDERS, beat, joined
 
@@ -106,3 +115,29 @@ def test_a_group_that_changes_its_kind(capsys: pytest.CaptureFixture[str]) -> No
     converted = only(script.events(), GroupConverted)
     assert [(event.kind_before, event.kind) for event in converted][:1] == [("classic", "consumer")]
     assert "the classic group goes on as a consumer group by #2" in story(script, capsys)
+
+
+def streams(script: Script, epoch: int, active: list[int], standby: list[int], *, owns: bool) -> None:
+    """A streams group's heartbeat. owns: whether its member reports these tasks; else it is given them."""
+    tasks = {"active_tasks": active, "standby_tasks": standby, "warmup_tasks": []}
+    request_ids: dict[str, Any] = {
+        name: [StreamsGroupHeartbeatRequestTaskIds(subtopology_id="0", partitions=numbers)] if owns else []
+        for name, numbers in tasks.items()
+    }
+    answer_ids: dict[str, Any] = {
+        name: None if owns else [StreamsGroupHeartbeatResponseTaskIds(subtopology_id="0", partitions=numbers)]
+        for name, numbers in tasks.items()
+    }
+    request = StreamsGroupHeartbeatRequest(group_id="g", member_id="a", member_epoch=epoch, **request_ids)
+    answer = StreamsGroupHeartbeatResponse(member_id="a", member_epoch=1, **answer_ids)
+    script.answer(script.ask(request, "a"), answer)
+
+
+def test_the_standby_tasks_of_a_streams_member(capsys: pytest.CaptureFixture[str]) -> None:
+    script = Script()
+    streams(script, 0, [0, 1], [2, 3], owns=False)
+    streams(script, 1, [0, 1], [2, 3], owns=True)
+    end = only(script.events(), RebalanceEnded)[-1]
+    assert end.outcome == "steady"
+    assert end.standby == (Assigned("a", (TopicPartition("0", 2), TopicPartition("0", 3))),)
+    assert "0-0..1 standby 0-2..3" in story(script, capsys)

@@ -31,7 +31,7 @@ KEYS = {
     "rebalanceEnded": [
         "kind", "outcome", "cause", "memberId", "inferred", "detail", "began", "joined", "ended", "lengthMs",
         "generationBefore", "generation", "protocol", "leader", "members", "lastToJoin", "assignments",
-        "moved", "idle", "clientId", "waitingFor",
+        "moved", "idle", "clientId", "waitingFor", "standby",
     ],
     "rebalanceCost": ["generation", "partitions", "lagBefore", "lagAfter"],
     "groupConverted": ["kindBefore", "kind", "memberId", "inferred"],

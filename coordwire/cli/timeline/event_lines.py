@@ -253,12 +253,15 @@ class EventLines:
                 gains[moved.after] += 1
             if moved.before in losses:
                 losses[moved.before] += 1
+        standby = {assignment.member_id: assignment.partitions for assignment in event.standby}
         for assignment in event.assignments:
+            spare = ranges(standby.get(assignment.member_id, ()))
             counts = ("+", gains[assignment.member_id]), ("-", losses[assignment.member_id])
             change = " ".join(f"{sign}{number}" for sign, number in counts if number)
             yield [
                 (pad, "plain"), (self.name(assignment.member_id).ljust(width), "member"),
                 (f"  {shown(ranges(assignment.partitions)) or 'nothing'}", "plain"),
+                (f"  standby {shown(spare)}" if spare else "", "plain"),
                 (f"  {change}" if change else "", "note"),
             ]  # fmt: skip
 

@@ -135,11 +135,11 @@ class Overview:
         stays = self.numbers.stays
         within = {name: stay for name, stay in stays.items() if stay.is_in}
         former = {name: stay for name, stay in stays.items() if not stay.is_in}
-        has = self._assigned()
+        has, standby = self._assigned()
         if stays:
             yield [(f"In at the end ({len(within)})", "head")]
         for name, stay in within.items():
-            yield from self._member(name, stay, has.get(name))
+            yield from self._member(name, stay, has.get(name), standby.get(name))
         if former:
             yield [(f"No longer in ({len(former)})", "head")]
         for name, stay in list(former.items())[:MOST_GONE]:
@@ -147,13 +147,17 @@ class Overview:
         if len(former) > MOST_GONE:
             yield [(f"   and {len(former) - MOST_GONE:,} more", "note")]
 
-    def _assigned(self) -> dict[str, Assignment]:
+    def _assigned(self) -> tuple[dict[str, Assignment], dict[str, Assignment]]:
+        """What each member has since the group was last steady, and its standby tasks."""
         for row in reversed(self.rows):
             if row.last.outcome == "steady":
-                return {assignment.member_id: assignment for assignment in row.last.assignments}
-        return {}
+                has, standby = row.last.assignments, row.last.standby
+                return {part.member_id: part for part in has}, {part.member_id: part for part in standby}
+        return {}, {}
 
-    def _member(self, name: str, stay: Stay, assignment: Assignment | None) -> Iterator[Pieces]:
+    def _member(
+        self, name: str, stay: Stay, assignment: Assignment | None, standby: Assignment | None = None
+    ) -> Iterator[Pieces]:
         join, departure = stay.joined, stay.departure
         number = f"   {self.numbers.name(name):<4} "
         client = (join.client_id if join else departure.client_id if departure else None) or ""
@@ -181,5 +185,7 @@ class Overview:
         text = "  ".join(notes)
         if assignment is not None:
             text += f"  {shown(ranges(assignment.partitions)) or 'nothing'}"
+        if standby is not None:
+            text += f"  standby {shown(ranges(standby.partitions))}"
         for at, line in enumerate(self._wrapped(text, len(number))):
             yield [(number if not at else " " * len(number), "member"), (line, "plain")]
