@@ -11,7 +11,7 @@ import pytest
 
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.messages.producer_snapshot import ProducerEntry
-from coordwire.records import Record, batches, control_record, encode_batch
+from coordwire.records import Record, batches, control_record, encode_batch, kafka_07
 from coordwire.records.control import ControlType
 from coordwire.segments import (
     OffsetIndex,
@@ -95,6 +95,39 @@ def epochs(n: int) -> bytes:
 @pytest.mark.parametrize("make", [*layouts.MADE, disordered, epochs])
 def test_recover(place: Place, make: Callable[[int], bytes]) -> None:
     assert_linear(lambda n: place(make(n)), save, 70, charges=layouts.CHARGES, slack=SLACK)
+
+
+def damaged_07(n: int) -> bytes:
+    """Messages of Kafka 0.7, one by one and many in one; the last is cut short."""
+    values = [b"%d" % k for k in range(n)]
+    return kafka_07.encode_messages(values) + kafka_07.encode_messages(values, codec="gzip")[:-1]
+
+
+def test_recover_a_log_of_0_7(tmp_path: Path) -> None:
+    def made(n: int) -> Path:
+        path = tmp_path / f"{n:020}.kafka"
+        path.write_bytes(damaged_07(n))
+        return path
+
+    assert_linear(made, save, 70, charges=layouts.CHARGES, slack=SLACK)
+
+
+def test_fetch_a_message_of_0_7() -> None:
+    """What is read for a message, whatever its size: less than four times that."""
+
+    def read(data: bytes) -> int:
+        sizes: list[int] = []
+
+        def fetched(offset: int, max_bytes: int) -> bytes:
+            sizes.append(max_bytes)
+            return data[offset : offset + max_bytes]
+
+        assert len(list(kafka_07.fetch(fetched, 0, 10, most_bytes=1 << 30))) == 1
+        return sum(sizes)
+
+    for n in (1_000, 2_000, 4_000):
+        data = kafka_07.encode_messages([bytes(n)])
+        assert read(data) < 4 * len(data)
 
 
 def test_recover_many_segments(tmp_path: Path) -> None:
