@@ -405,8 +405,16 @@ class ZooKeeperConsumer(Machine, StreamingConsumer):
         self._schedule_commit()
 
     def commit(self) -> None:
-        """commitOffsets, at the application's request."""
+        """commitOffsets, at the application's request: how far each partition was consumed."""
         self.run(_COMMIT, self._commit())
+
+    def commit_offsets(
+        self, offsets: Mapping[DraftPartition, int], *, retry_on_failure: bool = False
+    ) -> None:
+        """commitOffsets with the application's own offsets. retry_on_failure: as often as
+        offsets.commit.max.retries says."""
+        retries = self.config.offsets_commit_max_retries if retry_on_failure else 0
+        self.run(_COMMIT, self.offsets.commit(dict(offsets), retries=retries))
 
     def _commit(self, *, periodic: bool = False) -> Steps:
         """0.8.2.2 retries when it rebalances or leaves, later releases the commits of each interval."""

@@ -186,3 +186,25 @@ def test_a_commit_that_is_refused_is_tried_again() -> None:
     shard.set_topics(TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]))
     group.run(10_000)
     assert all(group.committed[partition] > stuck[partition] for partition in PARTITIONS)
+
+
+@pytest.mark.parametrize("retry", [False, True])
+def test_an_application_commits_offsets_of_its_own(retry: bool) -> None:
+    """One commit that the offset manager refuses is tried again if the application wants that."""
+    group = Group(1)
+    group.start("a", KAFKA | {"auto_commit_enable": False})
+    group.run(1_500)
+    consumer: ZooKeeperConsumer = group.cluster.nodes["a1"].machine
+    shard = group.manager.shard
+    shard.unload()
+    consumer.commit_offsets({PARTITIONS[1]: 7}, retry_on_failure=retry)
+    group.cluster.drain("a1")
+    group.cluster.run(500)
+    shard.load([])
+    shard.set_topics(TopicsImage([TopicImage(UUID(int=1), "t", len(PARTITIONS))]))
+    group.cluster.run(5_000)
+    assert consumer.offsets.committed == ({PARTITIONS[1]: 7} if retry else {})
+    consumer.commit_offsets({PARTITIONS[2]: 3})
+    group.cluster.drain("a1")
+    group.cluster.run(500)
+    assert consumer.offsets.committed[PARTITIONS[2]] == 3
