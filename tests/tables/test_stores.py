@@ -104,7 +104,9 @@ def test_a_server_that_cannot_be_reached_is_named(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [
-        ("s3://nowhere/x", "there is no s3://nowhere/x"),
+        ("s3://nowhere/x", "the bucket does not exist.*s3://nowhere/x"),
+        ("s3://nowhere", "the bucket does not exist.*s3://nowhere"),
+        ("s3://nowhere/*.log", "the bucket does not exist.*s3://nowhere/"),
         ("s3://odd/none", "there is no s3://odd/none"),
         ("s3://odd/none*", r"no file fits s3://odd/none\*"),
         ("s3://*/x", "expected a bucket without wildcards"),

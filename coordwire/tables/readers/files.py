@@ -30,7 +30,7 @@ from coordwire.capture.rotation import is_capture_name
 from coordwire.errors import CodecUnavailable
 from coordwire.segments.names import file_name, kafka_07_offset, topic_partition
 from coordwire.segments.remote_storage import remote_name, remote_place
-from coordwire.tables.stores import RemoteStream, Store, is_uri, local_path, store_of
+from coordwire.tables.stores import RemoteStream, Store, StoreError, is_uri, local_path, store_of
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo
@@ -180,6 +180,7 @@ def _remote(uri: str, recursive: bool) -> Iterator[File]:
         yield _store_file(store, info, named=True)
         return
     if info is not None and info.type == fs.FileType.NotFound:
+        _check_bucket(store, path)
         if wild is None:
             raise FileNotFoundError(f"there is no {uri}")
         yield from _matching(store, uri, path)
@@ -187,6 +188,16 @@ def _remote(uri: str, recursive: bool) -> Iterator[File]:
     for info in store.below(path, recursive=recursive):
         if info.type == fs.FileType.File:
             yield _store_file(store, info, named=False)
+
+
+def _check_bucket(store: Store, path: str) -> None:
+    """Raises `StoreError` if a path's bucket isn't there. Where it may not be asked for, as by credentials of
+    one folder, it counts as there."""
+    try:
+        store.check_bucket(path)
+    except StoreError as error:
+        if error.errno == errno.ENOENT and not _WILD.search(path.strip("/").partition("/")[0]):
+            raise
 
 
 def _matching(store: Store, uri: str, path: str) -> Iterator[File]:

@@ -162,7 +162,7 @@ class Store:
             self.system.delete_dir(path)
 
     def check_bucket(self, path: str) -> None:
-        """Raises `StoreError` if the bucket or container of a path isn't there."""
+        """Raises `StoreError` if the bucket or container of a path isn't there, or can't be asked for."""
         from pyarrow import fs
 
         bucket = path.strip("/").partition("/")[0]
