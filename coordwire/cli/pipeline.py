@@ -213,7 +213,9 @@ def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
     print(f"batches   {summary.batches:>14,}")
     print(f"records   {summary.records:>14,}")
     ranges = "range" if summary.bad_ranges == 1 else "ranges"
-    print(f"unreadable{summary.bad_ranges:>14,}   {ranges}, {summary.quarantined_bytes:,} bytes in quarantine")
+    print(
+        f"unreadable{summary.bad_ranges:>14,}   {ranges}, {summary.quarantined_bytes:,} bytes in quarantine"
+    )
     print(f"seconds   {summary.seconds:>14,.1f}   {rate:,.1f} MB/s")
     if summary.reused:
         print(f"{summary.reused:,} of {summary.units:,} units were complete before")

@@ -335,7 +335,7 @@ def test_the_state_of_topics(spark: SparkSession, brokers: Path) -> None:
     """Beside a plain loop that knows transactions by their markers."""
     folders = [str(brokers / "1" / name) for name in ("compacted-0", "transactions-0")]
     records = spark.createDataFrame(read_records(folders, SCHEMA.split())).cache()
-    calls = {(row.topic, row.offset) for row in audits.committed(records).collect()}
+    calls = {(row.topic, row.log_offset) for row in audits.committed(records).collect()}
     # PySpark before 4.1 gives bytearrays.
     state = {(row.topic, bytes(row.key)): row for row in audits.latest_by_key(records).collect()}
     expected: set[tuple[str, int]] = set()
@@ -364,7 +364,7 @@ def test_the_state_of_topics(spark: SparkSession, brokers: Path) -> None:
     assert aborted > 0
     assert calls == expected
     alive = {key: actual for key, actual in latest.items() if actual[1] is not None}
-    assert {key: (row.offset, row.value) for key, row in state.items()} == alive
+    assert {key: (row.log_offset, row.value) for key, row in state.items()} == alive
     assert len(alive) < len(latest)
     removed_too = audits.latest_by_key(records, tombstones=True).collect()
     with_removed = {(row.topic, bytes(row.key)) for row in removed_too}
@@ -385,5 +385,5 @@ def test_a_transaction_without_an_end_is_not_committed(spark: SparkSession) -> N
         for offset, (producer, action) in enumerate(story)
     ]  # fmt: skip
     records = made_of(spark, SCHEMA, made_rows)
-    assert sorted(row.offset for row in audits.committed(records).collect()) == [0, 2, 6, 7]
+    assert sorted(row.log_offset for row in audits.committed(records).collect()) == [0, 2, 6, 7]
     assert rows(audits.latest_by_key(records), "key log_offset") == [(b"k-c", 2), (b"k-a", 6), (b"k-e", 7)]

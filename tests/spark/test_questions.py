@@ -8,7 +8,7 @@ import shutil
 from base64 import b64decode
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from coordwire.tables import pipeline
 from coordwire.tables.views import VIEWS
 from tests.broker_sample import broker_sample
 from tests.tables import pipeline_steps
+from tests.tables.captured_logs import CAPTURED_LOGS, unpack_captured_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,8 +48,9 @@ WAITING = ("Fetch", "ShareFetch", "JoinGroup", "SyncGroup")
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folders of two brokers, which have the same partitions."""
+    """The folders of two brokers, which have the same partitions, and a third one's, with its capture."""
     folder = tmp_path_factory.mktemp("logs")
+    unpack_captured_logs(folder / "captured")
     for broker in ("one", "two"):
         for topic in TOPICS:
             shutil.copytree(broker_sample() / "data" / topic, folder / broker / topic)
@@ -116,7 +118,9 @@ def host(row: dict[str, Any]) -> str | None:
 def lag(tables: dict[str, Rows]) -> Answer:
     keys = ("group_id", "topic", "partition")
     last = {
-        key: max(rows, key=lambda row: (row["time"], row["frame"] or row["log_offset"]))["lag"]
+        key: max(
+            rows, key=lambda row: (row["time"], row["frame"] is not None, row["frame"] or row["log_offset"])
+        )["lag"]
         for key, rows in grouped(
             tables["lag"], lambda row: (cut(row["time"], "minute"), *(row[name] for name in keys))
         ).items()
@@ -128,7 +132,19 @@ def lag(tables: dict[str, Rows]) -> Answer:
 
 
 def ended(tables: dict[str, Rows]) -> Rows:
-    return [row for row in tables["groups"] if row["event"] == "rebalanceEnded"]
+    """Each rebalance once: a log's where no capture has one of the same generation within an hour."""
+    rows = [row for row in tables["groups"] if row["event"] == "rebalanceEnded"]
+    captured = grouped(
+        (row for row in rows if row["seen_in"] == "capture"), lambda row: (row["group_id"], row["generation"])
+    )
+    return [
+        row for row in rows
+        if row["seen_in"] == "capture"
+        or not any(
+            abs(row["time"] - capture["time"]) <= timedelta(hours=1)
+            for capture in captured.get((row["group_id"], row["generation"]), ())
+        )
+    ]  # fmt: skip
 
 
 def rebalances(tables: dict[str, Rows]) -> Answer:
@@ -210,10 +226,12 @@ def topics(tables: dict[str, Rows]) -> Answer:
     sizes: Counter[str] = Counter()
     records: Counter[str] = Counter()
     partitions: Counter[str] = Counter()
-    for folder in TOPICS:
-        topic = folder.rpartition("-")[0]
-        partitions[topic] += 1
-        for path in (broker_sample() / "data" / folder).glob("*.log"):
+    captured = (broker_sample(CAPTURED_LOGS / "logs.tar.xz") / "data").iterdir()
+    for folder in (*(broker_sample() / "data" / name for name in TOPICS), *captured):
+        topic = folder.name.rpartition("-")[0]
+        files = [path for path in folder.glob("*.log") if path.stat().st_size]
+        partitions[topic] += bool(files)
+        for path in files:
             sizes[topic] += path.stat().st_size
             records[topic] += sum(
                 batch.count or 0 for batch in batches(path.read_bytes()) if not batch.is_control

@@ -223,6 +223,9 @@ def test_lag_has_a_panel_for_each_group_and_topic() -> None:
         "Lag of payments in pay",
     ]
     assert "40 records at most in one partition, 80 at the end in all" in actual.notes
+    assert (
+        sum("1 more file with a group of this name: not to be added up" in note for note in actual.notes) == 2
+    )
     assert "No lag in quiet." in actual.notes
     assert "Committed beyond the end at last: beyond-3 by 99,998,839." in actual.notes
     assert {"08:16:52", "08:16:54"} <= set(actual.ticks)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 import pyarrow as pa
 
 from coordwire.tables.columns import GROUPS, OFFSET_COMMITS, arrow_schema
-from coordwire.tables.views import VIEWS
+from coordwire.tables.views import VIEWS, once
 
 START = datetime(2026, 11, 26, 12, tzinfo=UTC)
 
@@ -63,3 +65,19 @@ def test_a_commit_in_a_capture_and_in_a_log() -> None:
     assert rows_of("offset_commits_once", "offset_commits", rows) == [
         ("capture", 5, 1), ("capture", 6, 2), ("log", 6, 2), ("log", 5, 120),
     ]  # fmt: skip
+
+
+def test_rows_in_memory_are_counted_as_the_view_does() -> None:
+    rng = random.Random(9)
+    for _ in range(20):
+        rows = [
+            rebalance(rng.choice(("log", "capture")), rng.choice((1, 2, None)), rng.choice((0, 59, 61, 200)),
+                      group_id=rng.choice("ab"))
+            for _ in range(rng.randrange(1, 14))
+        ]  # fmt: skip
+        attributes = [SimpleNamespace(**row | {"time": round(row["time"].timestamp() * 1e6)}) for row in rows]
+        minutes = [
+            (row.seen_in, row.generation, (row.time / 1e6 - START.timestamp()) / 60)
+            for row in once(attributes)
+        ]
+        assert sorted(minutes, key=str) == sorted(rows_of("rebalances_once", "groups", rows), key=str)

@@ -11,7 +11,7 @@ from __future__ import annotations
 __all__ = ["sections"]
 
 import posixpath
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from coordwire._quantities import clock, counted, day, duration
 from coordwire.tables.report import plots
 from coordwire.tables.report.html import escaped
 from coordwire.tables.report.plots import TimeBar
+from coordwire.tables.views import once
 
 if TYPE_CHECKING:
     from coordwire.tables.report.summary import TableRows
@@ -95,17 +96,12 @@ def sections(reading: TableRows) -> list[str]:
     else:
         parts.append('<p class="note">Each row is a member, in the order of joining.</p>')
         parts.append(plots.legend(_COLOURS))
+    sources = Counter(group for group, _ in size)
     for story in selected:
-        parts += _group(story, stories[story], lags[story])
+        parts += _group(story, stories[story], lags[story], more_files=sources[story[0]] - 1)
     parts += _left_out(len(size) - len(selected), rows, lag)
-    ended = [row for row in rows[:MOST_ROWS] if row.event == "rebalanceEnded"]
-    captured = {(row.group_id, row.generation) for row in ended if row.seen_in == "capture"}
-    lengths = [
-        row.length_ms / 1e3
-        for row in ended
-        if row.length_ms is not None
-        and (row.seen_in == "capture" or (row.group_id, row.generation) not in captured)
-    ]
+    ended = once(row for row in rows[:MOST_ROWS] if row.event == "rebalanceEnded")
+    lengths = [row.length_ms / 1e3 for row in ended if row.length_ms is not None]
     parts += [
         "<h2>Lengths of rebalances</h2>",
         plots.histogram("Lengths of rebalances", lengths, "rebalances"),
@@ -123,7 +119,8 @@ def _left_out(groups: int, rows: Sequence[Any], lag: Sequence[Any]) -> list[str]
     return [f'<p class="note">{"; ".join(sentences)}.</p>'] if sentences else []
 
 
-def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any]) -> list[str]:
+def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any], *, more_files: int) -> list[str]:
+    """A group by one input file. more_files: how many more files have a group of this name."""
     group, input_file = story
     times = [_began(row) if row.event == "rebalanceEnded" else row.time / MICROSECONDS for row in rows]
     times += [row.time / MICROSECONDS for row in lag]
@@ -131,7 +128,7 @@ def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any]) -> list[str
     parts = [
         f"<h3>{escaped(group) or '(no group)'}</h3>",
         f'<p class="note">{escaped(_summed_up(rows))} · {day(first)}, {clock(first)} · '
-        f"{escaped(posixpath.basename(input_file))}</p>",
+        f"{escaped(posixpath.basename(input_file))}{_also(more_files)}</p>",
     ]
     names = _short_names(rows)
     if rows:
@@ -142,6 +139,13 @@ def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any]) -> list[str
         if left_out:
             parts.append(f'<p class="note">{counted(left_out, "more member")} in the table groups.</p>')
     return parts + _lag(group, lag, first, last)
+
+
+def _also(more_files: int) -> str:
+    """A note on files with the same group, whose rebalances are not to be added to these."""
+    if not more_files:
+        return ""
+    return f"; {counted(more_files, 'more file')} with a group of this name: not to be added up"
 
 
 def _summed_up(rows: Sequence[Any]) -> str:
