@@ -32,9 +32,8 @@ def consumer_of(bootstrap: str, name: str, **settings: Any) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
         bootstrap_servers=bootstrap,
         client_id=name,
-        group_id=GROUP,
         auto_offset_reset="earliest",
-        **({"enable_auto_commit": False} | settings),
+        **({"group_id": GROUP, "enable_auto_commit": False} | settings),
     )
 
 

@@ -1,0 +1,89 @@
+"""Hours of simulated worlds with group churn, transactions and every fault, and what they show.
+
+    python -m tests.testing.simulation.hours [--seeds 0-999] [--minutes 20]
+
+Strategy: each seed's world has two consumers of a group and two processes that move records to another topic
+in transactions, with two faults a minute. The client is what is installed, so that another version of it, in
+another virtual environment, has the same worlds. A failure is printed with its shrunk plan, and the search
+goes on. Rules: what "Findings" of docs/how-to/simulation.md describes as aiokafka's own is not looked for:
+offsets that fall, and what a client leaves that could not stop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from importlib.metadata import version
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+
+from coordwire.testing.simulation import CHECKERS, DrawnFaults, SimulatedKafka, SimulatedWorld, Simulation
+from coordwire.testing.simulation.checkers import FallingOffset, LeftBehind
+from tests.testing.simulation.service import GROUP, TOPIC, consumer_of, correct_service
+
+MOVERS, MOVED = "movers", "moved"
+SHRINKS = 30
+
+
+async def move(bootstrap: str, name: str) -> None:
+    """Records go to another topic with their offsets, in a transaction each."""
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=name)
+    consumer = consumer_of(bootstrap, name, group_id=MOVERS)
+    consumer.subscribe([TOPIC])
+    try:
+        await producer.start()
+        await consumer.start()
+        async for record in consumer:
+            async with producer.transaction():
+                await producer.send(MOVED, record.value)
+                place = TopicPartition(record.topic, record.partition)
+                await producer.send_offsets_to_transaction({place: record.offset + 1}, MOVERS)
+    finally:
+        await consumer.stop()
+        await producer.stop()
+
+
+def simulation_of(minutes: float) -> Simulation:
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        for number in (1, 2):
+            world.start(f"orders-{number}", correct_service, kafka.bootstrap, world, f"orders-{number}")
+            world.start(f"mover-{number}", move, kafka.bootstrap, f"mover-{number}")
+        for number in range(int(minutes * 12)):
+            kafka.produce(TOPIC, f"order {number}", partition=number % 4)
+            await asyncio.sleep(5)
+        await world.calm()
+        for group in (GROUP, MOVERS):
+            await world.caught_up(group, TOPIC, within=600)
+
+    return Simulation(
+        test=test,
+        faults=DrawnFaults(until=minutes * 60, most=max(int(2 * minutes), 1)),
+        settings={"topics": {TOPIC: 4, MOVED: 2}},
+        checkers=tuple(checker for checker in CHECKERS if checker not in (FallingOffset, LeftBehind)),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seeds", default="0-999", help="the first and the last")
+    parser.add_argument(
+        "--minutes", type=float, default=20, help="virtual minutes with faults, in each world"
+    )
+    options = parser.parse_args()
+    first, last = map(int, options.seeds.split("-"))
+    simulation, began, hours, failures = simulation_of(options.minutes), time.process_time(), 0.0, 0
+    print(f"aiokafka {version('aiokafka')}")
+    for seed in range(first, last + 1):
+        outcome = simulation.run(seed)
+        hours += outcome.seconds / 3600
+        if outcome.failure is not None:
+            failures += 1
+            shrunk = simulation.shrink(outcome, runs=SHRINKS)
+            print(f"seed {seed}: {shrunk.reason}\n    {'; '.join(map(str, shrunk.plan))}")
+        spent = time.process_time() - began
+        print(f"seed {seed}: {hours:.1f} h, {failures} failures, {spent:.0f} s of CPU", flush=True)
+
+
+if __name__ == "__main__":
+    main()
