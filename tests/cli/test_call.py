@@ -231,6 +231,9 @@ def test_options_may_come_before_fields(broker: BrokerThread, capsys: pytest.Cap
     assert status == 0
     assert [topic["name"] for topic in answers(out)[0]["body"]["topics"]] == ["orders"]
     assert call(capsys, broker.bootstrap, "Metadata", "--version", "9", "topics=orders", "--none")[0] == 2
+    status, out, _ = call(capsys, broker.bootstrap, "--version", "9", "Metadata", "topics=orders")
+    assert status == 0
+    assert [topic["name"] for topic in answers(out)[0]["body"]["topics"]] == ["orders"]
 
 
 def test_a_tree_for_people(broker: BrokerThread, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,18 +1,21 @@
-"""`coordwire call` at Apache Kafka's own brokers: every way in, every API that they have, and the answers of
-Kafka's Admin."""
+"""`coordwire call` at Apache Kafka's own brokers: every way in, also through a tap, every API that they have,
+and the answers of Kafka's Admin."""
 
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from coordwire.cli import cluster_options
 from coordwire.cli.__main__ import main
-from coordwire.client import connect_sync
+from coordwire.client import connect_sync, read_properties, settings_of
 from coordwire.messages.keys import FACTS
+from coordwire.tap import KafkaTap
 from tests.client.kafka_security import MECHANISMS, PASSWORD, GuardedKafka, guarded_kafka
 from tests.interop.broker import BrokerError, Java
 from tests.interop.conftest import give_up
@@ -109,6 +112,67 @@ def test_each_way_in(kafka: GuardedKafka, way: str) -> None:
     words = FIELDS["ListOffsets"]
     topics = called("--config", file, "ListOffsets", *words)["topics"]
     assert [partition["errorCode"] for partition in topics[0]["partitions"]] == [0, 0, 0]
+
+
+def words_for(tap: KafkaTap, config: Path | None = None) -> list[str]:
+    """The address of a tap, and how a client authenticates if it does."""
+    return [tap.bootstrap] if config is None else [tap.bootstrap, "--config", str(config)]
+
+
+def asked_through(tap: KafkaTap, config: Path | None = None) -> None:
+    """Ask any broker and the leaders, at the addresses that the tap gives out."""
+    (node,) = called(*words_for(tap, config), "DescribeCluster")["brokers"]
+    assert f"127.0.0.1:{node['port']}" in tap.bootstrap
+    topics = called(*words_for(tap, config), "ListOffsets", *FIELDS["ListOffsets"])["topics"]
+    assert [partition["errorCode"] for partition in topics[0]["partitions"]] == [0, 0, 0]
+    counts = tap.counts
+    assert counts.requests_in == counts.requests_out == counts.responses_in == counts.responses_out
+    assert set(counts.changed) == {"addresses"}
+    assert (counts.refused, counts.unread, counts.unmatched) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("way", ["SSL", *MECHANISMS])
+def test_a_tap_has_each_way_in(kafka: GuardedKafka, way: str) -> None:
+    """TLS and SASL are the tap's; clients have neither."""
+    settings = settings_of(read_properties(kafka.properties(way)))
+    with KafkaTap(settings) as tap:
+        asked_through(tap)
+
+
+@pytest.mark.parametrize("way", MECHANISMS[:3])
+def test_a_tap_authenticates_as_a_user(
+    kafka: GuardedKafka, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with --config for TLS, and --user."""
+    monkeypatch.setenv("COORDWIRE_PASSWORD", PASSWORD)
+    config = trusting(kafka)
+    options = Namespace(to=kafka.sasl, config=config, user="ann", mechanism=way, command="tap")
+    with KafkaTap(cluster_options.settings(options)) as tap:
+        asked_through(tap)
+
+
+@pytest.mark.parametrize("way", MECHANISMS)
+def test_sasl_passes_through_a_tap(kafka: GuardedKafka, way: str) -> None:
+    """The client authenticates, without TLS; TLS is between the tap and Kafka."""
+    upstream = settings_of(read_properties(trusting(kafka)), bootstrap=kafka.sasl)
+    path = kafka.properties(way)
+    path.write_text(path.read_text().replace("SASL_SSL", "SASL_PLAINTEXT"))
+    with KafkaTap(upstream) as tap:
+        asked_through(tap, path)
+        assert PASSWORD.encode() not in tap.traffic.pcap()
+    if way != "OAUTHBEARER":
+        path.write_text(path.read_text().replace(PASSWORD, "wrong"))
+        with KafkaTap(upstream) as tap:
+            called(*words_for(tap, path), "DescribeCluster", expected=(2,))
+
+
+def trusting(kafka: GuardedKafka) -> Path:
+    """A client.properties with TLS alone."""
+    path = kafka.folder / "trusting.properties"
+    path.write_text(
+        f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={kafka.folder}/chain.pem\n"
+    )
+    return path
 
 
 def test_a_wrong_password_and_a_client_without_a_certificate(kafka: GuardedKafka) -> None:

@@ -146,6 +146,8 @@ def _call(
 def _settings(options: argparse.Namespace) -> ClientSettings:
     from coordwire.client import SettingsError, read_properties, settings_of
 
+    if options.api is None and options.fields:  # an option came between BROKER and API
+        options.api = options.fields.pop(0)
     try:
         properties = {} if options.config is None else read_properties(options.config)
         names = {"bootstrap.servers", "bootstrap.controllers"} & properties.keys()
