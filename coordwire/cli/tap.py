@@ -185,7 +185,7 @@ def _report(tap: Tap, handles: list[FaultHandle], live: list[Any]) -> None:
     print(f"coordwire: {tap.counts}", file=sys.stderr)
     for handle in handles:
         hits = f"{handle.hits:,} of {handle.matches:,} requests that matched"
-        print(f"coordwire: fault {handle.rule}: taken {hits}", file=sys.stderr)
+        print(f"coordwire: fault {handle.rule}: {hits}", file=sys.stderr)
     for place in live:
         if place.failure is not None and not isinstance(place.failure, BrokenPipeError):
             print(f"coordwire: the capture is not whole: {place.failure}", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 settings.py           `ClientSettings`, also from Kafka's own client.properties (client_properties.py, with
                       tokens of an OAuth endpoint; properties.py)
-tls.py                whom to trust, and the client's certificate
+tls.py                what to trust, and the client's certificate
 authentication.py     SASL as a generator without I/O
 opening.py            the beginning of a connection as a generator: versions, then who the client is
 streams.py            that beginning with asyncio: `open_stream`; link.py: the connection after

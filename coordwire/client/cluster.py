@@ -70,7 +70,7 @@ class KnownCluster:
         """Whether a topic was found and has not this partition."""
         return target not in self.leaders and LeaderOf(target.topic, -1) in self.leaders
 
-    def forget(self, targets: Iterable[Target]) -> None:
+    def drop(self, targets: Iterable[Target]) -> None:
         """Drop what is known of targets whose node has refused a request for them or cannot be reached."""
         for target in targets:
             match target:

@@ -246,7 +246,7 @@ def _send(
         else:
             answers.append(NodeAnswer(node_id, *result))
             continue
-        cluster.forget(part.target for part in group)
+        cluster.drop(part.target for part in group)
         unfinished += group
     return unfinished, failure
 

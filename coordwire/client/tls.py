@@ -1,4 +1,4 @@
-"""TLS of a client: whom it trusts, and its own certificate.
+"""TLS of a client: which certificates it trusts, and its own certificate.
 
 Strategy: Python's `ssl` takes PEM; stores in PKCS12, as keytool has made them since Java 9 also where the
 file's name ends in .jks, are opened by the package cryptography and handed over as PEM. Rules: versions
@@ -34,7 +34,7 @@ def tls_context(
 ) -> ssl.SSLContext:
     """A context for connections to brokers.
 
-    ca, ca_pem: whom to trust, a PEM file or its text; None for what the system trusts. certificate, key: the
+    ca, ca_pem: what to trust, a PEM file or its text; None for what the system trusts. certificate, key: the
     client's own chain and private key as PEM files (one file may hold both); certificate_pem, key_pem: their
     texts instead. key_password: of an encrypted key. check_hostname: whether the broker's certificate must
     name the host.

@@ -1,7 +1,7 @@
 """A capture's requests, sent again to a cluster, and the answers compared with those of the capture.
 
     replay.py        the order, the connections, the answers
-    identifiers.py   ids and epochs that the cluster gives anew: member ids, producer ids, generations
+    identifiers.py   ids and epochs that the cluster gives again: member ids, producer ids, generations
     differences.py   what of two answers differs, and where
 
 Rules: whatever the capture or the cluster says ends in a difference or a `CoordwireError`; waits have a time

@@ -2,7 +2,7 @@
 
 Strategy: both are walked side by side by their field tables; elements of arrays that name a topic, a
 partition, a group or a broker are compared with those of the same name. Ids and epochs that the cluster gives
-anew are equal if they are what the replay has learned. Rules: what differs between any two runs is left out:
+again are equal if they are what the replay has learned. Rules: what differs between any two runs is left out:
 throttle times, addresses, timestamps, texts of errors; records are compared by what is in them, without
 producer and time.
 """

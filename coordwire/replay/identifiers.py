@@ -1,4 +1,4 @@
-"""Ids and epochs that a cluster gives anew, and what they are in a replay.
+"""Ids and epochs that a cluster gives again, and what they are in a replay.
 
 Strategy: a captured answer and the one that the cluster gives now are walked side by side; where both have an
 id, the captured one means the new one from then on, in all further requests. Which fields are ids is known by
@@ -33,7 +33,7 @@ _LEADER_EPOCHS = frozenset({"current_leader_epoch"})
 
 
 def kind_of(field: Field) -> str | None:
-    """What a field's values are ids of, of those that a cluster gives anew; None for all others."""
+    """What a field's values are ids of, of those that a cluster gives again; None for all others."""
     if field.struct is not None:
         return None
     if field.entity in ("member_id", "producer_id"):

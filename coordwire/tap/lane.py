@@ -2,9 +2,9 @@
 
 Strategy: an asyncio protocol whose bytes become whole frames, which its link takes one by one, in turns with
 all other lanes of the tap. Rules: a lane reads only while its link can take its frames and, for a large
-frame, while there is memory; what the other side has not taken stops it. A large frame that its link passes
-by its first bytes goes on in the pieces in which it comes, and needs no memory. A frame's size is checked
-against the budget before anything is kept for it. When the socket ends, the frames that came before are taken
+frame, while there is memory; what the other side has not read stops it. A large frame that its link passes by
+its first bytes goes on in the pieces in which it comes, and needs no memory. A frame's size is checked
+against the budget before anything is kept for it. When the socket ends, the frames that came before pass
 first.
 """
 
@@ -72,7 +72,7 @@ class LaneLink(Protocol):
         """The lane's socket is there; whether it may stay."""
 
     def can_take(self, lane: Lane) -> bool:
-        """Whether the lane's next frame can be taken now; if not, `Lane.go_on` is called later."""
+        """Whether the link can take the lane's next frame now; if not, `Lane.go_on` is called later."""
 
     def take(self, lane: Lane, wire: bytes) -> None:
         """A frame, by its bytes, size prefix included."""
@@ -84,13 +84,13 @@ class LaneLink(Protocol):
         """The next bytes of a frame that passes."""
 
     def drained(self, lane: Lane) -> None:
-        """The lane's peer has taken what was written."""
+        """The lane's peer has read what was written."""
 
     def worked(self) -> None:
-        """The frames of a turn were taken."""
+        """The frames of a turn have passed."""
 
     def peer_ended(self, lane: Lane) -> None:
-        """The lane's peer sends nothing more; `ended` follows once its frames are taken."""
+        """The lane's peer sends nothing more; `ended` follows once its frames have passed."""
 
     def ended(self, lane: Lane, remainder: bytes) -> None:
         """The lane's peer has closed; nothing follows these bytes."""
@@ -154,7 +154,7 @@ class Lane(asyncio.BufferedProtocol):
 
     def eof_received(self) -> bool:
         self._end_of_stream()
-        return not self._is_tls  # what was received may still have to be taken
+        return not self._is_tls  # what was received may still have to pass
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None

@@ -104,7 +104,7 @@ class TapLink:
         """Authenticates again, before the session's end."""
         self._unanswered = UnansweredRequests()
         self._run: HandlerRun[bool] | None = None
-        """What is done with a request that a rule has taken, or that is answered here."""
+        """What is done with a request that a rule is for, or that is answered here."""
         self._turn: Promise[None] | None = None
         """Fulfilled when the requests before that one are answered."""
         self._faulted: RequestFrame | None = None
@@ -367,7 +367,7 @@ class TapLink:
         return TappedExchange(api, frame.api_key, frame.api_version, frame.client_id, node, frame.message)
 
     async def _reply(self, frame: RequestFrame, reply: Message) -> None:
-        """Answer a request as the script has said."""
+        """Answer a request with the script's answer."""
         self._hub.counts.answered["script"] += 1
         if not is_fire_and_forget(frame.message):
             self._answer(frame, reply)
@@ -375,7 +375,7 @@ class TapLink:
     # --- faults ---
 
     def _is_faulted(self, frame: RequestFrame, exchange: TappedExchange | None, wire: bytes) -> bool:
-        """Begin what rules do with a request, if any takes it."""
+        """Begin what rules do with a request, if any is for it."""
         hub = self._hub
         tapped = TappedCall(
             frame.message,
@@ -396,7 +396,7 @@ class TapLink:
     async def _fault(
         self, frame: RequestFrame, steps: Callable[[], Coroutine[Any, None, Message | None]]
     ) -> None:
-        """Carry out a request that rules have taken, and answer it as they say."""
+        """Carry out a request that rules are for, and answer it by them."""
         counts = self._hub.counts
         self._faulted, self._arrived = frame, None
         before = counts.requests_out
@@ -421,7 +421,7 @@ class TapLink:
     def _carry(
         self, frame: RequestFrame, exchange: TappedExchange | None, wire: bytes, request: Message
     ) -> Promise[Message | None] | None:
-        """Send a request on that rules have taken; its answer, None if it has none."""
+        """Send a request on that rules are for; its answer, None if it has none."""
         sent = request_wire(frame, request)
         if sent != wire:
             self._hub.counts.changed["fault"] += 1
@@ -493,7 +493,7 @@ class TapLink:
             self.refuse("a fault of the tap")
 
     def _answer(self, frame: RequestFrame, response: Message) -> None:
-        """Answer a request that rules or a script have taken."""
+        """Answer a request in place of the broker."""
         wire = self._own_wire(frame, response)
         arrived, self._arrived = self._arrived, None
         if arrived is not None and response_wire(arrived[1], read_again(arrived[1], arrived[0])) != wire:

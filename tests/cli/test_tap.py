@@ -91,7 +91,7 @@ def test_it_shows_saves_and_breaks(tmp_path: Path) -> None:
         "coordwire: 1 connections; 5 requests in, 4 out; 4 responses in, 5 out; 1 changed (1 addresses); "
         in tapped.errors
     )
-    assert f"coordwire: fault {rule}: taken 1 of 2 requests that matched" in tapped.errors
+    assert f"coordwire: fault {rule}: 1 of 2 requests that matched" in tapped.errors
     with saved.open("rb") as file:
         entries = list(Capture(file, "saved").entries())
     assert all(isinstance(entry, FrameEntry) and entry.error is None for entry in entries)
