@@ -29,7 +29,7 @@ from coordwire.tables.local.owned_files import OwnedFiles
 from coordwire.tables.options import MEBI
 from coordwire.tables.readers.captures import bad_of
 from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows, row_size
-from coordwire.tables.readers.group_rows import STORIES, event_row, event_table
+from coordwire.tables.readers.group_rows import STORIES, RowMaker, event_rows, event_table
 from coordwire.tables.readers.rows import Builder, quarantine_row
 from coordwire.tables.readers.traffic_rows import TrafficRows
 from coordwire.tables.storage.parquet_files import parquet_writer
@@ -144,6 +144,7 @@ class TablesFormat:
         self._timeline = Timeline(ends=True, dialect=dialect)
         self._capture = ""
         self._rows = dict.fromkeys(TABLES_OF_CAPTURES, 0)
+        self._event_rows: dict[type[GroupEvent], RowMaker] = {}
 
     def observe(self, entry: Entry | ConnectionSign) -> None:
         """Take an entry of the capture for the timelines, before filters, or where a connection ends."""
@@ -187,8 +188,11 @@ class TablesFormat:
 
     def _events(self, events: Iterable[GroupEvent]) -> None:
         for event in events:
-            table = event_table(event)
-            self._add(table, event_row(event, self._columns[table], "capture"), EVENT)
+            table, cls = event_table(event), type(event)
+            row = self._event_rows.get(cls)
+            if row is None:
+                row = self._event_rows[cls] = event_rows(cls, self._columns[table], "capture")
+            self._add(table, row(event), EVENT)
 
     def _count(self, rows: Iterable[Sequence[Any]]) -> None:
         for row in rows:

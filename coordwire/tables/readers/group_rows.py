@@ -7,7 +7,7 @@ under the columns' names. Rules: a timeline is of one capture (rotated files joi
 
 from __future__ import annotations
 
-__all__ = ["STORIES", "EventRows", "event_row", "event_table", "log_events"]
+__all__ = ["STORIES", "EventRows", "RowMaker", "event_row", "event_rows", "event_table", "log_events"]
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress

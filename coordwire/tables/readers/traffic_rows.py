@@ -63,6 +63,10 @@ class _Key(NamedTuple):
     partition: int | None = None
 
 
+_NAMING = (ApiKey.API_VERSIONS, ApiKey.METADATA)
+"""APIs whose frames name software and topics."""
+
+
 class _Counts:
     """The numbers of one row."""
 
@@ -87,6 +91,8 @@ class TrafficRows:
     def feed(self, entry: FrameEntry, *, counted: bool = True) -> list[tuple[Any, ...]]:
         """Count a frame; the rows that are complete. counted: False to learn names from it alone."""
         self._capture = entry.capture
+        if not counted and entry.api_key not in _NAMING:
+            return []
         readable = body_text(entry)[0] is not None or (entry.message is not None and entry.error is None)
         hidden = NOTHING if self._show_secrets else withheld(entry)
         readable = readable and not hidden.body
