@@ -1,7 +1,8 @@
 """A running broker of Kafka 0.8.2.2, whose offset manager is asked by our bytes and by Kafka's own channel.
 
 Strategy: `java/OffsetManagerChannel.java` starts ZooKeeper and the broker on loopback and carries out lines;
-our requests are frames over a socket of their own. Rules: nothing is left running after the `with` block.
+our requests are frames over a socket of their own. Rules: nothing is left running after the `with` block, and
+a program that hangs is ended.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 import tempfile
 from itertools import count
 from pathlib import Path
+from threading import Timer
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,6 +28,9 @@ VERSIONS = {
 }  # fmt: skip
 """The largest versions of the release; those that keep offsets in Kafka."""
 
+WAIT = 300
+"""Seconds after which a program that hangs is ended."""
+
 _SOURCE = Path(__file__).parent / "java" / "OffsetManagerChannel.java"
 
 
@@ -40,14 +45,17 @@ class RunningOffsetManager:
             Java(RELEASE, "zookeeper-consumer").command(str(_SOURCE), self._folder.name, str(self._port)),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
+        self._watchdog = Timer(WAIT, self._java.kill)
 
     def __enter__(self) -> Self:
+        self._watchdog.start()
         self._line()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._watchdog.cancel()
         self._java.kill()
         self._java.communicate()
         self._folder.cleanup()
