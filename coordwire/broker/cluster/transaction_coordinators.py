@@ -1,8 +1,9 @@
-"""The transaction coordinators of a cluster: a shard for each partition of `__transaction_state`.
+"""The transaction coordinators of a cluster: one a node, with the partitions of `__transaction_state` it has.
 
-Strategy: as with groups, a request goes to the shard of its transactional id, and a shard's records are
-appended at once; markers go to the partitions' logs directly, as all nodes are in one process. Rule: the
-partitions that have records are loaded at the start, since transactions time out and end without a request.
+Strategy: as with groups, `TransactionCoordinator` finds an id's partition; here are the nodes, the logs and
+the promises. Records are appended at once; markers go to the partitions' logs directly, as all nodes are in
+one process. Rule: the partitions that have records are loaded at the start, since transactions time out and
+end without a request.
 """
 
 from __future__ import annotations
@@ -14,18 +15,25 @@ from coordwire.broker.cluster.facts import ClusterFacts
 from coordwire.broker.cluster.group_coordinators import GroupCoordinators
 from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.cluster.replication import Replication
-from coordwire.broker.cluster.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterPartition, ClusterTopic
+from coordwire.broker.cluster.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.coordinator.transactions import (
     MarkersToWrite,
     Place,
     TransactionAppend,
+    TransactionCoordinator,
+    TransactionListing,
     TransactionOutcome,
-    TransactionShard,
 )
 from coordwire.coordinator.transactions.records import transaction_records
 from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
+from coordwire.messages import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+)
+from coordwire.messages.describe_transactions import TransactionState
 
 __all__ = ["TransactionCoordinators"]
 
@@ -38,21 +46,18 @@ _LOADING = {
 }
 
 
-class _Slot:
-    """A shard, and the promises of its outcomes, by ticket."""
+class _NodeCoordinator:
+    """A node's coordinator, and the promises of its outcomes, by ticket."""
 
-    __slots__ = ("deadline", "index", "partition", "shard", "waiting")
+    __slots__ = ("coordinator", "waiting")
 
-    def __init__(self, shard: TransactionShard, partition: ClusterPartition, index: int) -> None:
-        self.shard = shard
-        self.partition = partition
-        self.index = index
+    def __init__(self, coordinator: TransactionCoordinator) -> None:
+        self.coordinator = coordinator
         self.waiting: dict[int, Promise[TransactionOutcome]] = {}
-        self.deadline: int | None = None
 
 
 class TransactionCoordinators:
-    """The shards that have been needed so far. transactions_topic: makes or finds their topic."""
+    """The coordinators that have been needed so far. transactions_topic: makes or finds their topic."""
 
     def __init__(
         self,
@@ -65,9 +70,11 @@ class TransactionCoordinators:
         self._replication = replication
         self._groups = groups
         self._topic = transactions_topic
-        self._slots: dict[int, _Slot] = {}
+        self._nodes: dict[int, _NodeCoordinator] = {}
+        self._holders: dict[int, int] = {}
+        """The node that has a partition, or failed to load it."""
 
-    # --- which shard ---
+    # --- which coordinator ---
 
     def partition_of(self, transactional_id: str) -> int:
         """The number of the partition that a transactional id is in."""
@@ -82,61 +89,69 @@ class TransactionCoordinators:
         topic = self._facts.topics.get(TRANSACTIONS_TOPIC)
         for index, partition in enumerate(topic.partitions if topic is not None else ()):
             if partition.log.end_offset:
-                self._slot(index)
+                self._take(partition.leader, index)
 
-    def shards(self, node: int) -> list[TransactionShard]:
-        """The shards that a node has, as of now."""
-        slots = sorted(self._slots.items())
-        return [self._at_now(slot) for _, slot in slots if slot.partition.leader == node]
-
-    def shard_of(self, transactional_id: str, node: int) -> TransactionShard | None:
-        """The shard of an id; None on a node that does not lead its partition. Raises `OSError`."""
-        slot = self._slot(self.partition_of(transactional_id))
-        return self._at_now(slot) if slot.partition.leader == node else None
-
-    def _at_now(self, slot: _Slot) -> TransactionShard:
-        slot.shard.advance(self._facts.clock())
-        self._pump(slot)
-        return slot.shard
-
-    def _slot(self, index: int) -> _Slot:
-        slot = self._slots.get(index)
-        if slot is None:
+    def _of(self, node: int) -> _NodeCoordinator:
+        """A node's coordinator. Ids are in other partitions once there are more of them."""
+        count = len(self._topic().partitions)
+        if any(known.coordinator.partitions != count for known in self._nodes.values()):
+            for index in list(self._holders):
+                self._unload(index)
+            self._nodes.clear()
+        known = self._nodes.get(node)
+        if known is None:
             facts = self._facts
-            partition = self._topic().partitions[index]
-            shard = TransactionShard(
+            coordinator = TransactionCoordinator(
+                partitions=count,
                 now=facts.clock(),
                 config=facts.config.transactions,
                 new_producer_id=facts.new_producer_id,
             )
-            slot = self._slots[index] = _Slot(shard, partition, index)
-            try:
-                shard.load(
-                    transaction_records(partition.log.batches()), coordinator_epoch=partition.leader_epoch
-                )
-            except CoordwireError as error:
-                log.error("%s-%d cannot be loaded: %s", partition.topic, index, error)
-                shard.unload()
-            self._pump(slot)
-        return slot
+            known = self._nodes[node] = _NodeCoordinator(coordinator)
+        return known
+
+    def _at_now(self, node: int) -> _NodeCoordinator:
+        known = self._of(node)
+        known.coordinator.advance(self._facts.clock())
+        self._pump(known)
+        return known
+
+    def _take(self, node: int, index: int) -> None:
+        """Let a node have a partition that it leads."""
+        known = self._of(node)
+        partition = self._topic().partitions[index]
+        if partition.leader != node or index in self._holders:
+            return
+        self._holders[index] = node
+        try:
+            records = transaction_records(partition.log.batches())
+            known.coordinator.load(index, records, coordinator_epoch=partition.leader_epoch)
+        except CoordwireError as error:
+            log.error("%s-%d cannot be loaded: %s", partition.topic, index, error)
+            known.coordinator.unload(index)
+        self._pump(known)
+
+    def _unload(self, index: int) -> None:
+        """Have no node coordinate a partition: what waits gets NOT_COORDINATOR."""
+        node = self._holders.pop(index, None)
+        if node is not None:
+            known = self._nodes[node]
+            known.coordinator.unload(index)
+            self._pump(known)
 
     def reload(self, index: int) -> None:
         """Another node leads this partition: what waits gets NOT_COORDINATOR, and the log is read again."""
-        slot = self._slots.pop(index, None)
-        if slot is not None:
-            slot.shard.unload()
-            self._pump(slot)
-            for promise in list(slot.waiting.values()):
-                promise.fulfil(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
-        if self._topic().partitions[index].log.end_offset:
-            self._slot(index)
+        self._unload(index)
+        partition = self._topic().partitions[index]
+        if partition.log.end_offset:
+            self._take(partition.leader, index)
 
     # --- requests ---
 
     def submit(
         self,
         transactional_id: str,
-        operation: Callable[[TransactionShard], int],
+        operation: Callable[[TransactionCoordinator], int],
         *,
         node: int | None = None,
     ) -> Promise[TransactionOutcome]:
@@ -145,16 +160,38 @@ class TransactionCoordinators:
         node: where the request came to; None for a request of the cluster's own, which goes to the right one.
         """
         try:
-            slot = self._slot(self.partition_of(transactional_id))
+            index = self.partition_of(transactional_id)
         except OSError:
             return Promise(TransactionOutcome(ticket=0, error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
-        if node is not None and slot.partition.leader != node:
-            return Promise(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
-        self._at_now(slot)
+        if node is None:
+            node = self._topic().partitions[index].leader
+        self._take(node, index)
+        known = self._at_now(node)
         promise: Promise[TransactionOutcome] = Promise()
-        slot.waiting[operation(slot.shard)] = promise
-        self._pump(slot)
+        known.waiting[operation(known.coordinator)] = promise
+        self._pump(known)
         return promise
+
+    def describe(self, node: int, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
+        """A node's answer to DescribeTransactions."""
+        try:
+            known = self._of(node)
+        except OSError:
+            error = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            states = [
+                TransactionState(error_code=error, transactional_id=name)
+                for name in request.transactional_ids
+            ]
+            return DescribeTransactionsResponse(transaction_states=states)
+        for index in known.coordinator.partitions_of(request):
+            self._take(node, index)
+        return self._at_now(node).coordinator.describe_transactions(request)
+
+    def listing(self, node: int, request: ListTransactionsRequest) -> TransactionListing:
+        """A node's answer to ListTransactions, which takes turns."""
+        if node in self._nodes:
+            return self._at_now(node).coordinator.list_transactions(request)
+        return TransactionListing(request, (), self._facts.clock())
 
     def join(
         self,
@@ -173,8 +210,10 @@ class TransactionCoordinators:
         """
         arguments = (transactional_id, producer_id, producer_epoch, places)
 
-        def operation(shard: TransactionShard) -> int:
-            return shard.add_partitions(*arguments, version=2) if add else shard.verify_partitions(*arguments)
+        def operation(coordinator: TransactionCoordinator) -> int:
+            if add:
+                return coordinator.add_partitions(*arguments, version=2)
+            return coordinator.verify_partitions(*arguments)
 
         outcome = self.submit(transactional_id, operation).value  # appends are confirmed at once
         return {
@@ -182,36 +221,36 @@ class TransactionCoordinators:
             for place in places
         }
 
-    # --- effects of shards ---
+    # --- effects ---
 
-    def _pump(self, slot: _Slot) -> None:
-        """Carry out the effects of a shard: append, report outcomes, write markers."""
-        facts, shard = self._facts, slot.shard
-        for effect in shard.effects():
+    def _pump(self, known: _NodeCoordinator) -> None:
+        """Carry out the effects of a coordinator: append, report outcomes, write markers."""
+        facts, coordinator = self._facts, known.coordinator
+        for effect in coordinator.effects():
             if isinstance(effect, TransactionAppend):
-                if code := self._replication.append(slot.partition, effect):
-                    shard.failed(effect.number, code)
+                partition = self._topic().partitions[effect.partition]
+                if code := self._replication.append(partition, effect):
+                    coordinator.failed(effect.partition, effect.number, code)
                 else:
-                    shard.appended(effect.number)
+                    coordinator.appended(effect.partition, effect.number)
             elif isinstance(effect, TransactionOutcome):
-                promise = slot.waiting.pop(effect.ticket, None)
+                promise = known.waiting.pop(effect.ticket, None)
                 if promise is not None:
                     promise.fulfil(effect)
             elif facts.config.marker_delay_ms:
-                self._write_later(slot, effect)
+                self._write_later(known, effect)
             else:
-                self._write(slot, effect)
-        slot.deadline = shard.next_deadline()
+                self._write(known, effect)
 
-    def _write_later(self, slot: _Slot, markers: MarkersToWrite) -> None:
+    def _write_later(self, known: _NodeCoordinator, markers: MarkersToWrite) -> None:
         def write() -> None:
-            self._write(slot, markers)
-            self._pump(slot)
+            self._write(known, markers)
+            self._pump(known)
 
         due = self._facts.clock() + self._facts.config.marker_delay_ms
-        self._facts.timers.set(f"markers-{slot.index}-{markers.number}", due, write)
+        self._facts.timers.set(f"markers-{markers.partition}-{markers.number}", due, write)
 
-    def _write(self, slot: _Slot, markers: MarkersToWrite) -> None:
+    def _write(self, known: _NodeCoordinator, markers: MarkersToWrite) -> None:
         errors: dict[Place, int] = {}
         for topic, index in sorted(markers.places):
             error = self.write_marker(
@@ -224,7 +263,7 @@ class TransactionCoordinators:
             )
             # The transaction ends without a partition that was deleted.
             errors[topic, index] = 0 if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error
-        slot.shard.marked(markers.number, errors)
+        known.coordinator.marked(markers.partition, markers.number, errors)
 
     def write_marker(
         self,
@@ -265,21 +304,20 @@ class TransactionCoordinators:
     # --- time ---
 
     def next_deadline(self) -> int | None:
-        """When a shard has something to do next."""
-        return min(
-            (slot.deadline for slot in self._slots.values() if slot.deadline is not None), default=None
-        )
+        """When a coordinator has something to do next."""
+        deadlines = [known.coordinator.next_deadline() for known in self._nodes.values()]
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def advance(self, now: int) -> None:
-        """Run what is due in all shards."""
-        for slot in list(self._slots.values()):
-            if slot.deadline is not None and slot.deadline <= now:
-                slot.shard.advance(now)
-                self._pump(slot)
+        """Run what is due in all coordinators."""
+        for known in list(self._nodes.values()):
+            known.coordinator.advance(now)
+            self._pump(known)
 
     def close(self) -> None:
-        """Drop all shards; what waits gets no answer."""
-        self._slots.clear()
+        """Drop all coordinators; what waits gets no answer."""
+        self._nodes.clear()
+        self._holders.clear()
 
 
 def _for_producers(error: int, abortable: bool) -> ErrorCode:

@@ -13,7 +13,7 @@ from coordwire.broker.handlers.api_call import ApiCall, led_partition
 from coordwire.broker.handlers.groups_api import groups
 from coordwire.codec import Message
 from coordwire.coordinator.refusal import translated
-from coordwire.coordinator.transactions import Place, TransactionOutcome, TransactionShard
+from coordwire.coordinator.transactions import Place, TransactionCoordinator, TransactionOutcome
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
@@ -93,7 +93,7 @@ async def init_producer_id(call: ApiCall) -> InitProducerIdResponse:
 
     outcome = await call.cluster.transactions.submit(
         name,
-        lambda shard: shard.init_producer_id(
+        lambda coordinator: coordinator.init_producer_id(
             name,
             request.transaction_timeout_ms,
             expected=expected,
@@ -141,10 +141,11 @@ async def _add(call: ApiCall, transaction: AddPartitionsToTxnTransaction) -> Add
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if place in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
         )
 
-    def operation(shard: TransactionShard) -> int:
+    def operation(coordinator: TransactionCoordinator) -> int:
         if transaction.verify_only:
-            return shard.verify_partitions(name, *producer, places)
-        return shard.add_partitions(name, *producer, places, version=2 if call.version >= _BY_BROKERS else 0)
+            return coordinator.verify_partitions(name, *producer, places)
+        version = 2 if call.version >= _BY_BROKERS else 0
+        return coordinator.add_partitions(name, *producer, places, version=version)
 
     if missing or internal:
         return _added(name, transaction.topics, unknown)
@@ -183,7 +184,7 @@ async def add_offsets(call: ApiCall) -> AddOffsetsToTxnResponse:
 
     outcome = await call.cluster.transactions.submit(
         name,
-        lambda shard: shard.add_partitions(
+        lambda coordinator: coordinator.add_partitions(
             name, request.producer_id, request.producer_epoch, frozenset({place})
         ),
         node=call.node,
@@ -248,7 +249,7 @@ async def end_transaction(call: ApiCall) -> EndTxnResponse:
     name = request.transactional_id
     outcome = await call.cluster.transactions.submit(
         name,
-        lambda shard: shard.end(
+        lambda coordinator: coordinator.end(
             name,
             request.producer_id,
             request.producer_epoch,

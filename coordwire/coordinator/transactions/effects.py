@@ -15,10 +15,14 @@ __all__ = ["MarkersToWrite", "TransactionAppend", "TransactionEffect", "Transact
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionAppend:
-    """Records for the end of the log, as one batch: confirm with `appended` or `failed`."""
+    """Records for the end of the log, as one batch: confirm with `appended` or `failed`.
+
+    partition: the number of the shard's.
+    """
 
     number: int
     records: tuple[LogRecord, ...]
+    partition: int = 0
 
     def encoded(self) -> list[tuple[bytes, bytes | None]]:
         """Each record's key and value; a value of None is a tombstone."""
@@ -37,7 +41,8 @@ class TransactionAppend:
 class MarkersToWrite:
     """A marker for the end of each of these partitions: report with `marked`.
 
-    transaction_version: 2 if the producer's epoch is a new one for each transaction.
+    transaction_version: 2 if the producer's epoch is a new one for each transaction. partition: the number of
+    the shard's.
     """
 
     number: int
@@ -48,6 +53,7 @@ class MarkersToWrite:
     coordinator_epoch: int
     transaction_version: int
     places: frozenset[Place]
+    partition: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,11 +61,18 @@ class _Write(NamedTuple):
 class TransactionLog:
     """The ids of a partition, with what is on its way to the log, and the timers that go with their facts.
 
-    abort: aborts a transaction that has been open for too long.
+    abort: aborts a transaction that has been open for too long. partition: the number of the shard's.
     """
 
-    def __init__(self, config: TransactionConfig, now: int, abort: Callable[[TransactionalId], None]) -> None:
+    def __init__(
+        self,
+        config: TransactionConfig,
+        now: int,
+        abort: Callable[[TransactionalId], None],
+        partition: int = 0,
+    ) -> None:
         self.config = config
+        self._partition = partition
         self.now = now
         self.ids: dict[str, TransactionalId] = {}
         self._abort = abort
@@ -125,7 +132,9 @@ class TransactionLog:
     def _submit(self, write: _Write, *records: LogRecord) -> None:
         self._numbers += 1
         self._writes[self._numbers] = write
-        self._effects.append(TransactionAppend(number=self._numbers, records=records))
+        self._effects.append(
+            TransactionAppend(number=self._numbers, records=records, partition=self._partition)
+        )
 
     def appended(self, number: int) -> None:
         """The append with this number is durable."""
@@ -181,6 +190,7 @@ class TransactionLog:
                 coordinator_epoch=self._coordinator_epoch,
                 transaction_version=facts.version,
                 places=facts.places,
+                partition=self._partition,
             )
         )
 

@@ -14,9 +14,11 @@ that a client sends raises.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
 
 from coordwire.coordinator.config import TransactionConfig
 from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.shard import ShardStatus
 from coordwire.coordinator.transactions.decisions import (
     PREPARED,
     begin_of,
@@ -38,21 +40,34 @@ from coordwire.logs import LogRecord
 
 __all__ = ["TransactionShard"]
 
+_STATUSES = {
+    ErrorCode.NOT_COORDINATOR: ShardStatus.ABSENT,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ShardStatus.LOADING,
+    ErrorCode.NONE: ShardStatus.ACTIVE,
+}
+
 
 class TransactionShard:
     """The coordinator of one partition; it has none until `load`.
 
-    new_producer_id: gives an id that no producer has had; it may raise `OSError`.
+    new_producer_id: gives an id that no producer has had; it may raise `OSError`. partition: its number,
+    which appends and markers have; tickets: the numbers of operations, which shards of a coordinator share.
     """
 
     def __init__(
-        self, *, new_producer_id: Callable[[], int], now: int = 0, config: TransactionConfig | None = None
+        self,
+        *,
+        new_producer_id: Callable[[], int],
+        now: int = 0,
+        config: TransactionConfig | None = None,
+        partition: int = 0,
+        tickets: Iterator[int] | None = None,
     ) -> None:
         self._config = config or TransactionConfig()
-        self._log = TransactionLog(self._config, now, self._abort)
+        self._log = TransactionLog(self._config, now, self._abort, partition)
         self._new_producer_id = new_producer_id
         self._error = ErrorCode.NOT_COORDINATOR
-        self._tickets = 0
+        self._tickets = count(1) if tickets is None else tickets
 
     @property
     def now(self) -> int:
@@ -64,11 +79,21 @@ class TransactionShard:
         """The transactional ids by name: to look at, not to change."""
         return self._log.ids
 
+    @property
+    def status(self) -> ShardStatus:
+        """Whether the shard has its partition."""
+        return _STATUSES[self._error]
+
     def effects(self) -> Iterator[TransactionEffect]:
         """The effects, each once, in order."""
         return self._log.effects()
 
     # --- the partition comes and goes ---
+
+    def begin_loading(self) -> None:
+        """Refuse operations as a coordinator that loads the partition; `load` ends that."""
+        if self.status is ShardStatus.ABSENT:
+            self._error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def load(self, records: Iterable[LogRecord], *, coordinator_epoch: int = 0) -> None:
         """Take the partition with all records of its log; prepared transactions are completed.
@@ -225,8 +250,7 @@ class TransactionShard:
     # --- parts of operations ---
 
     def _ticket(self) -> int:
-        self._tickets += 1
-        return self._tickets
+        return next(self._tickets)
 
     def _answer(self, ticket: int, error: int, producer_id: int = -1, epoch: int = -1) -> None:
         self._log.answer(

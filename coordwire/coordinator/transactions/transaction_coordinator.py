@@ -1,0 +1,233 @@
+"""A transaction coordinator over many partitions of `__transaction_state`: a shard for each.
+
+    coordinator = TransactionCoordinator(partitions=50, new_producer_id=new_id)
+    coordinator.load(7, records, coordinator_epoch=3); coordinator.unload(7)
+    coordinator.advance(now)
+    ticket = coordinator.end("payments", 7, 0, committed=True, version=2)
+    for effect in coordinator.effects(): ...   TransactionAppend: for its `partition`; `appended` or `failed`
+                                               MarkersToWrite: then `marked`; TransactionOutcome
+    coordinator.next_deadline()
+
+Strategy: an operation goes to the shard of its transactional id. DescribeTransactions asks the shard of each
+id, and ListTransactions all shards. A partition that the coordinator does not have answers NOT_COORDINATOR,
+so that a server needs no look-up before it hands on a request.
+Rules: those of `TransactionShard`. Set the time with `advance` before an operation. Partitions do not wait
+for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
+
+from coordwire.coordinator.config import TransactionConfig
+from coordwire.coordinator.group_coordinator import partition_of
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.shard import ShardStatus
+from coordwire.coordinator.transactions.effects import TransactionEffect
+from coordwire.coordinator.transactions.shard import TransactionShard
+from coordwire.coordinator.transactions.transactional_id import Place, TransactionalId
+from coordwire.coordinator.transactions.views import TransactionListing, described
+from coordwire.enums import ErrorCode
+from coordwire.logs import LogRecord
+from coordwire.messages import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+)
+from coordwire.messages.describe_transactions import TransactionState
+
+__all__ = ["TransactionCoordinator"]
+
+_NEVER = 1 << 63
+
+
+class TransactionCoordinator:
+    """The partitions that one node leads; without any until `load`."""
+
+    def __init__(
+        self,
+        *,
+        new_producer_id: Callable[[], int],
+        partitions: int = 50,
+        now: int = 0,
+        config: TransactionConfig | None = None,
+    ) -> None:
+        """partitions: of `__transaction_state`, which can't change. new_producer_id, now, config: as
+        `TransactionShard` has them."""
+        self.partitions = partitions
+        self._new_producer_id = new_producer_id
+        self._now = now
+        self._config = config
+        self._tickets = count(1)
+        self._shards: dict[int, TransactionShard] = {}
+        self._absent = self._new_shard(0)
+        self._touched: dict[TransactionShard, None] = {}
+        self._due = _NEVER
+
+    # --- which shard ---
+
+    def partition_of(self, transactional_id: str) -> int:
+        """The number of the partition that a transactional id is in."""
+        return partition_of(transactional_id, self.partitions)
+
+    def partitions_of(self, request: DescribeTransactionsRequest) -> list[int]:
+        """The partitions of the ids that a request names, each once, in its order."""
+        return list(dict.fromkeys(map(self.partition_of, request.transactional_ids)))
+
+    def status(self, partition: int) -> ShardStatus:
+        """Whether the coordinator has a partition."""
+        shard = self._shards.get(partition)
+        return ShardStatus.ABSENT if shard is None else shard.status
+
+    @property
+    def ids(self) -> dict[str, TransactionalId]:
+        """The transactional ids of all partitions: to look at, not to change."""
+        return {name: entry for shard in self._shards.values() for name, entry in shard.ids.items()}
+
+    def _new_shard(self, partition: int) -> TransactionShard:
+        return TransactionShard(
+            now=self._now,
+            config=self._config,
+            new_producer_id=self._new_producer_id,
+            partition=partition,
+            tickets=self._tickets,
+        )
+
+    def _shard(self, partition: int) -> TransactionShard:
+        """The shard of a partition, made if there is none."""
+        shard = self._shards.get(partition)
+        if shard is None:
+            if not 0 <= partition < self.partitions:
+                raise ValueError(f"expected a partition from 0 to {self.partitions - 1}, got {partition}")
+            shard = self._shards[partition] = self._new_shard(partition)
+        return self._touch(shard)
+
+    def _shard_of(self, transactional_id: str) -> TransactionShard:
+        """The shard of an id, at the time of the coordinator."""
+        shard = self._touch(self._shards.get(self.partition_of(transactional_id), self._absent))
+        shard.advance(self._now)
+        return shard
+
+    def _touch(self, shard: TransactionShard) -> TransactionShard:
+        """Have the shard's effects given, and its timers looked at."""
+        self._touched[shard] = None
+        return shard
+
+    # --- partitions ---
+
+    def begin_loading(self, partition: int) -> None:
+        """Refuse operations in a partition as a coordinator that loads it; `load` ends that."""
+        self._shard(partition).begin_loading()
+
+    def load(self, partition: int, records: Iterable[LogRecord], *, coordinator_epoch: int = 0) -> None:
+        """Take a partition with all records of its log, as `TransactionShard.load` does. Raises what that
+        raises."""
+        shard = self._shard(partition)
+        shard.advance(self._now)
+        shard.load(records, coordinator_epoch=coordinator_epoch)
+
+    def unload(self, partition: int) -> None:
+        """Give up a partition: operations that wait for their records get NOT_COORDINATOR."""
+        if partition in self._shards:
+            self._shard(partition).unload()
+
+    def appended(self, partition: int, number: int) -> None:
+        """The append with this number is durable."""
+        self._shard(partition).appended(number)
+
+    def failed(self, partition: int, number: int, error: int) -> None:
+        """The append with this number failed, with a broker's error code."""
+        self._shard(partition).failed(number, error)
+
+    def marked(self, partition: int, number: int, errors: Mapping[Place, int]) -> None:
+        """Report the result of the markers with this number, as `TransactionShard.marked` has it."""
+        self._shard(partition).marked(number, errors)
+
+    # --- operations ---
+
+    def init_producer_id(
+        self,
+        name: str,
+        timeout_ms: int,
+        *,
+        expected: tuple[int, int] | None = None,
+        two_phase: bool = False,
+        keep_prepared: bool = False,
+    ) -> int:
+        """InitProducerId: a producer begins. expected: the id and the epoch that it has had."""
+        return self._shard_of(name).init_producer_id(
+            name, timeout_ms, expected=expected, two_phase=two_phase, keep_prepared=keep_prepared
+        )
+
+    def add_partitions(
+        self, name: str, producer_id: int, epoch: int, places: frozenset[Place], *, version: int = 0
+    ) -> int:
+        """AddPartitionsToTxn, AddOffsetsToTxn, as `TransactionShard.add_partitions` has them."""
+        return self._shard_of(name).add_partitions(name, producer_id, epoch, places, version=version)
+
+    def verify_partitions(self, name: str, producer_id: int, epoch: int, places: frozenset[Place]) -> int:
+        """AddPartitionsToTxn with `verify_only`: whether partitions are in the transaction."""
+        return self._shard_of(name).verify_partitions(name, producer_id, epoch, places)
+
+    def end(self, name: str, producer_id: int, epoch: int, *, committed: bool, version: int = 0) -> int:
+        """EndTxn. version: 2 if each transaction of the producer has an epoch of its own."""
+        return self._shard_of(name).end(name, producer_id, epoch, committed=committed, version=version)
+
+    # --- views ---
+
+    def describe_transactions(self, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
+        """The answer to DescribeTransactions, with the ids in the request's order."""
+        return DescribeTransactionsResponse(
+            transaction_states=[self._described(name) for name in request.transactional_ids]
+        )
+
+    def _described(self, name: str) -> TransactionState:
+        try:
+            return described(name, self._shard_of(name).facts(name))
+        except OperationRefused as refusal:
+            return TransactionState(error_code=int(refusal.code), transactional_id=name)
+
+    def list_transactions(self, request: ListTransactionsRequest) -> TransactionListing:
+        """The answer to ListTransactions, which matches a pattern in turns.
+
+        It has no ids but COORDINATOR_LOAD_IN_PROGRESS while a partition is loaded.
+        """
+        shards = [shard for _, shard in sorted(self._shards.items())]
+        is_loading = any(shard.status is ShardStatus.LOADING for shard in shards)
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE
+        ids = (entry for shard in shards for entry in shard.ids.values())
+        return TransactionListing(request, ids, self._now, error=error)
+
+    # --- effects and time ---
+
+    def effects(self) -> Iterator[TransactionEffect]:
+        """The effects of all partitions, each once, in the order of each partition."""
+        while self._touched:
+            shard = next(iter(self._touched))
+            yield from shard.effects()
+            self._touched.pop(shard, None)
+            self._look_at(shard)
+
+    def _look_at(self, shard: TransactionShard) -> None:
+        """Note when a shard has something to do next."""
+        deadline = shard.next_deadline()
+        if deadline is not None and deadline < self._due:
+            self._due = deadline
+
+    def next_deadline(self) -> int | None:
+        """When `advance` has something to do next, at the earliest."""
+        for shard in self._touched:
+            self._look_at(shard)
+        return None if self._due == _NEVER else self._due
+
+    def advance(self, now: int) -> None:
+        """Set the time, in milliseconds, and run the timers of all partitions that are due."""
+        self._now = max(self._now, now)
+        deadline = self.next_deadline()
+        if deadline is None or now < deadline:
+            return
+        self._due = _NEVER
+        for shard in self._shards.values():
+            shard.advance(now)
+            self._touch(shard)
