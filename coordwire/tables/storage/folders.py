@@ -47,7 +47,13 @@ class Stat(NamedTuple):
 
 
 class Folder(Protocol):
-    """What the pipeline does with its folder. Names are relative, their components divided by slashes."""
+    """What the pipeline does with its folder. Names are relative, their components divided by slashes.
+
+    puts_whole: whether a file of any size appears whole or not at all by `write`, in one request.
+    """
+
+    @property
+    def puts_whole(self) -> bool: ...
 
     def read(self, name: str) -> bytes | None:
         """A small file; None if it is not there."""
@@ -96,6 +102,8 @@ def checked(name: str) -> list[str]:
 
 class LocalFolder:
     """A folder of the local disk, or of what is mounted there."""
+
+    puts_whole = False
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -294,6 +302,7 @@ class StoreFolder:
     def __init__(self, store: Store, root: str) -> None:
         self.store = store
         self.root = root.rstrip("/")
+        self.puts_whole = store.puts
 
     def _path(self, name: str) -> str:
         return f"{self.root}/{'/'.join(checked(name))}"

@@ -2,12 +2,13 @@
 
 Strategy: an attempt has a random token, a folder of its own below `_manifest/attempts` for what isn't
 published, and the token in the names of its files, so that attempts never meet in one file: retries and
-speculation may run side by side, here or on other machines. Each file is read back when it is closed.
-`publish` writes down the files' names, sizes and checksums (`commit.json`), moves them to their places, and
-claims the unit by a note, of which there can be one. An attempt that finds its unit claimed takes its own
-files back. Rules: a file is written down before it appears in a table's folder; a note names only files that
-were read back; an attempt of a run that is over publishes nothing; what is left after a kill is removed by
-the next run (`clear`), which uses `commit.json` and by names that only an attempt's folder can have.
+speculation may run side by side, here or on other machines. Each file is read back when it is closed; small
+ones are held in memory where a store puts objects whole. `publish` writes down the files' names, sizes and
+checksums (`commit.json`), moves or puts them into their places, and claims the unit by a note, of which there
+can be one. An attempt that finds its unit claimed takes its own files back. Rules: a file is written down
+before it appears in a table's folder; a note names only files that were read back; an attempt of a run that
+is over publishes nothing; what is left after a kill is removed by the next run (`clear`), which uses
+`commit.json` and by names that only an attempt's folder can have.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ __all__ = ["Attempt", "RunOver", "Sink", "clear", "digest", "is_ours", "remove_o
 import json
 import mmap
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
+from functools import partial
+from io import BytesIO
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from crc32c import crc32c
 
@@ -44,6 +47,10 @@ NO_RUN = "0" * 32
 """The run of an attempt that belongs to none; only who made it removes its files."""
 
 BLOCK = 1 << 20
+
+HELD = 16 << 20
+"""Bytes of an attempt's files that are held in memory where a store puts objects whole: a file that fits is
+put into its place at once, in place of a part that is read back, copied and removed."""
 
 
 class RunOver(CoordwireError):
@@ -97,6 +104,42 @@ class Sink:
             self.close()
 
 
+class HeldFile:
+    """A new file whose bytes are held as far as there is room; with more than that it is opened and written.
+
+    open_new: opens it. content: what is held; None once it was opened.
+    """
+
+    def __init__(self, open_new: Callable[[], BinaryIO], room: int) -> None:
+        self._open_new = open_new
+        self._room = room
+        self._held = bytearray()
+        self._stream: BinaryIO | None = None
+
+    @property
+    def content(self) -> bytes | None:
+        return bytes(self._held) if self._stream is None else None
+
+    def write(self, data: memoryview) -> int:
+        if self._stream is None and len(self._held) + len(data) <= self._room:
+            self._held += data
+            return len(data)
+        if self._stream is None:
+            self._stream, view = self._open_new(), memoryview(self._held)
+            while view:
+                view = view[self._stream.write(view) or 0 :]
+            self._held = bytearray()
+        return self._stream.write(data)
+
+    def flush(self) -> None:
+        if self._stream is not None:
+            self._stream.flush()
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+
 class Attempt:
     """The files that one attempt at a unit writes. run: the run that it belongs to, if any."""
 
@@ -108,6 +151,8 @@ class Attempt:
         self.place = f"{ATTEMPTS}/{run or NO_RUN}-{unit}-{self.token}"
         self._parts: dict[str, tuple[str, int, int]] = {}
         self._sinks: dict[str, Sink] = {}
+        self._held: dict[str, HeldFile] = {}
+        self._room = HELD if output.folder.puts_whole else 0
         self._number = 0
 
     def open(self, table: str, folder: str) -> tuple[str, Sink]:
@@ -116,7 +161,10 @@ class Attempt:
         part = f"{self.place}/{self._number:04}.part"
         self._number += 1
         self._parts[name] = (part, 0, 0)
-        sink = self._sinks[name] = Sink(self.output.folder.open_new(part))
+        open_new = partial(self.output.folder.open_new, part)
+        if self._room:
+            self._held[name] = HeldFile(open_new, self._room)
+        sink = self._sinks[name] = Sink(cast(BinaryIO, self._held[name]) if self._room else open_new())
         return name, sink
 
     def finish(self, name: str, rows: int) -> None:
@@ -125,12 +173,15 @@ class Attempt:
         sink.close()
         part, _, _ = self._parts[name]
         self._parts[name] = (part, sink.size, sink.crc)
-        self._read_back(part, sink, rows)
+        content = self._held[name].content if name in self._held else None
+        if content is None:
+            self._held.pop(name, None)
+            self._read_back(part, sink, rows)
+        else:
+            self._room = max(0, self._room - sink.size)
+            _check_rows(BytesIO(content), part, rows)
 
     def _read_back(self, part: str, sink: Sink, rows: int) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet
-
         with self.output.folder.open(part) as stream:
             # A store checks what is put there; reading a local file again costs next to nothing.
             proof = _mapped_digest(stream) if self.output.local else [self._size(part), sink.crc]
@@ -139,12 +190,7 @@ class Attempt:
                     f"{part}: {proof[0]} bytes were read back, {sink.size} different ones were written"
                 )
             stream.seek(0)
-            try:
-                count = pyarrow.parquet.ParquetFile(stream).metadata.num_rows
-            except pa.ArrowException as error:
-                raise CoordwireError(f"{part} can't be read back: {error}") from None
-        if count != rows:
-            raise CoordwireError(f"{part}: {count} rows were read back, {rows} were written")
+            _check_rows(stream, part, rows)
 
     def _size(self, part: str) -> int:
         status = self.output.folder.stat(part)
@@ -173,8 +219,11 @@ class Attempt:
 
     def _move(self, files: dict[str, Proof]) -> dict[str, Proof]:
         for name in files:
-            self.output.folder.move(self._parts[name][0], name)
-        return {name: [*proof, *self._stamp(name)] for name, proof in files.items()}
+            if (held := self._held.pop(name, None)) is None:
+                self.output.folder.move(self._parts[name][0], name)
+            else:  # nobody else knows the token in its name
+                self.output.write(name, held.content or b"")
+        return {name: [*proof, *self._stamp(name, proof[0])] for name, proof in files.items()}
 
     def _claim(self, files: dict[str, Proof], note: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -211,23 +260,41 @@ class Attempt:
         for name, proof in files.items():
             remove_ours(self.output, name, proof)
 
-    def _stamp(self, name: str) -> tuple[int, ...]:
+    def _stamp(self, name: str, size: int) -> tuple[int, ...]:
+        """The stamp of a file that was put into its place. Raises `CoordwireError` if it has another size."""
         status = self.output.folder.stat(name)
+        if status is not None and status.size != size:
+            raise CoordwireError(f"{name}: {status.size} bytes are there, {size} were put there")
         return status.stamp if status else ()
 
     def discard(self) -> None:
         """Remove what isn't published."""
         for sink in self._sinks.values():
             sink.drop()
-        for part, _, _ in self._parts.values():
-            with suppress(OSError, CoordwireError):
-                self.output.delete(part)
+        for name, (part, _, _) in self._parts.items():
+            if name not in self._held or self._held[name].content is None:
+                with suppress(OSError, CoordwireError):
+                    self.output.delete(part)
+        self._held.clear()
         self._leave()
 
     def _leave(self) -> None:
         with suppress(OSError, CoordwireError):
             self.output.delete(f"{self.place}/commit.json")
             self.output.folder.remove_folder(self.place)
+
+
+def _check_rows(stream: BinaryIO, part: str, rows: int) -> None:
+    """Raises `CoordwireError` if it is not a Parquet file of so many rows."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        count = pyarrow.parquet.ParquetFile(stream).metadata.num_rows
+    except pa.ArrowException as error:
+        raise CoordwireError(f"{part} can't be read back: {error}") from None
+    if count != rows:
+        raise CoordwireError(f"{part}: {count} rows were read back, {rows} were written")
 
 
 def digest(stream: BinaryIO) -> Proof:
