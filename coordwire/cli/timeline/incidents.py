@@ -183,10 +183,18 @@ def _departure(group: Sequence[MemberLeft], joins: Sequence[MemberJoined], numbe
         "session_timeout": "out", "removed": "no longer known to the coordinator",
         "not_rejoined": "did not join again in time, out", "fenced": "another took its place",
     }  # fmt: skip
-    times = [_out(event) for event in group]
-    text += f"; {reasons[first.how]} {' and '.join(dict.fromkeys(times))}"
+    text += f"; {reasons[first.how]} {_times_out(group)}"
     returns = dict.fromkeys(filter(None, (_back(event, joins, numbers) for event in group)))
     return "; ".join((text, *returns))
+
+
+def _times_out(group: Sequence[MemberLeft]) -> str:
+    """When members were out: each, or of more than two the first and the last."""
+    texts = list(dict.fromkeys(_out(event) for event in group))
+    if len(texts) <= 2:
+        return " and ".join(texts)
+    times = [event.time_ns or 0 for event in group]
+    return f"from {clock(min(times))} to {clock(max(times))}"
 
 
 def _out(event: MemberLeft) -> str:

@@ -79,7 +79,9 @@ class Overview:
                     pad = head if not number and not at else " " * len(head)
                     yield [(pad, "time"), (line, style)]
         if self.rows:
-            yield [(f"Rebalances ({len(self.rows)})", "head")]
+            number, needed = len(self.rows), self._story.rebalances
+            merged = f"{needed} in {number} rows" if needed > number else f"{number}"
+            yield [(f"Rebalances ({merged})", "head")]
             yield from table(self.rows, self.numbers, self._width)
         yield from self._presence()
 

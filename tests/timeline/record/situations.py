@@ -432,6 +432,22 @@ def streams_restart(stage: Stage) -> None:
     stage.operate("produce payments 1")
 
 
+def streams_standby(stage: Stage) -> None:
+    """A streams group whose tasks have a standby each: two instances, one of which dies, and a third."""
+    stage.operate("create streams-spare 4")
+    group = "streams-standby"
+    stage.operate(f"configure {group} streams.num.standby.replicas=1")
+    stage.stream("a", group, "streams-spare")
+    stage.stream("b", group, "streams-spare")
+    stage.wait(6)
+    stage.kill("b")
+    stage.wait(9)
+    stage.stream("c", group, "streams-spare")
+    stage.wait(6)
+    stage.close("c")
+    stage.wait(4)
+
+
 def classic_raw(stage: Stage) -> None:
     """A stale member id, a LeaveGroup behind a JoinGroup that waits, a wrong generation, a sudden silence."""
     group = "classic-raw"
@@ -523,6 +539,6 @@ SITUATIONS: dict[str, Callable[[Stage], None]] = {
         classic_refused, classic_python, classic_franz, classic_raw, consumer_causes, consumer_deleted,
         consumer_freezes, consumer_static, consumer_restart, consumer_confluent, consumer_raw, share_causes,
         share_restart,
-        streams_causes, streams_restart, conversions,
+        streams_causes, streams_restart, streams_standby, conversions,
     )
 }  # fmt: skip
