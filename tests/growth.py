@@ -33,6 +33,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import coordwire
 
@@ -287,6 +288,26 @@ def _is_counted(path: str) -> bool:
     return path.startswith(ROOT) and not path.startswith(_GENERATED) and path.endswith(".py")
 
 
+_early: WeakSet[FunctionType] = WeakSet()
+"""The functions that there were before the first count, which look-ups after it pass over."""
+
+
+def _functions() -> list[FunctionType]:
+    """All functions of `coordwire` that are loaded. The first look-up takes the objects that there are out of
+    the collector's lists, which hold a million of them in a run of all tests."""
+    counted = [
+        instance
+        for instance in gc.get_objects()
+        if type(instance) is FunctionType and _is_counted(getattr(instance.__code__, "co_filename", ""))
+    ]
+    if _early:
+        return [*_early, *counted]
+    _early.update(counted)
+    gc.collect()
+    gc.freeze()
+    return counted
+
+
 @contextmanager
 def counting(
     charges: Mapping[str, Charge] | None = None, functions: Iterable[FunctionType] = ()
@@ -294,11 +315,7 @@ def counting(
     """Count the work of all functions of `coordwire` that are loaded, and of these."""
     counter = Counter(charges)
     replaced: list[tuple[FunctionType, CodeType]] = []
-    known = [instance for instance in gc.get_objects() if type(instance) is FunctionType]
-    for function in [
-        *functions,
-        *(one for one in known if _is_counted(getattr(one.__code__, "co_filename", ""))),
-    ]:
+    for function in [*functions, *_functions()]:
         path = function.__code__.co_filename
         code = _instrumented(path).get(_key(function.__code__))
         if code is not None and code.co_freevars == function.__code__.co_freevars:

@@ -71,6 +71,7 @@ def test_the_page_lists_the_planted_bugs() -> None:
     assert all(row[2].strip() in FINDERS and float(row[4]) < 60 for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _CHEAP)
 def test_planted_bugs_are_found(name: str) -> None:
     (bug,) = (bug for bug in BUGS if bug.name == name)

@@ -114,6 +114,7 @@ def test_killed_workers_are_replaced(logs: tuple[Path, int], tmp_path: Path) -> 
     assert_whole(logs, tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_asked_to_end(
     logs: tuple[Path, int],
@@ -180,6 +181,7 @@ def test_a_job_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "is not a manifest of this pipeline" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_progress_and_workers(logs: tuple[Path, int], tmp_path: Path) -> None:
     calls: list[tuple[int, int]] = []
     engine = pipeline.LocalEngine(2)

@@ -171,6 +171,7 @@ def cost(actual: list[Request]) -> tuple[int, int]:
     return sum(item.size for item in actual), len(actual)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "total"), [(10_000, 2_000_000), (100_000, 8_000_000)])
 def test_the_last_of_a_segment_and_its_headers(
     s3: LocalS3, size: int, total: int, monkeypatch: pytest.MonkeyPatch
@@ -254,6 +255,7 @@ def misleading(count: int, size: int) -> bytes:
     return data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2000, 6000])
 def test_headers_that_scouts_find(
     s3: LocalS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int

@@ -116,6 +116,7 @@ def test_killed_at_every_step_and_run_again(tmp_path: Path) -> None:
         assert pipeline_steps.parquet_files(place) == named, number
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_at_every_step(tmp_path: Path) -> None:
     pipeline_steps.put_segment(tmp_path / "in", "orders", 0, OFFSETS)
     places = fresh(tmp_path)

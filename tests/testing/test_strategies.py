@@ -141,6 +141,7 @@ def test_what_is_rare_is_there() -> None:
     assert any(stream.topology is None for stream in streams)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nan", [True, False])
 def test_nan_is_configurable(nan: bool) -> None:
     quotas = drawn(strategies.messages(AlterClientQuotasRequest, version=1, nan=nan), 400)
@@ -219,6 +220,7 @@ def test_what_is_drawn_is_printed_with_its_version() -> None:
     assert re.search(r"\b5,?\s*\)", "".join(error_info.value.__notes__))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [JoinGroupRequest, HeartbeatResponse])
 def test_hostile_frames_are_read_or_refused(cls: type[Message]) -> None:
     seen = set()
