@@ -104,7 +104,7 @@ class Sink:
             self.close()
 
 
-class HeldFile:
+class MemoryFile:
     """A new file whose bytes are held as far as there is room; with more than that it is opened and written.
 
     open_new: opens it. content: what is held; None once it was opened.
@@ -113,22 +113,22 @@ class HeldFile:
     def __init__(self, open_new: Callable[[], BinaryIO], room: int) -> None:
         self._open_new = open_new
         self._room = room
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._stream: BinaryIO | None = None
 
     @property
     def content(self) -> bytes | None:
-        return bytes(self._held) if self._stream is None else None
+        return bytes(self._buffer) if self._stream is None else None
 
     def write(self, data: memoryview) -> int:
-        if self._stream is None and len(self._held) + len(data) <= self._room:
-            self._held += data
+        if self._stream is None and len(self._buffer) + len(data) <= self._room:
+            self._buffer += data
             return len(data)
         if self._stream is None:
-            self._stream, view = self._open_new(), memoryview(self._held)
+            self._stream, view = self._open_new(), memoryview(self._buffer)
             while view:
                 view = view[self._stream.write(view) or 0 :]
-            self._held = bytearray()
+            self._buffer = bytearray()
         return self._stream.write(data)
 
     def flush(self) -> None:
@@ -151,7 +151,7 @@ class Attempt:
         self.place = f"{ATTEMPTS}/{run or NO_RUN}-{unit}-{self.token}"
         self._parts: dict[str, tuple[str, int, int]] = {}
         self._sinks: dict[str, Sink] = {}
-        self._held: dict[str, HeldFile] = {}
+        self._memory_files: dict[str, MemoryFile] = {}
         self._room = HELD if output.folder.puts_whole else 0
         self._number = 0
 
@@ -163,8 +163,10 @@ class Attempt:
         self._parts[name] = (part, 0, 0)
         open_new = partial(self.output.folder.open_new, part)
         if self._room:
-            self._held[name] = HeldFile(open_new, self._room)
-        sink = self._sinks[name] = Sink(cast(BinaryIO, self._held[name]) if self._room else open_new())
+            self._memory_files[name] = MemoryFile(open_new, self._room)
+        sink = self._sinks[name] = Sink(
+            cast(BinaryIO, self._memory_files[name]) if self._room else open_new()
+        )
         return name, sink
 
     def finish(self, name: str, rows: int) -> None:
@@ -173,9 +175,9 @@ class Attempt:
         sink.close()
         part, _, _ = self._parts[name]
         self._parts[name] = (part, sink.size, sink.crc)
-        content = self._held[name].content if name in self._held else None
+        content = self._memory_files[name].content if name in self._memory_files else None
         if content is None:
-            self._held.pop(name, None)
+            self._memory_files.pop(name, None)
             self._read_back(part, sink, rows)
         else:
             self._room = max(0, self._room - sink.size)
@@ -219,10 +221,10 @@ class Attempt:
 
     def _move(self, files: dict[str, Proof]) -> dict[str, Proof]:
         for name in files:
-            if (held := self._held.pop(name, None)) is None:
+            if (memory_file := self._memory_files.pop(name, None)) is None:
                 self.output.folder.move(self._parts[name][0], name)
-            else:  # nobody else knows the token in its name
-                self.output.write(name, held.content or b"")
+            else:  # no other attempt has the token in its name
+                self.output.write(name, memory_file.content or b"")
         return {name: [*proof, *self._stamp(name, proof[0])] for name, proof in files.items()}
 
     def _claim(self, files: dict[str, Proof], note: dict[str, Any]) -> dict[str, Any]:
@@ -272,10 +274,10 @@ class Attempt:
         for sink in self._sinks.values():
             sink.drop()
         for name, (part, _, _) in self._parts.items():
-            if name not in self._held or self._held[name].content is None:
+            if name not in self._memory_files or self._memory_files[name].content is None:
                 with suppress(OSError, CoordwireError):
                     self.output.delete(part)
-        self._held.clear()
+        self._memory_files.clear()
         self._leave()
 
     def _leave(self) -> None:
