@@ -38,12 +38,12 @@ from tests.bench.kfake import VERSION, kfake
 from tests.interop.broker import free_port
 from tests.interop.maven import Unavailable
 
-__all__ = ["main"]
+__all__ = ["TICK", "Client", "Server", "main"]
 
 TOPIC = "orders"
 _BATCH = 16_384
 _DEPTH = 32
-_TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 class _Sample(NamedTuple):
@@ -53,7 +53,7 @@ class _Sample(NamedTuple):
     server: float
 
 
-class _Client:
+class Client:
     """A connection that sends what is encoded and counts what comes."""
 
     def __init__(self, address: tuple[str, int]) -> None:
@@ -107,7 +107,7 @@ class _Client:
         self._socket.close()
 
 
-class _Server:
+class Server:
     """A server in a process of its own, on a port that it prints."""
 
     def __init__(self, command: list[str]) -> None:
@@ -122,7 +122,7 @@ class _Server:
             fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             return 0.0
-        return (int(fields[11]) + int(fields[12])) / _TICK
+        return (int(fields[11]) + int(fields[12])) / TICK
 
     def end(self) -> None:
         self._process.kill()
@@ -137,7 +137,7 @@ def _batch() -> bytes:
     )
 
 
-def _heartbeat(client: _Client) -> tuple[bytes, int]:
+def _heartbeat(client: Client) -> tuple[bytes, int]:
     protocols = [JoinGroupRequestProtocol(name="range", metadata=b"")]
     joined = client.ask(
         JoinGroupRequest(
@@ -159,7 +159,7 @@ def _heartbeat(client: _Client) -> tuple[bytes, int]:
     return client.encoded(HeartbeatRequest(**who), 4), 1
 
 
-def _produce(client: _Client) -> tuple[bytes, int]:
+def _produce(client: Client) -> tuple[bytes, int]:
     part = PartitionProduceData(index=0, records=_batch())
     topics = [TopicProduceData(name=TOPIC, partition_data=[part])]
     request = ProduceRequest(acks=-1, timeout_ms=9_000, topic_data=topics)
@@ -168,7 +168,7 @@ def _produce(client: _Client) -> tuple[bytes, int]:
     return client.encoded(request, 9), _BATCH
 
 
-def _fetch(client: _Client) -> tuple[bytes, int]:
+def _fetch(client: Client) -> tuple[bytes, int]:
     part = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=_BATCH)
     request = FetchRequest(
         max_wait_ms=500, min_bytes=1, max_bytes=_BATCH, session_epoch=-1,
@@ -179,7 +179,7 @@ def _fetch(client: _Client) -> tuple[bytes, int]:
     return client.encoded(request, 12), _BATCH
 
 
-_ROWS: dict[str, tuple[Callable[[_Client], tuple[bytes, int]], int, int]] = {
+_ROWS: dict[str, tuple[Callable[[Client], tuple[bytes, int]], int, int]] = {
     "heartbeats/s": (_heartbeat, 20_000, _DEPTH),
     "MB/s produced": (_produce, 2_000, 8),
     "MB/s fetched": (_fetch, 4_000, 8),
@@ -187,11 +187,11 @@ _ROWS: dict[str, tuple[Callable[[_Client], tuple[bytes, int]], int, int]] = {
 """How a frame is made, how often it is sent, how many at once."""
 
 
-def _measure(server: _Server, rounds: int) -> dict[str, tuple[float, float]]:
+def _measure(server: Server, rounds: int) -> dict[str, tuple[float, float]]:
     """Rates by the wall and by the server's processor, of the best rounds."""
     result: dict[str, list[tuple[float, float]]] = {name: [] for name in _ROWS}
     for _ in range(rounds):
-        client = _Client(server.address)
+        client = Client(server.address)
         client.ask(MetadataRequest(topics=None), 12)
         for name, (prepare, count, depth) in _ROWS.items():
             frame, unit = prepare(client)
@@ -200,7 +200,7 @@ def _measure(server: _Server, rounds: int) -> dict[str, tuple[float, float]]:
             client.pipeline(frame, count, depth)
             sample = _Sample(time.perf_counter() - start, server.spent() - spent)
             done = count // depth * depth * unit / (1 if unit == 1 else 1e6)
-            result[name].append((done / sample.wall, done / max(sample.server, 1 / _TICK)))
+            result[name].append((done / sample.wall, done / max(sample.server, 1 / TICK)))
         client.close()
     return {
         name: (max(wall for wall, _ in samples), max(cpu for _, cpu in samples))
@@ -220,7 +220,7 @@ def main(arguments: list[str] | None = None) -> int:
         commands["kfake"] = [str(kfake())]
     except Unavailable as reason:
         print(f"no kfake: {reason}", file=sys.stderr)
-    servers = {name: _Server(command) for name, command in commands.items()}
+    servers = {name: Server(command) for name, command in commands.items()}
     best: dict[str, dict[str, tuple[float, float]]] = {}
     try:
         for _ in range(options.rounds):
