@@ -22,6 +22,7 @@ from statistics import median
 from typing import NamedTuple
 
 import coordwire
+from coordwire.records import Record, encode_batch
 from tests.bench.engine import check_engine
 from tests.bench.group_traffic import make
 from tests.bench.segments import segment
@@ -78,11 +79,13 @@ def commands(inputs: Path) -> dict[str, list[str]]:
         "`timeline --format json`, heartbeats": ["timeline", "--format", "json", beats],
         "`segment dump`": ["segment", "dump", log],
         "`segment verify`": ["segment", "verify", log],
+        "`segment verify`, batches of one record": ["segment", "verify", log.replace("orders-0", "single-0")],
     }  # fmt: skip
 
 
 def make_inputs(folder: Path, groups: int, beats: int, log: int) -> None:
-    """Write what isn't there yet; sizes in MiB."""
+    """Write what isn't there yet; sizes in MiB. A quarter of the segment's is also written in batches of one
+    record."""
     for name, size, mostly in (("groups", groups, "joins"), ("heartbeats", beats, "heartbeats")):
         if not (folder / f"{name}.pcap").exists():
             make(folder / f"{name}.pcap", size << 20, mostly)
@@ -91,6 +94,12 @@ def make_inputs(folder: Path, groups: int, beats: int, log: int) -> None:
     path.parent.mkdir(exist_ok=True)
     if not path.exists():
         path.write_bytes(segment(log << 20, 16, 100, "none"))
+    single = folder / "single-0" / path.name
+    single.parent.mkdir(exist_ok=True)
+    if not single.exists():
+        record = Record(-1, 1_700_000_000_000, bytes(16), bytes(100))
+        count = (log << 20) // 4 // len(encode_batch([record]))
+        single.write_bytes(b"".join(encode_batch([record], base_offset=offset) for offset in range(count)))
 
 
 def main() -> int:
