@@ -27,10 +27,9 @@ from struct import Struct
 from typing import NamedTuple
 from uuid import UUID
 
-from crc32c import crc32c
-
 from coordwire.errors import DecodeError, Malformed, Truncated, UnsupportedVersion
 from coordwire.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
+from coordwire.records.backend import crc32c
 
 EPOCHS, METADATA = "leader-epoch-checkpoint", "partition.metadata"
 """Names of the files that a partition has one of."""
