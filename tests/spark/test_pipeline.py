@@ -197,10 +197,9 @@ def test_local_tables_are_the_pipelines_row_for_row(
     files = sorted(map(str, (inputs / "captures").glob("*__*.pcap")))
     assert main(["decode", "--out", str(tmp_path), *files]) == 1
     assert "frames.parquet" in capsys.readouterr().out
-    for table, place in {"frames": "capture", "groups": "source", "offset_commits": "source",
-                         "lag": "source", "quarantine": "path"}.items():  # fmt: skip
+    for table in ("frames", "groups", "offset_commits", "lag", "traffic", "quarantine"):
         own = pyarrow.parquet.read_table(tmp_path / f"{table}.parquet").to_pylist()
-        foreign = [row for row in rows(process[0], table) if row[place] in files]
+        foreign = [row for row in rows(process[0], table) if row["input_file"] in files]
         for row in foreign:
             row.pop("date", None)  # of the folder
         assert sorted(map(repr, own)) == sorted(map(repr, foreign)), table

@@ -145,6 +145,6 @@ def test_a_file_that_cannot_be_read_is_reported_by_each_share(
     monkeypatch.setattr("coordwire.tables.readers.captures.open_stream", broken)
     out = tmp_path.parent / f"{tmp_path.name}-out"
     run(tmp_path, out, tables=TABLES)
-    ranges = sorted((row["start"], row["end"]) for row in table_rows(out, "quarantine"))
+    ranges = sorted((row["position"], row["end_position"]) for row in table_rows(out, "quarantine"))
     size = GROUP.stat().st_size
     assert ranges == [(0, size // 2), (size // 2, size)]

@@ -18,11 +18,12 @@ from collections.abc import Iterable, Iterator
 from math import ceil
 from typing import Any, NamedTuple, TypeAlias
 
-from coordwire.capture.body_text import body_text, has_no_codes
+from coordwire.capture.body_text import body_text, has_no_codes, known_client
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import text
-from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, is_harmless, withheld
 from coordwire.codec.entities import entity_values
+from coordwire.codec.transcriber import HAS_CODES
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import CoordwireError
 from coordwire.records import UnreadableRange, batches
@@ -50,6 +51,10 @@ _NUMBER = struct.Struct(">i").unpack_from
 _LENGTH_AT, _MAGIC_AT, _ATTRIBUTES_AT, _COUNT_AT = 8, 16, 22, 57
 
 Software: TypeAlias = "tuple[str | None, str | None]"
+
+
+_OPENED = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.API_VERSIONS, ApiKey.METADATA))
+"""APIs of which the messages are looked into."""
 
 
 class _Key(NamedTuple):
@@ -83,6 +88,7 @@ class TrafficRows:
     def __init__(self, *, show_secrets: bool) -> None:
         self._show_secrets = show_secrets
         self._minutes: dict[int | None, dict[_Key, _Counts]] = {}
+        self._recent: dict[tuple[int | None, int | None, int | None, str | None], _Counts] = {}
         self._rows = self._latencies = 0
         self._software: dict[int, Software] = {}
         self._topics: dict[Any, str] = {}
@@ -93,14 +99,23 @@ class TrafficRows:
         self._capture = entry.capture
         if not counted and entry.api_key not in _NAMING:
             return []
-        readable = body_text(entry)[0] is not None or (entry.message is not None and entry.error is None)
+        minute = None if entry.time_ns is None else entry.time_ns // MINUTE_NS
+        body, flags = entry.text or body_text(entry)
+        is_plain = body is not None and entry.api_key not in _OPENED
+        place = None
+        if is_plain and counted and (self._show_secrets or is_harmless(entry)):
+            stream = None if entry.connection is None else entry.connection.stream
+            place = minute, stream, entry.api_key, known_client(entry)
+            if (counts := self._recent.get(place)) is not None:  # as most are
+                self._add(counts, entry, failed=bool(flags & HAS_CODES) and _has_errors(entry))
+                return [] if self._latencies <= MOST_LATENCIES else self.finish()
+        readable = body is not None or (entry.message is not None and entry.error is None)
         hidden = NOTHING if self._show_secrets else withheld(entry)
         readable = readable and not hidden.body
         if readable and entry.dialect == KAFKA:
             self._learn(entry)
         if not counted:
             return []
-        minute = None if entry.time_ns is None else entry.time_ns // MINUTE_NS
         rows = [] if minute in self._minutes else list(self._over(minute))
         connection = entry.connection
         key = _Key(
@@ -111,7 +126,10 @@ class TrafficRows:
             entry.api_key,
             entry.api_name,
         )
-        self._count(minute, key, entry, failed=not hidden.body and _has_errors(entry), size=entry.size)
+        counts = self._of(minute, key)
+        if place is not None:
+            self._recent[place] = counts
+        self._add(counts, entry, failed=not hidden.body and _has_errors(entry))
         if readable and entry.dialect == KAFKA:
             self._count_partitions(minute, key, entry)
         if self._rows > MOST_ROWS or self._latencies > MOST_LATENCIES:
@@ -134,19 +152,16 @@ class TrafficRows:
             if entry.connection is not None and message is not None:
                 software = message.client_software_name, message.client_software_version
                 _remember(self._software, entry.connection.stream, software)
+                self._recent.clear()
         elif not is_request and entry.api_key == ApiKey.METADATA:
             message = entry.message
             for topic in message.topics or ():
                 if topic.name and topic.topic_id.int:
                     _remember(self._topics, topic.topic_id, topic.name)
 
-    def _count(
-        self, minute: int | None, key: _Key, entry: FrameEntry, *, failed: bool, size: int, records: int = 0
-    ) -> None:
-        """Count a frame, or its part that is about the key's partition."""
-        counts = self._of(minute, key)
-        counts.bytes += size
-        counts.records += records
+    def _add(self, counts: _Counts, entry: FrameEntry, *, failed: bool, size: int | None = None) -> None:
+        """Count a frame, or its part of so many bytes."""
+        counts.bytes += entry.size if size is None else size
         if entry.direction == "request":
             counts.requests += 1
             return
@@ -174,12 +189,11 @@ class TrafficRows:
             if not produces and not data and not code:
                 continue  # a Fetch that waited in vain
             name = topic if isinstance(topic, str) else self._topics.get(topic) or id_text(topic)
-            part_key = key._replace(topic=name, partition=partition)
-            self._count(
-                minute, part_key, entry, failed=code != 0, size=len(data or b""), records=record_count(data)
-            )
+            counts = self._of(minute, key._replace(topic=name, partition=partition))
+            counts.records += record_count(data)
+            self._add(counts, entry, failed=code != 0, size=len(data or b""))
             if not produces:  # which partitions a session's requests are about is not in each
-                self._of(minute, part_key).requests += 1
+                counts.requests += 1
 
     def _over(self, minute: int | None) -> Iterator[tuple[Any, ...]]:
         """The rows of the minutes that are over once this one has begun."""
@@ -191,6 +205,7 @@ class TrafficRows:
     def _take(self, minute: int | None) -> Iterator[tuple[Any, ...]]:
         time = None if minute is None else microseconds(minute * MINUTE_NS)
         keys = self._minutes.pop(minute)
+        self._recent.clear()
         self._rows -= len(keys)
         for key, counts in keys.items():
             self._latencies -= len(counts.latencies)
