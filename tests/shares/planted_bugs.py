@@ -31,55 +31,57 @@ def _bug(sort: str, name: str, module: str, before: str, after: str) -> ShareBug
 
 
 _PARTITION = "share_partition.partition"
+_STATES = "share_partition.delivery_states"
+_ACQUISITION = "share_partition.acquisition"
 _HEARTBEAT = "share.heartbeat"
 _STATE = "share_state.requests"
 BUGS = [
     _bug(
         "partition",
         "records in flight are not counted",
-        _PARTITION,
+        _ACQUISITION,
         "most = min(max_records, self.config.max_record_locks - self.in_flight)",
         "most = min(max_records, self.config.max_record_locks)",
     ),
     _bug(
         "partition",
         "more is acquired than there is room for",
-        _PARTITION,
+        _ACQUISITION,
         "return self.in_flight < self.config.max_record_locks",
         "return True",
     ),
     _bug(
         "partition",
         "a gap of the loaded state is forgotten",
-        _PARTITION,
+        _STATES,
         "if gap == -1 and batch.first_offset > previous + 1:",
         "if False:",
     ),
     _bug(
         "partition",
         "records that are done are counted twice when loaded",
-        _PARTITION,
+        _STATES,
         "if state.is_terminal:\n                self.delivery_complete_count += len(in_flight)",
         "if state.is_terminal:\n                self.delivery_complete_count += 2 * len(in_flight)",
     ),
     _bug(
         "partition",
         "a record on its last delivery comes with others",
-        _PARTITION,
+        _ACQUISITION,
         "if is_last and acquired:",
         "if False:",
     ),
     _bug(
         "partition",
         "deliveries are throttled too late",
-        _PARTITION,
+        _ACQUISITION,
         "if delivered >= throttled_from and",
         "if delivered > throttled_from and",
     ),
     _bug(
         "partition",
         "batches are as long as what was fetched",
-        _PARTITION,
+        _ACQUISITION,
         "if not record_limit and last - first + 1 > batch_size:",
         "if False:",
     ),
