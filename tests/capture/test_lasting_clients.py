@@ -79,13 +79,13 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _decode(capture: Path, *arguments: str, python: bool = False) -> tuple[str, str]:
-    """What `coordwire decode` writes of the capture once the header is in use."""
+def _decode(capture: Path, *arguments: str, command: str = "decode", python: bool = False) -> tuple[str, str]:
+    """What a command writes of the capture once the header is in use."""
     script = f"{SWITCH}\nimport sys\nfrom coordwire.cli.__main__ import main\nsys.exit(main())"
-    command = [sys.executable, "-c", script, "decode", *arguments, str(capture)]
+    process = [sys.executable, "-c", script, command, *arguments, str(capture)]
     environment = {"COORDWIRE_IMPL": "python"} if python else {}
     result = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment | {"PATH": "/usr/bin:/bin"}
+        process, capture_output=True, text=True, check=False, env=environment | {"PATH": "/usr/bin:/bin"}
     )
     assert result.returncode == 0, result.stderr
     return result.stdout, result.stderr
@@ -147,3 +147,8 @@ def test_text_says_so(capture: Path) -> None:
     output, _ = _decode(capture)
     assert output.count("client unknown") == 2
     assert output.count("till-3") == 2
+
+
+def test_a_timeline_says_so(capture: Path) -> None:
+    _, errors = _decode(capture, "--format", "json", command="timeline")
+    assert "the client of 2 requests is unknown" in errors
