@@ -292,16 +292,16 @@ _early: WeakSet[FunctionType] = WeakSet()
 """The functions that there were before the first count, which look-ups after it pass over."""
 
 
-def _functions() -> list[FunctionType]:
+def _functions() -> set[FunctionType]:
     """All functions of `coordwire` that are loaded. The first look-up takes the objects that there are out of
     the collector's lists, which hold a million of them in a run of all tests."""
-    counted = [
+    counted = {
         instance
         for instance in gc.get_objects()
         if type(instance) is FunctionType and _is_counted(getattr(instance.__code__, "co_filename", ""))
-    ]
+    }
     if _early:
-        return [*_early, *counted]
+        return {*_early, *counted}  # `gc.unfreeze` gives the collector back those of before
     _early.update(counted)
     gc.collect()
     gc.freeze()
@@ -315,7 +315,7 @@ def counting(
     """Count the work of all functions of `coordwire` that are loaded, and of these."""
     counter = Counter(charges)
     replaced: list[tuple[FunctionType, CodeType]] = []
-    for function in [*functions, *_functions()]:
+    for function in _functions().union(functions):
         path = function.__code__.co_filename
         code = _instrumented(path).get(_key(function.__code__))
         if code is not None and code.co_freevars == function.__code__.co_freevars:

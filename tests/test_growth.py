@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable
 from types import FunctionType
@@ -70,6 +71,14 @@ def test_functions_have_their_own_code_afterwards() -> None:
     work(lambda: list(read_frames([b"00"])))
     assert read_frames.__code__ is code
     assert "__work__" not in read_frames.__globals__
+
+
+def test_functions_are_counted_once_after_objects_were_unfrozen() -> None:
+    work(lambda: read_frames([b"00"]))
+    gc.unfreeze()
+    code = read_frames.__code__
+    work(lambda: read_frames([b"00"]))
+    assert read_frames.__code__ is code
 
 
 def test_a_reader_that_is_linear_passes() -> None:
