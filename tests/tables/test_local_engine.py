@@ -251,7 +251,7 @@ def test_the_first_rows_are_those_of_a_plain_sort(logs: tuple[Path, int], tmp_pa
         return (row["key"] is not None, row["key"] or b"", row["partition"], row["log_offset"])
 
     for most in (0, 1, 7, len(rows) // 5, len(rows) + 1):
-        actual = reading.rows("records", "offset key timestamp", "key partition offset", most)
+        actual = reading.rows("records", "log_offset key time", "key partition log_offset", most)
         expected = sorted(rows, key=order)[:most]
         assert [(row.log_offset, row.key) for row in actual] == [
             (row["log_offset"], row["key"]) for row in expected

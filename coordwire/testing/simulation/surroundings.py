@@ -376,6 +376,22 @@ def _set_in_class(cls: type, name: str, value: Any) -> None:
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
 
 
+def _functions_with_defaults(values: list[Any]) -> list[FunctionType]:
+    """All functions that have one of these as a parameter's default."""
+    is_frozen = hasattr(gc, "freeze") and gc.get_freeze_count() > 0
+    if is_frozen:
+        gc.unfreeze()  # or else the collector knows nothing of what refers to them
+    tuples = [holder for holder in gc.get_referrers(*values) if type(holder) is tuple]
+    functions = [
+        function
+        for function in (gc.get_referrers(*tuples) if tuples else ())
+        if type(function) is FunctionType and any(function.__defaults__ is holder for holder in tuples)
+    ]
+    if is_frozen:
+        gc.freeze()
+    return functions
+
+
 class _Replacements:
     """Every place of what is replaced. modules: how many were loaded when the places were looked for.
 
@@ -403,13 +419,10 @@ class _Replacements:
                 if id(value) in known and known[id(value)][0] is value:
                     self.names.append((names, name, value, known[id(value)][1]))
         self.defaults: list[tuple[FunctionType, tuple[Any, ...], tuple[Any, ...]]] = []
-        originals = [original for original, _ in known.values()]
-        tuples = [holder for holder in gc.get_referrers(*originals) if type(holder) is tuple]
-        for function in gc.get_referrers(*tuples) if tuples else ():
-            if type(function) is FunctionType and any(function.__defaults__ is holder for holder in tuples):
-                before = function.__defaults__ or ()
-                after = tuple(known[id(value)][1] if id(value) in known else value for value in before)
-                self.defaults.append((function, before, after))
+        for function in _functions_with_defaults([original for original, _ in known.values()]):
+            before = function.__defaults__ or ()
+            after = tuple(known[id(value)][1] if id(value) in known else value for value in before)
+            self.defaults.append((function, before, after))
         self.methods = [(cls, name, cls.__dict__[name], method) for cls, name, method in _methods()]
 
     def put(self) -> None:

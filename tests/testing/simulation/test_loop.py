@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as datetimes
+import gc
 import logging
 import os
 import random
@@ -30,8 +31,13 @@ from coordwire.testing.simulation import (
     Simulation,
     TooLong,
 )
+from coordwire.testing.simulation.surroundings import _functions_with_defaults
 
 Body = Callable[[SimulatedWorld], Coroutine[Any, Any, object]]
+
+
+def clock_of_its_own(clock: Callable[[], float] = time.time) -> float:
+    return clock()
 
 
 def run(body: Body, seed: int = 0, **arguments: Any) -> RunOutcome:
@@ -336,3 +342,13 @@ def test_a_run_within_a_run_is_refused() -> None:
             passes(body)
 
     passes(body)
+
+
+def test_defaults_of_frozen_functions_are_replaced() -> None:
+    assert clock_of_its_own in _functions_with_defaults([time.time])
+    gc.freeze()
+    try:
+        assert clock_of_its_own in _functions_with_defaults([time.time])
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
