@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,15 +41,22 @@ def test_this_broker_answers_as_kafka_does(name: str, address: tuple[str, int]) 
         assert not results
 
 
+def changed_answers(names: Iterable[str]) -> dict[str, list[tuple[str, Any, Any]]]:
+    """What a real broker, begun for this, answers otherwise than is kept."""
+    with kafka() as real:
+        return {
+            name: results
+            for name in names
+            if (results := list(differing(KAFKAS[name], answers(CASES[name], real, KAFKAS[name]))))
+        }
+
+
 @pytest.mark.maven
 def test_a_real_broker_still_answers_so() -> None:
     try:
-        with kafka() as real:
-            changed = {
-                name: results
-                for name, case in CASES.items()
-                if (results := list(differing(KAFKAS[name], answers(case, real, KAFKAS[name]))))
-            }
+        changed = changed_answers(CASES)
+        if changed:  # on a busy machine Kafka's own timers may run out in between, though not twice
+            changed = changed_answers(changed)
     except Unavailable as error:
         give_up(error)
     assert not changed

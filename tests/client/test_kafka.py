@@ -216,7 +216,9 @@ def test_its_groups_are_watched(kafka: GuardedKafka, capsys: pytest.CaptureFixtu
     called(kafka.plain, "OffsetCommit", *FIELDS["OffsetCommit"], "--yes", expected=(0, 1))
     assert main(["watch", kafka.plain, "--rounds", "3", "--format", "json"]) == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    commits = [event for event in events if event["group"] == "payments" and event.get("topic") == "orders"]
+    commits = [
+        event for event in events if event["group"] == "payments" and event["event"] == "offsetCommitted"
+    ]
     assert {(event["partition"], event["offset"]) for event in commits} == {(1, 7)}
 
 
