@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 
 from tests.broker.suites import (
+    aiokafka_tests,
     apache_tools,
     client_matrix,
     kafka_directory,
@@ -28,6 +29,7 @@ from tests.interop.maven import Unavailable
 __all__ = ["SUITES", "main"]
 
 SUITES: dict[str, Callable[[Checks, tuple[str, ...]], None]] = {
+    "aiokafka": aiokafka_tests.run,
     "apache-tools": apache_tools.run,
     "clients": client_matrix.run,
     "kafka-directory": kafka_directory.run,

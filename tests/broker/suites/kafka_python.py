@@ -19,7 +19,7 @@ from coordwire.broker import Broker, BrokerConfig
 from tests.broker.suites.checks import Checks
 from tests.interop.maven import Unavailable, cache
 
-__all__ = ["run"]
+__all__ = ["python_with", "run"]
 
 _RELEASE = "4.2.0"
 _FILES = ("consumer", "producer", "admin")
@@ -33,13 +33,12 @@ def _source() -> Path:
     return Path(given)
 
 
-def _python() -> Path:
-    """An environment with what the tests need. Raises `Unavailable`."""
-    folder = cache() / f"kafka-python-tests-{sys.version_info.major}.{sys.version_info.minor}"
+def python_with(name: str, *needed: str) -> Path:
+    """The Python of an environment with these packages, made once for a name. Raises `Unavailable`."""
+    folder = cache() / f"{name}-{sys.version_info.major}.{sys.version_info.minor}"
     python = folder / "bin" / "python"
     if not (folder / "made").exists():
         venv.create(folder, with_pip=True, clear=True)
-        needed = ["pytest", "pytest-mock", "pytest-timeout"]
         command = [str(python), "-m", "pip", "install", "-q", *needed]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
@@ -50,7 +49,7 @@ def _python() -> Path:
 
 def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
     """`only`: "consumer", "producer" or "admin"."""
-    source, python = _source(), _python()
+    source, python = _source(), python_with("kafka-python-tests", "pytest", "pytest-mock", "pytest-timeout")
     for name in only or _FILES:
         checks.run(name, lambda name=name: _file(source, python, name))  # type: ignore[misc]
 
