@@ -54,6 +54,7 @@ FOUND = (
     ("conversions", "thinned", 35),
     ("share-causes", "thinned", 33),
     ("streams-causes", "thinned", 19),
+    ("streams-standby", "thinned", 9),
 )
 """What was wrong once: an answer that came late was taken for what happens now."""
 

@@ -39,7 +39,7 @@ DEFAULT_NS = INTERVALS_OF_A_SESSION * DEFAULT_INTERVAL_NS
 INTERVALS_UNTIL_SUSPICIOUS = 3
 """A member that was silent for so many intervals may be the cause of an epoch that nothing else explains."""
 
-INTERVALS_UNTIL_REPLACED = 2
+INTERVALS_UNTIL_REPLACED = 3
 """A member that was silent for so many, and whose partitions another member has, is gone."""
 
 COARSE_NS = 10 * SECOND
