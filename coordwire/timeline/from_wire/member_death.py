@@ -39,8 +39,9 @@ DEFAULT_NS = INTERVALS_OF_A_SESSION * DEFAULT_INTERVAL_NS
 INTERVALS_UNTIL_SUSPICIOUS = 3
 """A member that was silent for so many intervals may be the cause of an epoch that nothing else explains."""
 
-INTERVALS_UNTIL_REPLACED = 3
-"""A member that was silent for so many, and whose partitions another member has, is gone."""
+INTERVALS_UNTIL_REPLACED = 2
+"""A member that was silent for so many, and whose partitions another member has, is gone; one more where the
+capture has holes, in which a heartbeat may be missing."""
 
 COARSE_NS = 10 * SECOND
 """Timeouts from here on are set in steps of 5 s, shorter ones in seconds."""
@@ -234,6 +235,6 @@ class SessionTimeout:
             return silence_ns > self.likely_ns
         return silence_ns > INTERVALS_UNTIL_SUSPICIOUS * self.interval_ns
 
-    def is_replaced(self, silence_ns: int) -> bool:
+    def is_replaced(self, silence_ns: int, *, has_holes: bool) -> bool:
         """Whether a member whose partitions another has was silent for long enough to be out."""
-        return silence_ns > INTERVALS_UNTIL_REPLACED * self.interval_ns
+        return silence_ns > (INTERVALS_UNTIL_REPLACED + has_holes) * self.interval_ns

@@ -192,7 +192,7 @@ class ModernGroup(ModernState):
         ):
             return  # it may have left for now, which is missing
         detail = f"another joins as {static.instance_id}"
-        if self.timeout.is_replaced(self.quiet(static, request_place)):
+        if self.is_replaced(static, request_place):
             self.died(static, request_place, detail, sign_place=request_place)
             return
         trigger = self.goes(static.member_id, request_place, "removed", detail, inferred=True)

@@ -263,6 +263,10 @@ class ModernState(Group):
         quiet_ns = self.clocks.quiet_ns(member)
         return 0 if quiet_ns is None or place.time_ns is None else place.time_ns - quiet_ns
 
+    def is_replaced(self, member: Member, place: Seen) -> bool:
+        """Whether a member whose place or partitions another has was silent for long enough to be out."""
+        return self.timeout.is_replaced(self.quiet(member, place), has_holes=self.holes.count > 0)
+
     def watch(self, member: Member) -> None:
         """A member's session runs."""
         self.sessions.watch(member)
@@ -375,7 +379,7 @@ class ModernState(Group):
                 former.revokes_ns = former.revokes_ns or former.asked_ns  # by an answer that nothing shows
             if give_up_by_ns(former) <= (place.time_ns or 0):
                 self._removed_stubborn(former, place)
-            elif self.timeout.is_replaced(self.quiet(former, place)):
+            elif self.is_replaced(former, place):
                 self.died(former, place, "another member has its partitions", sign_place=place)
 
     def _stubborn(self, request_place: Seen) -> Member | None:
@@ -563,9 +567,9 @@ class ModernState(Group):
         self.assign(member, partitions)
         self.consumption.has(member.member_id, partitions, place.time_ns)
 
-    def takes_up(self, member: Member, anew: bool, place: Seen) -> None:
-        """A member was heard. anew: what it has or shall have may have changed."""
-        if (anew and member.owned == member.assigned) or self.kind == "share":
+    def takes_up(self, member: Member, is_changed: bool, place: Seen) -> None:
+        """A member was heard. is_changed: what it has or shall have may have changed."""
+        if (is_changed and member.owned == member.assigned) or self.kind == "share":
             member.owned = member.assigned  # so that they need not be compared again
             if not member.standby_changed:
                 member.revokes_ns = None
