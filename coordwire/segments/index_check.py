@@ -52,7 +52,7 @@ class _Check:
 
     @property
     def is_open(self) -> bool:
-        """Whether faults have not been taken."""
+        """Whether faults are unreported."""
         return bool(self.faults)
 
     def take(self) -> list[Fault]:
@@ -91,7 +91,7 @@ class OffsetCheck(_Check):
 
     @property
     def is_open(self) -> bool:
-        """Whether entries are left to compare, or faults have not been taken."""
+        """Whether entries are left to compare, or faults are unreported."""
         return self._next is not None or self._awaited is not None or super().is_open
 
     def _rising(self, segment: Segment) -> Iterator[tuple[int, OffsetPosition]]:
@@ -157,7 +157,7 @@ class TimeCheck(_Check):
 
     @property
     def is_open(self) -> bool:
-        """Whether entries of either index are left to compare, or faults have not been taken."""
+        """Whether entries of either index are left to compare, or faults are unreported."""
         return self._next is not None or self._mark is not None or super().is_open
 
     def _rising(self, segment: Segment) -> Iterator[tuple[int, TimestampOffset]]:

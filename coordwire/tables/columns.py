@@ -320,7 +320,7 @@ GROUPS = (
     Column("reason", "string", "The reason that the member gave; null for none."),
     Column("api", "string", "Of an error or an unanswered request."),
     Column("error_code", "int", "Of an error or a transaction's step."),
-    Column("broker_id", "string", "The coordinator that was found."),
+    Column("broker_id", "string", "The coordinator."),
     Column("broker_address", "string", "Its 'host:port'; that of a broker that is away."),
     Column("transactional_id", "string", "The transaction's; empty in a log, which has producer ids only."),
     Column("step", "string", "Its step: init, add_partitions, add_offsets, commit or abort."),

@@ -1,4 +1,4 @@
-"""What a story says of members: what they ask for, why they come, whom others wait for, who was refused."""
+"""Members in a story: what they ask for, why they join, which of them others wait for, which were refused."""
 
 from __future__ import annotations
 

@@ -211,17 +211,17 @@ def test_the_time_of_a_record_is_found(gaps: list[int], start: int, age: int, da
         return {place: (first, times[first]) if first < len(times) else (-1, -1)}
 
     offset = data.draw(st.integers(0, len(times) - 1))
-    found = RecordTimes(listed)
+    record_times = RecordTimes(listed)
     for _ in range(5):
-        found.look({(place, offset)}, now)
-    time = found.time_ms(place, offset)
+        record_times.look({(place, offset)}, now)
+    time = record_times.time_ms(place, offset)
     if offset < start < len(times):
         assert time is None
     else:
         assert time is not None
         assert 0 <= times[offset] - time <= max(1_000, (now - time) // 100)
     before = requests
-    found.look({(place, offset)}, now)
+    record_times.look({(place, offset)}, now)
     assert requests == before <= 5 * MOST_REQUESTS
 
 

@@ -243,7 +243,7 @@ BROKEN = {
     "a classic member that is unknown stays": 11633,
     "members that a generation doesn't list stay": 5001,
     "sessions of KIP-848 never end": 71002,
-    "a move begins no session anew": 5733,
+    "a move leaves sessions as they run": 5733,
     "timers are not replayed": 657,
     "a group that converts keeps who is out": 1203,
     "a member that leaves isn't taken out": 7822,

@@ -67,7 +67,7 @@ def test_requests_are_few_and_none_for_what_is_unchanged(s3: LocalS3, tmp_path: 
 
 @pytest.mark.parametrize("stop", STOPS)
 def test_a_store_that_stops_answering(s3: LocalS3, tmp_path: Path, stop: int) -> None:
-    """As after a kill: nothing that was begun is finished or taken back. The next run has each row once."""
+    """As after a kill: nothing that was begun is finished or undone. The next run has each row once."""
     bucket, count = f"stop-{stop}", 0
     s3.put(bucket, {})
     for number in range(2):

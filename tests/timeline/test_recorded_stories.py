@@ -201,14 +201,14 @@ def test_a_difference_is_found(
 
 def test_standby_tasks_are_those_that_the_coordinator_logged(run: Run, tmp_path: Path) -> None:
     """Its log has each member's "new assignment state", with its standby tasks."""
-    told = tell(run, capture_of("streams-standby"), tmp_path)
-    clients = {event["memberId"]: event["clientId"][0] for event in told if event["event"] == "memberJoined"}
+    rows = tell(run, capture_of("streams-standby"), tmp_path)
+    clients = {event["memberId"]: event["clientId"][0] for event in rows if event["event"] == "memberJoined"}
     standby = {
         event["generation"]: {
             clients[part["memberId"]]: [task["partition"] for task in part["partitions"]]
             for part in event["standby"]
         }
-        for event in told
+        for event in rows
         if event["event"] == "rebalanceEnded" and event["outcome"] == "steady"
     }
     logged = {3: {}, 4: {"a": [2, 3], "b": [0, 1]}, 5: {}, 6: {"a": [2, 3], "c": [0, 1]}, 7: {}}

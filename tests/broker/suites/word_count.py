@@ -117,7 +117,7 @@ def _last(outputs: str) -> str:
 
 
 def _judge(lines: int, counts: Counter[str], outputs: dict[str, str]) -> None:
-    assert f"written {lines}" in outputs["write"].splitlines(), f"the writer said {outputs['write'][-1500:]}"
+    assert f"written {lines}" in outputs["write"].splitlines(), f"printed {outputs['write'][-1500:]}"
     results = [line.split() for line in outputs["read"].splitlines()]
     fell = [line for line in results if line[0] == "fell"]
     assert not fell, f"{len(fell)} counts fell, as {fell[0]}"

@@ -271,7 +271,7 @@ class Comparison(MemberComparison):
         )
 
     def _out_by_a_move(self, reported: RebalanceEnded) -> set[str]:
-        """Who is said to be out by then, and may have been in: a move began its session again. What it has is
+        """Who is reported out by then, and may have been in: a move began its session again. What it has is
         not known either, until it is given something else."""
         return {
             event.member_id for event in self.reported.leavers

@@ -1,4 +1,4 @@
-"""`python -m tests.coordinator.stories.faults SEED COUNT [KIND]`: planted faults, and how many are found.
+"""`python -m tests.coordinator.stories.faults SEED COUNT [KIND]`: planted faults, and how many it reports.
 
 Strategy: each fault changes one event of a timeline, or one rule of the inference; the comparison of the
 history must find a difference then. Prints of each fault in how many histories it was planted, and is found;
@@ -157,7 +157,7 @@ RULE_FAULTS: dict[str, tuple[object, str, Any]] = {
     "a classic member that is unknown stays": (ClassicGroup, "_unknown", _do_nothing),
     "members that a generation doesn't list stay": (ClassicGroup, "_drop_missing", _do_nothing),
     "sessions of KIP-848 never end": (ModernGroup, "over", _do_nothing),
-    "a move begins no session anew": (SessionClocks, "unavailable", _do_nothing),
+    "a move leaves sessions as they run": (SessionClocks, "unavailable", _do_nothing),
     "timers are not replayed": (ClassicGroup, "_departures", lambda *args: {}),
     "a group that converts keeps who is out": (ClassicGroup, "over_by", _do_nothing),
     "a member that leaves isn't taken out": (ConsumerGroup, "_leaves", _do_nothing),

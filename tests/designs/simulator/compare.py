@@ -506,10 +506,10 @@ def main() -> None:
     if options.write:
         write(comparison)
     elif options.check:
-        found = differences(comparison.text, PAGE.read_text(), designs)
-        sys.stdout.writelines(f"{line}\n" for line in found)
-        print(f"{len(cells_of(comparison.text))} figures, {len(found)} others in the page")
-        raise SystemExit(1 if found else 0)
+        changed = differences(comparison.text, PAGE.read_text(), designs)
+        sys.stdout.writelines(f"{line}\n" for line in changed)
+        print(f"{len(cells_of(comparison.text))} figures, {len(changed)} others in the page")
+        raise SystemExit(1 if changed else 0)
     else:
         sys.stdout.write(comparison.text)
 

@@ -82,9 +82,9 @@ public final class OffsetManagerChannel {
             channel.disconnect();
             if (response.errorCode() == 0) {
                 Broker broker = response.coordinator();
-                BlockingChannel found = new BlockingChannel(broker.host(), broker.port(), -1, -1, 5000);
-                found.connect();
-                return found;
+                BlockingChannel owner = new BlockingChannel(broker.host(), broker.port(), -1, -1, 5000);
+                owner.connect();
+                return owner;
             }
             Thread.sleep(100);
         }
