@@ -70,6 +70,7 @@ class Counter:
 
     def __init__(self, charges: Mapping[str, Charge] | None = None) -> None:
         self.count = 0
+        self._before_collection = 0
         self.charges: dict[str, Charge] = dict.fromkeys(("find", "rfind", "index"), _found)
         self.charges["search"] = _searched
         self.charges["advance"] = _advanced
@@ -82,6 +83,13 @@ class Counter:
         if isinstance(value, _SIZED):
             self.count += len(value)
         return value
+
+    def collected(self, phase: str, info: object) -> None:
+        """Count nothing of what a collection runs: a callback of `gc`."""
+        if phase == "start":
+            self._before_collection = self.count
+        else:
+            self.count = self._before_collection
 
     def each(self, values: Iterable[T]) -> Iterator[T]:
         """Charge the turns of a comprehension."""
@@ -322,12 +330,15 @@ def counting(
             replaced.append((function, function.__code__))
             function.__globals__["__work__"] = counter
             function.__code__ = code
+    # A collection comes at a moment of its own, and ends coroutines that wait: that is no reader's work.
+    callbacks: list[Any] = getattr(gc, "callbacks", [])  # PyPy has none
+    callbacks.append(counter.collected)
     try:
         yield counter
     finally:
+        callbacks.remove(counter.collected)
         for function, code in replaced:
-            function.__code__ = code
-            function.__globals__.pop("__work__", None)
+            function.__code__ = code  # a coroutine that waits has the counted one still, and its `__work__`
 
 
 def work(

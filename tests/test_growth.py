@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 
 import pytest
@@ -70,7 +70,27 @@ def test_functions_have_their_own_code_afterwards() -> None:
     code = read_frames.__code__
     work(lambda: list(read_frames([b"00"])))
     assert read_frames.__code__ is code
-    assert "__work__" not in read_frames.__globals__
+
+
+def test_what_a_collection_runs_is_not_counted() -> None:
+    def ends() -> Iterator[None]:
+        try:
+            yield
+        finally:
+            list(read_frames([b"00 01 02\n"] * 100))
+
+    class Holder:
+        """In a cycle, so that only a collection ends its generator."""
+
+        def __init__(self) -> None:
+            self.it, self.waits = self, ends()
+            next(self.waits)
+
+    def run() -> None:
+        Holder()
+        gc.collect()
+
+    assert work(run) == 0
 
 
 def test_functions_are_counted_once_after_objects_were_unfrozen() -> None:

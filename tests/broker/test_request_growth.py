@@ -7,7 +7,6 @@ one. What is named is there (`World`). Rules: only the work of a handler is coun
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
@@ -59,7 +58,6 @@ def counter() -> Iterator[Counter]:
         find_message(key, "request")
     with counting() as counter:
         yield counter
-        gc.collect()  # handlers that wait end in code that is counted
 
 
 @pytest.fixture(scope="module")
