@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from coordwire.codec import Message
+from coordwire.coordinator.topics import TopicsImage
 
 __all__ = ["PERSISTER_TIMER", "LatestOffsets", "Persister", "StateRequest"]
 
@@ -41,13 +42,15 @@ Persisted: TypeAlias = Callable[[Any, int, LatestOffsets], None]
 
 
 class Persister:
-    """The calls of one shard that wait for an answer. send: takes the effects."""
+    """The calls of one shard that wait for an answer. send: takes the effects. topics: the cluster's now,
+    which the state of a term that has ended does not know."""
 
     def __init__(self, send: Callable[[StateRequest], None], partition: int = 0) -> None:
         self._send = send
         self._partition = partition
         self._number = self._delayed = 0
         self._waiting: dict[int, Persisted] = {}
+        self.topics = TopicsImage()
 
     def next_key(self) -> str:
         """The key of a timer after which a request is sent."""

@@ -427,7 +427,7 @@ class Shard:
         self._finish()
         state, known = self._state, self._state.topics
         deleted = known.missing_from(topics)
-        state.topics = topics
+        state.topics = state.persister.topics = topics
         state.listener.topics_changed(topics)
         state.topics_version = state.topics_version + 1 if topics.version is None else topics.version
         if known.new_in(topics):

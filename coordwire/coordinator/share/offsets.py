@@ -240,7 +240,7 @@ def delete_offsets(call: IncomingRequest) -> None:
             return
         deleted: HashMap[UUID, str | None] = HashMap()
         for topic in answer.results:
-            image = state.topics.find_id(topic.topic_id)
+            image = state.persister.topics.find_id(topic.topic_id)
             name = None if image is None else image.name
             failure = first_error([topic])
             if failure:
