@@ -92,8 +92,11 @@ def _delete_groups(call: IncomingRequest) -> None:
         waiting = dict(requests)
 
         def persisted(name: str, answer: Any, error: int) -> None:
-            del waiting[name]
-            failures = [error] if answer is None else list(map(_first_error, answer.results))
+            asked: Any = waiting.pop(name)
+            if answer is None:  # an error of each partition that was asked for
+                failures = [error for topic in asked.topics if topic.partitions]
+            else:
+                failures = list(map(_first_error, answer.results))
             failures = list(filter(None, failures))
             if failures:
                 refuse(name, failures[-1])
