@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 from coordwire.errors import CoordwireError
 from coordwire.spark.stored_tables import table
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.engine import Progress, as_tasks, work_through
-from coordwire.tables.pipeline.units import Unit, UnitFailed, printable
+from coordwire.tables.pipeline.engine import Progress, as_tasks
+from coordwire.tables.pipeline.units import Unit, UnitFailed, printable, run_units
 from coordwire.tables.report.summary import TableRows
 
 if TYPE_CHECKING:
@@ -80,12 +80,12 @@ class SparkEngine:
         progress: Progress | None,
         run: str | None = None,
     ) -> None:
-        tasks, done_count = as_tasks(units, self._workers()), 0
+        tasks, done_count = as_tasks(units, self._workers(), options.split_size), 0
         if not tasks:
             return
 
         def work(group: list[Unit]) -> int:
-            return work_through(group, out, options, tables, run)
+            return len(run_units(group, out, options, tables, run))
 
         with ThreadPoolExecutor(1) as pool:
             job = pool.submit(self._work_through, tasks, work)

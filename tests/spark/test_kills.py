@@ -5,6 +5,7 @@ What runs afterwards or meanwhile does so in the tests' own Spark, which is ther
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -26,6 +27,7 @@ pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coo
 from coordwire.errors import CoordwireError
 from coordwire.records import batches
 from coordwire.tables import pipeline
+from coordwire.tables.options import Options
 from coordwire.tables.report.summary import PipelineSummary
 from tests.tables import pipeline_steps
 from tests.tables.made_segments import partition, segment
@@ -53,7 +55,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 
 def command(logs: Path, out: Path, master: str = "local[1]") -> list[str]:
-    words = ["pipeline", str(logs), "--out", str(out), "--master", master, "--no-report", "--format", "json"]
+    words = ["pipeline", str(logs), "--out", str(out), "--master", master, "--no-report", "--format", "json",
+             "--split-size", "16000"]  # fmt: skip
     return [sys.executable, "-m", "coordwire.cli", *words]
 
 
@@ -84,7 +87,8 @@ def wait_for(condition: Callable[[], Any], process: subprocess.Popen[str]) -> An
 
 def run_again(spark: SparkSession, logs: tuple[Path, int], out: Path) -> PipelineSummary:
     """It goes on, each record is there once, and nothing is left of what was ended."""
-    summary = pipeline.run(coordwire.spark.engine(spark), [str(logs[0])], str(out), report=False)
+    engine, options = coordwire.spark.engine(spark), Options(split_size=16_000)
+    summary = pipeline.run(engine, [str(logs[0])], str(out), report=False, options=options)
     assert_whole(logs, out)
     assert summary.records == logs[1]
     return summary
@@ -120,7 +124,7 @@ def test_kill_of_everything(spark: SparkSession, logs: tuple[Path, int], tmp_pat
         time.sleep(wait)
         os.killpg(running.process.pid, signal.SIGKILL)
         running.end()
-        note_count = len(list((out / "_manifest").glob("*.json")))
+        note_count = sum(len(json.loads(path.read_bytes())) for path in (out / "_manifest").glob("*.json"))
         summary = run_again(spark, logs, out)
         assert summary.reused >= note_count > 0 or wait
         assert wait or "ended without finishing (its process is gone)" in summary.notices[0]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.engine import Progress, work_through
+from coordwire.tables.pipeline.engine import Progress
 from coordwire.tables.pipeline.local_engine import LocalRows
-from coordwire.tables.pipeline.units import Unit
+from coordwire.tables.pipeline.units import Unit, run_units
 from coordwire.tables.report.summary import TableRows
 
 
@@ -30,7 +30,7 @@ class InProcess:
         for unit in units:
             if self.done == self.fail_after:
                 raise KilledError
-            work_through([unit], out, options, tables, run)
+            run_units([unit], out, options, tables, run)
             self.done += 1
 
     def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:

@@ -15,7 +15,7 @@ from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress
 from coordwire.tables.pipeline.manifest import named_files
-from coordwire.tables.pipeline.units import Unit, run_unit
+from coordwire.tables.pipeline.units import Unit, run_units
 from coordwire.tables.storage import folders
 from coordwire.tables.storage.folders import Output
 from tests.tables.made_segments import START
@@ -127,13 +127,21 @@ def crash_at(number: int) -> Callable[[int], None]:
     return at
 
 
+def run_unit(
+    unit: Unit, root: str, options: Options, tables: Sequence[str], run: str | None = None
+) -> dict[str, Any]:
+    """A task of one unit; the note that counts."""
+    [note] = run_units([unit], root, options, tables, run)
+    return note
+
+
 Work = Callable[[Unit, str, Options, Sequence[str], str | None], object]
 
 
 def run(
-    inputs: Path | str, out: Path | str, *, work: Work = run_unit, **named: Any
+    inputs: Path | str, out: Path | str, *, work: Work | None = None, **named: Any
 ) -> pipeline.PipelineSummary:
-    """The pipeline; `work` does one unit."""
+    """The pipeline with one task for all units; or `work` does one unit, as a task of its own."""
     named.setdefault("tables", TABLES)
     return pipeline.run(_Here(work), [str(inputs)], str(out), report=False, **named)
 
@@ -141,7 +149,7 @@ def run(
 class _Here(pipeline.LocalEngine):
     """Runs units in this process."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work | None) -> None:
         super().__init__()
         self._work_one = work
 
@@ -154,6 +162,10 @@ class _Here(pipeline.LocalEngine):
         progress: Progress | None,
         run: str | None = None,
     ) -> None:
+        if self._work_one is None:
+            if units:
+                run_units(units, out, options, tables, run)
+            return
         for unit in units:
             self._work_one(unit, out, options, tables, run)
 

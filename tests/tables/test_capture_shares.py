@@ -12,12 +12,12 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 from coordwire.capture import share as share_module
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.units import Unit, run_unit
+from coordwire.tables.pipeline.units import Unit
 from coordwire.tables.readers import splits
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.readers.sources import SOURCES, plan, read
 from tests.capture.build import pcap
-from tests.tables.pipeline_steps import leftovers, run, table_rows
+from tests.tables.pipeline_steps import leftovers, run, run_unit, table_rows
 from tests.tables.test_captures import CAPTURES, frames, rotated
 
 TABLES = ("files", "frames", "errors", "groups", "offset_commits", "lag", "traffic", "quarantine")

@@ -166,7 +166,7 @@ def test_files_that_change_after_they_were_listed(tmp_path: Path, how: str) -> N
                 path.touch()
             elif how == "a folder":
                 path.mkdir()
-        units.run_unit(unit, *arguments)
+        pipeline_steps.run_unit(unit, *arguments)
 
     summary = pipeline_steps.run(tmp_path / "in", tmp_path / "out", work=work, tables=ALL)
     assert summary.records == summary.frames == 0

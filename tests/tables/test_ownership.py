@@ -18,7 +18,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline import plan
 from coordwire.tables.pipeline.manifest import check_report, complete_units, remove_orphans, write_report
-from coordwire.tables.pipeline.units import UnitFailed, run_unit
+from coordwire.tables.pipeline.units import UnitFailed
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.storage.folders import LinkError, LocalFolder, Output
 from coordwire.tables.storage.names import is_data_name
@@ -132,7 +132,7 @@ def test_a_hostile_manifest_removes_nothing(
         note["files"] = sorted(note["proofs"])
     elif where == "note":
         other = note | {"unit": "f" * 24, "proofs": proof, "files": [name]}
-        (out / "_manifest" / f"{'f' * 24}.json").write_text(json.dumps(other))
+        (out / "_manifest" / f"{'f' * 24}.json").write_text(json.dumps([other]))
     elif where == "commit":
         place = out / "_manifest" / "attempts" / f"{'a' * 32}-{unit}-{'b' * 32}"
         place.mkdir()
@@ -324,7 +324,7 @@ def test_a_folder_that_becomes_a_link_at_any_step(tmp_path: Path, logs: Path) ->
 
         with pipeline_steps.steps(at) as steps:
             try:
-                run_unit(unit, str(out), Options(), TABLES)
+                pipeline_steps.run_unit(unit, str(out), Options(), TABLES)
             except UnitFailed as error:
                 causes.append(error.__cause__)
         assert pipeline_steps.tree(elsewhere) == {}, number

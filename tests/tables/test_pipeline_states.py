@@ -23,7 +23,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.manifest import complete_units, named_files
-from coordwire.tables.pipeline.units import run_unit
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.run_lock import InUse
 from tests.tables import pipeline_steps
@@ -54,7 +53,7 @@ class Runs(RuleBasedStateMachine):
 
     # --- the pipeline ---
 
-    def _run(self, work: pipeline_steps.Work = run_unit) -> None:
+    def _run(self, work: pipeline_steps.Work = pipeline_steps.run_unit) -> None:
         pipeline_steps.run(self.inputs, self.out, work=work, options=Options(split_size=self.split))
 
     def _assert_whole(self) -> None:
@@ -126,10 +125,10 @@ class Runs(RuleBasedStateMachine):
         def work(unit: object, *arguments: object) -> None:
             def at(count: int) -> None:
                 if count == step % 40 + 1:
-                    run_unit(unit, *arguments)  # type: ignore[arg-type]
+                    pipeline_steps.run_unit(unit, *arguments)  # type: ignore[arg-type]
 
             with pipeline_steps.steps(at):
-                run_unit(unit, *arguments)  # type: ignore[arg-type]
+                pipeline_steps.run_unit(unit, *arguments)  # type: ignore[arg-type]
 
         self._run(work)
         self._assert_whole()
@@ -194,7 +193,7 @@ class Runs(RuleBasedStateMachine):
 
     @invariant()
     def what_the_user_has_is_there(self) -> None:
-        for path, content in getattr(self, "mine", {}).items():
+        for path, content in getattr(self, "user_files", {}).items():
             assert path.is_symlink() == isinstance(content, str)
             assert (str(path.readlink()) if isinstance(content, str) else path.read_bytes()) == content
         if hasattr(self, "elsewhere"):

@@ -14,15 +14,23 @@ pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire
 import pyarrow.parquet
 
 from coordwire.errors import CoordwireError
+from coordwire.tables.pipeline.engine import as_tasks
 from coordwire.tables.pipeline.manifest import named_files
+from coordwire.tables.pipeline.units import Unit
+from coordwire.tables.readers.splits import Part
 from coordwire.tables.storage import unit_attempt
 from coordwire.tables.storage.folders import Output
 from tests.tables import pipeline_steps
 from tests.tables.moto_s3 import LocalS3, Request, local_s3
 
 TABLES = ("files", "batches", "records", "quarantine")
-A_UNIT = 32
-"""Requests for a small segment with rows in two tables."""
+A_UNIT = 2
+"""Requests for a small segment with rows in two tables, beside those for the task that it shares."""
+
+A_RERUN = 80
+"""Requests where nothing is new, for up to a thousand files."""
+
+CAPTURE = Path(__file__).parents[1] / "data" / "captures" / "confluent__rdmock__group-range.pcap"
 
 STOPS = [pytest.param(number, marks=() if number == 45 else pytest.mark.slow) for number in range(5, 130, 8)]
 
@@ -60,9 +68,36 @@ def test_requests_are_few_and_none_for_what_is_unchanged(s3: LocalS3, tmp_path: 
     again = [
         requests(s3, tmp_path / name, f"s3://few/{out}", 0) for name, out in (("few", "x"), ("many", "y"))
     ]
-    assert len(again[0]) == len(again[1])
+    assert len(again[0]) == len(again[1]) <= A_RERUN
     for request in (request for rerun in again for request in rerun):
         assert not any(f"/{table}/" in request.path for table in ("batches", "records")), request
+
+
+def test_a_capture_asks_for_nothing_but_its_files(s3: LocalS3, tmp_path: Path) -> None:
+    """One put for each table that it has rows in."""
+    s3.put("captures", {})
+    counts = []
+    for number in (1, 3):
+        inputs = tmp_path / str(number)
+        inputs.mkdir()
+        for copy in range(number):
+            (inputs / f"{copy}.pcap").write_bytes(CAPTURE.read_bytes())
+        with s3.counted() as actual:
+            pipeline_steps.run(inputs, f"s3://captures/{number}", tables=["frames", "groups", "traffic"])
+        counts.append(len(actual))
+    assert counts[1] - counts[0] == 2 * 3
+
+
+def test_small_inputs_share_a_task() -> None:
+    def sizes(count: int, size: int, workers: int, split_size: int = 1 << 20) -> list[int]:
+        part = Part("segment", "x", size, 0, size)
+        return [len(task) for task in as_tasks([Unit("", part)] * count, workers, split_size)]
+
+    assert sizes(555, 1000, 64) == [100, 100, 100, 100, 100, 55]
+    assert sizes(555, 1000, 64, split_size=1000) == [2] * 277 + [1]
+    assert sizes(6, 200_000, 4) == [5, 1]
+    assert sizes(6, 2 << 20, 4) == [1] * 6
+    assert sizes(0, 0, 4) == []
 
 
 @pytest.mark.parametrize("stop", STOPS)

@@ -28,7 +28,8 @@ PARTITIONS = 6
 
 
 def command(logs: Path, out: Path, table_format: str) -> list[str]:
-    words = ["--engine", "local", "--workers", "2", "--no-report", "--format", table_format]
+    words = ["--engine", "local", "--workers", "2", "--no-report", "--format", table_format,
+             "--split-size", "16000"]  # fmt: skip
     return [
         sys.executable, "-m", "coordwire.cli", "pipeline", str(logs), "--out", str(out), *words,
         "--tables", "records,files", "--summary", "json",

@@ -28,7 +28,7 @@ from coordwire.tables.readers.files import is_uri
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog, load
 from coordwire.tables.storage.parquet_files import UnitFiles
-from coordwire.tables.storage.unit_attempt import remove_ours
+from coordwire.tables.storage.unit_attempt import Attempt, remove_ours
 
 if TYPE_CHECKING:
     import pyarrow
@@ -152,7 +152,7 @@ def without_replaced(
     named.update(manifest.files, manifest.log.retired)
     unnamed = [name for name in files if name not in named]
     paths = _replaced(output, manifest, table)
-    writing = UnitFiles(output, UNIT, run)
+    writing = UnitFiles(Attempt(output, UNIT, run), UNIT)
     removes = set()
     try:
         for name in unnamed:

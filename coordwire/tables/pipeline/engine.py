@@ -3,18 +3,19 @@
 Strategy: an `Engine` has two operations; `LocalEngine` and the engines of `coordwire.spark.engines` implement
 it. Units, attempts, notes, manifest and report are the same functions for both, and the plan of units does
 not depend on the engine, so that one finishes what the other began. Rules: neighbouring units share a task,
-so that all workers end at about the same time and no task is too small; a failed job raises one sentence.
+whose files appear together, so that all workers end at about the same time and stores are asked seldom; a
+failed job raises one sentence.
 """
 
 from __future__ import annotations
 
-__all__ = ["Engine", "Progress", "as_tasks", "work_through"]
+__all__ = ["Engine", "Progress", "as_tasks"]
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.units import Unit, run_unit
+from coordwire.tables.pipeline.units import Unit
 from coordwire.tables.readers.splits import OPENING
 from coordwire.tables.report.summary import TableRows
 
@@ -23,6 +24,10 @@ Progress = Callable[[int, int], None]
 
 TASK = 32 << 20
 """Bytes that a task reads at least, where there are that many."""
+
+SMALL, MOST_UNITS = 1 << 20, 100
+"""Units of together fewer bytes, or than one of them may have, share a task, up to so many, however many
+workers there are."""
 
 
 class Engine(Protocol):
@@ -43,7 +48,7 @@ class Engine(Protocol):
         """The rows of a folder's tables; of tables that are not named, none."""
 
 
-def as_tasks(units: Sequence[Unit], workers: int) -> list[list[Unit]]:
+def as_tasks(units: Sequence[Unit], workers: int, split_size: int) -> list[list[Unit]]:
     """Group neighbouring units: enough tasks for workers to end at about the same time, none too small."""
     cost = [unit.part.end - unit.part.start + OPENING for unit in units]
     most = (
@@ -54,18 +59,11 @@ def as_tasks(units: Sequence[Unit], workers: int) -> list[list[Unit]]:
     tasks: list[list[Unit]] = []
     used = most
     for unit, size in zip(units, cost, strict=True):
-        if used + size > most:
+        count = len(tasks[-1]) if tasks else MOST_UNITS
+        is_small = used + size - (count + 1) * OPENING <= min(SMALL, split_size)
+        if count >= MOST_UNITS or (used + size > most and not is_small):
             tasks.append([])
             used = 0
         tasks[-1].append(unit)
         used += size
     return tasks
-
-
-def work_through(
-    group: Sequence[Unit], out: str, options: Options, tables: tuple[str, ...], run: str | None
-) -> int:
-    """Run the units of one task in order; returns how many there were. Raises `UnitFailed`."""
-    for unit in group:
-        run_unit(unit, out, options, tables, run)
-    return len(group)

@@ -31,7 +31,7 @@ from coordwire.tables.readers.splits import Part, capture_parts, segment_parts
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, load
 from coordwire.tables.storage.parquet_files import UnitFiles
-from coordwire.tables.storage.unit_attempt import remove_ours
+from coordwire.tables.storage.unit_attempt import Attempt, remove_ours
 from coordwire.tables.stores import canonical, is_uri, local_path
 
 __all__ = ["check_inputs", "inputs_of", "plan", "remove_rows", "write_files"]
@@ -119,7 +119,7 @@ def write_files(
         joined.update((path, first) for path in further)
     origins = Origins(files.values())
     rows = [_file_row(file, origins.of(file), numbers_of, joined, files) for file in files.values()]
-    writing = UnitFiles(output, FILES_UNIT, run)
+    writing = UnitFiles(Attempt(output, FILES_UNIT, run), FILES_UNIT)
     try:
         for batch in pa.Table.from_pylist(rows, schema=arrow_schema(TABLES["files"])).to_batches():
             writing.add("files", batch)
@@ -166,7 +166,7 @@ def remove_rows(output: Output, paths: Collection[str], run: str) -> None:
     import pyarrow.parquet
 
     before = load(output) or Manifest()
-    writing = UnitFiles(output, FILES_UNIT, run)
+    writing = UnitFiles(Attempt(output, FILES_UNIT, run), FILES_UNIT)
     try:
         for name in before.files:
             with output.folder.open(name) as stream:

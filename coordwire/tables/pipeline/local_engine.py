@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.engine import Progress, as_tasks, work_through
+from coordwire.tables.pipeline.engine import Progress, as_tasks
 from coordwire.tables.pipeline.manifest import named_files
-from coordwire.tables.pipeline.units import Unit, cause, printable
+from coordwire.tables.pipeline.units import Unit, cause, printable, run_units
 from coordwire.tables.report.summary import TableRows
 from coordwire.tables.storage.folders import Output
 
@@ -67,7 +67,7 @@ class LocalEngine:
         progress: Progress | None,
         run: str | None = None,
     ) -> None:
-        tasks = as_tasks(units, self.workers)
+        tasks = as_tasks(units, self.workers, options.split_size)
         if not tasks:
             return
         job = _Job(tasks, (out, options, tables, run), progress)
@@ -209,7 +209,7 @@ def serve(file: int) -> None:
         while True:
             group = pipe.recv()
             try:
-                work_through(group, out, options, tables, run)
+                run_units(group, out, options, tables, run)
                 answer = None
             except Exception as error:
                 answer = cause(error)

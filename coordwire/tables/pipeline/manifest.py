@@ -1,11 +1,11 @@
 """Which units of the tables are complete, and which files are the pipeline's.
 
-Strategy: a worker leaves a note for each unit that it finished (`_manifest/UNIT.json`); a run that ends takes
-all notes into `manifest.json` and removes them. Both have each file's size, checksum and stamp. Rules: a file
-of a table counts only if a complete unit names it, and a unit is complete only if its files are there. A file
-is removed only if the manifest, a note or an attempt wrote it down, and it is still what was written down:
-one of a unit that the inputs no longer have (a file grew, another version reads it), so that no row is there
-twice. What is to be removed is in the manifest before it goes.
+Strategy: a worker leaves a note for each unit of a task that it finished (`_manifest/TASK.json`); a run that
+ends takes all notes into `manifest.json` and removes them. Both have each file's size, checksum and stamp.
+Rules: a file of a table counts only if a complete unit names it, and a unit is complete only if its files are
+there. A file is removed only if the manifest, a note or an attempt wrote it down, and it is still what was
+written down: one of a unit that the inputs no longer have (a file grew, another version reads it), so that no
+row is there twice. What is to be removed is in the manifest before it goes.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ from coordwire.tables.storage.manifest_file import (
     Notes,
     Proof,
     TableLog,
-    all_notes,
     load,
+    new_notes,
+    note_files,
 )
 from coordwire.tables.storage.names import MANIFEST, NOTES, REPORT, REPORTS, is_own_name
 from coordwire.tables.storage.unit_attempt import clear, is_ours, remove_ours
@@ -132,7 +133,7 @@ def write_report(output: Output, data: bytes) -> None:
 
 def _file_sizes(output: Output) -> dict[str, int]:
     """The sizes of all files in the tables' folders."""
-    return {name: size for table in TABLES for name, size in output.folder.files(table)}
+    return dict(output.folder.files(*TABLES))
 
 
 def _complete(note: dict[str, Any], sizes: dict[str, int]) -> bool:
@@ -143,7 +144,7 @@ def _complete(note: dict[str, Any], sizes: dict[str, int]) -> bool:
 def complete_units(output: Output) -> Notes:
     """The notes of all complete units, by the units' names."""
     notes = dict((load(output) or Manifest()).units)
-    for _, note in all_notes(output):
+    for note in new_notes(output):
         notes.setdefault(note["unit"], note)
     sizes = _file_sizes(output)
     return {unit: note for unit, note in notes.items() if _complete(note, sizes)}
@@ -159,7 +160,7 @@ def named_files(output: Output, table: str) -> tuple[list[str], bool]:
     manifest = load(output) or Manifest()
     if manifest.log.format != PARQUET:
         return table_files(output, manifest, table), False
-    units = {note["unit"]: note for _, note in all_notes(output)} | manifest.units
+    units = {note["unit"]: note for note in new_notes(output)} | manifest.units
     names = {name for note in units.values() for name in note["proofs"]} | set(manifest.files)
     names = {name for name in names if name.startswith(f"{table}/")}
     return sorted(names), set(output.names(table)) == names
@@ -199,7 +200,7 @@ def _doomed(output: Output, notes: Notes, valid: Notes) -> tuple[dict[str, Proof
     named = {name for note in valid.values() for name in note["proofs"]} | set(manifest.files)
     known = dict(manifest.removing)
     dropped = set()
-    for note in [*manifest.units.values(), *(note for _, note in all_notes(output))]:
+    for note in [*manifest.units.values(), *new_notes(output)]:
         unit = note["unit"]
         if unit not in notes and unit not in manifest.units and _complete(note, sizes):
             named.update(note["proofs"])  # it came after `notes` were read
@@ -235,10 +236,14 @@ def commit(
     }  # fmt: skip
     output.write(MANIFEST, json.dumps(form, indent=0, sort_keys=True).encode())
     going = set(removing or {})
-    for name, note in list(all_notes(output)):
+
+    def is_settled(note: dict[str, Any]) -> bool:
         unit = note["unit"]
         is_same = unit in notes and notes[unit]["proofs"] == note["proofs"]
-        if is_same or unit in dropped or (unit in notes and going.issuperset(note["proofs"])):
+        return is_same or unit in dropped or (unit in notes and going.issuperset(note["proofs"]))
+
+    for name, settled in list(note_files(output)):
+        if all(map(is_settled, settled)):
             output.delete(name)
 
 

@@ -9,7 +9,7 @@ is kept between units.
 
 from __future__ import annotations
 
-__all__ = ["NOTES", "Unit", "UnitFailed", "as_units", "cause", "printable", "run_unit", "story_units"]
+__all__ = ["NOTES", "Unit", "UnitFailed", "as_units", "cause", "printable", "run_units", "story_units"]
 
 import gc
 import json
@@ -48,6 +48,7 @@ from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import FORMAT
 from coordwire.tables.storage.names import NOTES
 from coordwire.tables.storage.parquet_files import UnitFiles
+from coordwire.tables.storage.unit_attempt import Attempt
 from coordwire.timeline.from_wire.timeline import Timeline
 from coordwire.versions import api_name
 
@@ -120,20 +121,23 @@ def story_units(
     return as_units(parts, files, options, tables, story=True)
 
 
-def run_unit(
-    unit: Unit, root: str, options: Options, tables: Sequence[str], run: str | None = None
-) -> dict[str, Any]:
-    """Read the unit, write its rows and its note; returns the note that counts.
+def run_units(
+    units: Sequence[Unit], root: str, options: Options, tables: Sequence[str], run: str | None = None
+) -> list[dict[str, Any]]:
+    """Read the units of a task, write their rows and their notes together; returns the notes that count.
 
-    run: the run that it belongs to, which must still have the folder's lock. Raises `UnitFailed`.
+    run: the run that they belong to, which must still have the folder's lock. Raises `UnitFailed`.
     """
-    began = time.monotonic()
-    files = None
+    unit, files, notes = units[0], None, []
     try:
-        files = UnitFiles(Output(root), unit.name, run)
-        work = _Work(unit, options, tables, files)
-        work.run()
-        return files.publish(work.note() | {"seconds": round(time.monotonic() - began, 3)})
+        attempt = Attempt(Output(root), _task_name(units), run)
+        for unit in units:
+            began = time.monotonic()
+            files = UnitFiles(attempt, unit.name)
+            work = _Work(unit, options, tables, files)
+            work.run()
+            notes.append(work.note() | {"seconds": round(time.monotonic() - began, 3)})
+        return attempt.publish(notes)
     except BaseException as error:
         if files is not None:
             files.discard()
@@ -141,6 +145,11 @@ def run_unit(
             path, reason = printable(unit.part.path), cause(error)
             raise UnitFailed(reason if path in reason else f"{path}: {reason}") from error
         raise
+
+
+def _task_name(units: Sequence[Unit]) -> str:
+    """The same for each attempt at the same units."""
+    return sha256("".join(unit.name for unit in units).encode()).hexdigest()[:24]
 
 
 def _identity(part: Part) -> list[Any] | None:

@@ -76,8 +76,8 @@ class Folder(Protocol):
     def stat(self, name: str) -> Stat | None:
         """A regular file's size and stamp; None for what is not there or is of another kind."""
 
-    def files(self, folder: str) -> Iterator[tuple[str, int]]:
-        """The regular files below a folder with their sizes, in no order."""
+    def files(self, *folders: str) -> Iterator[tuple[str, int]]:
+        """The regular files below these folders with their sizes, in no order."""
 
     def entries(self, folder: str) -> list[str]:
         """The names in a folder, whatever they are; none if it is not there."""
@@ -226,8 +226,8 @@ class LocalFolder:
             return None
         return Stat(status.st_size, (status.st_ino, status.st_ctime_ns, status.st_mtime_ns))
 
-    def files(self, folder: str) -> Iterator[tuple[str, int]]:
-        waiting = [folder]
+    def files(self, *folders: str) -> Iterator[tuple[str, int]]:
+        waiting = [*folders]
         while waiting:
             current = waiting.pop()
             for name, mode, size in self._scan(current):
@@ -347,12 +347,15 @@ class StoreFolder:
             return None
         return Stat(info.size or 0, (info.mtime_ns,) if info.mtime_ns else ())
 
-    def files(self, folder: str) -> Iterator[tuple[str, int]]:
+    def files(self, *folders: str) -> Iterator[tuple[str, int]]:
+        """Of several folders by one list of all that is below the root: what a store counts are requests."""
         from pyarrow import fs
 
-        for info in self.store.below(self._path(folder), recursive=True, missing=True):
-            if info.type == fs.FileType.File:
-                yield info.path[len(self.root) + 1 :], info.size or 0
+        place = self._path(folders[0]) if len(folders) == 1 else self.root
+        for info in self.store.below(place, recursive=True, missing=True):
+            name = info.path[len(self.root) + 1 :]
+            if info.type == fs.FileType.File and name.startswith(tuple(f"{folder}/" for folder in folders)):
+                yield name, info.size or 0
 
     def entries(self, folder: str) -> list[str]:
         path = self._path(folder) if folder else self.root

@@ -9,8 +9,8 @@ refused.
 from __future__ import annotations
 
 __all__ = [
-    "FORMAT", "MADE_BY", "Manifest", "Notes", "Proof", "TableLog", "all_notes", "as_proofs", "load",
-    "read_note",
+    "FORMAT", "MADE_BY", "Manifest", "Notes", "Proof", "TableLog", "as_proofs", "load", "new_notes",
+    "note_files", "read_notes",
 ]  # fmt: skip
 
 import json
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
-from coordwire.tables.storage.names import MANIFEST, NOTES, is_data_name, note_unit
+from coordwire.tables.storage.names import MANIFEST, NOTES, is_data_name, is_note_name
 
 if TYPE_CHECKING:
     from coordwire.tables.storage.folders import Output
@@ -91,8 +91,8 @@ def as_proofs(form: object) -> dict[str, Proof]:
     return form
 
 
-def _as_note(unit: str, note: object) -> dict[str, Any]:
-    if not isinstance(note, dict) or note.get("unit") != unit:
+def _as_note(unit: object, note: object) -> dict[str, Any]:
+    if not isinstance(note, dict) or note.get("unit") != unit or not isinstance(unit, str):
         raise CoordwireError(f"expected the note of unit {unit!r}")
     proofs = as_proofs(note.get("proofs"))
     rows, paths, apis = note.get("rows"), note.get("paths"), note.get("apis")
@@ -176,20 +176,25 @@ def load(output: Output) -> Manifest | None:
         ) from None
 
 
-def read_note(output: Output, name: str) -> dict[str, Any] | None:
-    """A note; None if it is not there. Raises `CoordwireError` for what the pipeline did not write."""
+def read_notes(output: Output, name: str) -> list[dict[str, Any]] | None:
+    """The notes of a task's units; None if they are not there. Raises `CoordwireError` for what the pipeline
+    did not write."""
     data = output.read(name)
     if data is None:
         return None
     try:
-        note = _as_note(note_unit(name) or "", json.loads(data))
+        notes = json.loads(data)
+        if not isinstance(notes, list) or not notes:
+            raise CoordwireError("expected a list of notes")
+        for note in notes:
+            _as_note(note.get("unit") if isinstance(note, dict) else "", note)
     except (ValueError, RecursionError, CoordwireError) as error:
         raise CoordwireError(
-            f"{output.path(name)} is not a note of this pipeline ({error}): remove it, and its unit is "
+            f"{output.path(name)} has no notes of this pipeline ({error}): remove it, and its units are "
             "read again"
         ) from None
-    _without_commits([note])
-    return note
+    _without_commits(notes)
+    return notes
 
 
 def _without_commits(notes: Iterable[dict[str, Any]]) -> None:
@@ -198,9 +203,15 @@ def _without_commits(notes: Iterable[dict[str, Any]]) -> None:
         note.pop("commit", None)
 
 
-def all_notes(output: Output) -> Iterator[tuple[str, dict[str, Any]]]:
+def note_files(output: Output) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The notes that are not in the manifest yet, by their files' names."""
     for entry in sorted(output.folder.entries(NOTES)):
         name = f"{NOTES}/{entry}"
-        if note_unit(name) is not None and (note := read_note(output, name)) is not None:
-            yield name, note
+        if is_note_name(name) and (notes := read_notes(output, name)) is not None:
+            yield name, notes
+
+
+def new_notes(output: Output) -> Iterator[dict[str, Any]]:
+    """The same notes, one after the other."""
+    for _, notes in note_files(output):
+        yield from notes

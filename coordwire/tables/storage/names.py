@@ -3,12 +3,12 @@
     manifest.json                               what is complete
     report.html
     TABLE/date=D/topic-T/UNIT-TOKEN-NNNN.parquet
-    _manifest/UNIT.json                         notes of units that are complete
+    _manifest/TASK.json                         notes of the units of a task, which are complete
     _manifest/reports                           what identifies the report.html of a run
     _manifest/writing/                          small files until they are complete
     _manifest/lock, _manifest/commit            empty; only locked (flock)
     _manifest/runs/RUN.lock                     the run that writes here at present
-    _manifest/attempts/RUN-UNIT-TOKEN/          what one attempt at one unit has not published yet
+    _manifest/attempts/RUN-TASK-TOKEN/          what one attempt at one task has not published yet
 
 Strategy: dates are partitions in Hive's form; a topic's folder only keeps files apart, and the topic itself
 is a column in the files, since readers guess types from folders' names (007 would become 7), and Spark and
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 __all__ = [
     "ATTEMPTS", "COMMIT", "LOCK", "MANIFEST", "NOTES", "REPORT", "REPORTS", "RUNS", "WRITING", "attempt_of",
-    "data_name", "folder_of", "is_data_name", "is_own_name", "note_unit", "partition_date",
+    "data_name", "folder_of", "is_data_name", "is_note_name", "is_own_name", "partition_date",
 ]  # fmt: skip
 
 import re
@@ -62,10 +62,10 @@ _DATA = re.compile(
     r"/[0-9a-f]{24}-[0-9a-f]{32}-\d{4,}\.parquet"
 )
 _DATE = re.compile(r"/date=([^/]+)/")
-_NOTE = re.compile(rf"{NOTES}/([0-9a-f]{{24}})\.json")
+_NOTE = re.compile(rf"{NOTES}/[0-9a-f]{{24}}\.json")
 _ATTEMPT = re.compile(
-    rf"{ATTEMPTS}/(?P<run>[0-9a-f]{{32}})-(?P<unit>[0-9a-f]{{24}})-(?P<token>[0-9a-f]{{32}})"
-    r"/(?P<file>\d{4,}\.part|commit\.json)"
+    rf"{ATTEMPTS}/(?P<run>[0-9a-f]{{32}})-[0-9a-f]{{24}}-[0-9a-f]{{32}}"
+    r"/(?:\d{4,}\.part|commit\.json)"
 )
 _OWN = re.compile(
     rf"{LOCK}|{COMMIT}|{REPORTS}|{RUNS}/[0-9a-f]{{32}}\.lock|{WRITING}/[\w.-]+\.[0-9a-f]{{32}}\.part"
@@ -109,10 +109,9 @@ def is_own_name(name: str) -> bool:
     return _OWN.fullmatch(name) is not None
 
 
-def note_unit(name: str) -> str | None:
-    """The unit that a note is about; None for what is not a note."""
-    match = _NOTE.fullmatch(name)
-    return match[1] if match else None
+def is_note_name(name: str) -> bool:
+    """Whether it is the file of a task's notes."""
+    return _NOTE.fullmatch(name) is not None
 
 
 def attempt_of(name: str) -> tuple[str, str] | None:

@@ -16,7 +16,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from coordwire.tables.columns import PARTITIONS
-from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.names import folder_of
 from coordwire.tables.storage.unit_attempt import Attempt, Sink
 
@@ -47,10 +46,11 @@ def parquet_writer(sink: Sink, schema: pyarrow.Schema) -> Any:
 
 
 class UnitFiles:
-    """The Parquet files of one attempt at a unit."""
+    """The Parquet files of one unit in an attempt."""
 
-    def __init__(self, output: Output, unit: str, run: str | None = None) -> None:
-        self.attempt = Attempt(output, unit, run)
+    def __init__(self, attempt: Attempt, unit: str) -> None:
+        self.attempt = attempt
+        self._unit = unit
         self._open: dict[tuple[str, str], tuple[Any, str]] = {}
         self._written: Counter[str] = Counter()
         self.names: list[str] = []
@@ -69,7 +69,7 @@ class UnitFiles:
         if writer is None:
             if len(self._open) >= MOST_OPEN:
                 self._close(next(iter(self._open)))
-            name, sink = self.attempt.open(table, folder)
+            name, sink = self.attempt.open(self._unit, table, folder)
             writer = parquet_writer(sink, schema), name
         self._open[table, folder] = writer  # the latest used is last
         return writer
@@ -88,10 +88,6 @@ class UnitFiles:
         """Complete all files."""
         for key in list(self._open):
             self._close(key)
-
-    def publish(self, note: dict[str, Any]) -> dict[str, Any]:
-        """See `Attempt.publish`."""
-        return self.attempt.publish(note)
 
     def discard(self) -> None:
         """Remove all files of the attempt."""

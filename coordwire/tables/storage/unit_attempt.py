@@ -1,14 +1,15 @@
-"""One attempt at one unit of work: its files, until they are published together or removed.
+"""One attempt at the units of one task: its files, until they are published together or removed.
 
 Strategy: an attempt has a random token, a folder of its own below `_manifest/attempts` for what isn't
 published, and the token in the names of its files, so that attempts never meet in one file: retries and
 speculation may run side by side, here or on other machines. Each file is read back when it is closed; small
 ones are held in memory where a store puts objects whole. `publish` writes down the files' names, sizes and
-checksums (`commit.json`), moves or puts them into their places, and claims the unit by a note, of which there
-can be one. An attempt that finds its unit claimed takes its own files back. Rules: a file is written down
-before it appears in a table's folder; a note names only files that were read back; an attempt of a run that
-is over publishes nothing; what is left after a kill is removed by the next run (`clear`), which uses
-`commit.json` and by names that only an attempt's folder can have.
+checksums (`commit.json`), moves or puts them into their places, and claims the task by one file with the
+notes of its units, of which there can be one. An attempt that finds its task claimed takes its own files
+back. What a store is asked so is the same for one unit and for many, but for the files of their rows. Rules:
+a file is written down before it appears in a table's folder; a note names only files that were read back; an
+attempt of a run that is over publishes nothing; what is left after a kill is removed by the next run
+(`clear`), which uses `commit.json` and names that only an attempt's folder can have.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from crc32c import crc32c
 
 from coordwire.errors import CoordwireError
-from coordwire.tables.storage.manifest_file import Manifest, Proof, as_proofs, load, read_note
+from coordwire.tables.storage.manifest_file import Proof, as_proofs, read_notes
 from coordwire.tables.storage.names import (
     ATTEMPTS,
     NOTES,
@@ -141,23 +142,23 @@ class MemoryFile:
 
 
 class Attempt:
-    """The files that one attempt at a unit writes. run: the run that it belongs to, if any."""
+    """The files that one attempt at a task writes. run: the run that it belongs to, if any."""
 
-    def __init__(self, output: Output, unit: str, run: str | None = None) -> None:
+    def __init__(self, output: Output, task: str, run: str | None = None) -> None:
         self.output = output
-        self.unit = unit
         self.run = run
         self.token = token_hex(16)
-        self.place = f"{ATTEMPTS}/{run or NO_RUN}-{unit}-{self.token}"
+        self.place = f"{ATTEMPTS}/{run or NO_RUN}-{task}-{self.token}"
+        self._notes_name = f"{NOTES}/{task}.json"
         self._parts: dict[str, tuple[str, int, int]] = {}
         self._sinks: dict[str, Sink] = {}
         self._memory_files: dict[str, MemoryFile] = {}
         self._room = HELD if output.folder.puts_whole else 0
         self._number = 0
 
-    def open(self, table: str, folder: str) -> tuple[str, Sink]:
-        """A new file of a table, and the name that it is going to have."""
-        name = data_name(table, folder, self.unit, self.token, self._number)
+    def open(self, unit: str, table: str, folder: str) -> tuple[str, Sink]:
+        """A new file of a unit's rows of a table, and the name that it is going to have."""
+        name = data_name(table, folder, unit, self.token, self._number)
         part = f"{self.place}/{self._number:04}.part"
         self._number += 1
         self._parts[name] = (part, 0, 0)
@@ -198,39 +199,47 @@ class Attempt:
         status = self.output.folder.stat(part)
         return -1 if status is None else status.size
 
-    def publish(self, note: dict[str, Any]) -> dict[str, Any]:
-        """Put the files into their places and write the note; returns the note that counts, which is another
-        attempt's if that one was first. Raises `RunOver`."""
-        files = {name: [size, crc] for name, (_, size, crc) in sorted(self._parts.items())}
-        if files:
-            form = {"unit": self.unit, "run": self.run, "files": files}
-            self.output.write(f"{self.place}/commit.json", json.dumps(form).encode())
+    def publish(self, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Put the files into their places and write the notes of the units, each with its `files`; returns
+        the notes that count, which are another attempt's if that one was first. Raises `RunOver`."""
+        files = self._written_down()
         with published(self.output, self.run) as current:
             if not current:
                 raise RunOver(f"run {self.run} is over; what it would still have written is dropped")
-            winner = self._claimed() or self._claim(files, note)
+            winner = self._claimed() or self._claim(files, notes)
         self._leave()
         return winner
 
     def place_files(self) -> dict[str, Proof]:
         """Put the files into their places without a note: the caller records them elsewhere."""
+        return self._move(self._written_down())
+
+    def _written_down(self) -> dict[str, Proof]:
+        """The files that are about to be put into their places; `commit.json` has them first."""
         files = {name: [size, crc] for name, (_, size, crc) in sorted(self._parts.items())}
-        form = {"unit": self.unit, "run": self.run, "files": files}
-        self.output.write(f"{self.place}/commit.json", json.dumps(form).encode())
-        return self._move(files)
+        if files:
+            self.output.write(f"{self.place}/commit.json", json.dumps({"files": files}).encode())
+        return files
 
     def _move(self, files: dict[str, Proof]) -> dict[str, Proof]:
-        for name in files:
+        proofs = {}
+        for name, proof in files.items():
             if (memory_file := self._memory_files.pop(name, None)) is None:
                 self.output.folder.move(self._parts[name][0], name)
-            else:  # no other attempt has the token in its name
+                proofs[name] = [*proof, *self._stamp(name, proof[0])]
+            else:  # no other attempt has the token in its name; its content is small enough to identify it
                 self.output.write(name, memory_file.content or b"")
-        return {name: [*proof, *self._stamp(name, proof[0])] for name, proof in files.items()}
+                proofs[name] = proof
+        return proofs
 
-    def _claim(self, files: dict[str, Proof], note: dict[str, Any]) -> dict[str, Any]:
+    def _claim(self, files: dict[str, Proof], notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         try:
-            note = note | {"run": self.run, "token": self.token, "proofs": self._move(files)}
-            while not self.output.create(f"{NOTES}/{self.unit}.json", json.dumps(note).encode()):
+            proofs = self._move(files)
+            notes = [
+                note | {"token": self.token, "proofs": {name: proofs[name] for name in note["files"]}}
+                for note in notes
+            ]
+            while not self.output.create(self._notes_name, json.dumps(notes).encode()):
                 if (winner := self._claimed()) is not None:
                     self._take_back(files)
                     return winner
@@ -242,19 +251,14 @@ class Attempt:
             with suppress(OSError, CoordwireError):
                 self._take_back(files)
             raise
-        return note
+        return notes
 
-    def _claimed(self, own: str | None = None) -> dict[str, Any] | None:
-        """The note of an earlier attempt, if there is one. own: the token of a note to ignore."""
-        winner = read_note(self.output, f"{NOTES}/{self.unit}.json")
-        if winner is not None and own is not None and winner.get("token") == own:
+    def _claimed(self, own: str | None = None) -> list[dict[str, Any]] | None:
+        """The notes of an earlier attempt, if there is one. own: the token of notes to ignore."""
+        winner = read_notes(self.output, self._notes_name)
+        if winner is None or (own is not None and all(note.get("token") == own for note in winner)):
             return None
-        if winner is None and self.run is None:  # a run plans only what its manifest doesn't have
-            winner = (load(self.output) or Manifest()).units.get(self.unit)
-            if winner is not None and not all(map(self.output.folder.stat, winner["proofs"])):
-                winner = None
-        if winner is not None:
-            self.discard()
+        self.discard()
         return winner
 
     def _take_back(self, files: dict[str, Proof]) -> None:
