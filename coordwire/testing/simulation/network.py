@@ -38,6 +38,8 @@ _LATENCY = (0.000_2, 0.003)
 _PIECES = 16
 """One of so many writes arrives in two pieces."""
 
+_PIECE_BITS = _PIECES.bit_length()
+
 _TCP_TIMEOUT = 900.0
 _CONNECT_TIMEOUT = 127.0
 _RETRY = 1.0
@@ -115,6 +117,7 @@ class Transport(asyncio.Transport):
         self._outbox: deque[bytes] = deque()
         """What is on its way; b"" is the end."""
         self._flying = 0
+        """Bytes that the peer's protocol does not have yet."""
         self._arrives = 0.0
         self._is_stalled = False
         self._is_paused = False
@@ -122,6 +125,11 @@ class Transport(asyncio.Transport):
         self._high, self._low = _HIGH, _LOW
         self._protocol_paused = False
         self._timeout: asyncio.TimerHandle | None = None
+
+    def join(self, peer: Transport) -> None:
+        """The other end is made."""
+        self.peer = peer
+        self._names = f"{self.machine.name} {peer.machine.name}"
 
     # --- asyncio's face ---
 
@@ -169,8 +177,8 @@ class Transport(asyncio.Transport):
             return
         content = bytes(data)
         network = self.network
-        network.traced(self, content)
-        if len(content) > 1 and not network.random.randrange(_PIECES):
+        network.trace("bytes", f"{self._names} {len(content)} {zlib.crc32(content):08x}")
+        if len(content) > 1 and not network.draw_piece():
             cut = network.random.randrange(1, len(content))
             self._send(content[:cut])
             self._send(content[cut:])
@@ -227,13 +235,15 @@ class Transport(asyncio.Transport):
             self._is_stalled = True
             self.network.stalled[self] = None
             return
-        data = self._outbox.popleft()
+        self.peer.receive(self._outbox.popleft())
+
+    def _delivered(self, size: int) -> None:
+        """The peer's protocol has so many bytes now."""
         if self._flying:
-            self._flying -= len(data)
+            self._flying -= size
             if self._protocol_paused and self._flying - _WINDOW <= self._low and not self.is_lost:
                 self._protocol_paused = False
                 self.network.loop.call_soon(self.protocol.resume_writing, context=self.context)
-        self.peer.receive(data)
 
     def release(self) -> None:
         """The link is not cut any more: send again what waits."""
@@ -256,6 +266,7 @@ class Transport(asyncio.Transport):
         inbox = self._inbox
         while inbox and not self._is_paused and not self.is_lost:
             data = inbox.popleft()
+            self.peer._delivered(len(data))
             protocol = self.protocol
             if not data:
                 if not protocol.eof_received():
@@ -372,6 +383,7 @@ class Network:
     def __init__(self, loop: SimulationLoop, seed: int, trace: Tracer) -> None:
         self.loop, self.trace = loop, trace
         self.random = Random(f"network/{seed}")
+        self._bits = self.random.getrandbits
         self.machines: dict[str, Host] = {}
         self.by_process: dict[LoopProcess | None, Host] = {}
         self.servers: dict[int, Server] = {}
@@ -398,10 +410,12 @@ class Network:
             return "127.0.0.1"
         return name if name.replace(".", "").isdigit() else None
 
-    def traced(self, sender: Transport, data: bytes) -> None:
-        self.trace(
-            "bytes", f"{sender.machine.name} {sender.peer.machine.name} {len(data)} {zlib.crc32(data):08x}"
-        )
+    def draw_piece(self) -> int:
+        """A number below `_PIECES`, by the draws of `Random.randrange`, which takes four calls for it."""
+        number = self._bits(_PIECE_BITS)
+        while number >= _PIECES:
+            number = self._bits(_PIECE_BITS)
+        return number
 
     # --- connections ---
 
@@ -449,7 +463,8 @@ class Network:
         remote = (address, port)
         client = Transport(self, machine, local, remote, copy_context())
         accepted = Transport(self, server.machine, remote, local, server.context)
-        client.peer, accepted.peer = accepted, client
+        client.join(accepted)
+        accepted.join(client)
         self.transports[client] = self.transports[accepted] = None
         self.trace("open", f"{machine.name} {server.machine.name}")
         protocol = client.protocol = factory()
