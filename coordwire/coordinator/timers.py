@@ -14,7 +14,7 @@ import heapq
 from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
-__all__ = ["TimerKey", "Timers"]
+__all__ = ["TimerKey", "Timers", "earlier"]
 
 TimerKey: TypeAlias = str | tuple[str, ...]
 """A tuple where clients choose a part of the key, so that no client can make two keys equal."""
@@ -22,6 +22,13 @@ TimerKey: TypeAlias = str | tuple[str, ...]
 T = TypeVar("T")
 
 _SLACK = 64
+
+
+def earlier(first: int | None, second: int | None) -> int | None:
+    """The earlier of two deadlines, of which None is never."""
+    if first is None or (second is not None and second < first):
+        return second
+    return first
 
 
 class _Timer(Generic[T]):

@@ -30,7 +30,7 @@ from coordwire.broker.cluster.topics import (
 )
 from coordwire.broker.cluster.transaction_coordinators import TransactionCoordinators
 from coordwire.broker.settings.broker_config import BrokerConfig
-from coordwire.coordinator.timers import Timers
+from coordwire.coordinator.timers import Timers, earlier
 
 __all__ = ["ClusterState"]
 
@@ -68,8 +68,10 @@ class ClusterState(ClusterFacts):
 
     def next_deadline(self) -> int | None:
         """When `advance` has something to do next, in milliseconds since 1970."""
-        dues = (self.timers.next_deadline(), self.groups.next_deadline(), self.transactions.next_deadline())
-        return min((due for due in dues if due is not None), default=None)
+        return earlier(
+            earlier(self.timers.next_deadline(), self.groups.next_deadline()),
+            self.transactions.next_deadline(),
+        )
 
     def advance(self) -> None:
         """Run what is due."""

@@ -26,6 +26,7 @@ from coordwire.coordinator import (
     StateRequest,
 )
 from coordwire.coordinator.log_entries import log_entries
+from coordwire.coordinator.timers import earlier
 from coordwire.errors import CoordwireError
 from coordwire.messages import ListGroupsRequest, ListGroupsResponse, ReadShareGroupStateSummaryRequest
 
@@ -235,11 +236,12 @@ class GroupCoordinators:
 
     def next_deadline(self) -> int | None:
         """When a coordinator has something to do next: at once while there is work."""
-        coordinators = [known.coordinator for known in self._nodes.values()]
-        if any(coordinator.has_work for coordinator in coordinators):
-            return self._facts.clock()
-        deadlines = [coordinator.next_deadline() for coordinator in coordinators]
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+        deadline = None
+        for known in self._nodes.values():
+            if known.coordinator.has_work:
+                return self._facts.clock()
+            deadline = earlier(deadline, known.coordinator.next_deadline())
+        return deadline
 
     def advance(self, now: int) -> None:
         """Run what is due in all coordinators, and a turn of the work of each."""

@@ -17,6 +17,7 @@ from coordwire.broker.cluster.promise import Promise
 from coordwire.broker.cluster.replication import Replication
 from coordwire.broker.cluster.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
+from coordwire.coordinator.timers import earlier
 from coordwire.coordinator.transactions import (
     MarkersToWrite,
     Place,
@@ -305,8 +306,10 @@ class TransactionCoordinators:
 
     def next_deadline(self) -> int | None:
         """When a coordinator has something to do next."""
-        deadlines = [known.coordinator.next_deadline() for known in self._nodes.values()]
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+        deadline = None
+        for known in self._nodes.values():
+            deadline = earlier(deadline, known.coordinator.next_deadline())
+        return deadline
 
     def advance(self, now: int) -> None:
         """Run what is due in all coordinators."""
