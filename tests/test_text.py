@@ -39,7 +39,7 @@ WORDS = {
 NAMES_LEFT: dict[str, int] = {
     "coordwire": 9,
     "coordwire/_speedups": 43,
-    "coordwire/broker": 12,
+    "coordwire/broker": 11,
     "coordwire/capture": 2,
     "coordwire/coordinator": 1,
     "coordwire/spark": 4,

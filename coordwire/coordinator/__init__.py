@@ -5,6 +5,7 @@ send come out as values. Tests compare it with Kafka 4.3's own coordinator, answ
 record.
 """
 
+from coordwire.coordinator.apis import GroupApis
 from coordwire.coordinator.assignors import Assignor, GroupSpec, MemberSpec
 from coordwire.coordinator.config import (
     ConsumerGroupConfig,
@@ -37,6 +38,7 @@ __all__ = [
     "ConsumerGroupConfig",
     "CoordinatorConfig",
     "Effect",
+    "GroupApis",
     "GroupCoordinator",
     "GroupListener",
     "GroupSpec",

@@ -92,9 +92,9 @@ def _delete_groups(call: IncomingRequest) -> None:
         waiting = dict(requests)
 
         def persisted(name: str, answer: Any, error: int) -> None:
-            asked: Any = waiting.pop(name)
+            request: Any = waiting.pop(name)
             if answer is None:  # an error of each partition that was asked for
-                failures = [error for topic in asked.topics if topic.partitions]
+                failures = [error for topic in request.topics if topic.partitions]
             else:
                 failures = list(map(_first_error, answer.results))
             failures = list(filter(None, failures))

@@ -118,7 +118,7 @@ class GroupCoordinator:
         self._assignors = assignors
         self._listener = listener
         self._resolves_in_turns = resolves_in_turns
-        self._topics = TopicsImage()
+        self.topics = TopicsImage()
         self._group_configs: dict[str, list[GroupConfig]] = {}
         self._shards: dict[int, Shard] = {}
         self._absent = self._new_shard(0)
@@ -160,7 +160,7 @@ class GroupCoordinator:
             partition=partition,
             outbox=self._outbox,
         )
-        shard.set_topics(self._topics)
+        shard.set_topics(self.topics)
         return shard
 
     def _shard(self, partition: int) -> Shard:
@@ -255,15 +255,21 @@ class GroupCoordinator:
             return ticket
         if version not in kind.versions:
             raise refused_version(kind, version)
-        ticket = next(self._outbox.tickets)
         if not parts:
-            self._outbox.effects.append(Answer(ticket, merged([])))
+            return self.answer(merged([]))
+        ticket = next(self._outbox.tickets)
         merge = _Merge(ticket, len(parts), merged)
         for place, (shard, part) in enumerate(parts):
             self._merges[shard.handle(part, version=version, now=now, context=context)] = merge, place
             self._look_at(shard)
         if is_due:
             self._pass_time(now, [shard for shard, _ in parts])
+        return ticket
+
+    def answer(self, response: Message) -> int:
+        """Answer a request that no shard needs to see; returns the ticket."""
+        ticket = next(self._outbox.tickets)
+        self._outbox.effects.append(Answer(ticket, response))
         return ticket
 
     def _divided(self, request: Any) -> tuple[list[tuple[Shard, Message]], _Merged]:
@@ -381,7 +387,7 @@ class GroupCoordinator:
 
     def set_topics(self, topics: TopicsImage) -> None:
         """Set the cluster's topics; the offsets of deleted ones are removed."""
-        self._topics = topics
+        self.topics = topics
         for shard in (self._absent, *self._shards.values()):
             shard.set_topics(topics)
             self._look_at(shard)

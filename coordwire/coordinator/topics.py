@@ -7,6 +7,7 @@ number of partitions, and each partition's racks. Of a group: its topics' hashes
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,36 @@ from uuid import UUID
 
 from coordwire.coordinator.xxh3 import xxh3_64
 
-__all__ = ["NO_TOPIC_ID", "TopicImage", "TopicsImage", "group_hash", "topic_hash"]
+__all__ = [
+    "INTERNAL_TOPICS",
+    "NO_TOPIC_ID",
+    "TopicImage",
+    "TopicsImage",
+    "bad_name",
+    "group_hash",
+    "topic_hash",
+]
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Topics that coordinators keep their state in."""
+
+_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_LONGEST_NAME = 249
+
+
+def bad_name(name: str) -> str | None:
+    """The reason for which Kafka does not allow a topic's name; None if it does."""
+    if not name:
+        problem = "the empty string is not allowed"
+    elif name in (".", ".."):
+        problem = f"'{name}' is not allowed"
+    elif len(name) > _LONGEST_NAME:
+        problem = f"the length of '{name}' is longer than the max allowed length {_LONGEST_NAME}"
+    elif _NAME.fullmatch(name) is None:
+        problem = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    else:
+        return None
+    return f"Topic name is invalid: {problem}"
 
 
 # --- the image ---

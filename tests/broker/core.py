@@ -14,8 +14,10 @@ from coordwire.broker.cluster.promise import HandlerRun, immediate_result
 from coordwire.broker.connections.version_fit import fit
 from coordwire.broker.handlers import APIS, ApiCall
 from coordwire.broker.handlers.api_call import HandlerResult, result_of
+from coordwire.broker.handlers.authorization import authorized
 from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.codec import Message, Request
+from coordwire.coordinator.apis import ALWAYS
 from coordwire.records import Record, encode_batch
 
 __all__ = ["Core", "answers_of", "asked_of", "batch", "records_of"]
@@ -27,9 +29,15 @@ def asked_of(cluster: ClusterState, request: Message, version: int, node: int = 
     """The answer of a cluster to a request that is answered at once."""
     assert request.api_key is not None
     call = ApiCall(cluster, node, request, version, "test", "/127.0.0.1")
-    response = immediate_result(result_of(APIS[request.api_key].handler(call)))
+    response = immediate_result(result_of(_handled(call, request.api_key)))
     assert response is not None
     return response
+
+
+def _handled(call: ApiCall, key: int) -> HandlerResult:
+    """A handler's answer to a client that may do everything."""
+    handler = APIS[key].handler
+    return authorized(call, key, handler) if key in ALWAYS else handler(call)
 
 
 def answers_of(handler_answer: HandlerResult) -> tuple[list[Message], HandlerRun[Message | None]]:
@@ -70,7 +78,8 @@ class Core:
         api = APIS[key]
         assert api.first <= version <= api.last
         sent = type(request).decode(request.encode(version=version), version=version)
-        return answers_of(api.handler(ApiCall(self.cluster, node, sent, version, "test", "/127.0.0.1")))
+        call = ApiCall(self.cluster, node, sent, version, "test", "/127.0.0.1")
+        return answers_of(_handled(call, key))
 
     def ask(self, request: Request[R], version: int, node: int = 1) -> R:
         """The answer to a request that is answered at once, as the client reads it."""

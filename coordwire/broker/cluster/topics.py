@@ -5,7 +5,6 @@ Rules: a name is one that Kafka allows. As all nodes are in one process, a parti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -15,6 +14,7 @@ from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.validation import AppendRules
 from coordwire.broker.settings.settings import Settings
 from coordwire.coordinator import partition_of
+from coordwire.coordinator.topics import INTERNAL_TOPICS, bad_name
 from coordwire.records.compression import Codec
 
 __all__ = [
@@ -30,30 +30,9 @@ __all__ = [
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 SHARE_STATE_TOPIC = "__share_group_state"
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
-_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-_LONGEST = 249
 _CODECS: dict[str, Codec] = {
     "uncompressed": "none", "gzip": "gzip", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd",
 }  # fmt: skip
-
-
-def bad_name(name: str) -> str | None:
-    """The reason for which Kafka does not allow a topic's name; None if it does."""
-    if not name:
-        return "Topic name is invalid: the empty string is not allowed"
-    if name in (".", ".."):
-        return f"Topic name is invalid: '{name}' is not allowed"
-    if len(name) > _LONGEST:
-        return (
-            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {_LONGEST}"
-        )
-    if not _NAME.fullmatch(name):
-        return (
-            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics,"
-            " '.', '_' and '-'"
-        )
-    return None
 
 
 def metric_name(name: str) -> str:

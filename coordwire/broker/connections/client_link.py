@@ -32,6 +32,7 @@ from coordwire.broker.security.authentication import AuthenticationFailed, SaslM
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived
+from coordwire.coordinator.apis import ALWAYS
 from coordwire.errors import EncodeError, OutOfRange, UnsupportedVersion
 from coordwire.frames import RequestFrame
 from coordwire.messages import ProduceResponse
@@ -406,7 +407,7 @@ class ClientLink(asyncio.BufferedProtocol):
             memory=hub.memory,
             connection=self,
         )
-        if hub.cluster.authorizer is not None:
+        if hub.cluster.authorizer is not None or key in ALWAYS:
             handler = partial(authorized, api_key=key, handler=handler)
             if sasl is not None and sasl.user is not None:
                 call.user = sasl.user

@@ -23,12 +23,7 @@ from coordwire.broker.handlers.clients_api import (
 )
 from coordwire.broker.handlers.controller_api import describe_quorum, update_features
 from coordwire.broker.handlers.fetch_api import fetch
-from coordwire.broker.handlers.groups_api import (
-    alter_share_offsets,
-    find_coordinator,
-    groups,
-    share_heartbeat,
-)
+from coordwire.broker.handlers.groups_api import find_coordinator, groups
 from coordwire.broker.handlers.metadata_api import describe_cluster, describe_topic_partitions, metadata
 from coordwire.broker.handlers.offsets_api import delete_records, epoch_ends, list_offsets
 from coordwire.broker.handlers.placement_api import (
@@ -224,7 +219,7 @@ APIS: Mapping[int, Api] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(0, 0, describe_topic_partitions),
     ApiKey.STREAMS_GROUP_HEARTBEAT: Api(0, 0, heartbeat_of_streams),
     ApiKey.STREAMS_GROUP_DESCRIBE: Api(0, 0, describe_streams),
-    ApiKey.SHARE_GROUP_HEARTBEAT: Api(1, 1, share_heartbeat),
+    ApiKey.SHARE_GROUP_HEARTBEAT: Api(1, 1, groups),
     ApiKey.SHARE_GROUP_DESCRIBE: Api(1, 1, groups),
     ApiKey.SHARE_FETCH: Api(1, 2, share_fetch),
     ApiKey.SHARE_ACKNOWLEDGE: Api(1, 2, share_acknowledge),
@@ -234,6 +229,6 @@ APIS: Mapping[int, Api] = {
     ApiKey.DELETE_SHARE_GROUP_STATE: Api(0, 0, share_state),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: Api(0, 1, share_state),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Api(0, 1, groups),
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Api(0, 0, alter_share_offsets),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Api(0, 0, groups),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: Api(0, 0, groups),
 }

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from coordwire.broker.handlers.api_call import ApiCall, InvalidRequest
-from coordwire.broker.security.authorizer import CLUSTER, Acl, AclFilter, Authorizer
+from coordwire.broker.security.authorizer import Acl, AclFilter, Authorizer
+from coordwire.coordinator.apis.guards import CLUSTER
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, ErrorCode, PatternType
 from coordwire.messages import (
     CreateAclsRequest,

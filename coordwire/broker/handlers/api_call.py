@@ -10,8 +10,9 @@ from uuid import UUID
 
 from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.cluster.topics import ClusterPartition
-from coordwire.broker.security.authorizer import CLUSTER
 from coordwire.codec import Message
+from coordwire.coordinator.apis.guards import CLUSTER
+from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import AclOperation, AclResourceType, ErrorCode
 
 __all__ = ["ApiCall", "Handler", "HandlerResult", "InvalidRequest", "led_partition", "result_of"]
@@ -56,6 +57,11 @@ class ApiCall:
     def room(self) -> int:
         """How many bytes the answer should have at most, where it may have fewer."""
         return sys.maxsize if self.memory is None else self.memory.room
+
+    @property
+    def topics(self) -> TopicsImage:
+        """The cluster's topics."""
+        return self.cluster.image()
 
     def topic_name(self, topic_id: UUID) -> str | None:
         """The name of the topic with an id; None if there is none."""

@@ -1,49 +1,26 @@
-"""Groups: FindCoordinator, and the requests that the group coordinators answer. Of ShareGroupHeartbeat and
-AlterShareGroupOffsets (KIP-932) a broker checks some things before its coordinator.
-"""
+"""Groups: FindCoordinator, and the requests that the group coordinators answer."""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
 from typing import Any
 
-from coordwire.broker.handlers.api_call import ApiCall, HandlerResult, result_of
+from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.codec import Message
-from coordwire.coordinator.share.error_texts import error_text
 from coordwire.enums import CoordinatorType, ErrorCode
 from coordwire.messages import (
-    AlterShareGroupOffsetsResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    ShareGroupHeartbeatResponse,
-)
-from coordwire.messages.alter_share_group_offsets import (
-    AlterShareGroupOffsetsResponsePartition,
-    AlterShareGroupOffsetsResponseTopic,
 )
 from coordwire.messages.find_coordinator import Coordinator
 
-__all__ = ["alter_share_offsets", "find_coordinator", "groups", "share_heartbeat"]
-
-_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
-"""Read, Delete, Describe, DescribeConfigs, AlterConfigs: what a client may do to a group."""
+__all__ = ["find_coordinator", "groups"]
 
 
 def groups(call: ApiCall) -> Message | Coroutine[Any, None, Message]:
     coordinators = call.cluster.groups
     context = coordinators.context_of(call.client_id, call.client_host)
-    answer = coordinators.handle(call.node, call.request, call.version, context)
-    if getattr(call.request, "include_authorized_operations", False):
-        return _with_operations(answer)
-    return answer
-
-
-async def _with_operations(answer: HandlerResult) -> Message:
-    response: Any = await result_of(answer)
-    for group in response.groups:
-        if not group.error_code:
-            group.authorized_operations = _OPERATIONS
-    return response  # type: ignore[no-any-return]
+    return coordinators.handle(call.node, call.request, call.version, context)
 
 
 # --- where coordinators are ---
@@ -106,52 +83,3 @@ def _is_share_key(key: str) -> bool:
 
 _SHORT_ID = 22
 """The length of a UUID's short text."""
-
-
-_LONGEST_MEMBER_ID = 36
-
-
-def share_heartbeat(call: ApiCall) -> HandlerResult:
-    member_id = call.request.member_id
-    if not member_id or len(member_id) > _LONGEST_MEMBER_ID:
-        return ShareGroupHeartbeatResponse(
-            error_code=int(ErrorCode.INVALID_REQUEST), error_message="Invalid member id in the request."
-        )
-    return groups(call)
-
-
-async def alter_share_offsets(call: ApiCall) -> Message:
-    """Topics that the client may not read, or that there are not, are refused here."""
-    refused: list[AlterShareGroupOffsetsResponseTopic] = []
-    accepted = []
-    for topic in call.request.topics:
-        name = topic.topic_name
-        known = call.cluster.topics.get(name)
-        if call.forbids is not None and call.forbids(name):
-            error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        elif known is None:
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        else:
-            accepted.append(topic)
-            continue
-        refused.append(
-            AlterShareGroupOffsetsResponseTopic(
-                topic_name=name,
-                partitions=[
-                    AlterShareGroupOffsetsResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=int(error),
-                        error_message=error_text(int(error)),
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-        )
-        if known is not None:
-            refused[-1].topic_id = known.id
-    if refused:
-        call.request.topics = accepted
-    response: Any = await result_of(groups(call))
-    if refused and isinstance(response, AlterShareGroupOffsetsResponse) and not response.error_code:
-        response.responses = [*refused, *response.responses]
-    return response  # type: ignore[no-any-return]

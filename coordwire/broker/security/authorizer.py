@@ -14,10 +14,7 @@ from typing import NamedTuple
 
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, PatternType
 
-__all__ = ["CLUSTER", "OPERATIONS", "Acl", "AclFilter", "Authorizer"]
-
-CLUSTER = "kafka-cluster"
-"""The name of the one resource of type CLUSTER."""
+__all__ = ["Acl", "AclFilter", "Authorizer"]
 
 _WILDCARD = "*"
 _EVERYBODY = "User:*"
@@ -37,13 +34,6 @@ _IMPLIED_BY = {
     AclOperation.DESCRIBE_CONFIGS.value: (AclOperation.ALTER_CONFIGS.value,),
 }
 """By operation, the others whose ALLOW includes it."""
-
-OPERATIONS = {
-    AclResourceType.TOPIC.value: (3, 4, 5, 6, 7, 8, 10, 11),
-    AclResourceType.GROUP.value: (3, 6, 8, 10, 11),
-    AclResourceType.CLUSTER.value: (5, 7, 8, 9, 10, 11, 12),
-}
-"""By resource type, the operations that `authorized_operations` fields list."""
 
 
 class Acl(NamedTuple):
@@ -135,14 +125,6 @@ class Authorizer:
         return any(
             (pattern_type, name) == (_LITERAL, _WILDCARD) or next(_prefixes_of(name, prefixes), None) is None
             for pattern_type, name in allowed
-        )
-
-    def operations(self, principal: str, host: str, resource_type: int, name: str) -> int:
-        """The bits of what a client may do to a resource, as `authorized_operations` fields have them."""
-        return sum(
-            1 << number
-            for number in OPERATIONS[resource_type]
-            if self.allows(principal, host, number, resource_type, name)
         )
 
     def _patterns(self, resource_type: int, name: str) -> Iterator[_Pattern]:

@@ -13,7 +13,6 @@ that do not fit are a `TopologyProblem`, not an error.
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -27,7 +26,7 @@ from coordwire.coordinator.model.streams_topology import (
     hash_ordered,
 )
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.topics import TopicsImage
+from coordwire.coordinator.topics import TopicsImage, bad_name
 from coordwire.enums import ErrorCode, StreamsGroupStatus
 from coordwire.messages.streams_group_records import Subtopology, TopicInfo
 
@@ -268,10 +267,6 @@ def _configured(part: Subtopology, counts: _PartitionCounts) -> ConfiguredSubtop
     )  # fmt: skip
 
 
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-_LONGEST_NAME = 249
-
-
 def _internal_topics(topics: Iterable[TopicInfo], counts: _PartitionCounts) -> dict[str, InternalTopic]:
     configured: dict[str, InternalTopic] = {}
     for topic in topics:
@@ -291,17 +286,9 @@ def _internal_topics(topics: Iterable[TopicInfo], counts: _PartitionCounts) -> d
 
 
 def _validate_name(name: str) -> None:
-    problem = None
-    if not name:
-        problem = "the empty string is not allowed"
-    elif name in (".", ".."):
-        problem = f"'{name}' is not allowed"
-    elif len(name) > _LONGEST_NAME:
-        problem = f"the length of '{name}' is longer than the max allowed length {_LONGEST_NAME}"
-    elif _LEGAL_NAME.fullmatch(name) is None:
-        problem = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    problem = bad_name(name)
     if problem is not None:
-        raise OperationRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {problem}")
+        raise OperationRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
 
 
 def _missing_internal_topics(

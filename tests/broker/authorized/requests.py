@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from coordwire.broker.security.authorizer import CLUSTER
 from coordwire.codec import Request
+from coordwire.coordinator.apis.guards import CLUSTER
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from coordwire.broker.handlers.api_call import ApiCall
-from coordwire.broker.handlers.authorization.guards import TEXTS, error_response
 from coordwire.codec import Message
+from coordwire.coordinator.apis.guards import TEXTS, error_response
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AlterClientQuotasResponse,

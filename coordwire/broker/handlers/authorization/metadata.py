@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult
-from coordwire.broker.handlers.authorization.guards import (
+from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.coordinator.apis.guards import (
     NOT_REQUESTED,
     Operation,
     Resource,
-    change_answer,
+    Verdict,
     operation_bits,
     replaced,
     topic_name,
@@ -22,7 +22,7 @@ from coordwire.messages.metadata import MetadataResponseTopic
 __all__ = ["describe_cluster_guard", "describe_topic_partitions_guard", "metadata_guard"]
 
 
-def metadata_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def metadata_guard(call: ApiCall) -> Verdict:
     request = call.request
     describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
     is_for_all = request.topics is None or (call.version == 0 and not request.topics)
@@ -55,7 +55,7 @@ def metadata_guard(call: ApiCall, handler: Handler) -> HandlerResult:
         response.topics.extend(refused)
         _limit_cluster(call, response)
 
-    return change_answer(call, handler, limit)
+    return limit
 
 
 _NULLABLE_NAME = 12
@@ -84,11 +84,11 @@ def _limit_cluster(call: ApiCall, response: Any) -> None:
         response.cluster_authorized_operations = operation_bits(call, Resource.CLUSTER) if allowed else 0
 
 
-def describe_cluster_guard(call: ApiCall, handler: Handler) -> HandlerResult:
-    return change_answer(call, handler, partial(_limit_cluster, call))
+def describe_cluster_guard(call: ApiCall) -> Verdict:
+    return partial(_limit_cluster, call)
 
 
-def describe_topic_partitions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def describe_topic_partitions_guard(call: ApiCall) -> Verdict:
     describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
     request = call.request
     refused = []
@@ -115,4 +115,4 @@ def describe_topic_partitions_guard(call: ApiCall, handler: Handler) -> HandlerR
             for name in refused
         )
 
-    return change_answer(call, handler, limit)
+    return limit

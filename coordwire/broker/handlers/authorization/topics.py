@@ -9,20 +9,21 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult
-from coordwire.broker.handlers.authorization.guards import (
+from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.broker.handlers.produce_api import has_transactional
+from coordwire.codec import Message
+from coordwire.coordinator.apis.guards import (
     ERRORS,
     TEXTS,
     Guard,
     Operation,
     Resource,
-    change_answer,
+    Verdict,
+    both_changes,
     element_guard,
-    partition_guard,
     split_elements,
     topic_name,
 )
-from coordwire.broker.handlers.produce_api import has_transactional
 from coordwire.enums import AclOperation, AclResourceType, ConfigResourceType, ErrorCode
 from coordwire.messages import (
     ProduceResponse,
@@ -36,13 +37,14 @@ __all__ = [
     "delete_topics_guard",
     "epoch_guard",
     "fetch_guard",
+    "partition_guard",
     "produce_guard",
     "setting_refusal",
     "settings_guard",
 ]
 
 
-def create_topics_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def create_topics_guard(call: ApiCall) -> Verdict:
     every = call.allows(Operation.CREATE, Resource.CLUSTER)
     shows = cache(partial(call.allows, Operation.DESCRIBE_CONFIGS, Resource.TOPIC))
 
@@ -55,9 +57,8 @@ def create_topics_guard(call: ApiCall, handler: Handler) -> HandlerResult:
 
     creates = cache(partial(call.allows, Operation.CREATE, Resource.TOPIC))
     code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    return split_elements(
+    verdict = split_elements(
         call,
-        lambda inner_call: change_answer(inner_call, handler, limit),
         "topics",
         lambda topic: every or creates(topic.name),
         "topics",
@@ -65,16 +66,17 @@ def create_topics_guard(call: ApiCall, handler: Handler) -> HandlerResult:
             name=topic.name, error_code=code, error_message="Authorization failed."
         ),
     )
+    return verdict if isinstance(verdict, Message) else both_changes(limit, verdict)
 
 
 _TOPIC_STATES = 6
 
 
-def delete_topics_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def delete_topics_guard(call: ApiCall) -> Verdict:
     deletes = cache(partial(call.allows, Operation.DELETE, Resource.TOPIC))
     describes = cache(partial(call.allows, Operation.DESCRIBE, Resource.TOPIC))
     if call.allows(Operation.DELETE, Resource.CLUSTER):
-        return handler(call)
+        return None
 
     def allows(state: Any) -> bool:
         name = state if isinstance(state, str) else topic_name(call, state)
@@ -93,7 +95,7 @@ def delete_topics_guard(call: ApiCall, handler: Handler) -> HandlerResult:
         )
 
     field = "topics" if call.version >= _TOPIC_STATES else "topic_names"
-    return split_elements(call, handler, field, allows, "responses", refused)
+    return split_elements(call, field, allows, "responses", refused)
 
 
 # --- settings ---
@@ -109,7 +111,7 @@ def settings_guard(
 ) -> Guard:
     """Settings of topics and groups are theirs, all others the cluster's."""
 
-    def guard(call: ApiCall, handler: Handler) -> HandlerResult:
+    def guard(call: ApiCall) -> Verdict:
         decided = cache(partial(call.allows, operation))
 
         def kind(resource: Any) -> AclResourceType:
@@ -120,7 +122,7 @@ def settings_guard(
             return decided(known, *(() if known is Resource.CLUSTER else (resource.resource_name,)))
 
         return split_elements(
-            call, handler, field, allows, answers, lambda resource: refused(resource, ERRORS[kind(resource)])
+            call, field, allows, answers, lambda resource: refused(resource, ERRORS[kind(resource)])
         )
 
     return guard
@@ -138,7 +140,16 @@ def setting_refusal(result: Any) -> Callable[[Any, ErrorCode], Any]:
 # --- records ---
 
 
-def produce_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def partition_guard(operation: AclOperation) -> Guard:
+    """The handler refuses the partitions of topics, one by one."""
+
+    def guard(call: ApiCall) -> None:
+        call.forbids = cache(lambda topic: not call.allows(operation, Resource.TOPIC, topic))
+
+    return guard
+
+
+def produce_guard(call: ApiCall) -> Verdict:
     request, code = call.request, int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     name = request.transactional_id
     if (
@@ -147,7 +158,7 @@ def produce_guard(call: ApiCall, handler: Handler) -> HandlerResult:
         and has_transactional(call)
     ):
         return ProduceResponse(responses=[_refused_produce(topic, code) for topic in request.topic_data])
-    return _produce_to_topics(call, handler)
+    return _produce_to_topics(call)
 
 
 def _refused_produce(topic: Any, code: int) -> TopicProduceResponse:
@@ -166,20 +177,20 @@ _produce_to_topics = element_guard(
 )
 
 
-def fetch_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def fetch_guard(call: ApiCall) -> Verdict:
     request = call.request
     replica = request.replica_id if call.version < _REPLICA_STATE else request.replica_state.replica_id
     if replica < 0:
-        return partition_guard(Operation.READ)(call, handler)
+        return partition_guard(Operation.READ)(call)
     if not call.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER):
         call.forbids = lambda topic: True
-    return handler(call)
+    return None
 
 
-def epoch_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def epoch_guard(call: ApiCall) -> Verdict:
     if call.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER):
-        return handler(call)
-    return partition_guard(Operation.DESCRIBE)(call, handler)
+        return None
+    return partition_guard(Operation.DESCRIBE)(call)
 
 
 _REPLICA_STATE = 15

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.broker.handlers.api_call import ApiCall, Handler, HandlerResult
-from coordwire.broker.handlers.authorization.guards import (
+from coordwire.coordinator.apis.guards import (
+    GuardedCall,
     Operation,
     Resource,
-    change_answer,
+    Verdict,
     cluster_need,
     error_response,
 )
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-def init_producer_id_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def init_producer_id_guard(call: GuardedCall) -> Verdict:
     request = call.request
     name, error = request.transactional_id, None
     if name is not None:
@@ -47,7 +47,7 @@ def init_producer_id_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     ):
         error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     if error is None:
-        return handler(call)
+        return None
     response: Any = error_response(call, error)
     response.producer_id = response.producer_epoch = -1
     return response  # type: ignore[no-any-return]
@@ -56,12 +56,12 @@ def init_producer_id_guard(call: ApiCall, handler: Handler) -> HandlerResult:
 _BY_BROKERS = 4
 
 
-def add_partitions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def add_partitions_guard(call: GuardedCall) -> Verdict:
     request = call.request
     if call.version >= _BY_BROKERS:
         need = cluster_need(Operation.CLUSTER_ACTION)
         error = need.refusal(call)
-        return handler(call) if error is None else AddPartitionsToTxnResponse(error_code=int(error))
+        return None if error is None else AddPartitionsToTxnResponse(error_code=int(error))
     topics = request.v3_and_below_topics
     codes = dict.fromkeys((topic.name for topic in topics), 0)
     if not call.allows(Operation.WRITE, Resource.TRANSACTIONAL_ID, request.v3_and_below_transactional_id):
@@ -71,12 +71,12 @@ def add_partitions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
             if not call.allows(Operation.WRITE, Resource.TOPIC, name):
                 codes[name] = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if not any(codes.values()):
-        return handler(call)
+        return None
 
     def code(name: str, index: int) -> int:
-        missing = call.cluster.partition(name, index) is None
-        other = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if missing else ErrorCode.OPERATION_NOT_ATTEMPTED
-        return codes[name] or int(other)
+        missing = not call.topics.has(name, index)
+        reason = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if missing else ErrorCode.OPERATION_NOT_ATTEMPTED
+        return codes[name] or int(reason)
 
     return AddPartitionsToTxnResponse(
         results_by_topic_v3_and_below=[
@@ -94,7 +94,7 @@ def add_partitions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
     )
 
 
-def describe_transactions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def describe_transactions_guard(call: GuardedCall) -> Verdict:
     def limit(response: Any) -> None:
         for state in response.transaction_states:
             state.topics = [
@@ -103,10 +103,10 @@ def describe_transactions_guard(call: ApiCall, handler: Handler) -> HandlerResul
                 if call.allows(Operation.DESCRIBE, Resource.TOPIC, topic.topic)
             ]
 
-    return change_answer(call, handler, limit)
+    return limit
 
 
-def list_transactions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def list_transactions_guard(call: GuardedCall) -> Verdict:
     def limit(response: Any) -> None:
         response.transaction_states = [
             state
@@ -114,14 +114,14 @@ def list_transactions_guard(call: ApiCall, handler: Handler) -> HandlerResult:
             if call.allows(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, state.transactional_id)
         ]
 
-    return change_answer(call, handler, limit)
+    return limit
 
 
-def write_markers_guard(call: ApiCall, handler: Handler) -> HandlerResult:
+def write_markers_guard(call: GuardedCall) -> Verdict:
     if call.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER) or call.allows(
         Operation.ALTER, Resource.CLUSTER
     ):
-        return handler(call)
+        return None
     code = int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return WriteTxnMarkersResponse(
         markers=[

@@ -1,0 +1,189 @@
+"""The guard of each API of a coordinator: the rights that a client needs, and the errors without them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from coordwire.coordinator.apis.groups import (
+    describe_groups_guard,
+    find_coordinator_guard,
+    heartbeat_guard,
+    join_refusal,
+    list_groups_guard,
+    share_member_guard,
+    state_refusal,
+    streams_heartbeat_guard,
+)
+from coordwire.coordinator.apis.guards import (
+    Guard,
+    Need,
+    Operation,
+    Resource,
+    all_guards,
+    cluster_need,
+    element_guard,
+    require,
+    topic_name,
+)
+from coordwire.coordinator.apis.offsets import (
+    alter_share_offsets_guard,
+    commit_refusal,
+    commit_topic_refusal,
+    delete_topic_refusal,
+    offset_fetch_guard,
+    share_deletion_refusal,
+    share_offsets_guard,
+    transactional_commit_refusal,
+    transactional_commit_topic_refusal,
+)
+from coordwire.coordinator.apis.transactions import (
+    add_partitions_guard,
+    describe_transactions_guard,
+    init_producer_id_guard,
+    list_transactions_guard,
+    write_markers_guard,
+)
+from coordwire.messages import consumer_group_describe as consumer_groups
+from coordwire.messages import share_group_describe as share_groups
+from coordwire.messages import streams_group_describe as streams_groups
+from coordwire.messages.delete_groups import DeletableGroupResult
+from coordwire.messages.describe_groups import DescribedGroup
+from coordwire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsResponseGroup
+from coordwire.messages.describe_transactions import TransactionState
+from coordwire.versions import ApiKey
+
+__all__ = ["ALWAYS", "GUARDS"]
+
+_READS_GROUP = Need(Operation.READ, Resource.GROUP, "group_id")
+_DELETES_GROUP = Need(Operation.DELETE, Resource.GROUP, "group_id")
+_WRITES_TRANSACTION = Need(Operation.WRITE, Resource.TRANSACTIONAL_ID, "transactional_id")
+_STATE_GUARD = require(cluster_need(Operation.CLUSTER_ACTION), refused=state_refusal)
+
+GUARDS: Mapping[int, Guard] = {
+    ApiKey.JOIN_GROUP: require(_READS_GROUP, refused=join_refusal),
+    ApiKey.SYNC_GROUP: require(_READS_GROUP),
+    ApiKey.HEARTBEAT: require(_READS_GROUP),
+    ApiKey.LEAVE_GROUP: require(_READS_GROUP),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: all_guards(require(_READS_GROUP), heartbeat_guard),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: all_guards(require(_READS_GROUP), streams_heartbeat_guard),
+    ApiKey.OFFSET_COMMIT: all_guards(
+        require(_READS_GROUP, refused=commit_refusal),
+        element_guard("topics", Operation.READ, Resource.TOPIC, "topics", commit_topic_refusal, topic_name),
+    ),
+    ApiKey.OFFSET_FETCH: offset_fetch_guard,
+    ApiKey.OFFSET_DELETE: all_guards(
+        require(_DELETES_GROUP),
+        element_guard("topics", Operation.READ, Resource.TOPIC, "topics", delete_topic_refusal, topic_name),
+    ),
+    ApiKey.LIST_GROUPS: list_groups_guard,
+    ApiKey.DESCRIBE_GROUPS: all_guards(
+        element_guard(
+            "groups",
+            Operation.DESCRIBE,
+            Resource.GROUP,
+            "groups",
+            lambda name, code: DescribedGroup(group_id=name, error_code=code),
+        ),
+        describe_groups_guard,
+    ),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: all_guards(
+        element_guard(
+            "group_ids",
+            Operation.DESCRIBE,
+            Resource.GROUP,
+            "groups",
+            lambda name, code: consumer_groups.DescribedGroup(group_id=name, error_code=code),
+        ),
+        describe_groups_guard,
+    ),
+    ApiKey.STREAMS_GROUP_DESCRIBE: all_guards(
+        element_guard(
+            "group_ids",
+            Operation.DESCRIBE,
+            Resource.GROUP,
+            "groups",
+            lambda name, code: streams_groups.DescribedGroup(group_id=name, error_code=code),
+        ),
+        describe_groups_guard,
+    ),
+    ApiKey.DELETE_GROUPS: element_guard(
+        "groups_names",
+        Operation.DELETE,
+        Resource.GROUP,
+        "results",
+        lambda name, code: DeletableGroupResult(group_id=name, error_code=code),
+    ),
+    ApiKey.FIND_COORDINATOR: find_coordinator_guard,
+    ApiKey.INIT_PRODUCER_ID: init_producer_id_guard,
+    ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_guard,
+    ApiKey.ADD_OFFSETS_TO_TXN: require(_WRITES_TRANSACTION, _READS_GROUP),
+    ApiKey.END_TXN: require(_WRITES_TRANSACTION),
+    ApiKey.TXN_OFFSET_COMMIT: all_guards(
+        require(_WRITES_TRANSACTION, _READS_GROUP, refused=transactional_commit_refusal),
+        element_guard(
+            "topics", Operation.READ, Resource.TOPIC, "topics", transactional_commit_topic_refusal, topic_name
+        ),
+    ),
+    ApiKey.WRITE_TXN_MARKERS: write_markers_guard,
+    ApiKey.DESCRIBE_TRANSACTIONS: all_guards(
+        element_guard(
+            "transactional_ids",
+            Operation.DESCRIBE,
+            Resource.TRANSACTIONAL_ID,
+            "transaction_states",
+            lambda name, code: TransactionState(transactional_id=name, error_code=code),
+        ),
+        describe_transactions_guard,
+    ),
+    ApiKey.LIST_TRANSACTIONS: list_transactions_guard,
+    ApiKey.SHARE_GROUP_HEARTBEAT: all_guards(require(_READS_GROUP), heartbeat_guard, share_member_guard),
+    ApiKey.SHARE_GROUP_DESCRIBE: all_guards(
+        element_guard(
+            "group_ids",
+            Operation.DESCRIBE,
+            Resource.GROUP,
+            "groups",
+            lambda name, code: share_groups.DescribedGroup(group_id=name, error_code=code),
+        ),
+        describe_groups_guard,
+    ),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: all_guards(
+        element_guard(
+            "groups",
+            Operation.DESCRIBE,
+            Resource.GROUP,
+            "groups",
+            lambda group, code: DescribeShareGroupOffsetsResponseGroup(
+                group_id=group.group_id, error_code=code
+            ),
+            lambda call, group: group.group_id,
+        ),
+        share_offsets_guard,
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: all_guards(require(_READS_GROUP), alter_share_offsets_guard),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: all_guards(
+        require(_DELETES_GROUP),
+        element_guard(
+            "topics",
+            Operation.READ,
+            Resource.TOPIC,
+            "responses",
+            share_deletion_refusal,
+            lambda call, topic: topic.topic_name,
+        ),
+    ),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: _STATE_GUARD,
+    ApiKey.READ_SHARE_GROUP_STATE: _STATE_GUARD,
+    ApiKey.WRITE_SHARE_GROUP_STATE: _STATE_GUARD,
+    ApiKey.DELETE_SHARE_GROUP_STATE: _STATE_GUARD,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _STATE_GUARD,
+}
+
+ALWAYS = frozenset(
+    {
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT,
+        ApiKey.DESCRIBE_GROUPS, ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.SHARE_GROUP_DESCRIBE,
+        ApiKey.STREAMS_GROUP_DESCRIBE,
+    }
+)  # fmt: skip
+"""APIs whose guard has something to do where everybody may do everything, too."""
