@@ -12,7 +12,14 @@ from copy import copy
 
 from coordwire.codec import Message
 from coordwire.coordinator.classic.kind import describe_group
-from coordwire.coordinator.classic.requests import heartbeat, join, leave, leaving_members, sync
+from coordwire.coordinator.classic.requests import (
+    heartbeat,
+    join,
+    leave,
+    leaving_members,
+    steady_heartbeat,
+    sync,
+)
 from coordwire.coordinator.consumer.classic_members import (
     heartbeat_classic,
     join_classic,
@@ -206,7 +213,9 @@ def _can_be_described(group: DescribedGroup) -> bool:
 
 
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
-    HeartbeatRequest: ImmediateRequest(_validate_named, _heartbeat_group, _refused_heartbeat),
+    HeartbeatRequest: ImmediateRequest(
+        _validate_named, _heartbeat_group, _refused_heartbeat, steady_heartbeat
+    ),
 }
 
 HANDLERS: Mapping[type[Message], Handler] = {

@@ -12,7 +12,7 @@ from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.writes import Writes
 
-__all__ = ["Handler", "ImmediateRequest", "IncomingRequest", "RefusalWording"]
+__all__ = ["Handler", "ImmediateRequest", "IncomingRequest", "RefusalWording", "SteadyAnswer"]
 
 RefusalWording: TypeAlias = Callable[[int, str | None], Message]
 """Makes the response to a refused request from an error code and a message."""
@@ -61,16 +61,21 @@ Handler: TypeAlias = Callable[[IncomingRequest], None]
 """Handles the requests of one type: checks what needs no group, and runs an operation."""
 
 
+SteadyAnswer: TypeAlias = Callable[[State, Any, RequestContext], Message | None]
+
+
 @dataclass(frozen=True, slots=True)
 class ImmediateRequest:
     """A request that seldom writes: without records it is answered at once, unless appends are pending.
 
-    validate: refuses a request that is invalid whatever the group is like.
+    validate: refuses a request that is invalid whatever the group is like. steady: a fast path that does
+    both for a request that changes nothing but the end of a session, or does nothing and returns None.
     """
 
     validate: Callable[[State, Any, int], None]
     operation: Callable[[State, Any, RequestContext], Outcome]
     refused: RefusalWording
+    steady: SteadyAnswer | None = None
 
     def route(self, call: IncomingRequest) -> None:
         """Handle the request while appends are pending, or without service."""

@@ -16,7 +16,7 @@ from coordwire.coordinator import admin, classic_protocol
 from coordwire.coordinator.classic.kind import ClassicKind
 from coordwire.coordinator.consumer import handlers as consumer
 from coordwire.coordinator.consumer.kind import ConsumerKind
-from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
+from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest, SteadyAnswer
 from coordwire.coordinator.offsets import handlers as offsets
 from coordwire.coordinator.share import handlers as share
 from coordwire.coordinator.share.kind import ShareKind
@@ -24,7 +24,7 @@ from coordwire.coordinator.state import GroupKind
 from coordwire.coordinator.streams import handlers as streams
 from coordwire.coordinator.streams.kind import StreamsKind
 
-__all__ = ["IMMEDIATE", "KINDS", "REQUESTS", "route"]
+__all__ = ["IMMEDIATE", "KINDS", "REQUESTS", "STEADY", "route"]
 
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     **classic_protocol.IMMEDIATE,
@@ -32,6 +32,11 @@ IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     **streams.IMMEDIATE,
     **share.IMMEDIATE,
 }
+
+STEADY: Mapping[type[Message], SteadyAnswer] = {
+    request: immediate.steady for request, immediate in IMMEDIATE.items() if immediate.steady is not None
+}
+"""The fast paths of heartbeats."""
 
 _HANDLERS: Mapping[type[Message], Handler] = {
     **{request: immediate.route for request, immediate in IMMEDIATE.items()},
@@ -43,8 +48,10 @@ _HANDLERS: Mapping[type[Message], Handler] = {
     **admin.HANDLERS,
 }
 
-REQUESTS = frozenset(_HANDLERS)
-"""The request types of a shard."""
+REQUESTS: Mapping[type[Message], frozenset[int]] = {
+    request: frozenset(request.versions) for request in _HANDLERS
+}
+"""The request types of a shard, with their versions."""
 
 
 def route(call: IncomingRequest) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from uuid import UUID
 
 from coordwire.codec import Message
@@ -34,7 +35,7 @@ from coordwire.coordinator.offsets.deletion import remove_topics, schedule_expir
 from coordwire.coordinator.persister import PERSISTER_TIMER, LatestOffsets, Persister
 from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.replay import replay_entry
-from coordwire.coordinator.requests import IMMEDIATE, KINDS, REQUESTS, route
+from coordwire.coordinator.requests import IMMEDIATE, KINDS, REQUESTS, STEADY, route
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
@@ -59,6 +60,9 @@ _ERRORS = {
     ShardStatus.ACTIVE: ErrorCode.NONE,
 }
 """The errors of requests by status."""
+
+
+_new = object.__new__
 
 
 class Shard:
@@ -121,9 +125,10 @@ class Shard:
         no group coordinator takes (`REQUESTS` has those).
         """
         kind = type(request)
-        if kind not in REQUESTS:
+        versions = REQUESTS.get(kind)
+        if versions is None:
             raise TypeError(f"expected a request to a group coordinator, got {kind.__name__}")
-        if version not in kind.versions:
+        if version not in versions:
             raise refused_version(kind, version)
         ticket = next(self._outbox.tickets)
         if self.is_behind:
@@ -131,9 +136,18 @@ class Shard:
         if now > self._state.now:
             self._run_until(now)
         if self.is_behind:
-            self._queued = lambda: self._handle(ticket, request, version, context)
-        else:
-            self._handle(ticket, request, version, context)
+            # A lambda would put each local of every call into a cell.
+            self._queued = partial(self._handle, ticket, request, version, context)
+            return ticket
+        steady = self._steady.get(kind)
+        if steady is not None and not self._writes.pending:
+            response = steady(self._state, request, context)
+            if response is not None:
+                answer = _new(Answer)  # as `Answer(ticket, response)`, which would call Python once more
+                answer.ticket, answer.response, answer.topics_to_create = ticket, response, ()
+                self._effects.append(answer)
+                return ticket
+        self._handle(ticket, request, version, context)
         return ticket
 
     def _handle(self, ticket: int, request: Message, version: int, context: RequestContext) -> None:
@@ -143,7 +157,6 @@ class Shard:
             reply = self._reply(ticket)
             route(IncomingRequest(self._state, writes, self._error, request, version, context, reply))
             return
-        # Most requests need no more than this.
         state = self._state
         try:
             immediate.validate(state, request, version)
@@ -247,6 +260,7 @@ class Shard:
     def _enter(self, status: ShardStatus) -> None:
         self.status = status
         self._error = int(_ERRORS[status])
+        self._steady = STEADY if status is ShardStatus.ACTIVE else {}
 
     # --- the log ---
 

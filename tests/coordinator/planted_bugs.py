@@ -155,6 +155,26 @@ BUGS = [
         "return committed.committed_at",
     ),
     _B(
+        "the session of a steady member is not renewed",
+        "classic.requests",
+        "        or not state.timers.renew(\n"
+        "            (SESSION_TIMER, group_id, member.member_id), state.now + member.session_timeout_ms\n"
+        "        )\n",
+        "",
+    ),
+    _B(
+        "a steady heartbeat of an old generation counts",
+        "classic.requests",
+        "        or request.generation_id != group.generation\n",
+        "",
+    ),
+    _B(
+        "a member that is not settled gets no news",
+        "consumer.heartbeat",
+        "        or not group.is_settled(member, state.now)\n",
+        "",
+    ),
+    _B(
         "a session is not renewed by a heartbeat",
         "classic.requests",
         "    keep_alive(state, group, member)\n    return HeartbeatResponse",

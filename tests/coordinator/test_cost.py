@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("tracemalloc", reason="PyPy does not trace memory")
 from tests.bench.coordinator import Bench
 
-KINDS = [("classic", 4, 12), ("consumer", 1, 15)]
+KINDS = [("classic", 4, 7), ("consumer", 1, 8)]
 """The kind of group, a version, and how many calls of Python functions a heartbeat may take."""
 
 

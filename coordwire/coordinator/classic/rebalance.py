@@ -16,6 +16,7 @@ from coordwire.enums import ErrorCode
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 
 __all__ = [
+    "SESSION_TIMER",
     "cancel_session",
     "cancel_sync_timer",
     "complete_if_all_joined",
@@ -38,7 +39,7 @@ def find_classic(state: State, group_id: str) -> ClassicGroupModel | None:
 # --- sessions ---
 
 
-_SESSION = "heartbeat"
+SESSION_TIMER = "heartbeat"
 
 
 def keep_alive(
@@ -47,19 +48,19 @@ def keep_alive(
     """Restart a member's session; by default with the time-out of its JoinGroup."""
     if timeout_ms is None:
         timeout_ms = member.session_timeout_ms
-    if not state.timers.renew((_SESSION, group.group_id, member.member_id), state.now + timeout_ms):
+    if not state.timers.renew((SESSION_TIMER, group.group_id, member.member_id), state.now + timeout_ms):
         keep_pending_alive(state, group, member.member_id, timeout_ms)
 
 
 def keep_pending_alive(state: State, group: ClassicGroupModel, member_id: str, timeout_ms: int) -> None:
     """Begin the session of a member, or of an id that a client got and has not joined with."""
     group_id = group.group_id
-    key = (_SESSION, group_id, member_id)
+    key = (SESSION_TIMER, group_id, member_id)
     state.set_timer(key, timeout_ms, lambda: expire_session(state, group_id, member_id))
 
 
 def cancel_session(state: State, group: ClassicGroupModel, member_id: str) -> None:
-    state.timers.cancel((_SESSION, group.group_id, member_id))
+    state.timers.cancel((SESSION_TIMER, group.group_id, member_id))
 
 
 def expire_session(state: State, group_id: str, member_id: str) -> Result:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coordwire.coordinator.classic.rebalance import (
+    SESSION_TIMER,
     cancel_session,
     cancel_sync_timer,
     complete_if_all_joined,
@@ -39,7 +40,15 @@ from coordwire.messages import (
 )
 from coordwire.messages.leave_group import MemberIdentity, MemberResponse
 
-__all__ = ["heartbeat", "join", "leave", "leaving_members", "replace_static_member", "sync"]
+__all__ = [
+    "heartbeat",
+    "join",
+    "leave",
+    "leaving_members",
+    "replace_static_member",
+    "steady_heartbeat",
+    "sync",
+]
 
 
 # --- JoinGroup ---
@@ -369,7 +378,8 @@ def _refuse_sync(reply: Reply, error: int) -> Result:
 # --- Heartbeat ---
 
 _REBALANCE_IN_PROGRESS = int(ErrorCode.REBALANCE_IN_PROGRESS)
-_DEAD, _EMPTY, _PREPARING = GroupState.DEAD, GroupState.EMPTY, GroupState.PREPARING_REBALANCE
+_DEAD, _EMPTY = GroupState.DEAD, GroupState.EMPTY
+_PREPARING, _STABLE = GroupState.PREPARING_REBALANCE, GroupState.STABLE
 """Constants: an attribute of an enumeration costs as much as the rest of a comparison with it."""
 
 
@@ -379,9 +389,7 @@ def heartbeat(state: State, group: ClassicGroupModel | None, request: HeartbeatR
     entered = group.state
     if entered is _DEAD:
         raise OperationRefused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    member = group.members.get(request.member_id)  # only static and unknown members need more
-    if member is None or request.group_instance_id is not None:
-        member = group.validate_member(request.member_id, request.group_instance_id)
+    member = group.validate_member(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation:
         raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
     if entered is _EMPTY:
@@ -389,6 +397,27 @@ def heartbeat(state: State, group: ClassicGroupModel | None, request: HeartbeatR
     # A member may send heartbeats before it has its assignment.
     keep_alive(state, group, member)
     return HeartbeatResponse(error_code=_REBALANCE_IN_PROGRESS if entered is _PREPARING else 0)
+
+
+def steady_heartbeat(
+    state: State, request: HeartbeatRequest, context: RequestContext
+) -> HeartbeatResponse | None:
+    """Answer a dynamic member of a stable group; None for all others, of whom `heartbeat` decides."""
+    group_id = request.group_id
+    group = state.groups.get(group_id)
+    if type(group) is not ClassicGroupModel or group.state is not _STABLE or not group_id:
+        return None
+    member = group.members.get(request.member_id)
+    if (
+        member is None
+        or request.generation_id != group.generation
+        or request.group_instance_id is not None
+        or not state.timers.renew(
+            (SESSION_TIMER, group_id, member.member_id), state.now + member.session_timeout_ms
+        )
+    ):
+        return None
+    return HeartbeatResponse()
 
 
 # --- LeaveGroup ---

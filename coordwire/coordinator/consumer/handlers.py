@@ -9,7 +9,11 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.coordinator.consumer.heartbeat import consumer_group_heartbeat, validate_heartbeat
+from coordwire.coordinator.consumer.heartbeat import (
+    consumer_group_heartbeat,
+    steady_heartbeat,
+    validate_heartbeat,
+)
 from coordwire.coordinator.hash_order import (
     MIN_CAPACITY,
     capacity_for,
@@ -130,7 +134,7 @@ def _describe_consumer_groups(call: IncomingRequest) -> None:
 
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     ConsumerGroupHeartbeatRequest: ImmediateRequest(
-        validate_heartbeat, consumer_group_heartbeat, _refused_consumer_heartbeat
+        validate_heartbeat, consumer_group_heartbeat, _refused_consumer_heartbeat, steady_heartbeat
     ),
 }
 

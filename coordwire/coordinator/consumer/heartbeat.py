@@ -38,7 +38,7 @@ from coordwire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
 
-__all__ = ["consumer_group_heartbeat", "is_blank", "new_member_id", "validate_heartbeat"]
+__all__ = ["consumer_group_heartbeat", "is_blank", "new_member_id", "steady_heartbeat", "validate_heartbeat"]
 
 
 _NO_TIMEOUT = -1
@@ -148,6 +148,48 @@ def consumer_group_heartbeat(
             ]
         )
     return Result(records, response) if records else response
+
+
+def steady_heartbeat(
+    state: State, request: ConsumerGroupHeartbeatRequest, context: RequestContext
+) -> ConsumerGroupHeartbeatResponse | None:
+    """Answer a settled dynamic member that reports nothing new; None for all others, of whom
+    `consumer_group_heartbeat` decides.
+    """
+    group_id, member_id, epoch = request.group_id, request.member_id, request.member_epoch
+    group = state.groups.get(group_id)
+    if epoch <= 0 or type(group) is not ConsumerGroupModel or group.patterns.peak:
+        return None
+    member = group.members.get(member_id)
+    if (
+        member is None
+        or member.epoch != epoch
+        or request.rebalance_timeout_ms != _NO_TIMEOUT
+        or request.subscribed_topic_names is not None
+        or request.subscribed_topic_regex is not None
+        or request.instance_id is not None
+        or request.rack_id is not None
+        or request.server_assignor is not None
+        or member.instance_id is not None
+        or member.classic is not None
+        or context.client_id != member.client_id
+        or context.client_host != member.client_host
+        or group_id < _VISIBLE
+        or member_id < _VISIBLE
+        or not group.is_settled(member, state.now)
+    ):
+        return None
+    configs = state.config
+    config = configs.consumer_groups.get(group_id, configs.consumer)
+    if not state.timers.renew(
+        (sessions.SESSION_TIMER, group_id, member_id), state.now + config.session_timeout_ms
+    ):
+        return None
+    response = ConsumerGroupHeartbeatResponse()  # keywords would make a dictionary first
+    response.member_id = member_id
+    response.member_epoch = epoch
+    response.heartbeat_interval_ms = config.heartbeat_interval_ms
+    return response
 
 
 def _advanced(

@@ -30,6 +30,7 @@ from coordwire.logs import LogRecord
 from coordwire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 __all__ = [
+    "SESSION_TIMER",
     "begin_session",
     "find_consumer",
     "keep_alive",
@@ -47,7 +48,7 @@ __all__ = [
 # --- time limits ---
 
 _NOTHING_TO_DO = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID)
-_SESSION, _REVOCATION, _JOIN, _SYNC = "session-timeout", "rebalance-timeout", "join", "sync"
+SESSION_TIMER, _REVOCATION, _JOIN, _SYNC = "session-timeout", "rebalance-timeout", "join", "sync"
 
 
 def find_consumer(state: State, group_id: str) -> ConsumerGroupModel | None:
@@ -57,7 +58,7 @@ def find_consumer(state: State, group_id: str) -> ConsumerGroupModel | None:
 
 def _cancel_timers(state: State, group_id: str, member_id: str) -> None:
     """Cancel all timers of a member."""
-    for kind in (_SESSION, _REVOCATION, _JOIN, _SYNC):
+    for kind in (SESSION_TIMER, _REVOCATION, _JOIN, _SYNC):
         state.timers.cancel((kind, group_id, member_id))
 
 
@@ -76,7 +77,7 @@ def _limit(
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None or (epoch is not None and member.epoch != epoch):
             return NOTHING
-        leaving: Leaving = "session_timeout" if kind == _SESSION else "not_rejoined"
+        leaving: Leaving = "session_timeout" if kind == SESSION_TIMER else "not_rejoined"
         try:
             return remove_members(state, group, [member], cause=AppendCause(leaving=leaving))
         except OperationRefused as refusal:
@@ -91,13 +92,13 @@ def keep_alive(state: State, group_id: str, member_id: str, timeout_ms: int | No
     """Restart a session; by default with the time-out that the group's members have."""
     if timeout_ms is None:
         timeout_ms = state.config.of_consumer_group(group_id).session_timeout_ms
-    if not state.timers.renew((_SESSION, group_id, member_id), state.now + timeout_ms):
-        _limit(state, _SESSION, group_id, member_id, timeout_ms)
+    if not state.timers.renew((SESSION_TIMER, group_id, member_id), state.now + timeout_ms):
+        _limit(state, SESSION_TIMER, group_id, member_id, timeout_ms)
 
 
 def begin_session(state: State, group_id: str, member_id: str, timeout_ms: int) -> None:
     """Begin the session of a member that joins, in place of a timer that a group of another kind may have."""
-    _limit(state, _SESSION, group_id, member_id, timeout_ms)
+    _limit(state, SESSION_TIMER, group_id, member_id, timeout_ms)
 
 
 def limit_revocation(state: State, group_id: str, member: ConsumerMember) -> None:

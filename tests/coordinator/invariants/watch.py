@@ -142,6 +142,10 @@ class WatchedShard(Shard):
                 return
             self.step()
 
+    def _enter(self, status: ShardStatus) -> None:
+        super()._enter(status)
+        self._steady = {}  # so that each request comes to `_handle`
+
     def _handle(self, ticket: int, request: Message, version: int, context: RequestContext) -> None:
         call = Call(ticket, request, version, context, self.now, self.status)
         for checker in self.checkers:
