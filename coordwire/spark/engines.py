@@ -17,17 +17,15 @@ __all__ = ["ConnectEngine", "SparkEngine", "engine", "in_one_sentence", "is_conn
 import pickle
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordwire.errors import CoordwireError
-from coordwire.spark.stored_tables import table
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress, as_tasks
 from coordwire.tables.pipeline.units import Unit, UnitFailed, printable, run_units
-from coordwire.tables.report.summary import TableRows
 
 if TYPE_CHECKING:
     import pyarrow
@@ -119,9 +117,6 @@ class SparkEngine:
     def _cancel(self) -> None:
         self.spark.sparkContext.cancelAllJobs()
 
-    def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:
-        return _SparkRows(self.spark, out, tables)
-
 
 class ConnectEngine(SparkEngine):
     """Runs units in a job of a Spark Connect session."""
@@ -146,44 +141,6 @@ class ConnectEngine(SparkEngine):
 
     def _cancel(self) -> None:
         self.spark.interruptAll()
-
-
-class _SparkRows:
-    """`TableRows` by Spark."""
-
-    def __init__(self, spark: SparkSession, out: str, tables: Sequence[str]) -> None:
-        self._spark = spark
-        self._out = out
-        self._tables = tables
-
-    def rows(
-        self,
-        name: str,
-        columns: str,
-        order: str,
-        most: int,
-        *,
-        known: Sequence[str] = (),
-        among: Mapping[str, Sequence[str]] | None = None,
-    ) -> list[Any]:
-        from pyspark.sql.functions import col
-
-        if name not in self._tables:
-            return []
-        # A store that workers write to may be one that Spark itself has no credentials for.
-        needed = [*columns.split(), *order.split(), *known, *(among or {})]
-        frame = table(self._spark, self._out, name, columns=needed, hadoop=False)
-        for column in known:
-            frame = frame.where(col(column).isNotNull())
-        for column, values in (among or {}).items():
-            frame = frame.where(col(column).isin(list(values)))
-        # A datetime holds the years 1 to 9999 only, and a capture may say any time.
-        types = dict(frame.dtypes)
-        expressions = [
-            f"unix_micros(`{column}`) AS `{column}`" if types[column] == "timestamp" else f"`{column}`"
-            for column in columns.split()
-        ]
-        return frame.selectExpr(*expressions).orderBy(*order.split()).limit(most).collect()
 
 
 def in_one_sentence(error: BaseException) -> BaseException:

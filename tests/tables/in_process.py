@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress
-from coordwire.tables.pipeline.local_engine import LocalRows
 from coordwire.tables.pipeline.units import Unit, run_units
-from coordwire.tables.report.summary import TableRows
 
 
 class InProcess:
@@ -32,9 +30,6 @@ class InProcess:
                 raise KilledError
             run_units([unit], out, options, tables, run)
             self.done += 1
-
-    def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:
-        return LocalRows(out, tables)
 
 
 class KilledError(Exception):

@@ -14,10 +14,14 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from coordwire.cli.__main__ import main
 from coordwire.errors import CoordwireError
@@ -25,10 +29,13 @@ from coordwire.records import batches
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline import local_engine, plan
+from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.pipeline.units import Unit
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.readers.group_rows import STORIES
 from coordwire.tables.readers.splits import Part
+from coordwire.tables.report.summary import TableRows
+from coordwire.tables.storage.folders import Output
 from tests.broker_sample import broker_sample
 from tests.tables import pipeline_steps
 from tests.tables.made_segments import partition, segment
@@ -244,7 +251,8 @@ def test_options_of_the_other_engine(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_the_first_rows_are_those_of_a_plain_sort(logs: tuple[Path, int], tmp_path: Path) -> None:
     pipeline.run(pipeline.LocalEngine(1), [str(logs[0])], str(tmp_path), tables=["records"], report=False)
-    reading = pipeline.LocalEngine(1).table_rows(str(tmp_path), ["records"])
+    output = Output(str(tmp_path))
+    reading = TableRows(output, {"records": named_files(output, "records")[0]})
     rows = pipeline_steps.table_rows(tmp_path, "records")
 
     def order(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -260,7 +268,26 @@ def test_the_first_rows_are_those_of_a_plain_sort(logs: tuple[Path, int], tmp_pa
     known = reading.rows("records", "key", "key", 10**6, known=["key"], among={"topic": ["orders", "none"]})
     assert [row.key for row in known] == sorted(row["key"] for row in rows if row["key"] is not None)
     assert reading.rows("records", "key", "key", 9, among={"topic": ["none"]}) == []
+    assert reading.rows("records", "log_offset", "log_offset", 9, known=["timestamp_type"]) == []  # not there
     assert reading.rows("frames", "time", "time", 9) == []
+
+
+def test_row_groups_without_values_are_not_read(tmp_path: Path) -> None:
+    table = pa.table(
+        {"time": pa.array([1, 2, 3, 4], pa.timestamp("us")), "error_reason": [None, None, None, "x"]}
+    )
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=2)
+    reading, groups = TableRows(Output(str(tmp_path)), {"frames": ["x.parquet"]}), list[list[int]]()
+    inner = pq.ParquetFile.iter_batches
+
+    def iter_batches(self: pq.ParquetFile, *, row_groups: list[int], columns: list[str]) -> object:
+        groups.append(row_groups)
+        return inner(self, row_groups=row_groups, columns=columns)
+
+    with mock.patch.object(pq.ParquetFile, "iter_batches", iter_batches):
+        rows = reading.rows("frames", "time error_reason", "time", 9, known=["error_reason"])
+    assert [(row.time, row.error_reason) for row in rows] == [(4, "x")]
+    assert groups == [[1]]
 
 
 def micros(time: datetime) -> int:

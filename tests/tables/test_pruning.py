@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -12,7 +13,6 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
 from coordwire.errors import CoordwireError
-from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.storage.folders import Output
@@ -140,7 +140,7 @@ def test_rows_of_gone_files_go_on_request(inputs: Path, tmp_path: Path) -> None:
     assert pipeline_steps.run(inputs, out, prune=True).pruned == []
 
 
-def test_prune_reads_nothing_and_forgets_the_file(inputs: Path, tmp_path: Path) -> None:
+def test_the_remaining_rows_are_not_read_again(inputs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     pipeline_steps.run(inputs, out)
     foreign = out / "records" / "theirs.parquet"
@@ -148,11 +148,11 @@ def test_prune_reads_nothing_and_forgets_the_file(inputs: Path, tmp_path: Path) 
     shutil.rmtree(inputs / "orders-0")
     missing = str(inputs / "orders-0" / LOG)
     with mock.patch("coordwire.tables.readers.segment_rows.read_records", side_effect=AssertionError):
-        assert pipeline.prune([str(inputs)], str(out)) == [missing]
+        assert pruned(inputs, out) == [missing]
     assert keys(out) == PAY
     assert paths(out, "files") == {str(inputs / "pay-0" / LOG), str(inputs / "meta.properties")}
     assert foreign.read_bytes() == b"a user's"
-    assert pipeline.prune([str(inputs)], str(out)) == []
+    assert pruned(inputs, out) == []
     assert pipeline_steps.run(inputs, out).reused == 1
 
 
@@ -164,24 +164,23 @@ def test_only_what_is_below_the_inputs_goes(inputs: Path, tmp_path: Path) -> Non
     (inputs / "orders-0" / LOG).unlink()
     (inputs / "orders-0" / "partition.metadata").touch()
     other_values = [("others", n) for n in range(2)]
-    assert pipeline.prune([str(other)], str(out)) == []
-    assert pipeline.prune([f"{inputs}/pay-*"], str(out)) == []
+    assert pruned(other, out) == []
+    assert pruned(f"{inputs}/pay-*", out) == []
     assert keys(out) == sorted(ORDERS + other_values + PAY)
-    assert pipeline.prune([f"{inputs}/*-0"], str(out)) == [str(inputs / "orders-0" / LOG)]
+    assert pruned(f"{inputs}/*-0", out) == [str(inputs / "orders-0" / LOG)]
     assert keys(out) == sorted(other_values + PAY)
-    assert (
-        pipeline.prune([str(inputs)], str(out), options=Options(recursive=False)) == []
-    )  # not listed, there
+    assert pruned(str(inputs), out, options=Options(recursive=False)) == []  # not listed, there
+
+
+def pruned(inputs: Path | str, out: Path, **named: Any) -> list[str]:
+    return pipeline_steps.run(inputs, out, prune=True, **named).pruned
 
 
 def refused(inputs: Path, out: Path) -> str:
-    """Why neither way to prune does it; nothing is removed."""
+    """Why it is not pruned; nothing is removed."""
     before = keys(out)
     with pytest.raises(CoordwireError) as actual:
-        pipeline.prune([str(inputs)], str(out))
-    with pytest.raises(CoordwireError) as rerun:
-        pipeline_steps.run(inputs, out, prune=True)
-    assert str(rerun.value) == str(actual.value)
+        pruned(inputs, out)
     assert keys(out) == before
     assert pipeline_steps.leftovers(out) == []
     return str(actual.value)
@@ -200,7 +199,7 @@ def test_an_empty_folder_may_be_an_unmounted_disk(inputs: Path, tmp_path: Path, 
     )
     if what:
         place.rmdir()
-        assert pipeline.prune([str(inputs)], str(out)) == [str(inputs / "orders-0" / LOG)]
+        assert pruned(inputs, out) == [str(inputs / "orders-0" / LOG)]
 
 
 def test_a_mount_point_that_is_none_any_more(inputs: Path, tmp_path: Path) -> None:
@@ -215,7 +214,7 @@ def test_a_mount_point_that_is_none_any_more(inputs: Path, tmp_path: Path) -> No
         mounted.remove(str(inputs.resolve()))
         assert "was a mount point when" in refused(inputs, out)
         mounted.add(str(inputs.resolve()))
-        assert pipeline.prune([str(inputs)], str(out)) == [str(inputs / "orders-0" / LOG)]
+        assert pruned(inputs, out) == [str(inputs / "orders-0" / LOG)]
 
 
 def test_a_folder_that_cannot_be_listed(
@@ -241,7 +240,7 @@ def test_an_input_that_is_not_there(inputs: Path, tmp_path: Path) -> None:
     pipeline_steps.run(inputs, out)
     shutil.rmtree(inputs)
     with pytest.raises(FileNotFoundError, match="there is no"):
-        pipeline.prune([str(inputs)], str(out))
+        pruned(inputs, out)
     assert keys(out) == ORDERS + PAY
 
 
@@ -257,13 +256,10 @@ def test_killed_at_any_step_it_is_finished_by_the_next_run(inputs: Path, tmp_pat
         shutil.copytree(ready, out)
         try:
             with pipeline_steps.steps(pipeline_steps.crash_at(step)):
-                pipeline.prune([str(inputs)], str(out))
+                pruned(inputs, out)
         except Crash:
             assert keys(out) in (ORDERS + PAY, PAY)
-            if step % 4 == 1:
-                pipeline_steps.run(inputs, out, prune=True)
-            else:
-                pipeline.prune([str(inputs)], str(out))
+            pruned(inputs, out)
             assert keys(out) == PAY
             assert pipeline_steps.leftovers(out) == []
             named = {

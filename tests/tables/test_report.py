@@ -15,7 +15,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.report import group_section, plots
 from coordwire.tables.report.html import DARK, LIGHT, style_sheet
 from coordwire.tables.report.page import page
-from coordwire.tables.report.summary import PipelineSummary, summary_of
+from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
 from coordwire.tables.storage.manifest_file import _as_note
 
 START = 1_795_249_012_000_000
@@ -25,8 +25,8 @@ SECOND = 1_000_000
 EVIL = "</td><script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x1b[31m\u202e"
 
 
-class Tables:
-    """Rows of tables that are in memory, as `TableRows`."""
+class Tables(TableRows):
+    """Rows of tables that are in memory."""
 
     def __init__(self, **tables: list[SimpleNamespace]) -> None:
         self._tables = tables

@@ -1,6 +1,6 @@
-"""An engine runs units of work and reads tables back: Spark, or processes on this machine.
+"""An engine runs units of work: Spark, or processes on this machine.
 
-Strategy: an `Engine` has two operations; `LocalEngine` and the engines of `coordwire.spark.engines` implement
+Strategy: an `Engine` has one operation; `LocalEngine` and the engines of `coordwire.spark.engines` implement
 it. Units, attempts, notes, manifest and report are the same functions for both, and the plan of units does
 not depend on the engine, so that one finishes what the other began. Rules: neighbouring units share a task,
 whose files appear together, so that all workers end at about the same time and stores are asked seldom; a
@@ -17,7 +17,6 @@ from typing import Protocol
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.units import Unit
 from coordwire.tables.readers.splits import OPENING
-from coordwire.tables.report.summary import TableRows
 
 Progress = Callable[[int, int], None]
 """Called with how many tasks are done, of how many."""
@@ -31,7 +30,7 @@ workers there are."""
 
 
 class Engine(Protocol):
-    """Runs units and reads tables."""
+    """Runs units."""
 
     def run_units(
         self,
@@ -43,9 +42,6 @@ class Engine(Protocol):
         run: str | None = None,
     ) -> None:
         """Run the units, in any order, each to its note. Raises `CoordwireError` where the job fails."""
-
-    def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:
-        """The rows of a folder's tables; of tables that are not named, none."""
 
 
 def as_tasks(units: Sequence[Unit], workers: int, split_size: int) -> list[list[Unit]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -22,7 +22,6 @@ from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.manifest import commit
 from coordwire.tables.pipeline.units import Unit, as_units, printable, story_units
 from coordwire.tables.readers.disk_lag import OFFSETS_TOPIC, lag_parts
 from coordwire.tables.readers.file_origins import FileOrigin, Origins
@@ -31,10 +30,10 @@ from coordwire.tables.readers.splits import Part, capture_parts, segment_parts
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, load
 from coordwire.tables.storage.parquet_files import UnitFiles
-from coordwire.tables.storage.unit_attempt import Attempt, remove_ours
+from coordwire.tables.storage.unit_attempt import Attempt
 from coordwire.tables.stores import canonical, is_uri, local_path
 
-__all__ = ["check_inputs", "inputs_of", "plan", "remove_rows", "write_files"]
+__all__ = ["check_inputs", "inputs_of", "plan", "write_files"]
 
 OF_SEGMENTS = ("files", "batches", "records", "quarantine")
 """The tables that segments of all topics have rows in."""
@@ -157,30 +156,3 @@ def _file_row(
         "rows": numbers["units_rows"], "read_bytes": read, "quarantined_bytes": quarantined,
         "other_bytes": max(size - read - quarantined, 0),
     }  # fmt: skip
-
-
-def remove_rows(output: Output, paths: Collection[str], run: str) -> None:
-    """Remove the rows of these inputs from the table of files."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet
-
-    before = load(output) or Manifest()
-    writing = UnitFiles(Attempt(output, FILES_UNIT, run), FILES_UNIT)
-    try:
-        for name in before.files:
-            with output.folder.open(name) as stream:
-                rows = pyarrow.parquet.read_table(stream)
-            remaining = rows.filter(
-                pc.invert(pc.is_in(rows.column("input_file"), pa.array(paths, pa.string())))
-            )
-            for batch in remaining.to_batches():
-                writing.add("files", batch)
-        writing.close()
-        files = writing.attempt.place_files()
-    except BaseException:
-        writing.discard()
-        raise
-    commit(output, before.units, files=files, removing=before.files | before.removing)
-    for name, proof in before.files.items():
-        remove_ours(output, name, proof)

@@ -35,6 +35,7 @@ from coordwire.tables.pipeline.manifest import (
     commit,
     complete_units,
     foreign_files,
+    named_files,
     remove_orphans,
     write_mounts,
     write_report,
@@ -43,7 +44,7 @@ from coordwire.tables.pipeline.pruning import gone_units, mount_points, paths_of
 from coordwire.tables.pipeline.units import printable
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.report.page import page
-from coordwire.tables.report.summary import PipelineSummary, summary_of
+from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog, load
 from coordwire.tables.storage.run_lock import Lock
@@ -159,7 +160,8 @@ def _locked(
     summary.pruned = pruned
     summary.seconds = time.monotonic() - began
     if report:
-        text = page(engine.table_rows(output.place, tables), summary)
+        reading = TableRows(output, {name: named_files(output, name)[0] for name in tables})
+        text = page(reading, summary)
         write_report(output, text.encode("utf-8", "replace"))
     return summary
 

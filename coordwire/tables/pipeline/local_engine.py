@@ -1,19 +1,16 @@
-"""Units of work in processes of this machine, without Spark and Java; tables read back by pyarrow.
+"""Units of work in processes of this machine, without Spark and Java.
 
 Strategy: each worker is an interpreter of its own, started without the user's main module (a script needs no
 guard, a notebook no file), with a socket to this process, which hands it one task at a time. A worker that is
 killed takes down only its task, which is given to another one; a pool of `concurrent.futures` would be broken
-as a whole. For the report, the Parquet files that the manifest and the notes name are read in batches of
-rows, of which those that may be among the first are kept. Rules: a task is begun `TRIES` times, as Spark does
-on a cluster, then the job fails; interrupts are left to this process, and no worker is left when it
-continues; a worker whose socket closes ends, so that none outlives this process for longer than its task.
-Rows take the memory of a few times `most` rows, however large the table; their order is Spark's: null first,
-text by its bytes.
+as a whole. Rules: a task is begun `TRIES` times, as Spark does on a cluster, then the job fails; interrupts
+are left to this process, and no worker is left when it continues; a worker whose socket closes ends, so that
+none outlives this process for longer than its task.
 """
 
 from __future__ import annotations
 
-__all__ = ["TRIES", "LocalEngine", "LocalRows", "serve"]
+__all__ = ["TRIES", "LocalEngine", "serve"]
 
 import os
 import signal
@@ -21,25 +18,15 @@ import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress, as_tasks
-from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.pipeline.units import Unit, cause, printable, run_units
-from coordwire.tables.report.summary import TableRows
-from coordwire.tables.storage.folders import Output
-
-if TYPE_CHECKING:
-    import pyarrow
-
-# --- units in processes ---
-
 
 TRIES = 4
 """How often a task is begun before the job fails."""
@@ -75,9 +62,6 @@ class LocalEngine:
             job.run(min(self.workers, len(tasks)))
         finally:
             job.stop()
-
-    def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:
-        return LocalRows(out, tables)
 
 
 def _processors() -> int:
@@ -214,100 +198,3 @@ def serve(file: int) -> None:
             except Exception as error:
                 answer = cause(error)
             pipe.send(answer)
-
-
-# --- rows for the report ---
-
-
-class LocalRows:
-    """`TableRows` by pyarrow."""
-
-    def __init__(self, out: str, tables: Sequence[str]) -> None:
-        self._output = Output(out)
-        self._tables = tables
-
-    def rows(
-        self,
-        name: str,
-        columns: str,
-        order: str,
-        most: int,
-        *,
-        known: Sequence[str] = (),
-        among: Mapping[str, Sequence[str]] | None = None,
-    ) -> list[Any]:
-        import pyarrow as pa
-        import pyarrow.parquet
-
-        if name not in self._tables:
-            return []
-        names, first = columns.split(), _First(order.split(), most)
-        read = list(dict.fromkeys([*names, *order.split(), *known, *(among or {})]))
-        for file in named_files(self._output, name)[0]:
-            with self._output.folder.open(file) as stream:
-                for batch in pyarrow.parquet.ParquetFile(stream).iter_batches(columns=read):
-                    first.add(_filtered(pa.table(batch), known, among or {}))
-        rows = first.take()
-        if rows is None:
-            return []
-        values = {column: _values(rows.column(column)) for column in names}
-        return [
-            SimpleNamespace(**dict(zip(names, row, strict=True)))
-            for row in zip(*values.values(), strict=True)
-        ]
-
-
-def _filtered(
-    table: pyarrow.Table, known: Sequence[str], among: Mapping[str, Sequence[str]]
-) -> pyarrow.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for column in known:
-        table = table.filter(pc.is_valid(table.column(column)))
-    for column, values in among.items():
-        table = table.filter(pc.is_in(table.column(column), pa.array(values, pa.string())))
-    return table
-
-
-def _values(column: pyarrow.ChunkedArray) -> list[Any]:
-    """A column's values; times as microseconds, since a datetime holds the years 1 to 9999 only."""
-    import pyarrow as pa
-
-    values: list[Any] = (
-        column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-    ).to_pylist()
-    return values
-
-
-class _First:
-    """Keeps the first of all rows that are added, in the order of these columns."""
-
-    def __init__(self, order: Sequence[str], most: int) -> None:
-        self._order = order
-        self._most = most
-        self._tables: list[pyarrow.Table] = []
-        self._count = 0
-
-    def add(self, table: pyarrow.Table) -> None:
-        self._tables.append(table)
-        self._count += table.num_rows
-        if self._count > 4 * self._most and len(self._tables) > 1:
-            self._tables = [self._sorted()]
-            self._count = self._tables[0].num_rows
-
-    def take(self) -> pyarrow.Table | None:
-        return self._sorted() if self._tables else None
-
-    def _sorted(self) -> pyarrow.Table:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        table = pa.concat_tables(self._tables)
-        keys = {}
-        for column in self._order:
-            values = table.column(column)
-            keys[f"{column} is known"] = pc.is_valid(values)  # null first, in every version of pyarrow
-            keys[column] = values
-        order = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys])
-        return table.take(order[: self._most])

@@ -1,10 +1,10 @@
 """Units whose files are no longer there, renamed or gone for good, and the removal of their rows.
 
-    pipeline.prune(["/backup", "caps"], "tables")  # the files whose rows were removed
+    pipeline.run(engine, ["/backup", "caps"], "tables", prune=True).pruned  # the files whose rows went
 
 Strategy: a segment that has another name now (`.log.deleted`, another folder of the same broker) is read
 under that name, and the rows of its old name go; the rows of files that are gone stay until the user asks to
-prune, with a run or by `prune`, which reads nothing and works under a run's lock. Rules: a unit is removed
+prune with a run. Rules: a unit is removed
 only if all of its files are proven gone, each by a look-up of its own. What may be an unmounted disk is
 refused: a folder that can't be listed or has nothing in it any more, and a mount point that was one when its
 files were read. The manifest has what is to go before it goes, so that a run after a kill finishes it.
@@ -12,7 +12,7 @@ files were read. The manifest has what is to go before it goes, so that a run af
 
 from __future__ import annotations
 
-__all__ = ["gone_units", "mount_points", "paths_of", "prune", "pruned_notice", "renamed_units"]
+__all__ = ["gone_units", "mount_points", "paths_of", "pruned_notice", "renamed_units"]
 
 import glob
 import os
@@ -25,15 +25,10 @@ from coordwire._quantities import counted
 from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
 from coordwire.segments.names import live_path
-from coordwire.tables.formats import PARQUET
-from coordwire.tables.options import Options
-from coordwire.tables.pipeline.inputs import inputs_of, remove_rows
-from coordwire.tables.pipeline.manifest import check_folder, clear_attempts, complete_units, remove_orphans
 from coordwire.tables.readers.file_origins import Origins, segment_identity
 from coordwire.tables.readers.files import File
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, load
-from coordwire.tables.storage.run_lock import Lock
 from coordwire.tables.stores import canonical, is_uri, local_path, store_of
 
 MOST_NAMED = 3
@@ -224,33 +219,3 @@ def mount_points(paths: Iterable[str]) -> set[str]:
     real = cache(os.path.realpath)
     folders = {os.path.dirname(local_path(path)) for path in paths if not is_uri(path)}
     return {mount(str(real(folder))) for folder in folders} - {"/"}
-
-
-def prune(inputs: Sequence[str], out: str, *, options: Options | None = None) -> list[str]:
-    """Remove the rows of files that were below these inputs and are gone; returns the files' paths.
-
-    Raises `FileNotFoundError` for an input that isn't there, and `CoordwireError` where it isn't certain that
-    files are gone: a folder that can't be listed, is empty, or was on a disk that isn't mounted. Nothing is
-    removed then.
-    """
-    output = Output(out)
-    files = {file.path: file for file in inputs_of(output, inputs, options or Options())}
-    check_folder(output)
-    lock = Lock(output)
-    lock.acquire()
-    try:
-        if (load(output) or Manifest()).log.format != PARQUET:
-            raise CoordwireError(
-                f"{output.place} has tables in another format than Parquet: prune them with a run, by --prune"
-            )
-        notes = complete_units(output)
-        clear_attempts(output, notes)
-        stale = gone_units(output, notes, (), files, inputs)
-        paths = paths_of(notes, stale)
-        valid = remove_orphans(output, notes, notes.keys() - stale, (), stale)
-        if paths:
-            remove_rows(output, set(map(text, paths)), lock.run)
-        clear_attempts(output, valid)
-    finally:
-        lock.release()
-    return paths

@@ -1,4 +1,9 @@
-"""The contents of the report: the summary of a run, by the notes of its units, and rows of the tables."""
+"""The contents of the report: the summary of a run, by the notes of its units, and rows of the tables.
+
+Strategy: whichever engine ran, the Parquet files are read by pyarrow in batches of rows, of which those that
+may be among the first are kept; what a footer excludes is not read. Rules: rows take the memory of a few
+times `most` rows, however large the table; their order is Spark's: null first, text by its bytes.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,17 @@ __all__ = ["PipelineSummary", "TableRows", "summary_of"]
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.readers.files import File
+from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Notes
+
+if TYPE_CHECKING:
+    import pyarrow
+    import pyarrow.parquet
 
 
 @dataclass(slots=True)
@@ -75,8 +87,12 @@ def summary_of(files: dict[str, File], notes: Notes) -> PipelineSummary:
     return summary
 
 
-class TableRows(Protocol):
-    """Bounded parts of the tables."""
+class TableRows:
+    """Bounded parts of the tables. files: of each table that is written, by their names in the folder."""
+
+    def __init__(self, output: Output, files: Mapping[str, Sequence[str]]) -> None:
+        self._output = output
+        self._files = files
 
     def rows(
         self,
@@ -93,3 +109,105 @@ class TableRows(Protocol):
         None where the table isn't written. columns, order: names with spaces between them, null first.
         known: columns that are not null; among: the values that a column has one of.
         """
+        import pyarrow.parquet
+
+        names, first = columns.split(), _First(order.split(), most)
+        read = list(dict.fromkeys([*names, *order.split(), *known, *(among or {})]))
+        for file in self._files.get(name, ()):
+            with self._output.folder.open(file) as stream:
+                parquet = pyarrow.parquet.ParquetFile(stream)
+                groups = _groups(parquet.metadata, known)
+                for batch in parquet.iter_batches(row_groups=groups, columns=read) if groups else ():
+                    first.add(_filtered(_with_columns(name, batch, read), known, among or {}))
+        rows = first.take()
+        if rows is None:
+            return []
+        values = {column: _values(rows.column(column)) for column in names}
+        return [
+            SimpleNamespace(**dict(zip(names, row, strict=True)))
+            for row in zip(*values.values(), strict=True)
+        ]
+
+
+def _groups(metadata: pyarrow.parquet.FileMetaData, known: Sequence[str]) -> list[int]:
+    """The row groups of a file in which these columns have values, by its footer."""
+
+    def has_values(group: int) -> bool:
+        row_group = metadata.row_group(group)
+        columns = (row_group.column(number) for number in range(row_group.num_columns))
+        statistics = [column.statistics for column in columns if column.path_in_schema in known]
+        return not any(
+            counts is not None and counts.has_null_count and counts.null_count == row_group.num_rows
+            for counts in statistics
+        )
+
+    return list(filter(has_values, range(metadata.num_row_groups)))
+
+
+def _with_columns(table: str, batch: pyarrow.RecordBatch, columns: Sequence[str]) -> pyarrow.Table:
+    """Rows with all of these columns; those that an older file lacks are null."""
+    import pyarrow as pa
+
+    schema, size = arrow_schema(TABLES[table]), batch.num_rows
+    return pa.table({
+        name: batch.column(name)
+        if name in batch.schema.names
+        else pa.nulls(size, schema.field(name).type)
+        for name in columns
+    })  # fmt: skip
+
+
+def _filtered(
+    table: pyarrow.Table, known: Sequence[str], among: Mapping[str, Sequence[str]]
+) -> pyarrow.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for column in known:
+        table = table.filter(pc.is_valid(table.column(column)))
+    for column, values in among.items():
+        table = table.filter(pc.is_in(table.column(column), pa.array(values, pa.string())))
+    return table
+
+
+def _values(column: pyarrow.ChunkedArray) -> list[Any]:
+    """A column's values; times as microseconds, since a datetime holds the years 1 to 9999 only."""
+    import pyarrow as pa
+
+    values: list[Any] = (
+        column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    ).to_pylist()
+    return values
+
+
+class _First:
+    """Keeps the first of all rows that are added, in the order of these columns."""
+
+    def __init__(self, order: Sequence[str], most: int) -> None:
+        self._order = order
+        self._most = most
+        self._tables: list[pyarrow.Table] = []
+        self._count = 0
+
+    def add(self, table: pyarrow.Table) -> None:
+        self._tables.append(table)
+        self._count += table.num_rows
+        if self._count > 4 * self._most and len(self._tables) > 1:
+            self._tables = [self._sorted()]
+            self._count = self._tables[0].num_rows
+
+    def take(self) -> pyarrow.Table | None:
+        return self._sorted() if self._tables else None
+
+    def _sorted(self) -> pyarrow.Table:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = pa.concat_tables(self._tables)
+        keys = {}
+        for column in self._order:
+            values = table.column(column)
+            keys[f"{column} is known"] = pc.is_valid(values)  # null first, in every version of pyarrow
+            keys[column] = values
+        order = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys])
+        return table.take(order[: self._most])
