@@ -174,7 +174,10 @@ class TimelineInputs:
         group_logs = [file for file in self._logs if file.log in (None, "consumer_offsets")]
         by_partition = groupby(group_logs, key=lambda file: (os.path.dirname(file.path), file.partition))
         sources += [log_timeline(self._items(list(files)), names) for _, files in by_partition]
-        yield from heapq.merge(*sources, key=lambda event: event.time_ns or 0)
+        if len(sources) == 1:
+            yield from sources[0]
+        else:
+            yield from heapq.merge(*sources, key=lambda event: event.time_ns or 0)
 
     # --- logs ---
 

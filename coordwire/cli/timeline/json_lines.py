@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from operator import attrgetter
 from typing import Any
@@ -20,34 +20,40 @@ from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode, text
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.enums import ErrorCode
-from coordwire.timeline.events import EVENTS, GroupEvent
+from coordwire.timeline.events import EVENTS, GroupEvent, TopicPartition
 from coordwire.timeline.totals import GroupStory
 
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
+PLACE = len(fields(GroupEvent))
+"""So many values come first in every event: its group and where it was seen."""
+
+MOST_PARTITIONS = 10_000
+"""So many partitions' texts are kept."""
+
 
 class TimelineJsonFormat:
-    """Writes the lines to standard output."""
+    """Writes the lines to standard output. Events that follow one another, as those of one commit do, often
+    have the same first values, whose text is kept."""
 
     is_quiet = False
+
+    def __init__(self) -> None:
+        self._event_class: type[GroupEvent] | None = None
+        self._shared: tuple[Any, ...] = ()
+        self._beginning = ""
 
     def write(self, event: GroupEvent, *, is_listed: bool = True) -> None:
         """Write a line, unless the event is not listed."""
         if not is_listed:
             return
         cls: Any = type(event)
-        line, values, parts = _parts(cls)
-        for value, (label, null, number_text, is_source) in zip(values(event), parts, strict=True):
-            kind = type(value)
-            if kind is str:
-                line += label + quoted(text(value) if is_source else value)
-            elif value is None:
-                line += null
-            elif kind is int:
-                line += label + number_text(value)
-            else:
-                line += label + (_nested(value) if isinstance(value, tuple) else encode(value))
-        sys.stdout.write(line + "}\n")
+        title, first_values, first_parts, values, parts = _parts(cls)
+        shared = first_values(event)
+        if cls is not self._event_class or shared != self._shared:
+            self._event_class, self._shared = cls, shared
+            self._beginning = title + _texts(shared, first_parts)
+        sys.stdout.write(f"{self._beginning}{_texts(values(event), parts)}}}\n")
 
     def learn(self, event: GroupEvent) -> None:
         """Do nothing: ids are written whole."""
@@ -127,20 +133,52 @@ def _ms(ns: int) -> float:
 
 
 _NumberText = Callable[[int], str]
+_Values = Callable[[Any], tuple[Any, ...]]
+_Part = tuple[str, _NumberText, Callable[[str], str]]
+"""What is before a value, what writes it if it is a number, and if it is a text."""
 
 
 @cache
-def _parts(
-    cls: Any,
-) -> tuple[str, Callable[[Any], tuple[Any, ...]], list[tuple[str, str, _NumberText, bool]]]:
-    """The beginning of the lines of a class of events; what gives the values of an event; for each of these
-    what is before it, the same with null, the text of a number, and whether it is the event's source."""
+def _parts(cls: Any) -> tuple[str, _Values, list[_Part], _Values, list[_Part]]:
+    """The beginning of the lines of a class of events; what gives the first values of an event, which those
+    of the same frame share, and the parts of the line that they are in; the same of the other values."""
     names = _names(cls)
     parts = [
-        (f',"{json_name}":', f',"{json_name}":null', _number_text(name), name == "source")
+        (f',"{json_name}":', _number_text(name), _source_text if name == "source" else quoted)
         for name, json_name in names
     ]
-    return f'{{"event":"{EVENTS[cls]}"', attrgetter(*[name for name, _ in names]), parts
+    plain_names = [name for name, _ in names]
+    shared = plain_names.index("topic") if "topic" in plain_names else PLACE
+    return (
+        f'{{"event":"{EVENTS[cls]}"',
+        attrgetter(*plain_names[:shared]),
+        parts[:shared],
+        attrgetter(*plain_names[shared:]),
+        parts[shared:],
+    )
+
+
+def _texts(values: tuple[Any, ...], parts: list[_Part]) -> str:
+    """The values of an event, each after its name."""
+    texts = []
+    for value, (label, number_text, string_text) in zip(values, parts, strict=True):
+        kind = type(value)
+        texts.append(label)
+        if kind is str:
+            texts.append(string_text(value))
+        elif kind is int:
+            texts.append(number_text(value))
+        else:
+            texts.append(_CONSTANTS[value] if kind in _CONSTANT else _value_text(value))
+    return "".join(texts)
+
+
+_CONSTANTS = {None: "null", True: "true", False: "false"}
+_CONSTANT = frozenset(map(type, _CONSTANTS))
+
+
+def _source_text(name: str) -> str:
+    return quoted(text(name))
 
 
 def _number_text(name: str) -> _NumberText:
@@ -177,29 +215,32 @@ def _error_name(code: int) -> str:
 
 def _nested(value: tuple[Any, ...]) -> str:
     """Tuples with names as objects, others as lists; times and lengths as text and milliseconds."""
-    if not hasattr(value, "_fields"):
-        return f"[{','.join([_value_text(part) for part in value])}]"
-    labels = _labels(type(value))
-    texts = [
-        label + _value_text(part, number_text)
-        for part, (label, number_text) in zip(value, labels, strict=True)
-    ]
-    return f"{{{','.join(texts)}}}"
+    if type(value) is not tuple:
+        return f"{{{_texts(value, _labels(type(value)))}}}"
+    value_text = _partition_text if value and type(value[0]) is TopicPartition else _value_text
+    return f"[{','.join(map(value_text, value))}]"
+
+
+@lru_cache(MOST_PARTITIONS)
+def _partition_text(partition: TopicPartition) -> str:
+    return _nested(partition)
 
 
 @cache
-def _labels(cls: Any) -> list[tuple[str, _NumberText]]:
-    """The fields of a tuple with names: what is before each value, and what writes it as a number."""
-    names = _names(cls)
-    return [(f'"{json_name}":', _number_text(name) if name in _TIMES else str) for name, json_name in names]
+def _labels(cls: Any) -> list[_Part]:
+    """The parts of a tuple with names."""
+    return [
+        (f'{"," if place else ""}"{json_name}":', _number_text(name) if name in _TIMES else str, quoted)
+        for place, (name, json_name) in enumerate(_names(cls))
+    ]
 
 
-def _value_text(value: Any, number_text: _NumberText = str) -> str:
+def _value_text(value: Any) -> str:
     kind = type(value)
     if kind is str:
         return quoted(value)
-    if value is None:
-        return "null"
     if kind is int:
-        return number_text(value)
+        return str(value)
+    if kind is TopicPartition:
+        return _partition_text(value)
     return _nested(value) if isinstance(value, tuple) else encode(value)
