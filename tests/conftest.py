@@ -20,6 +20,7 @@ itself. A test that fails for want of an extra's package is skipped, with the pa
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Generator
@@ -99,6 +100,16 @@ def lane(item: pytest.Item, families: set[tuple[Path, str]]) -> str | None:
         families.add(family)
         return None
     return lanes[0]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector, which would walk all modules and tests again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

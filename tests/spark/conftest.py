@@ -36,7 +36,6 @@ def store_socket() -> Iterator[socket.socket]:
 @pytest.fixture
 def spark_s3(spark: SparkSession, store_socket: socket.socket) -> Iterator[LocalS3]:
     """A local S3 that the session's workers know, and this process."""
-    pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
     with local_s3(store_socket) as server:
         yield server
 

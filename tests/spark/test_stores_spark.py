@@ -20,7 +20,6 @@ import pytest
 import coordwire.spark
 
 pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
-pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
 
 from coordwire.tables import pipeline
 from coordwire.tables.columns import TABLES

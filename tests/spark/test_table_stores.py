@@ -20,7 +20,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
-pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
 
 import pyarrow as pa
 

@@ -18,8 +18,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
-
 from tests.tables.moto_s3 import local_s3
 
 ROOT = Path(__file__).parents[2]

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
+import pytest
+
 SECRETS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
 DENIED = "denied"
 """A bucket that nobody may use."""
@@ -102,7 +104,8 @@ def environment_of(listening: socket.socket) -> dict[str, str]:
 
 @contextmanager
 def local_s3(listening: socket.socket | None = None) -> Iterator[LocalS3]:
-    """The server, and this process's environment set up for it."""
+    """The server, and this process's environment set up for it; without moto the test is skipped."""
+    pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
     server = LocalS3(listening)
     try:
         with mock.patch.dict("os.environ", server.environment):

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 pytest.importorskip("fsspec", reason="fsspec isn't installed")
-pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
 
 from coordwire.records import Record, batches, encode_batch
 from coordwire.tables.options import Options

@@ -9,7 +9,6 @@ from unittest import mock
 import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
-pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
 
 import pyarrow.parquet
 

@@ -11,7 +11,6 @@ from unittest import mock
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
-pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
 
 import pyarrow as pa
 from pyspark.sql.pandas import types
