@@ -47,9 +47,9 @@ def commit() -> str:
 
 
 def record(key: str, **figures: str | int) -> None:
-    """Write figures of now to a row, and the table."""
+    """Write figures of today to a row, and the table. The commit is that of now, unless it is given."""
     rows = read()
-    rows[key].update(figures, date=f"{datetime.now(UTC):%Y-%m-%d}", commit=commit())
+    rows[key].update({"date": f"{datetime.now(UTC):%Y-%m-%d}", "commit": commit()} | figures)
     DATA.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", "utf-8")
     PAGE.write_text(rendered(PAGE.read_text("utf-8"), rows), "utf-8")
 
@@ -85,14 +85,16 @@ def counts(output: str) -> tuple[int, int]:
 def measure(key: str) -> bool:
     """Run a row's command and write its figures; whether nothing differed."""
     command = str(read()[key]["command"]).split()
+    tree = commit()  # what is imported, whatever is committed while the tests run
     run = subprocess.run(
         [sys.executable, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if command[2] in ("tests.coverage",):  # writes its own figures
         return run.returncode == 0
     cases, differences = counts(run.stdout)
-    record(key, cases=cases, differences=differences)
+    record(key, cases=cases, differences=differences, commit=tree)
     print(f"{key}: {cases:,} cases, {differences} differences")
+    print(*re.findall(r"^FAILED .*", run.stdout, re.MULTILINE), sep="\n", end="")
     return run.returncode == 0
 
 
