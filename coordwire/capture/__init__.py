@@ -5,14 +5,13 @@
     input_format.py         which format an input has
     flows.py                what a capture yields: flows, their bytes and gaps, times
     framing.py              a stream to whole frames, and back into step after a loss
-    client_search.py        connections of which it is not known yet whether they speak Kafka
+    client_search.py        connections of which it is not known yet whether they speak Kafka; other protocols
     connections.py          the streams of a capture to entries; frame_walks.py: the native walk over ordinary
-                            frames; other_protocols.py: what others speak
+                            frames
     conversation.py         requests and their responses
     pending_requests.py     the requests that wait for their responses, within a budget
-    entries.py              what a reader gets: a frame, or an unreadable range; lazy_entries.py: frames that
-                            are decoded when something asks what they say
-    frame_decoding.py       frames to what their entries say
+    entries.py              what a reader gets: a frame, or an unreadable range
+    frame_decoding.py       frames to their entries' content; lazy entries: decoded at the first question
     reader.py               any input to entries
     share.py                one share of a capture's frames, where several readers share the work
     rotation.py             the files of a rotated capture: as one stream, and requests answered in the next

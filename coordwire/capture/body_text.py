@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.lazy_entries import LazyEntry
+from coordwire.capture.frame_decoding import LazyEntry
 from coordwire.codec.transcriber import HAS_CODES, layout_transcriber
 from coordwire.codec.walk import layout_of
 from coordwire.connection.dialect import KAFKA

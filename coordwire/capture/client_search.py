@@ -5,11 +5,17 @@ sender, in Kafka's protocol and in any other that may be beside it. Rules: each 
 however it is cut into packets: a place where a frame may begin whose end hasn't come waits until it has.
 Decoding on trial is bounded by the bytes searched (`Effort`). What is held is bounded here for one
 connection, and by `UNDECIDED` for all of a capture.
+
+Another protocol is recognised by a connection's first bytes. Rules: only what a reader of a Kafka capture may
+meet on a broker's port is recognised, TLS above all, which hides Kafka from all readers without the keys. In
+the middle of a connection TLS is found by two records that follow one another; the places that are tried are
+bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -17,6 +23,8 @@ from coordwire.capture.conversation import AnyConversation
 from coordwire.capture.flows import Chunk, Gap, NetworkAddress
 from coordwire.capture.framing import TRIES, Effort
 from coordwire.connection.dialect import Side
+
+__all__ = ["TLS", "find_protocol", "is_tls"]
 
 WINDOW = 256 << 10
 """Bytes of an undecided connection that are held back; more without a request, and it isn't Kafka."""
@@ -139,3 +147,52 @@ class Backlog:
     @property
     def is_full(self) -> bool:
         return self.size > WINDOW or len(self.events) > PIECES
+
+
+TLS = "TLS"
+MOST_TRIED = 256
+"""Places in the middle of a connection where a TLS record may begin."""
+
+_RECORD = 5
+_MOST_RECORD = (1 << 14) + 2048
+_RECORDS = re.compile(rb"[\x14-\x18]\x03[\x00-\x04]", re.DOTALL)
+_WORDS = b"conf|cons|crst|dirs|dump|envi|gtmk|hash|isro|mntr|ruok|srst|srvr|stat|wchc|wchp|wchs"
+_FIRST = (
+    ("HTTP", re.compile(rb"(?:GET|POST|PUT|HEAD|DELETE|CONNECT) [^\r\n]|HTTP/1\.[01] |PRI \* HTTP/2")),
+    ("SSH", re.compile(rb"SSH-[12]\.")),
+    ("Redis", re.compile(rb"\*[0-9]+\r\n\$[0-9]+\r\n")),
+    ("ZooKeeper's four-letter words", re.compile(rb"(?:%s)$" % _WORDS)),
+    ("SMTP or FTP", re.compile(rb"220[ -]")),
+)  # fmt: skip
+
+
+def find_protocol(directions: Iterable[bytes | bytearray]) -> str | None:
+    """The protocol of a connection by the first bytes that were seen of each direction; None if unknown."""
+    for data in directions:
+        if is_tls(data):
+            return TLS
+        for name, pattern in _FIRST:
+            if pattern.match(data):
+                return name
+    return None
+
+
+def is_tls(data: bytes | bytearray) -> bool:
+    """Whether TLS records are in the bytes: one at their start, or two in a row."""
+    if _length(data, 0) > 0:
+        return True
+    for count, record in enumerate(_RECORDS.finditer(data)):
+        if count >= MOST_TRIED:
+            break
+        length = _length(data, record.start())
+        if length > 0 and _length(data, record.start() + _RECORD + length) > 0:
+            return True
+    return False
+
+
+def _length(data: bytes | bytearray, at: int) -> int:
+    """The length of the TLS record that begins at `at`; 0 if none can."""
+    if len(data) < at + _RECORD or not _RECORDS.match(data, at):
+        return 0
+    length = int.from_bytes(data[at + 3 : at + _RECORD], "big")
+    return length if 0 < length <= _MOST_RECORD else 0

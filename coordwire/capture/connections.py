@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
-from coordwire.capture.client_search import UNDECIDED, Backlog, Finder
+from coordwire.capture.client_search import UNDECIDED, Backlog, Finder, find_protocol, is_tls
 from coordwire.capture.conversation import AnyConversation
 from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
 from coordwire.capture.flows import (
@@ -30,7 +30,6 @@ from coordwire.capture.flows import (
 )
 from coordwire.capture.frame_walks import frame_walk
 from coordwire.capture.framing import FrameBody, FrameSplitter
-from coordwire.capture.other_protocols import find_protocol, is_tls
 from coordwire.capture.share import Share
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX

@@ -16,9 +16,8 @@ from typing import Protocol
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import TcpConnection
-from coordwire.capture.frame_decoding import read_answer, refused_request, unquoted_deviations
+from coordwire.capture.frame_decoding import lazy_entry, read_answer, refused_request, unquoted_deviations
 from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request, part_of
-from coordwire.capture.lazy_entries import lazy_entry
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.connection.dialect import Direction, Side
 from coordwire.errors import DecodeError, Malformed

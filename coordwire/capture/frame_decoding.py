@@ -1,25 +1,41 @@
-"""Frames to what their entries say: header, message, or why they were refused.
+"""Frames to their entries' content, at once or at the first question for it: header, message, or the refusal.
 
-Rules: nothing raises; of a frame that is refused the entry has what was read before that. What API and
-version a response has its request says. No reason quotes a number of four bytes or more: where the bytes
-aren't what they are taken for, it may be a piece of a secret.
+Strategy: many readers need the content of few frames. A lazy entry has what its first bytes and its request
+name (API, version, correlation id). The first question for anything else decodes all of it, and makes it a
+`FrameEntry` like any other. Rules: nothing raises; of a frame that is refused the entry has what was read
+before that. What API and version a response has its request says. No reason quotes a number of four bytes or
+more: where the bytes aren't what they are taken for, it may be a piece of a secret. A lazy entry's attributes
+are those of an eager one, in whatever order they are read; the conversation decides which frames can't be
+lazy. `coordwire.capture.body_text`, which checks a frame at less cost, may set attributes before.
 """
 
 from __future__ import annotations
 
-__all__ = ["read_answer", "read_asked", "refused_request", "unquoted", "unquoted_deviations"]
-
 import struct
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import TcpConnection
 from coordwire.capture.printable import without_numbers
 from coordwire.codec import Message
+from coordwire.connection.dialect import KAFKA, Direction
 from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import is_unsupported_version, read_request, read_response
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import API_VERSIONS, header_version
+
+__all__ = [
+    "LATE",
+    "LazyEntry",
+    "StrictLazyEntry",
+    "lazy_entry",
+    "read_answer",
+    "read_asked",
+    "refused_request",
+    "unquoted",
+    "unquoted_deviations",
+]
 
 H = TypeVar("H", RequestHeader, ResponseHeader)
 
@@ -100,3 +116,117 @@ def _header(cls: type[H], entry: FrameEntry, direction: str) -> H:
     from coordwire.codec.interpreter.decoder import Reader  # for what the fast decoders decline
 
     return Reader(entry.body, 0, kind, strict=False).message(cls, to_end=False)
+
+
+LATE = ("client_id", "header", "message", "error", "deviations")
+"""What is decoded."""
+
+
+class LazyEntry(FrameEntry):
+    """A frame that isn't decoded yet."""
+
+    __slots__ = ()
+
+    def decode(self) -> None:
+        """Decode it; it is a plain `FrameEntry` from here on."""
+        self.__class__ = FrameEntry  # type: ignore[assignment]
+        _fill_in(self, strict=False)
+
+    def __repr__(self) -> str:
+        self.decode()
+        return repr(self)
+
+    def __eq__(self, other: object) -> bool:
+        self.decode()
+        return self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self.decode()
+        return self.__reduce_ex__(protocol)
+
+    def reduced(self) -> FrameEntry:
+        self.decode()
+        return self.reduced()
+
+
+class StrictLazyEntry(LazyEntry):
+    """A lazy entry of a strict reader, which tolerates no deviation."""
+
+    __slots__ = ()
+
+    def decode(self) -> None:
+        self.__class__ = FrameEntry  # type: ignore[assignment]
+        _fill_in(self, strict=True)
+
+
+class _Late:
+    """An attribute that is there once the entry is decoded, or set before."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        slot = FrameEntry.__dict__[name]
+        self._get, self.__set = slot.__get__, slot.__set__
+
+    def __get__(self, entry: LazyEntry, cls: type) -> Any:
+        try:
+            return self._get(entry)
+        except AttributeError:
+            return self._find(entry)
+
+    def __set__(self, entry: LazyEntry, value: object) -> None:
+        self.__set(entry, value)
+
+    def _find(self, entry: LazyEntry) -> Any:
+        if self._name == "client_id" and entry.request is not None:
+            return entry.request.client_id
+        entry.decode()
+        return getattr(entry, self._name)
+
+
+for _name in LATE:
+    setattr(LazyEntry, _name, _Late(_name))
+
+
+def _fill_in(entry: FrameEntry, *, strict: bool) -> None:
+    entry.client_id = entry.header = entry.message = entry.error = None
+    entry.deviations = []
+    if entry.request is not None:
+        read_answer(entry, entry.request, strict=strict)
+    else:
+        read_asked(entry, strict=strict)
+
+
+_new = FrameEntry.__new__
+
+
+def lazy_entry(
+    capture: str, number: int, flow: str, time_ns: int | None, direction: Direction, body: bytes,
+    head: tuple[int | None, int | None, int | None], request: FrameEntry | None, packet: int | None,
+    connection: TcpConnection | None, strict: bool,
+) -> FrameEntry:  # fmt: skip
+    """The entry of a frame of this API, version and correlation id.
+
+    request: a response's; None for a request, which has at least 8 bytes. Not for an ApiVersions response,
+    whose body may be of another version.
+    """
+    entry: FrameEntry = _new(StrictLazyEntry if strict else LazyEntry)
+    entry.capture = capture
+    entry.number = number
+    entry.flow = flow
+    entry.time_ns = time_ns
+    entry.direction = direction
+    entry.body = body
+    entry.api_key, version, entry.correlation_id = head
+    entry.api_version = entry.body_version = version
+    entry.request = request
+    entry.token = False
+    entry.mechanism = None
+    entry.dialect = KAFKA
+    entry.call = None
+    entry.released = 0
+    entry.packet = entry.first_packet = packet
+    entry.connection = connection
+    entry.text = None
+    return entry

@@ -16,8 +16,8 @@ from coordwire.capture import conversation
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import Chunk
+from coordwire.capture.frame_decoding import LazyEntry, StrictLazyEntry
 from coordwire.capture.framing import FrameSplitter
-from coordwire.capture.lazy_entries import LazyEntry, StrictLazyEntry
 from coordwire.capture.pending_requests import GUESS, REDUCED, AwaitedRequest, PendingRequests
 from coordwire.capture.share import FRAME, Share
 from coordwire.connection.dialect import KAFKA

@@ -11,9 +11,9 @@ __all__ = ["DECRYPT", "capture_hints", "is_lone_response"]
 from collections import Counter
 from collections.abc import Collection, Iterator
 
+from coordwire.capture.client_search import TLS
 from coordwire.capture.entries import Entry
 from coordwire.capture.framing import may_be_request
-from coordwire.capture.other_protocols import TLS
 from coordwire.capture.reader import Capture
 from coordwire.errors import UnreadableRange, counted
 

@@ -1,18 +1,18 @@
 """A client of a Kafka cluster: one request and its answer, sent where Kafka wants it.
 
 settings.py           `ClientSettings`, also from Kafka's own client.properties (client_properties.py, with
-                      tokens of an OAuth endpoint; properties.py)
+                      tokens of an OAuth endpoint)
 tls.py                what to trust, and the client's certificate
 authentication.py     SASL as a generator without I/O
 opening.py            the beginning of a connection as a generator: versions, then who the client is
 streams.py            that beginning with asyncio: `open_stream`; link.py: the connection after
                       it, and how many bytes of requests may wait
-sockets.py            and with a blocking socket: `open_socket`; socket_link.py
+socket_link.py        both with a blocking socket: `open_socket`
 routing.py            where a request belongs, its parts, and one answer of theirs
-requests.py           a request with its look-ups and retries as a generator; cluster.py: what is known
+requests.py           a request with its version, look-ups and retries as a generator; cluster.py: what
+                      is known
 async_client.py       its drivers: `connect`, `Client`
 sync_client.py        `connect_sync`, `SyncClient`
-versions.py           the version that a request goes in
 errors.py             `ClientError` and what is under it
 
 Rules: what decides is without I/O; time limits are on every wait; no secret is in an error or a `repr`.
@@ -25,7 +25,7 @@ from coordwire._lazy import exports
 if TYPE_CHECKING:
     from coordwire.client.async_client import Client, connect
     from coordwire.client.authentication import OAuthBearer, Plain, Scram
-    from coordwire.client.client_properties import settings_of
+    from coordwire.client.client_properties import read_properties, settings_of
     from coordwire.client.errors import (
         AuthenticationRefused,
         BrokerUnreachable,
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
         VersionUnavailable,
     )
     from coordwire.client.opening import Session
-    from coordwire.client.properties import read_properties
     from coordwire.client.settings import ClientSettings, addresses
-    from coordwire.client.sockets import open_socket
+    from coordwire.client.socket_link import open_socket
     from coordwire.client.streams import open_stream
     from coordwire.client.sync_client import SyncClient, connect_sync
     from coordwire.client.tls import tls_context
@@ -63,9 +62,9 @@ _LAZY = {
     "addresses": "settings",
     "connect": "async_client",
     "connect_sync": "sync_client",
-    "open_socket": "sockets",
+    "open_socket": "socket_link",
     "open_stream": "streams",
-    "read_properties": "properties",
+    "read_properties": "client_properties",
     "settings_of": "client_properties",
     "tls_context": "tls",
 }

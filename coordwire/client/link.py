@@ -19,10 +19,9 @@ from typing import Any
 from coordwire.client.authentication import Ask, FetchToken, SendToken, authenticate
 from coordwire.client.errors import BrokerUnreachable, ClientError, UnreadableAnswer
 from coordwire.client.opening import ended
-from coordwire.client.requests import Delivered
+from coordwire.client.requests import Delivered, Fit, fit_version
 from coordwire.client.settings import Address, ClientSettings, shown_address
 from coordwire.client.streams import READ_SIZE, Stream, call_source, open_stream
-from coordwire.client.versions import Fit, fit_version
 from coordwire.codec import Message, Response
 from coordwire.connection.events import Event, ResponseReceived
 from coordwire.connection.kafka import is_fire_and_forget

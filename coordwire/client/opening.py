@@ -2,7 +2,7 @@
 
 Strategy: `opening` is a generator over bytes. It yields what to send, and gets what the socket received
 after that; `FetchToken` asks for the result of a callback. `coordwire.client.streams` runs it with asyncio,
-`coordwire.client.sockets` with a blocking socket. Rules: ApiVersions goes first, and again in the version
+`coordwire.client.socket_link` with a blocking socket. Rules: ApiVersions goes first, and again in the version
 that the broker offers where it refuses ours (KIP-511); nothing is unread at the end; whatever the peer sends
 ends in a `ClientError`.
 """

@@ -5,11 +5,14 @@ Strategy: `perform` is a generator. It yields `Deliver`, for which the driver gi
 are a third. Rules: tries are bounded; a part that modifies something is sent again only where no broker can
 have done it: not after a connection that ended, nor where one element of its answer succeeded; an answer
 with an error that no look-up can mend is the answer.
+
+A request goes in the newest version that the broker and coordwire have and that can carry what it sets. A
+topic's name without its id takes a version that has names, though newer versions may ignore them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -39,6 +42,7 @@ from coordwire.client.settings import Address, ClientSettings
 from coordwire.codec import Message, Response
 from coordwire.codec.entities import entity_places
 from coordwire.enums import CoordinatorType, ErrorCode
+from coordwire.errors import NotInVersion
 from coordwire.messages import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -49,15 +53,18 @@ from coordwire.messages import (
 )
 from coordwire.messages.keys import FACTS
 from coordwire.messages.metadata import MetadataRequestTopic
+from coordwire.versions import VersionRange, api_name, known_versions
 
 __all__ = [
     "Deliver",
     "Delivered",
     "Delivery",
+    "Fit",
     "LastTry",
     "NodeAnswer",
     "Pause",
     "Steps",
+    "fit_version",
     "perform",
     "whole_answer",
 ]
@@ -361,3 +368,50 @@ def _unknown(cluster: KnownCluster, expected: list[Target]) -> RequestFailed | N
 
 def _meaning(code: int) -> str:
     return f"{ErrorCode(code).name}: {ErrorCode(code).description}"
+
+
+_NONE = VersionRange(0, -1)
+_NO_ID = UUID(int=0)
+
+
+class Fit(NamedTuple):
+    """A version that can carry a request, and the bytes that its message has there."""
+
+    version: int
+    size_bytes: int
+
+
+def fit_version(message: Message, offered: Mapping[int, VersionRange], version: int | None) -> Fit:
+    """The version in which a request goes to a broker. offered: the broker's, by api key. version: None for
+    the newest that fits.
+
+    Raises `VersionUnavailable`, or `EncodeError` for a value that no version takes.
+    """
+    key = message.api_key
+    assert key is not None
+    name, known, had = api_name(key), known_versions(key), offered.get(key, _NONE)
+    if not had:
+        raise VersionUnavailable(f"the broker does not have {name}")
+    common = had & known
+    if version is not None:
+        common &= VersionRange(version, version)
+    if not common:
+        expected = "" if version is None else f"; expected one of these, got {version}"
+        raise VersionUnavailable(f"the broker has {name} {had}, coordwire has {known}{expected}")
+    refusal: NotInVersion | None = None
+    last = common.last if version is not None else _last_with_names(message, common.last)
+    for candidate in reversed(range(common.first, last + 1)):
+        try:
+            return Fit(candidate, len(message.encode(version=candidate)))
+        except NotInVersion as error:
+            refusal = refusal or error
+    reason = refusal or "its topics have names and no ids"
+    raise VersionUnavailable(f"no version of {name} in {common} can carry the request: {reason}")
+
+
+def _last_with_names(message: Message, last: int) -> int:
+    """The newest version, up to `last`, that has the names of all topics that have no id."""
+    for place in entity_places(message, "topic_name"):
+        if place.value and place.field.last < last and getattr(place.owner, "topic_id", _NO_ID) == _NO_ID:
+            last = place.field.last
+    return last

@@ -13,8 +13,7 @@
     compiler/       the tables as straight-line Python, made when a version is first used
     interpreter/    bytes to values and back by the tables; words every DecodeError and EncodeError
     names.py        messages by name, with suggestions
-    subclasses.py   users' subclasses of generated classes
-    primitives.py   varints, strings and unknown tags, as compiled code reads and writes them
+        primitives.py   varints, strings and unknown tags, as compiled code reads and writes them
 
 Strategy: the C engine or compiled code goes first; whatever it declines, the interpreter goes over again from
 the same table, and it alone says what is wrong. Rule: `message.py` is on top; the others import its types

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from coordwire._speedups import native
+from coordwire.codec.declarations import owner
 from coordwire.codec.primitives import Refused
 from coordwire.codec.program import message_program
-from coordwire.codec.subclasses import owner
 
 if TYPE_CHECKING:
     from coordwire.codec.message import Message

@@ -4,17 +4,20 @@ Strategy: `field`, `array` and `struct` give a dataclass field that carries the 
 `rows` collects the rows once the dataclass is whole. Rules: each names its default, since a type checker and
 an editor read it from there: with `wire_class`, which they know as one that makes dataclasses, they show
 `group_id: str = ""` and nothing of the wire form.
+
+Field tables belong to generated classes; whatever reads a table makes objects of its class first: `owner` has
+the generated class of a user's subclass, and `as_class` a message as an object of one.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, cast, dataclass_transform
 
 from coordwire.codec.fields import FOREVER, NEVER, Field
 
 if TYPE_CHECKING:
-    from coordwire.codec.message import Struct
+    from coordwire.codec.message import Message, Struct
 
 __all__ = ["array", "field", "rows", "struct", "wire_class"]
 
@@ -108,3 +111,21 @@ def rows(declared: dict[str, dataclasses.Field[Any]]) -> list[Field]:
             object.__setattr__(row, "name", name)  # known only now
             table.append(row)
     return table
+
+
+M = TypeVar("M", bound="Message")
+
+
+def owner(cls: type[Message]) -> type[Message]:
+    """The generated class: the class itself, or the one that a user's subclass inherits from."""
+    return cast("type[Message]", cls._layout_.cls)
+
+
+def as_class(cls: type[M], message: Message) -> M:
+    """A decoded object as one of the requested class, which may be a user's subclass."""
+    if message.__class__ is cls:
+        return message
+    instance = object.__new__(cls)
+    for name in (*(field.name for field in cls._layout_.fields), "tags"):
+        setattr(instance, name, getattr(message, name))
+    return instance

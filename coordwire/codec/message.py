@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 from coordwire._display import RichDisplay
 from coordwire.codec.backends import Decode, Encode, decoder, encoder, serve
 from coordwire.codec.class_docs import ClassDoc, ClassSignature
-from coordwire.codec.declarations import rows
+from coordwire.codec.declarations import as_class, owner, rows
 from coordwire.codec.fields import LEAF_FACTOR, NEVER, FieldTable
-from coordwire.codec.subclasses import as_class, owner
 from coordwire.errors import Deviation, EncodeError, NotInVersion, UnsupportedVersion, WrongType
 from coordwire.limits import current
 

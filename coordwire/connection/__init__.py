@@ -4,10 +4,9 @@ connection.py      `Connection`, the public face of an endpoint
 state.py           the states, and which may follow which
 dialect.py         what a connection needs of a protocol other than Kafka's
 endpoint.py        what every endpoint has: its buffer, its state, how it ends
-kafka.py           Kafka's client and server
+kafka.py           Kafka's client and server; bare SASL tokens after a SaslHandshake v0
 events.py          what comes out of a connection
 receive_buffer.py  bytes to frames
-sasl_tokens.py     bare SASL tokens, between a SaslHandshake v0 and the end of the mechanism
 
 Data flows one way: bytes, frame, event. Rules: no I/O, no clock; nothing that a peer sends raises.
 """

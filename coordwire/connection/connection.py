@@ -18,8 +18,7 @@ from coordwire.codec.message import Buffer
 from coordwire.connection.dialect import AnyDialect
 from coordwire.connection.endpoint import Endpoint
 from coordwire.connection.events import ConnectionClosed, Event, FrameRefused, RequestReceived, SentRequest
-from coordwire.connection.kafka import KafkaClient, KafkaServer
-from coordwire.connection.sasl_tokens import encode_token
+from coordwire.connection.kafka import KafkaClient, KafkaServer, encode_token
 from coordwire.connection.state import ConnectionState, Transition
 
 __all__ = ["Connection", "ConnectionState", "Role"]

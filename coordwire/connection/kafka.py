@@ -4,6 +4,11 @@ Strategy: where the native engine runs, it does the common steps in one call eac
 from the chunk that was received; whatever it does not take goes the slow path, which gives the same events.
 Rules: as `Connection`'s. A response is matched by its correlation id; a server owes its responses in
 the order of the requests, and an error code 35 of ApiVersions becomes `VersionsRefused`, readable or not.
+
+SASL before SaslAuthenticate (KIP-43) has tokens without headers after a SaslHandshake v0. The client sends
+nothing else between that and the answer, since the bytes after it are tokens if the answer has no error, and
+requests if it has one. Tokens have a size prefix and nothing more; only the SASL mechanism knows which one is
+the last. SaslHandshake v1 announces SaslAuthenticate requests (KIP-152), which have headers.
 """
 
 from __future__ import annotations
@@ -25,9 +30,8 @@ from coordwire.connection.events import (
     VersionsRefused,
 )
 from coordwire.connection.receive_buffer import ReceiveBuffer
-from coordwire.connection.sasl_tokens import SASL_HANDSHAKE, handshake_result, starts_handshake
 from coordwire.connection.state import ConnectionState, Transition, illegal
-from coordwire.errors import DecodeError, EncodeError, LimitExceeded, Malformed
+from coordwire.errors import DecodeError, EncodeError, LimitExceeded, Malformed, OutOfRange
 from coordwire.frames import (
     PREFIX,
     RequestFrame,
@@ -46,9 +50,17 @@ from coordwire.versions import API_VERSIONS, VersionRange, known_versions
 if TYPE_CHECKING:
     from coordwire.messages.api_versions import ApiVersionsResponse
 
-__all__ = ["KafkaClient", "KafkaServer", "is_fire_and_forget"]
+__all__ = [
+    "SASL_HANDSHAKE",
+    "KafkaClient",
+    "KafkaServer",
+    "encode_token",
+    "handshake_result",
+    "is_fire_and_forget",
+    "starts_handshake",
+]
 
-PRODUCE = 0
+PRODUCE, SASL_HANDSHAKE = 0, 17
 _OPEN, _HANDSHAKING = ConnectionState.OPEN, ConnectionState.HANDSHAKING
 _SPECIAL = frozenset({PRODUCE, SASL_HANDSHAKE})
 """The requests that may change the state, or that may have no answer."""
@@ -58,7 +70,7 @@ _START = struct.Struct(">hhi")
 
 _INT = struct.Struct(">i")
 _ID = _INT.unpack_from
-_MAX_ID = 0x7FFF_FFFF
+_MAX_INT = 0x7FFF_FFFF
 
 _exchange = (
     None
@@ -139,7 +151,7 @@ class KafkaClient(Endpoint):
                 message, version, number, self.client_id, self._waiting
             )
             if data is not None:
-                self._next_id = 0 if number == _MAX_ID else number + 1
+                self._next_id = 0 if number == _MAX_INT else number + 1
                 return data
         return self._send(message, version, request)
 
@@ -152,9 +164,9 @@ class KafkaClient(Endpoint):
             raise EncodeError("a client sends requests: expected a version and no request to answer")
         number = self._next_id
         while number in self._waiting:
-            number = 0 if number == _MAX_ID else number + 1
+            number = 0 if number == _MAX_INT else number + 1
         data = encode_request(message, version=version, correlation_id=number, client_id=self.client_id)
-        self._next_id = 0 if number == _MAX_ID else number + 1
+        self._next_id = 0 if number == _MAX_INT else number + 1
         key = message.api_key
         assert key is not None  # or it could not be encoded
         if key in _SPECIAL:
@@ -307,3 +319,21 @@ def _retry_version(answer: ApiVersionsResponse | None) -> int:
             common = known & VersionRange(offered.min_version, offered.max_version)
             return common.last if common else 0
     return 0
+
+
+def starts_handshake(api_key: int, version: int) -> bool:
+    """Whether bare tokens may follow the answer to this request."""
+    return api_key == SASL_HANDSHAKE and version == 0
+
+
+def handshake_result(answer: Message | None) -> Transition:
+    """The transition that the answer to a SaslHandshake v0 causes; None: it could not be read."""
+    accepted = answer is not None and getattr(answer, "error_code", 0) == 0
+    return Transition.ACCEPTED if accepted else Transition.REFUSED
+
+
+def encode_token(token: bytes) -> bytes:
+    """A token with its size prefix. Raises `OutOfRange` for one whose size the prefix cannot hold."""
+    if len(token) > _MAX_INT:
+        raise OutOfRange(f"expected a token of at most {_MAX_INT} bytes, got {len(token)}")
+    return _INT.pack(len(token)) + token

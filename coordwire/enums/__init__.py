@@ -33,6 +33,7 @@ from coordwire.enums.numbers import (
     GroupMemberType,
     IsolationLevel,
     LeaderRecoveryState,
+    OpenEnum,
     PatternType,
     QuotaMatchType,
     ScramMechanism,
@@ -53,7 +54,6 @@ from coordwire.enums.numbers import (
     ZooKeeperWatchMode,
     allowed_operations,
 )
-from coordwire.enums.open_enum import OpenEnum
 
 __all__ = [
     "AcknowledgeType",

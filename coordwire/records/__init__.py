@@ -7,7 +7,6 @@
     data = encode_batch([Record(key=b"k", value=b"v")], codec="zstd")
 
     batch_reader.py   batches: bytes -> batches, lazily, and what to do about bad ones
-    batch_sizes.py    where a batch ends, by its header
     resync.py         where the next one begins after bytes that are not a batch
     checksums.py      the checksum of any range, in linear time
     batch.py          RecordBatch, magic 2: header, checksum, records on iteration

@@ -7,19 +7,20 @@ computed when asked for; iterating checks the checksum, decompresses and reads t
 a large batch is never in memory as objects. Rules: the caller has checked magic and length, and the bytes
 may have changed since; nothing is copied before it is iterated; the records before a bad one are yielded
 before the error is raised.
+
+`batch_size` checks length and magic as Kafka's own reader does: a header that no batch can have raises
+`CorruptBatch`; one whose batch is cut short is not an error.
 """
 
 from __future__ import annotations
 
-__all__ = ["CREATE_TIME", "HEADER", "LOG_APPEND_TIME", "NO_TIMESTAMP_TYPE", "RecordBatch"]
-
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from coordwire._speedups import native as speedups
-from coordwire.errors import CorruptBatch
+from coordwire.errors import CorruptBatch, counted
 from coordwire.records import backend
 from coordwire.records.compression import CODECS, Buffer, Codec, decompress
 from coordwire.records.record import SANE, Record, read_records
@@ -28,6 +29,21 @@ from coordwire.records.strict import Origin, StrictReader, wrap64
 if TYPE_CHECKING:
     from coordwire._speedups import _native
     from coordwire.records.control import ControlRecord
+
+__all__ = [
+    "CREATE_TIME",
+    "HEADER",
+    "LARGEST",
+    "LEAST",
+    "LOG_APPEND_TIME",
+    "LOG_OVERHEAD",
+    "NO_TIMESTAMP_TYPE",
+    "TO_MAGIC",
+    "RecordBatch",
+    "batch_size",
+    "claimed_size",
+    "content_end",
+]
 
 HEADER = Struct(">qiibIhiqqqhii")
 CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE = "CreateTime", "LogAppendTime", "NoTimestampType"
@@ -341,3 +357,73 @@ def _stamped(records: list[Record], stamp: int | None) -> list[Record]:
 
 if backend.codec is not None:
     backend.codec.know(RecordBatch)
+
+
+LOG_OVERHEAD = 12
+"""Bytes of offset and length, which the length doesn't count."""
+
+TO_MAGIC = 17
+LEAST = (14, 22, 49)
+"""The smallest length by magic."""
+
+LARGEST = 0x7FFFFFFF - LOG_OVERHEAD
+"""The largest length: Kafka keeps the whole batch's size in an int."""
+
+_LENGTH = Struct(">8xi").unpack_from
+_MAGIC = Struct(">16xb").unpack_from
+
+BLANK = 1 << 16
+"""Bytes that are compared with zeros at a time."""
+
+
+def content_end(view: memoryview) -> int:
+    """The position at which the zeros at the end begin; these may be gigabytes."""
+    end = len(view)
+    while end:
+        start = max(0, end - BLANK)
+        used = len(view[start:end].tobytes().rstrip(b"\0"))
+        if used:
+            return start + used
+        end = start
+    return 0
+
+
+def batch_size(view: memoryview, pos: int, is_blank: Callable[[int], bool] | None = None) -> int:
+    """The size in bytes of the batch whose header is at `pos`; 0 if it isn't all there.
+
+    is_blank: whether nothing but zeros follows; None to look. Raises `CorruptBatch` for a header that no
+    batch can have.
+    """
+    remaining = len(view) - pos
+    if remaining < LOG_OVERHEAD:
+        return 0
+    (length,) = _LENGTH(view, pos)
+    if length < LEAST[0]:
+        if not length and (content_end(view[pos:]) == 0 if is_blank is None else is_blank(pos)):
+            raise CorruptBatch(f"only {counted(remaining, 'zero byte')} to the end", pos, "length")
+        raise CorruptBatch(f"a batch can't have a length of {counted(length, 'byte')}", pos + 8, "length")
+    if length > LARGEST:
+        raise CorruptBatch(f"a batch can't have a length of {counted(length, 'byte')}", pos + 8, "length")
+    if remaining < TO_MAGIC:
+        return 0
+    (magic,) = _MAGIC(view, pos)
+    if not 0 <= magic <= 2:
+        raise CorruptBatch(f"expected a batch's magic of 0, 1 or 2, got {magic}", pos + 16, "magic")
+    if length < LEAST[magic]:
+        raise CorruptBatch(
+            f"a batch of magic {magic} can't have a length of {counted(length, 'byte')}", pos + 8, "length"
+        )
+    size = LOG_OVERHEAD + int(length)
+    return size if size <= remaining else 0
+
+
+def claimed_size(view: memoryview, pos: int) -> int:
+    """The result of `batch_size`; 0 also for a header that no batch can have."""
+    try:
+        return batch_size(view, pos, _not_blank)
+    except CorruptBatch:
+        return 0
+
+
+def _not_blank(_: int) -> bool:
+    return False

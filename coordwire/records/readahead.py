@@ -21,8 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from coordwire.errors import CoordwireError
-from coordwire.records.batch import CODEC_BITS, HEADER, RecordBatch
-from coordwire.records.batch_sizes import batch_size, claimed_size
+from coordwire.records.batch import CODEC_BITS, HEADER, RecordBatch, batch_size, claimed_size
 
 GROUP = 256 << 10
 """Bytes of the batches, as they are compressed, that one thread takes at a time."""

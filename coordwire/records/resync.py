@@ -1,6 +1,6 @@
 """Where the next batch begins after bytes that are not a batch.
 
-Strategy: `batch_sizes` checks one header as Kafka's own reader does. After a bad one a regular expression
+Strategy: `batch_size` checks one header as Kafka's own reader does. After a bad one a regular expression
 runs over the bytes for what looks like a header (at C speed, and without stopping in zeros); the header and
 the lengths in it are checked next, and at last the checksum decides. All of it is linear in the bytes,
 whatever headers claim: `Checksums` gives the checksum of any range at a cost that doesn't depend on its
@@ -25,8 +25,17 @@ from functools import cached_property
 from struct import Struct
 
 from coordwire.errors import CorruptBatch, counted
-from coordwire.records.batch import CODEC_BITS, CRC_AT, CRC_FROM, HEADER
-from coordwire.records.batch_sizes import LARGEST, LEAST, TO_MAGIC, batch_size, content_end
+from coordwire.records.batch import (
+    CODEC_BITS,
+    CRC_AT,
+    CRC_FROM,
+    HEADER,
+    LARGEST,
+    LEAST,
+    TO_MAGIC,
+    batch_size,
+    content_end,
+)
 from coordwire.records.checksums import CRC32, CRC32C, Checksums
 from coordwire.records.compression import CODECS
 from coordwire.records.strict import LEAST as LEAST_RECORD

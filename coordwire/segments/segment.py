@@ -23,8 +23,8 @@ from coordwire.errors import CoordwireError, CorruptBatch, LimitExceeded
 from coordwire.limits import current
 from coordwire.messages.producer_snapshot import ProducerSnapshot
 from coordwire.records import Batches, Record, RecordBatch, UnreadableRange, batches, kafka_07
+from coordwire.records.batch import batch_size
 from coordwire.records.batch_reader import OnError
-from coordwire.records.batch_sizes import batch_size
 from coordwire.records.resync import Search
 from coordwire.segments.index_check import Fault
 from coordwire.segments.indexes import OffsetIndex, TimeIndex, TransactionIndex

@@ -27,8 +27,7 @@ from coordwire.broker.handlers.produce_api import has_error
 from coordwire.broker.injection.faulted_call import FaultedCall, Timer, handles_of
 from coordwire.client.settings import Address, shown_address
 from coordwire.codec import Message
-from coordwire.connection.kafka import is_fire_and_forget
-from coordwire.connection.sasl_tokens import starts_handshake
+from coordwire.connection.kafka import is_fire_and_forget, starts_handshake
 from coordwire.errors import CoordwireError, NotInVersion
 from coordwire.frames import PREFIX, RequestFrame, ResponseFrame, encode_response
 from coordwire.messages import FetchRequest, FetchResponse, ProduceResponse
@@ -38,8 +37,7 @@ from coordwire.tap.frame_reading import FrameReading, ReadingHub, is_token, prod
 from coordwire.tap.lane import PATIENCE, Lane, LaneHub
 from coordwire.tap.recorded_connection import RecordedConnection
 from coordwire.tap.rewritten_frames import read_again, request_wire, response_wire
-from coordwire.tap.script import TappedExchange
-from coordwire.tap.scripted_frames import ClosedByScript, scripted_request, scripted_response
+from coordwire.tap.script import ClosedByScript, TappedExchange, scripted_request, scripted_response
 from coordwire.tap.tapped_call import TappedCall, UnreadableResponse, carried_out
 from coordwire.tap.topic_ids import SessionPartitions, TopicIds, names_topics
 from coordwire.tap.unanswered_requests import UnansweredRequest, UnansweredRequests

@@ -9,8 +9,10 @@
             exchange.response.error_code = 27
 
 Strategy: the file is run once, as a module of its own; its functions are called in the tap's loop, one frame
-at a time. Rules: a function that raises changes nothing, and its error is logged; a message that cannot be
-encoded after a change passes as it was.
+at a time, and change a message in place, which is then encoded. Rules: a function that raises changes
+nothing, and its error is logged; a frame that a function leaves as it was passes with its own bytes, and so
+does one whose message cannot be encoded after a change. `ClosedByScript` is raised where the connection is to
+end.
 """
 
 from __future__ import annotations
@@ -23,9 +25,19 @@ from pathlib import Path
 from typing import Any
 
 from coordwire.codec import Message
-from coordwire.errors import CoordwireError
+from coordwire.errors import CoordwireError, EncodeError
+from coordwire.frames import RequestFrame, ResponseFrame, decode_request
+from coordwire.tap.counts import TapCounts
+from coordwire.tap.rewritten_frames import read_again, request_wire, response_wire
 
-__all__ = ["FaultyScript", "Script", "TappedExchange"]
+__all__ = [
+    "ClosedByScript",
+    "FaultyScript",
+    "Script",
+    "TappedExchange",
+    "scripted_request",
+    "scripted_response",
+]
 
 log = logging.getLogger("coordwire.tap")
 
@@ -105,3 +117,57 @@ def call(hook: Hook, exchange: TappedExchange) -> bool:
         log.exception("the script failed for %s", exchange.api)
         return False
     return True
+
+
+class ClosedByScript(Exception):
+    """The script has ended the connection."""
+
+
+def scripted_request(
+    script: Script, exchange: TappedExchange, frame: RequestFrame, wire: bytes
+) -> bytes | None:
+    """Call the script for a request; what to send in its place, None if it is as it was."""
+    hook = script.request
+    if hook is None:
+        return None
+    changed: bytes | None = None
+    if call(hook, exchange):
+        _check_open(exchange)
+        try:
+            changed = request_wire(frame, exchange.request)
+        except EncodeError as error:
+            log.error("what the script made of %s cannot be sent: %s", exchange.api, error)
+    if changed is None:  # as it was before the script failed
+        exchange.reply = None
+        exchange.request = decode_request(wire, strict=False).message
+    frame.message = exchange.request
+    return None if changed == wire else changed
+
+
+def scripted_response(
+    script: Script, counts: TapCounts, exchange: TappedExchange, frame: ResponseFrame[Any], wire: bytes
+) -> bytes:
+    """Call the script for a response; what to send in its place."""
+    hook = script.response
+    if hook is None:
+        return wire
+    exchange.response = frame.message
+    if call(hook, exchange):
+        _check_open(exchange)
+        try:
+            changed = response_wire(frame, exchange.response)
+        except EncodeError as error:
+            log.error("what the script made of %s cannot be sent: %s", exchange.api, error)
+        else:
+            frame.message = exchange.response
+            if changed == response_wire(frame, read_again(frame, wire)):
+                return wire
+            counts.changed["script"] += 1
+            return changed
+    frame.message = read_again(frame, wire)  # as it was before the script failed
+    return wire
+
+
+def _check_open(exchange: TappedExchange) -> None:
+    if exchange.is_closed:
+        raise ClosedByScript

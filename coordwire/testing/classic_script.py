@@ -28,8 +28,7 @@ from coordwire.messages.consumer_protocol import ConsumerProtocolAssignmentTopic
 from coordwire.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponseMember
 from coordwire.messages.leave_group import MemberIdentity, MemberResponse
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
-from coordwire.testing.group_conversation import ConversationFrame, Recorder
-from coordwire.testing.group_script import GroupScript
+from coordwire.testing.group_script import ConversationFrame, GroupScript, Recorder
 from coordwire.versions import ApiKey
 
 __all__ = ["ClassicScript"]

@@ -29,8 +29,7 @@ from coordwire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from coordwire.testing.group_conversation import Recorder
-from coordwire.testing.group_script import GroupScript
+from coordwire.testing.group_script import GroupScript, Recorder
 from coordwire.versions import ApiKey
 
 __all__ = ["ConsumerScript"]

@@ -13,8 +13,7 @@ from typing import Any, Literal
 from coordwire.messages import find_message
 from coordwire.testing.classic_script import ClassicScript
 from coordwire.testing.consumer_script import ConsumerScript
-from coordwire.testing.group_conversation import GroupConversation, Recorder
-from coordwire.testing.group_script import GroupScript
+from coordwire.testing.group_script import GroupConversation, GroupScript, Recorder
 from coordwire.testing.hypothesis_import import st
 from coordwire.versions import ApiKey
 

@@ -10,7 +10,7 @@
     message_strategies.py       messages, requests, structs, frames
     hostile_strategies.py       valid encodings, mutated; hostile_record_strategies.py: record sets
     record_strategies.py        records, record batches and sets, records of brokers' own logs
-    conversation_strategies.py  whole lives of groups; group_conversation.py: what they consist of
+    conversation_strategies.py  whole lives of groups; group_script.py: what they consist of
     classic_script.py, consumer_script.py   the coordinators that the conversations are held with
 
 Rules: values are valid, unless the strategy's name says otherwise; most are small, one of five is large; they
@@ -20,7 +20,7 @@ are drawn fast, and shrink to the smallest that shows a fault.
 from __future__ import annotations
 
 from coordwire.testing.conversation_strategies import group_conversations
-from coordwire.testing.group_conversation import ConversationCommit, ConversationFrame, GroupConversation
+from coordwire.testing.group_script import ConversationCommit, ConversationFrame, GroupConversation
 from coordwire.testing.hostile_record_strategies import hostile_record_sets
 from coordwire.testing.hostile_strategies import hostile_bytes, hostile_frames
 from coordwire.testing.message_strategies import (

@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from coordwire.broker.handlers.broker_settings import broker_settings
-from coordwire.broker.settings.setting_texts import (
+from coordwire.broker.handlers.settings_api import broker_settings
+from coordwire.broker.settings.settings import (
     BROKER_DOCUMENTATION,
     GROUP_DOCUMENTATION,
+    GROUP_SETTINGS,
     METRICS_DOCUMENTATION,
+    METRICS_SETTINGS,
     TOPIC_DOCUMENTATION,
+    TOPIC_SETTINGS,
 )
-from coordwire.broker.settings.settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 from coordwire.enums import ConfigResourceType, ErrorCode
 from coordwire.messages import ApiVersionsRequest, DescribeConfigsRequest, UpdateFeaturesRequest
 from coordwire.messages.describe_configs import DescribeConfigsResource

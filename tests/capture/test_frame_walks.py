@@ -19,7 +19,7 @@ from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import Chunk, Flow, NetworkAddress
-from coordwire.capture.formats.pcap_writer import as_pcap
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.capture.share import Share
 from coordwire.frames import encode_request, encode_response

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from coordwire.capture import frame_decoding
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.formats.pcap_writer import as_pcap
-from coordwire.capture.lazy_entries import LATE, LazyEntry
+from coordwire.capture.formats.pcap import as_pcap
+from coordwire.capture.frame_decoding import LATE, LazyEntry
 from coordwire.capture.reader import Capture
 from tests.capture.test_share import CAPTURES, said, traffic, traffic_rows
 from tests.capture.test_walks import damaged

@@ -9,7 +9,7 @@ import pytest
 
 from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.formats.pcap_writer import as_pcap
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.jsonlines import line
 from coordwire.capture.plain_lines import MOST_PLACES, PlainLines
 from tests.capture.test_lazy import broken, read

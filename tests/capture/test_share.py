@@ -14,7 +14,7 @@ import pytest
 from coordwire.capture import conversation, frame_decoding, pending_requests
 from coordwire.capture import share as share_module
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.formats.pcap_writer import as_pcap
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.capture.share import Share
 from coordwire.errors import UnreadableRange

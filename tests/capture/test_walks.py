@@ -16,9 +16,8 @@ from coordwire.capture.flows import CaptureCounts, Chunk, Event
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Walks
 from coordwire.capture.tcp import streams
-from coordwire.capture.tcp.half_stream import HalfStream
 from coordwire.capture.tcp.link import read_segments
-from coordwire.capture.tcp.reassembly import FlowTable, reassemble
+from coordwire.capture.tcp.reassembly import FlowTable, HalfStream, reassemble
 from coordwire.capture.tcp.streams import read_streams
 from tests.capture import build
 from tests.capture.build import Pipe

@@ -13,7 +13,7 @@ import pytest
 from coordwire._speedups import native
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.formats.pcap_writer import as_pcap
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
 from coordwire.cli.decode.line import LineFormat, plain_subject

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.capture.formats.pcap_writer import as_pcap
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.cli import plain_message_lines
 from coordwire.cli.decode import tree
 from coordwire.cli.decode.tree import TreeFormat

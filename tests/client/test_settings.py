@@ -23,7 +23,7 @@ from coordwire.client import (
     read_properties,
     settings_of,
 )
-from coordwire.client.properties import parse_login, parse_properties
+from coordwire.client.client_properties import parse_login, parse_properties
 from coordwire.client.settings import shown_address
 from tests.client.properties_cases import ANSWERS, asked, kafkas_answers
 from tests.interop.conftest import give_up

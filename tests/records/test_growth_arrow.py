@@ -10,7 +10,7 @@ import pytest
 
 from coordwire.records import UnreadableRange, backend, batches
 from coordwire.records.arrow import iter_batches, native
-from coordwire.records.batch_sizes import claimed_size
+from coordwire.records.batch import claimed_size
 from tests.growth import Charge, assert_linear
 from tests.records import test_growth as layouts
 

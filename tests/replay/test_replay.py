@@ -15,7 +15,7 @@ import pytest
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.harness import Kafka
 from coordwire.capture import Capture, Entry
-from coordwire.capture.formats.pcap_writer import as_pcap
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.cli.__main__ import main
 from coordwire.client import ClientSettings, Plain, addresses
 from coordwire.enums import ErrorCode

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-from coordwire.capture.formats.pcap_writer import as_pcap
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.readers import group_rows

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from coordwire import Connection, Role, decode_request, decode_response
 from coordwire.capture import Capture
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.formats import pcap_writer
+from coordwire.capture.formats import pcap
 from coordwire.connection.events import RequestReceived
 from coordwire.messages import HeartbeatRequest, JoinGroupRequest
 from coordwire.testing import strategies
@@ -185,6 +185,6 @@ def test_they_draw_little(strategy: Callable[[], st.SearchStrategy[Any]], most: 
 
 def test_long_frames_are_cut_into_packets() -> None:
     frame = bytes(range(256)) * 300
-    pcap = pcap_writer.as_pcap([(5, 0, False, frame), (6, 0, True, b"x")])
-    assert pcap.count(frame[:1000]) > 0
-    assert len(pcap) < len(frame) + 1000
+    data = pcap.as_pcap([(5, 0, False, frame), (6, 0, True, b"x")])
+    assert data.count(frame[:1000]) > 0
+    assert len(data) < len(frame) + 1000

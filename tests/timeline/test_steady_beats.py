@@ -13,7 +13,7 @@ import pytest
 
 from coordwire._speedups import native
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.formats.pcap_writer import as_pcap
+from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_wire import steady_beats

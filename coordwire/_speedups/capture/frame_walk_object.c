@@ -28,7 +28,7 @@ PyDoc_STRVAR(take_doc, "take(chunk, limit) -> FrameEntry | bool | None\n\n"
                        "is given out for it, None if it is declined.");
 
 PyDoc_STRVAR(frame_walk_doc, "FrameWalk(kinds, forget, dialect, routes, summary, share, telling, eager, numbers)\n\n"
-                             "Makes the lazy entries of one capture; see coordwire.capture.frame_walks.");
+                             "Makes the lazy entries of one capture; see coordwire.capture.connections.");
 
 static bool read_kinds(FrameWalk *walk, PyObject *kinds)
 {

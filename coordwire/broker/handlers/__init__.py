@@ -44,17 +44,15 @@ from coordwire.broker.handlers.settings_api import (
 from coordwire.broker.handlers.share_api import share_acknowledge, share_fetch, share_state
 from coordwire.broker.handlers.streams_api import describe_streams, heartbeat_of_streams
 from coordwire.broker.handlers.topics_api import create_partitions, create_topics, delete_topics
-from coordwire.broker.handlers.transaction_views_api import (
-    describe_producers,
-    describe_transactions,
-    list_transactions,
-)
 from coordwire.broker.handlers.transactions_api import (
     add_offsets,
     add_partitions,
     commit_offsets,
+    describe_producers,
+    describe_transactions,
     end_transaction,
     init_producer_id,
+    list_transactions,
     write_markers,
 )
 from coordwire.broker.settings.released_versions import newest_versions

@@ -1,4 +1,4 @@
-"""Transactions: a producer's id, what is in its transaction, and how it ends.
+"""Transactions: a producer's id, what is in its transaction, how it ends, and descriptions of transactions.
 
 Rules: the coordinator carries out operations; this module makes operations of requests in all versions, and
 answers of outcomes. A client that does not know PRODUCER_FENCED gets INVALID_PRODUCER_EPOCH.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from coordwire.broker.cluster.topics import INTERNAL_TOPICS, OFFSETS_TOPIC
+from coordwire.broker.cluster.promise import Promise
+from coordwire.broker.cluster.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, bad_name
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
 from coordwire.broker.handlers.groups_api import groups
 from coordwire.codec import Message
@@ -20,10 +21,14 @@ from coordwire.messages import (
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsResponse,
     EndTxnRequest,
     EndTxnResponse,
     InitProducerIdRequest,
     InitProducerIdResponse,
+    ListTransactionsResponse,
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
     WriteTxnMarkersRequest,
@@ -36,6 +41,7 @@ from coordwire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
+from coordwire.messages.describe_producers import PartitionResponse, ProducerState, TopicResponse
 from coordwire.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -50,8 +56,11 @@ __all__ = [
     "add_offsets",
     "add_partitions",
     "commit_offsets",
+    "describe_producers",
+    "describe_transactions",
     "end_transaction",
     "init_producer_id",
+    "list_transactions",
     "write_markers",
 ]
 
@@ -291,3 +300,76 @@ def write_markers(call: ApiCall) -> WriteTxnMarkersResponse:
             result.topics.append(topic_result)
         response.markers.append(result)
     return response
+
+
+_TURN = 10_000
+"""Work of a turn of matching a pattern with transactional ids, after which other requests are handled."""
+
+_TEXTS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+}
+
+
+def describe_transactions(call: ApiCall) -> DescribeTransactionsResponse:
+    return call.cluster.transactions.describe(call.node, call.request)
+
+
+async def list_transactions(call: ApiCall) -> ListTransactionsResponse:
+    listing = call.cluster.transactions.listing(call.node, call.request)
+    listing.advance(_TURN)
+    while not listing.is_done:
+        await _other_requests(call)
+        listing.advance(_TURN)
+    return listing.response
+
+
+async def _other_requests(call: ApiCall) -> None:
+    """Let other requests be handled first."""
+    cluster = call.cluster
+    turn: Promise[None] = Promise()
+    timer = f"list-transactions-{cluster.new_uuid()}"
+    cluster.timers.set(timer, cluster.clock() + 1, lambda: turn.fulfil(None))
+    try:
+        await turn
+    finally:
+        cluster.timers.cancel(timer)
+
+
+def describe_producers(call: ApiCall) -> DescribeProducersResponse:
+    request: DescribeProducersRequest = call.request
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_producers(call, topic.name, index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _producers(call: ApiCall, topic: str, index: int) -> PartitionResponse:
+    reason = bad_name(topic)
+    if reason is not None:
+        error = ErrorCode.INVALID_TOPIC_EXCEPTION
+        return PartitionResponse(partition_index=index, error_code=int(error), error_message=reason)
+    partition = led_partition(call, topic, index)
+    if isinstance(partition, ErrorCode):
+        return PartitionResponse(
+            partition_index=index, error_code=int(partition), error_message=_TEXTS.get(partition)
+        )
+    return PartitionResponse(
+        partition_index=index,
+        active_producers=[
+            ProducerState(
+                producer_id=entry.producer_id,
+                producer_epoch=entry.epoch,
+                last_sequence=entry.last_sequence,
+                last_timestamp=entry.timestamp,
+                coordinator_epoch=entry.coordinator_epoch,
+                current_txn_start_offset=entry.current_txn_first_offset,
+            )
+            for entry in partition.log.producers.entries()
+        ],
+    )

@@ -31,7 +31,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
-from coordwire.capture.formats.pcap_writer import Ends, pcap_parts, pcapng_parts
+from coordwire.capture.formats.pcap import Ends, pcap_parts, pcapng_parts
 from coordwire.codec import Message
 
 if TYPE_CHECKING:

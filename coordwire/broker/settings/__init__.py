@@ -1,7 +1,6 @@
 """Settings, of brokers as they start and of topics, groups and brokers as they run.
 
 broker_config.py      BrokerConfig: the settings of a broker at its start
-settings.py           settings by their Kafka names, with types, defaults and bounds
-setting_texts.py      descriptions of settings
+settings.py           settings by their Kafka names, with types, defaults, bounds and descriptions
 released_versions.py  the versions of APIs that older releases of Kafka offer
 """

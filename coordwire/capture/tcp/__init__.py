@@ -2,7 +2,6 @@
 
 link.py        link layer, IP and TCP headers: packets -> TCP segments
 reassembly.py  TCP segments -> the bytes of each flow, in order, with what is missing
-half_stream.py what the reassembly knows of one flow
 streams.py     the whole chain from a capture file to flows
 lone_packets.py packets that were pasted as hex, without a capture file, to the frames in them
 """

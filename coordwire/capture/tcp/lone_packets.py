@@ -15,10 +15,10 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from coordwire.capture.client_search import find_protocol
 from coordwire.capture.flows import CaptureCounts, Flow
 from coordwire.capture.formats.source import Packet
 from coordwire.capture.framing import FrameBody
-from coordwire.capture.other_protocols import find_protocol
 from coordwire.capture.tcp.link import (
     COOKED,
     COOKED2,

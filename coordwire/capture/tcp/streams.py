@@ -15,9 +15,8 @@ from coordwire._speedups import native
 from coordwire.capture.flows import CaptureCounts, Chunk, Event
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Readable, Walks
-from coordwire.capture.tcp.half_stream import HalfStream
 from coordwire.capture.tcp.link import read_segments
-from coordwire.capture.tcp.reassembly import FlowTable, reassemble
+from coordwire.capture.tcp.reassembly import FlowTable, HalfStream, reassemble
 
 
 def read_streams(

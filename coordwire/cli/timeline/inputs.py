@@ -21,16 +21,15 @@ from itertools import groupby
 from typing import BinaryIO
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
+from coordwire.capture.frame_decoding import LazyEntry
 from coordwire.capture.input_format import HEAD, sniff
-from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined, rotated
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.cli import Failure
 from coordwire.cli.capture_hints import capture_hints
-from coordwire.cli.coordinator_logs import read_log
-from coordwire.cli.inputs import content_kind, failure, files_below, note, open_file, opened
+from coordwire.cli.inputs import content_kind, failure, files_below, note, open_file, opened, read_log
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.connection.dialect import KAFKA

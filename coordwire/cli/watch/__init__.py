@@ -6,11 +6,15 @@
 
 Strategy: offsets_follower.py reads the log through `coordwire.client`, the reader of coordinators' logs makes
 events of it, tap_follower.py has those of a tap, record_times.py finds how old the records are that groups
-read next, group_board.py sums all up, and gives the sums to Prometheus, lag_lines.py writes lags. Rules:
+read next, group_board.py sums all up, and gives the sums to Prometheus, `LagLines` writes lags. Rules:
 nothing is written to the cluster. What the log has is exact: members, generations, assignments, commits, and
 lag as of the last look at the partitions. It does not have heartbeats, requests and their errors, so that the
 cause of a rebalance is inferred; a tap sees these. Each cause says which of the two it comes from, and
 whether it is inferred. It ends by Ctrl-C, or after --rounds.
+
+A line of a lag has the fields of the timeline's `lagMeasured` that are known here, and `lagMs`: how long ago
+the record at the committed offset was written, 0 where all are read, null where that is not known. It comes
+when a group's lag or offset in a partition has changed, at most once a second.
 """
 
 from __future__ import annotations
@@ -24,15 +28,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coordwire.capture.flows import format_time
+from coordwire.capture.jsonlines import encode
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.terminal import chosen_format
+from coordwire.cli.watch.group_board import KnownLag
 from coordwire.timeline.events import (
     ErrorMet,
     GroupEvent,
     RebalanceBegan,
     RebalanceCost,
     RebalanceEnded,
+    TopicPartition,
     Unanswered,
 )
 
@@ -41,7 +49,7 @@ if TYPE_CHECKING:
     from coordwire.cli.watch.record_times import RecordTimes
     from coordwire.client import ClientSettings, SyncClient
 
-__all__ = ["configure", "run"]
+__all__ = ["LagLines", "configure", "run"]
 
 TAPPED = (RebalanceBegan, RebalanceEnded, RebalanceCost, ErrorMet, Unanswered)
 """The events that are shown of a tap: what the log does not have, or knows less well."""
@@ -88,8 +96,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _watch(client: SyncClient, options: argparse.Namespace, settings: ClientSettings) -> None:
     from coordwire.cli.timeline.json_lines import TimelineJsonFormat
+    from coordwire.cli.watch import LagLines
     from coordwire.cli.watch.group_board import GroupBoard
-    from coordwire.cli.watch.lag_lines import LagLines
     from coordwire.cli.watch.offsets_follower import OffsetsFollower, list_offsets
     from coordwire.cli.watch.record_times import RecordTimes
     from coordwire.timeline.from_log.events import log_timeline
@@ -208,3 +216,32 @@ def _screen(board: GroupBoard, is_wanted: bool) -> Iterator[Callable[[], None]]:
 
     with Live(table(), console=console, auto_refresh=False, transient=False) as live:
         yield lambda: live.update(table(), refresh=True)
+
+
+_APART_NS = 1_000_000_000
+
+
+class LagLines:
+    """Writes the lines to standard output."""
+
+    def __init__(self) -> None:
+        self._written: dict[tuple[str, TopicPartition], tuple[int, KnownLag]] = {}
+
+    def write(self, lags: Iterable[KnownLag], now_ns: int) -> None:
+        """Write what has changed. lags: all that are known now."""
+        written = {}
+        for lag in lags:
+            key = lag.group, lag.place
+            before_ns, before = self._written.get(key, (0, None))
+            is_same = before is not None and before[:4] == lag[:4]
+            if before is not None and (is_same or now_ns - before_ns < _APART_NS):
+                written[key] = before_ns, before
+                continue
+            written[key] = now_ns, lag
+            form = {
+                "event": "lagMeasured", "group": lag.group, "time": format_time(now_ns, 6),
+                "topic": lag.place.topic, "partition": lag.place.partition,
+                "committed": lag.committed, "lag": lag.records, "lagMs": lag.age_ms,
+            }  # fmt: skip
+            sys.stdout.write(encode(form) + "\n")
+        self._written = written

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from coordwire.codec.declarations import as_class
 from coordwire.codec.fields import CODES, FIXED, LEAF_FACTOR, TEXTS, Field, VersionLayout
 from coordwire.codec.primitives import ELEMENT_COST, MAX_STRING, as_uuid
-from coordwire.codec.subclasses import as_class
 from coordwire.errors import DecodeError, Deviation, LimitExceeded, Malformed, Truncated, counted
 from coordwire.limits import current
 

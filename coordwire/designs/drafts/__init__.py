@@ -11,8 +11,7 @@ ZooKeeper
     ownership_nodes.py        a group's nodes, as a coordinator reads and writes them
 Shared by all
     actions.py                a machine's actions
-    machine.py                inputs, timers, and procedures that wait
-    machine_host.py           a machine with the connections of its dialect: bytes in, bytes out
+    machine.py                inputs, timers, and procedures that wait; `MachineHost`: bytes in, bytes out
     topic_interest.py         topic_count, and the plan of ownership
     draft_settings.py         settings, error codes
     consumer_streams.py       a consumer's streams with bounded queues, and its fetchers by broker
@@ -22,8 +21,7 @@ The ZooKeeper consumer
     zookeeper_offsets.py      offsets in ZooKeeper, with Kafka's offset manager, or in both
 Drafts 1 and 2
     draft_broker.py           the cluster: its id and topics, and the election (draft 3's too)
-    coordinated_groups.py     the coordinator's registry
-    pinging_coordinator.py    failure detection, queues of rebalances, commits
+    pinging_coordinator.py    the coordinator's registry, failure detection, queues of rebalances, commits
     draft_1_broker.py         the first draft's coordinator
     draft_2_broker.py         the detailed design's coordinator
     discovering_consumer.py   a consumer up to its registration

@@ -14,11 +14,15 @@ from itertools import chain
 from coordwire.codec import Message
 from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.actions import DraftPartition
-from coordwire.designs.drafts.coordinated_groups import ConsumerRegistry, GroupRegistry
 from coordwire.designs.drafts.draft_settings import DraftError
 from coordwire.designs.drafts.machine import Steps
 from coordwire.designs.drafts.ownership_nodes import read_offsets, rebalance_reason, write_owners
-from coordwire.designs.drafts.pinging_coordinator import PingingCoordinator, split_plan
+from coordwire.designs.drafts.pinging_coordinator import (
+    ConsumerRegistry,
+    GroupRegistry,
+    PingingCoordinator,
+    split_plan,
+)
 from coordwire.designs.drafts.topic_interest import TopicInterest
 from coordwire.designs.drafts.zookeeper_operations import GetChildren
 from coordwire.designs.zookeeper import Registration

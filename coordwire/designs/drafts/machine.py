@@ -5,10 +5,14 @@
     machine.received(connection, event)            an event of that connection's `Connection`
     machine.next_deadline(); machine.advance(now)  time is an input
 
+`MachineHost` has a machine with its connections, each a `Connection` in the machine's dialect, so that all is
+bytes; every action but `Send` is passed on.
+
 Strategy: the documents describe numbered steps that wait for ZooKeeper, for answers, or for a time. Each such
 list is a generator here, a `Procedure`: it yields operations for ZooKeeper and gets their outcomes, or a
 `Wait` and gets whether it was woken before its time. One procedure runs under one name; starting it again
-ends the one before. Rules: nothing that comes in raises; a machine is used by one thread.
+ends the one before. Rules: nothing that comes in raises; a machine is used by one thread. A message
+that cannot be encoded ends its connection and is noted.
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from coordwire.codec import Message
+from coordwire.connection import Connection
 from coordwire.connection.events import (
     ConnectionClosed,
     ConnectionFailed,
@@ -27,11 +32,17 @@ from coordwire.connection.events import (
     ResponseReceived,
 )
 from coordwire.coordinator.timers import TimerKey, Timers
+from coordwire.designs.dialects import Dialect
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.drafts.actions import (
     Action,
+    AskOffsetManager,
     AskZooKeeper,
     Connect,
     Disconnect,
+    EndSession,
+    FetchersStarted,
+    FetchersStopped,
     Noted,
     Send,
 )
@@ -41,8 +52,9 @@ from coordwire.designs.drafts.zookeeper_operations import (
     WatchEvent,
     ZooKeeperError,
 )
+from coordwire.errors import EncodeError
 
-__all__ = ["Machine", "Procedure", "Steps", "Wait"]
+__all__ = ["HostAction", "Machine", "MachineHost", "Procedure", "SendBytes", "Steps", "Wait"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +270,92 @@ _NEVER = 1 << 62
 
 def _wait_key(key: TimerKey) -> TimerKey:
     return ("wait", key) if isinstance(key, str) else ("wait", *key)
+
+
+@dataclass(frozen=True, slots=True)
+class SendBytes:
+    """Send these bytes over a connection."""
+
+    connection: int
+    data: bytes
+
+
+HostAction: TypeAlias = (
+    Connect
+    | SendBytes
+    | Disconnect
+    | AskZooKeeper
+    | AskOffsetManager
+    | EndSession
+    | FetchersStarted
+    | FetchersStopped
+    | Noted
+)
+
+
+class MachineHost:
+    """One machine and the state of its connections. client_id: what its requests carry, in a dialect whose
+    headers have it."""
+
+    def __init__(self, machine: Machine, dialect: Dialect | str, *, client_id: str | None = None) -> None:
+        self.machine = machine
+        self.dialect = Dialect(dialect)
+        self.connections: dict[int, Connection] = {}
+        self._client_id = client_id
+        self._accepted = 0
+
+    def actions(self) -> Iterator[HostAction]:
+        """What is to be done, each once, in order."""
+        for action in self.machine.actions():
+            match action:
+                case Send():
+                    yield from self._encode(action)
+                case Disconnect():
+                    if self.connections.pop(action.connection, None) is not None:
+                        yield action
+                case Connect():
+                    self.connections[action.connection] = self._new("client")
+                    yield action
+                case _:
+                    yield action
+
+    def _encode(self, action: Send) -> Iterator[HostAction]:
+        connection = self.connections.get(action.connection)
+        if connection is None:
+            return  # it closed meanwhile
+        try:
+            data = connection.send(action.message, version=action.version, request=action.answers)
+        except EncodeError as error:
+            yield Noted("UnsendableMessage", f"{type(action.message).__name__}: {error}")
+            del self.connections[action.connection]
+            yield Disconnect(action.connection)
+            self.machine.closed(action.connection)
+        else:
+            yield SendBytes(action.connection, data)
+
+    def _new(self, role: Literal["client", "server"]) -> Connection:
+        return Connection(role, client_id=self._client_id, dialect=ConnectionDialect(self.dialect))
+
+    def accept(self) -> int:
+        """A peer has connected; gives the connection's number, which is negative."""
+        self._accepted -= 1
+        self.connections[self._accepted] = self._new("server")
+        return self._accepted
+
+    def opened(self, connection: int) -> None:
+        if connection in self.connections:
+            self.machine.opened(connection)
+
+    def receive(self, connection: int, data: bytes) -> None:
+        """Bytes from a peer."""
+        peer = self.connections.get(connection)
+        if peer is None:
+            return
+        peer.receive_data(data)
+        for event in peer.events():
+            self.machine.received(connection, event)
+
+    def closed(self, connection: int) -> None:
+        """The peer closed a connection, or it broke, or was refused."""
+        if self.connections.pop(connection, None) is not None:
+            self.machine.closed(connection)

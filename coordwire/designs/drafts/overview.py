@@ -19,14 +19,13 @@ from __future__ import annotations
 
 from coordwire.connection.events import RequestReceived
 from coordwire.designs.drafts.actions import DraftPartition
-from coordwire.designs.drafts.coordinated_groups import ConsumerRegistry, GroupRegistry
 from coordwire.designs.drafts.discovering_consumer import ConsumerState
 from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
 from coordwire.designs.drafts.draft_2_consumer import DetailedDesignConsumer
 from coordwire.designs.drafts.draft_settings import BrokerSettings
 from coordwire.designs.drafts.machine import Steps
 from coordwire.designs.drafts.ownership_nodes import read_offsets, rebalance_reason, write_owners
-from coordwire.designs.drafts.pinging_coordinator import split_plan
+from coordwire.designs.drafts.pinging_coordinator import ConsumerRegistry, GroupRegistry, split_plan
 from coordwire.messages.draft_2 import (
     Draft2PartitionOffset,
     Draft2PingRequest,

@@ -1,33 +1,102 @@
 """The coordinator of drafts 1 and 2: it pings its consumers, and rebalances their groups.
 
-Source: the first draft, and the detailed design from section 5 on. Strategy: here is what both have: the
-registry, the topics that are watched, the failure detection, the queues of rebalances, and the commits. How
-a group is rebalanced, what a registration needs, and which messages are sent is each draft's own, in a
-subclass. Rules: nothing that a consumer sends raises; a group is rebalanced by one handler at a time, and a
-handler works on one group at a time.
+Source: the first draft with its groupsBeingRebalanced, and the detailed design from section 5 on, with the
+GroupRegistry and ConsumerRegistry of section 12.1. Strategy: here is what both have: the registry, the topics
+that are watched, the failure detection, the queues of rebalances, and the commits. How a group is rebalanced,
+what a registration needs, and which messages are sent is each draft's own, in a subclass. Rules: nothing that
+a consumer sends raises; a group is rebalanced by one handler at a time, and a handler works on one group at a
+time; a group stays when its last consumer has gone, as section 13 of the detailed design says.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from coordwire.codec import Message
 from coordwire.connection.events import ResponseReceived
 from coordwire.designs.drafts.actions import DraftPartition
-from coordwire.designs.drafts.coordinated_groups import ConsumerRegistry, GroupRegistry, reported_offsets
 from coordwire.designs.drafts.draft_broker import DraftBroker
 from coordwire.designs.drafts.draft_settings import BrokerSettings
 from coordwire.designs.drafts.machine import Procedure, Steps, Wait
 from coordwire.designs.drafts.ownership_nodes import read_owners, read_partitions
-from coordwire.designs.drafts.topic_interest import plan_ownership
+from coordwire.designs.drafts.topic_interest import TopicInterest, plan_ownership
 from coordwire.designs.drafts.zookeeper_operations import GetChildren
 from coordwire.designs.drafts.zookeeper_steps import write_nodes
 from coordwire.designs.zookeeper import Offset
 
-__all__ = ["PingingCoordinator"]
+__all__ = ["ConsumerRegistry", "GroupRegistry", "PingingCoordinator"]
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerRegistry:
+    """A registered consumer. connection: None once it is closed. ping_ms: how often it is pinged; answer_ms:
+    how soon it must answer; max_retries: unanswered pings that are allowed; starts_at: for a partition
+    without an offset. pinged: whether a ping waits for its answer; is_rebalancing: whether a rebalance uses
+    its channel; pending: the last Stop or Start that it has to answer."""
+
+    group_id: str
+    consumer_id: str
+    connection: int | None
+    interest: TopicInterest
+    auto_commit: bool
+    starts_at: int
+    ping_ms: int
+    answer_ms: int
+    max_retries: int
+    failures: int = 0
+    pinged: bool = False
+    is_rebalancing: bool = False
+    pending: Message | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.group_id, self.consumer_id
+
+
+@dataclass(slots=True, eq=False)
+class GroupRegistry:
+    """A group. offsets: of its partitions, as consumers have reported them; unsaved: those that ZooKeeper
+    does not have yet. queued: the bit that its rebalance waits in a queue (in draft 1 until it has
+    succeeded); handler: which one has it. failed: the running attempt has. waiting: the consumers whose
+    answer the attempt waits for. registered: consumers that have registered since the last rebalance that
+    succeeded; stopped: an attempt has sent Stop since then. awaited: those that a new coordinator waits
+    for, or a rebalance that has broken their connections; awaited_since: since when; awaited_ms: for how long
+    at least."""
+
+    group_id: str
+    members: dict[str, ConsumerRegistry] = field(default_factory=dict)
+    topics: set[str] = field(default_factory=set)
+    offsets: dict[DraftPartition, int] = field(default_factory=dict)
+    unsaved: dict[DraftPartition, int] = field(default_factory=dict)
+    queued: bool = False
+    handler: int | None = None
+    failed: bool = False
+    stopped: bool = False
+    waiting: set[str] = field(default_factory=set)
+    registered: set[str] = field(default_factory=set)
+    awaited: set[str] = field(default_factory=set)
+    awaited_since: int = 0
+    awaited_ms: int = 0
+
+    @property
+    def wildcards(self) -> bool:
+        return any(member.interest.is_wildcard for member in self.members.values())
+
+    def wants(self, topic: str) -> bool:
+        """Whether the group is interested in a topic."""
+        return topic in self.topics or any(member.interest.wants(topic) for member in self.members.values())
+
+
+def reported_offsets(message: Any) -> dict[DraftPartition, int]:
+    """The offsets in a response, by partition."""
+    return {
+        DraftPartition(part.topic or "", part.partition or ""): part.offset for part in message.offset_info
+    }  # fmt: skip
+
 
 _COMMITTER = "committer"
 

@@ -28,9 +28,8 @@ from typing import TYPE_CHECKING, Any
 from coordwire.errors import CoordwireError
 from coordwire.records import backend
 from coordwire.records.arrow.fallback import RENAMED, PythonColumns
-from coordwire.records.batch import HEADER, RecordBatch
+from coordwire.records.batch import HEADER, LOG_OVERHEAD, RecordBatch, claimed_size
 from coordwire.records.batch_reader import Batches
-from coordwire.records.batch_sizes import LOG_OVERHEAD, claimed_size
 from coordwire.records.readahead import THREADS, Readahead
 from coordwire.records.resync import WASTE
 

@@ -32,9 +32,8 @@ from typing import Any
 
 from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange, batches
-from coordwire.records.batch import HEADER
+from coordwire.records.batch import HEADER, batch_size
 from coordwire.records.batch_reader import Batches, open_batch
-from coordwire.records.batch_sizes import batch_size
 from coordwire.segments.indexes import OffsetIndex, OffsetPosition
 from coordwire.segments.names import file_name
 from coordwire.segments.remote_storage import remote_name

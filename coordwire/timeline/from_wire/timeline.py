@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
+from coordwire.capture.frame_decoding import LazyEntry
 from coordwire.capture.framing import MID_STREAM
-from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.redaction.entry_secrets import is_accounted_for
 from coordwire.capture.tcp.reassembly import ENDED as LOST_AT_END
 from coordwire.capture.tcp.reassembly import FULL, MISSED

@@ -27,8 +27,7 @@ from coordwire.designs.drafts.actions import (
     FetchersStopped,
     Noted,
 )
-from coordwire.designs.drafts.machine import Machine
-from coordwire.designs.drafts.machine_host import MachineHost, SendBytes
+from coordwire.designs.drafts.machine import Machine, MachineHost, SendBytes
 from coordwire.designs.drafts.zookeeper_operations import (
     CreateNode,
     OperationOutcome,

@@ -14,7 +14,7 @@ from coordwire.designs.drafts.draft_1_broker import FirstDraftBroker
 from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
 from coordwire.designs.drafts.draft_3_broker import NewConsumerBroker
 from coordwire.designs.drafts.draft_settings import BrokerSettings, DraftError
-from coordwire.designs.drafts.machine_host import MachineHost, SendBytes
+from coordwire.designs.drafts.machine import MachineHost, SendBytes
 from coordwire.messages.draft_1 import (
     Draft1ConsultRequest,
     Draft1PingRequest,

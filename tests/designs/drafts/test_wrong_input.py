@@ -16,8 +16,7 @@ from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.dialects.frames import Side
 from coordwire.designs.dialects.grammar import CALLS, Dialect
 from coordwire.designs.drafts.actions import AskZooKeeper, Connect, Disconnect
-from coordwire.designs.drafts.machine import Machine
-from coordwire.designs.drafts.machine_host import MachineHost, SendBytes
+from coordwire.designs.drafts.machine import Machine, MachineHost, SendBytes
 from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
 from coordwire.designs.drafts.zookeeper_operations import (
     EventKind,

@@ -4,17 +4,17 @@
     print(run.measures.duplicated_ms, run.measures.rebalances)
 
 every_design.py     the designs, added to a world under the same names
-run_observer.py     the changes of ownership: rebalances, deaths, partitions with two owners or none
-run_measures.py     the figures of a run, also of its messages and watches by the time
+run_measures.py     the figures of a run: messages and watches by the time, changes of ownership
 simulated_run.py    a run from its start to its figures, with its capture
 """
 
 from coordwire.designs.simulator.runs.every_design import DESIGNS, DesignRun, RunNote, add_design
-from coordwire.designs.simulator.runs.run_measures import CoordinatorDeath, RunMeasures
-from coordwire.designs.simulator.runs.run_observer import (
+from coordwire.designs.simulator.runs.run_measures import (
+    CoordinatorDeath,
     Death,
     OwnershipRebalance,
     OwnershipSpell,
+    RunMeasures,
     RunObserver,
 )
 from coordwire.designs.simulator.runs.simulated_run import SimulatedRun, comparable_faults, simulate

@@ -20,8 +20,7 @@ from coordwire.designs.simulator.runs.every_design import (
     add_design,
     group_names,
 )
-from coordwire.designs.simulator.runs.run_measures import RunMeasures, TrafficCount, measure
-from coordwire.designs.simulator.runs.run_observer import RunObserver
+from coordwire.designs.simulator.runs.run_measures import RunMeasures, RunObserver, TrafficCount, measure
 from coordwire.designs.simulator.tap import PcapWriter, TapRecord
 from coordwire.designs.simulator.world import World
 
