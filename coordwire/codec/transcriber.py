@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from coordwire._speedups import native
 from coordwire.codec.fields import Field, VersionLayout
-from coordwire.codec.interpreter.encoder import Writer
 from coordwire.codec.program import layout_program
 from coordwire.errors import EncodeError
 
@@ -71,6 +70,8 @@ def _row(field: Field, layout: VersionLayout, order: list[Field]) -> _native.Tex
 
 def _default(field: Field, layout: VersionLayout) -> bytes | None:
     """A tagged field's default on the wire; None if the version has no bytes for it."""
+    from coordwire.codec.interpreter.encoder import Writer
+
     writer = Writer(layout.version)
     try:
         writer.field(field.fresh_default(), field, layout)

@@ -98,6 +98,19 @@ def test_starting_imports_little() -> None:
         assert name not in loaded
 
 
+def test_kafka_connections_that_had_begun_load_no_other_dialect() -> None:
+    capture = Path(__file__).parents[1] / "data" / "stories" / "classic-static.pcap.xz"
+    script = (
+        f"from coordwire.cli.__main__ import main; main(['decode', '--format', 'json', {str(capture)!r}])"
+    )
+    code = f"import sys; {script}; print(*sys.modules, file=sys.stderr)"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert '"apiKey"' in process.stdout
+    loaded = process.stderr.split()
+    for name in ("designs.dialects.connection", "designs.dialects.grammar", "connection.endpoint"):
+        assert f"coordwire.{name}" not in loaded
+
+
 def test_a_system_without_locks_writes_no_tables(tmp_path: Path) -> None:
     run = "from coordwire.cli.__main__ import main; sys.exit(main(sys.argv[1:]))"
     script = f"import sys; sys.modules['fcntl'] = None; {run}"  # as on Windows

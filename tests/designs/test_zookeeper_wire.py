@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import json
 import lzma
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import coordwire
 from coordwire import Connection, Role
 from coordwire.capture import Capture, FrameEntry
 from coordwire.capture.jsonlines import line
+from coordwire.capture.pending_requests import PendingRequests
 from coordwire.cli.encode import encode_line
 from coordwire.codec import Message
 from coordwire.connection.events import RequestReceived
@@ -336,3 +338,26 @@ FRAMES = [
     for entry in entries("java-3.9.3")
     if len(entry.body) < 400
 ][::7]
+
+
+@given(st.lists(st.sampled_from(FRAMES), min_size=1, max_size=3), st.data())
+def test_the_first_look_at_a_frame_misses_none_that_shows_zookeeper(
+    frames: list[bytes], data: st.DataObject
+) -> None:
+    """`AlternativeDialect` looks at a few bytes; what it does not claim, the dialect does not claim either,
+    or gives no sender."""
+    stream = bytearray(b"".join(frames))
+    for _ in range(data.draw(st.integers(0, 3))):
+        stream[data.draw(st.integers(0, len(stream) - 1))] = data.draw(
+            st.sampled_from(b"\0\1\x08\x0b\x0c\r/\xff")
+        )
+    look, dialect = (
+        alternative.conversation("x", itertools.count().__next__, strict=True, waiting=PendingRequests())
+        for alternative in (AlternativeDialect(), ConnectionDialect("zookeeper"))
+    )
+    for at in range(len(stream) - dialect.head + 1):
+        end = dialect.claims(stream, at)
+        if look.claims(stream, at) != end:
+            assert look.claims(stream, at) == -1
+            missing = max(end - len(stream), 0)
+            assert missing > 1_000 or dialect.sender(stream + bytes(missing), at, end) is None

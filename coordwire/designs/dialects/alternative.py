@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["AlternativeDialect", "find_alternative"]
 
 _GREATEST_TYPE, _LEAST_TYPE = 107, -11
+_PATHLESS_SIZE = 8
+"""The size of the requests without a path that show ZooKeeper: an xid and a type."""
+
+_SLASH = ord("/")
+_SLASH_AT = PREFIX + 12
+"""Where the path of all others begins, from the beginning of the frame."""
 
 _HEAD = struct.Struct(">iii").unpack_from
 
@@ -86,6 +92,9 @@ class _Undecided:
         size, xid, kind = _HEAD(buffer, at)
         if size < 8 or xid < LEAST_XID or not _LEAST_TYPE <= kind <= _GREATEST_TYPE:
             return -1
+        slash = at + _SLASH_AT
+        if size != _PATHLESS_SIZE and slash < len(buffer) and buffer[slash] != _SLASH:
+            return -1  # it is not a request that shows ZooKeeper (`ZooKeeperConversation.sender`)
         return self._conversation.claims(buffer, at)
 
     def sender(self, buffer: bytearray, at: int, end: int) -> Side | None:
