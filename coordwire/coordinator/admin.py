@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coordwire.codec import Message
-from coordwire.coordinator.hash_order import capacity_for, in_hash_order
+from coordwire.coordinator.hash_tables import HashSet
 from coordwire.coordinator.incoming import Handler, IncomingRequest
 from coordwire.coordinator.records import offset_tombstone
 from coordwire.coordinator.refusal import translated
@@ -103,8 +103,7 @@ def _delete_groups(call: IncomingRequest) -> None:
             if not waiting:
                 delete()
 
-        mapped = [*requests, *(result.group_id for result in refused)]
-        for name in in_hash_order(mapped, capacity_for(len(mapped))):
+        for name in HashSet.of([*requests, *(result.group_id for result in refused)]):
             if name not in requests:
                 continue
             call.state.persister.call(

@@ -26,7 +26,7 @@ from coordwire.codec.message import refused_version
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig, GroupConfig
 from coordwire.coordinator.effects import Answer, Effect, Outbox, RequestContext
-from coordwire.coordinator.hash_order import java_hash
+from coordwire.coordinator.hash_tables import java_hash
 from coordwire.coordinator.listener import NO_LISTENER, GroupListener
 from coordwire.coordinator.log_entries import LogEntry
 from coordwire.coordinator.model.group import GroupModel

@@ -1,164 +1,350 @@
-"""Java's HashMap and HashSet, entry by entry, for code whose outcome depends on the order of its tables.
+"""Java's HashMap and HashSet, for code whose outcome depends on the order of its tables.
 
-Rules: a table has buckets, whose number doubles when it is three quarters full. A key is added after the
-other keys of its bucket, but `find_or_add`, as Java's computeIfAbsent, adds it before them, and makes room
-first. Buckets of eight keys and more become trees in Java, whose order may differ. The buckets are not kept:
-the order is made when it is asked for, so that neither room nor keys of one hash cost more than others.
+Kafka elects the first member of a HashMap as leader, breaks a tie of votes in a HashMap's order, and writes
+assignments in it. Members of one group must read the same outcome from any coordinator, so that order is part
+of the behaviour.
+
+Rules: a table has buckets, whose number doubles when it is three quarters full and never falls; a key's
+bucket is given by its hash. A key is added after the other keys of its bucket, but `find_or_add` and
+`compute`, as Java's computeIfAbsent, compute and merge, add it before them, and make room first. Buckets of
+eight keys and more become trees in Java, whose order may differ. A copy has room for what it copies, as in
+Java 17; newer ones copy into smaller tables at a few sizes.
+
+Strategy: the buckets are not kept. The order is made when it is asked for and kept until a key is added, so
+that neither room nor keys of one hash cost more than others. Keys are strings, numbers, topic ids, pairs that
+begin with a string or a topic id, and what has a `java_hash`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from operator import itemgetter
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, KeysView, Mapping, ValuesView
+from functools import lru_cache
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
-from coordwire.coordinator.hash_order import MIN_CAPACITY, id_hash, initial_capacity, java_hash, spread_hash
+__all__ = ["HashMap", "HashSet", "id_hash", "java_hash", "spread_id"]
 
-__all__ = ["HashMap", "HashSet", "of_expected_size"]
-
-K = TypeVar("K", int, str, UUID, tuple[UUID, int])
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+K_co = TypeVar("K_co", covariant=True)
+V_co = TypeVar("V_co", covariant=True)
 
+_MIN_CAPACITY = 16
 _INT32 = (1 << 32) - 1
-_PLACE = itemgetter(0, 1)
+_INT64 = (1 << 64) - 1
+_UNMIXED = 1 << 16
+"""Numbers below this have no higher bits that Java would mix into the lower ones."""
 
 
-def _bucket_hash(key: int | str | UUID | tuple[UUID, int]) -> int:
-    """The number whose lower bits are the key's bucket."""
-    if isinstance(key, int):
-        return spread_hash(key & _INT32)
-    if isinstance(key, str):
-        return spread_hash(java_hash(key) & _INT32)
-    if isinstance(key, tuple):  # a record's fields, one after the other
-        return spread_hash(31 * id_hash(key[0]) + key[1] & _INT32)
-    return spread_hash(id_hash(key))
+# --- hashes ---
 
 
-def of_expected_size(size: int) -> int:
-    """The capacity of the tables that Apache Kafka's assignors make for so many keys."""
-    return initial_capacity(int((size + 1) / 0.75 + 1))
+def java_hash(text: str) -> int:
+    """Java's String.hashCode."""
+    unsigned = _string_hash(text)
+    return unsigned - (1 << 32) if unsigned >> 31 else unsigned
 
 
-class HashMap(Generic[K, V]):
-    """A HashMap. capacity: of a new one; a copy has room for what it copies."""
+def id_hash(topic_id: UUID) -> int:
+    """Java's hash of a topic id, unsigned."""
+    folded = topic_id.int >> 64 ^ topic_id.int & _INT64
+    return (folded >> 32 ^ folded) & _INT32
 
-    __slots__ = ("_capacity", "_entries", "_first", "_last", "_order")
 
-    def __init__(self, capacity: int = MIN_CAPACITY) -> None:
-        self._capacity = capacity
-        self._entries: dict[K, tuple[V, int, int]] = {}
-        """By key the value, the hash, and the key's turn in its bucket."""
-        self._first = self._last = 0
+@lru_cache(maxsize=1 << 14)
+def _string_hash(text: str) -> int:
+    """Java's String.hashCode, unsigned."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & _INT32
+    return value
+
+
+def _spread(hashed: int) -> int:
+    """Mix the higher bits into the lower ones, which are the bucket."""
+    return hashed ^ hashed >> 16
+
+
+@lru_cache(maxsize=1 << 14)
+def _spread_string(text: str) -> int:
+    return _spread(_string_hash(text))
+
+
+@lru_cache(maxsize=1 << 14)
+def _spread_integer(topic_id: int) -> int:
+    # By the integer: a UUID's own hash is computed in Python.
+    folded = topic_id >> 64 ^ topic_id & _INT64
+    return _spread((folded >> 32 ^ folded) & _INT32)
+
+
+def spread_id(topic_id: UUID) -> int:
+    """A topic id's hash, of which the lower bits are the bucket."""
+    return _spread_integer(topic_id.int)
+
+
+def _spread_number(number: int) -> int:
+    return _spread(number & _INT32)
+
+
+def _spread_pair(pair: tuple[Any, int]) -> int:
+    """The hash of a record with two fields."""
+    first, second = pair
+    hashed = _string_hash(first) if isinstance(first, str) else id_hash(first)
+    return _spread(31 * hashed + second & _INT32)
+
+
+def _spread_other(key: Any) -> int:
+    return _spread(key.java_hash)
+
+
+_SPREADS: dict[type, Callable[[Any], int]] = {
+    int: _spread_number, str: _spread_string, tuple: _spread_pair, UUID: spread_id,
+}  # fmt: skip
+
+
+# --- tables ---
+
+
+def _power(capacity: int) -> int:
+    """The next power of 2."""
+    return 1 << (capacity - 1).bit_length() if capacity > 1 else 1
+
+
+def _in_order(keys: list[K], capacity: int) -> list[K]:
+    """Keys, given in the order of their arrival, bucket by bucket."""
+    if len(keys) < 2:
+        return keys
+    kind = type(keys[0])
+    mask = capacity - 1
+    if kind is int:
+        numbers: list[Any] = keys
+        most = max(numbers)
+        if min(numbers) >= 0 and most < _UNMIXED:
+            numbers.sort(key=None if most < capacity else mask.__and__)
+            return keys
+    places = [hashed & mask for hashed in map(_SPREADS.get(kind, _spread_other), keys)]
+    return list(map(keys.__getitem__, sorted(range(len(keys)), key=places.__getitem__)))
+
+
+class _Table(Generic[K, V]):
+    """What maps and sets share.
+
+    _first: the keys that were added before others of their bucket. _order: all keys in order, and perhaps
+    some that were removed since; None before it is needed. _skipped: how many at its beginning were removed.
+    """
+
+    __slots__ = ("_capacity", "_entries", "_first", "_order", "_skipped")
+
+    def __init__(self, capacity: int = _MIN_CAPACITY) -> None:
+        self._capacity = _power(capacity)
+        self._entries: dict[K, V] = {}
+        self._first: dict[K, None] | None = None
         self._order: list[K] | None = None
-
-    @classmethod
-    def of(cls, items: Iterable[tuple[K, V]], capacity: int = MIN_CAPACITY) -> HashMap[K, V]:
-        """A table into which these were put."""
-        table = cls(capacity)
-        for key, value in items:
-            table[key] = value
-        return table
-
-    @classmethod
-    def copy_of(cls, items: HashMap[K, V]) -> HashMap[K, V]:
-        """A copy, which has only as much room as it needs."""
-        size = len(items)
-        return cls.of(items.items(), initial_capacity(int(size / 0.75 + 1.0)) if size else MIN_CAPACITY)
+        self._skipped = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __contains__(self, key: K) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._entries
 
     def __iter__(self) -> Iterator[K]:
         """The keys that there are now, bucket by bucket."""
-        if self._order is None:
-            mask = self._capacity - 1
-            places = [(hash_ & mask, turn, key) for key, (_, hash_, turn) in self._entries.items()]
-            places.sort(key=_PLACE)
-            self._order = [key for _, _, key in places]
-        return iter(self._order)
+        return iter(self._keys())
+
+    def _keys(self) -> list[K]:
+        order, entries = self._order, self._entries
+        if order is None:
+            first = self._first
+            arrived = list(entries)
+            if first:
+                arrived = [*reversed(first), *(key for key in arrived if key not in first)]
+            order = self._order = self._in_order(arrived)
+            self._skipped = 0
+        elif len(order) > len(entries):
+            order = self._order = list(filter(entries.__contains__, order))
+            self._skipped = 0
+        return order
+
+    def _in_order(self, keys: list[K]) -> list[K]:
+        """Keys, given in the order of their arrival, bucket by bucket."""
+        return _in_order(keys, self._capacity)
+
+    def first(self) -> K | None:
+        """The first key; None for an empty table. The order stays while keys are removed."""
+        order, entries = self._order or self._keys(), self._entries
+        if not entries:
+            return None
+        while order[self._skipped] not in entries:
+            self._skipped += 1
+        return order[self._skipped]
+
+    def discard(self, key: K) -> None:
+        if key in self._entries:
+            del self._entries[key]
+            if self._first:
+                self._first.pop(key, None)
+
+    def retain(self, is_kept: Callable[[K], bool]) -> None:
+        """Remove the keys for which this is false."""
+        for key in [key for key in self._entries if not is_kept(key)]:
+            self.discard(key)
+
+    def _add_all(self, entries: dict[K, V]) -> None:
+        """Add or replace entries one after the other."""
+        before = len(self._entries)
+        self._entries.update(entries)
+        if len(self._entries) > before:
+            self._order = None
+            self.grow(len(self._entries))
+
+    def make_room(self) -> None:
+        """Make room for one more, as `find_or_add` and `compute` do first."""
+        self.grow(len(self._entries))
+
+    def grow(self, size: int) -> None:
+        """Make room for this many."""
+        while size > self._capacity * 3 // 4:
+            self._capacity *= 2
+            self._order = None
+
+
+class _Entries(Protocol[K_co, V_co]):
+    """Keys with values, in order."""
+
+    def __len__(self) -> int: ...
+    def items(self) -> Iterable[tuple[K_co, V_co]]: ...
+
+
+class HashMap(_Table[K, V]):
+    """A HashMap. capacity: that it is made with, rounded up to a power of 2."""
+
+    __slots__ = ("get",)
+
+    get: Callable[[K], V | None]
+
+    def __init__(self, capacity: int = _MIN_CAPACITY) -> None:
+        super().__init__(capacity)
+        self.get = self._entries.get
+
+    @classmethod
+    def of(cls, items: Mapping[K, V] | Iterable[tuple[K, V]]) -> HashMap[K, V]:
+        """A table into which these were put."""
+        table = cls()
+        table.update(items)
+        return table
+
+    @classmethod
+    def copy_of(cls, items: _Entries[K, V]) -> HashMap[K, V]:
+        """A copy, which has only as much room as it needs."""
+        size = len(items)
+        table = cls(int(size / 0.75 + 1.0) if size else _MIN_CAPACITY)
+        table._entries.update(items.items())
+        return table
 
     def items(self) -> list[tuple[K, V]]:
-        return [(key, self._entries[key][0]) for key in self]
+        entries = self._entries
+        return [(key, entries[key]) for key in self._keys()]
 
-    def get(self, key: K) -> V | None:
-        entry = self._entries.get(key)
-        return None if entry is None else entry[0]
+    def values(self) -> list[V]:
+        return list(map(self._entries.__getitem__, self._keys()))
+
+    def keys_view(self) -> KeysView[K]:
+        """The keys in the order of their arrival, to be read while nothing changes."""
+        return self._entries.keys()
+
+    def values_view(self) -> ValuesView[V]:
+        """The same for the values."""
+        return self._entries.values()
+
+    def in_order(self) -> dict[K, V]:
+        """A plain dictionary in the table's order."""
+        entries = self._entries
+        return {key: entries[key] for key in self._keys()}
 
     def __getitem__(self, key: K) -> V:
-        return self._entries[key][0]
+        return self._entries[key]
 
     def __setitem__(self, key: K, value: V) -> None:
-        entry = self._entries.get(key)
-        if entry is not None:
-            self._entries[key] = (value, entry[1], entry[2])
+        entries = self._entries
+        if key in entries:
+            entries[key] = value
             return
-        self._last += 1
-        self._add(key, value, self._last)
-        if len(self._entries) > self._capacity * 3 // 4:
+        self._order = None
+        entries[key] = value
+        if len(entries) > self._capacity * 3 // 4:
             self._capacity *= 2
+
+    def update(self, items: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
+        self._add_all(dict(items))
+
+    def pop(self, key: K) -> V | None:
+        value = self._entries.get(key)
+        self.discard(key)
+        return value
 
     def find_or_add(self, key: K, make: Callable[[], V]) -> V:
         """The value of a key, which is made where there is none."""
-        if len(self._entries) > self._capacity * 3 // 4:
-            self._capacity *= 2
-            self._order = None
-        entry = self._entries.get(key)
-        if entry is not None:
-            return entry[0]
-        value = make()
-        self._first -= 1
-        self._add(key, value, self._first)
-        return value
+        self.make_room()
+        if key not in self._entries:
+            self._put_first(key, make())
+        return self._entries[key]
 
-    def _add(self, key: K, value: V, turn: int) -> None:
-        self._entries[key] = (value, _bucket_hash(key), turn)
+    def compute(self, key: K, change: Callable[[V | None], V | None]) -> None:
+        """Set a key's value by the one before; None removes the key."""
+        self.make_room()
+        value = change(self._entries.get(key))
+        if value is None:
+            self.discard(key)
+        elif key in self._entries:
+            self._entries[key] = value
+        else:
+            self._put_first(key, value)
+
+    def add_first(self, entries: dict[K, V]) -> None:
+        """Add new keys as `find_or_add` adds each."""
+        self.grow(len(self._entries) + len(entries) - 1)
+        self._entries.update(entries)
+        self._first = {**(self._first or {}), **dict.fromkeys(entries)}
         self._order = None
 
-    def discard(self, key: K) -> None:
-        if self._entries.pop(key, None) is not None:
-            self._order = None
+    def _put_first(self, key: K, value: V) -> None:
+        self._entries[key] = value
+        if self._first is None:
+            self._first = {}
+        self._first[key] = None
+        self._order = None
 
 
-class HashSet(Generic[K]):
-    """A HashSet."""
+class HashSet(_Table[K, None]):
+    """A HashSet. capacity: that it is made with, rounded up to a power of 2."""
 
-    __slots__ = ("_table",)
-
-    def __init__(self, capacity: int = MIN_CAPACITY) -> None:
-        self._table: HashMap[K, bool] = HashMap(capacity)
+    __slots__ = ()
 
     @classmethod
-    def copy_of(cls, keys: Iterable[K]) -> HashSet[K]:
-        """A set that copies a collection."""
+    def copy_of(cls, keys: Iterable[K], size: int | None = None) -> HashSet[K]:
+        """A set that copies a collection. size: of the collection, where it is not the number of its keys."""
         keys = list(keys)
-        copy = cls(initial_capacity(max(int(len(keys) / 0.75) + 1, MIN_CAPACITY)))
-        for key in keys:
-            copy.add(key)
+        size = len(keys) if size is None else size
+        copy = cls(max(int(size / 0.75) + 1, _MIN_CAPACITY))
+        copy._entries = dict.fromkeys(keys)
         return copy
 
     @classmethod
     def of(cls, keys: Iterable[K]) -> HashSet[K]:
         """A set to which these were added one after the other."""
         hash_set = cls()
-        for key in keys:
-            hash_set.add(key)
+        hash_set.update(keys)
         return hash_set
 
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def __contains__(self, key: K) -> bool:
-        return key in self._table
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._table)
-
     def add(self, key: K) -> None:
-        self._table[key] = True
+        if key in self._entries:
+            return
+        self._order = None
+        self._entries[key] = None
+        if len(self._entries) > self._capacity * 3 // 4:
+            self._capacity *= 2
 
-    def discard(self, key: K) -> None:
-        self._table.discard(key)
+    def update(self, keys: Iterable[K]) -> None:
+        self._add_all(dict.fromkeys(keys))

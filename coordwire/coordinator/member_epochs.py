@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.snapshots import SnapshotDict
+from coordwire.coordinator.snapshots import TimelineHashMap
 from coordwire.coordinator.state import GroupCommit
 from coordwire.enums import ErrorCode
 
@@ -22,7 +22,7 @@ _KNOWS_STALE_EPOCHS = 9
 
 
 class _Group(Protocol[M]):
-    members: SnapshotDict[str, M]
+    members: TimelineHashMap[str, M]
 
     @property
     def is_empty(self) -> bool: ...

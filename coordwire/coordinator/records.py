@@ -86,7 +86,7 @@ _CLASSIC_VERSION = 3
 def classic_group_record(group: ClassicGroupModel, assignments: Mapping[str, bytes]) -> LogRecord:
     """The record of a group with all members and their assignments."""
     members = []
-    for member in group.members_in_order():
+    for member in group.members.values():
         if group.protocol is None:
             raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
         members.append(
@@ -250,7 +250,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[LogRecord]:
 def consumer_tombstones(group: ConsumerGroupModel, renamed: dict[str, str] | None = None) -> list[LogRecord]:
     """The end of a group. renamed: the new ids of members whose records are under another id by now."""
     group_id = group.group_id
-    members = [member.member_id for member in group.members_in_order()]
+    members = [member.member_id for member in group.members.values()]
     members = [(renamed or {}).get(member_id, member_id) for member_id in members]
     return [
         *(_owned_tombstone(group_id, member_id) for member_id in members),
@@ -266,7 +266,7 @@ def consumer_tombstones(group: ConsumerGroupModel, renamed: dict[str, str] | Non
 def consumer_group_records(group: ConsumerGroupModel) -> Iterable[LogRecord]:
     """All records of a group, for a log without it."""
     group_id = group.group_id
-    members = group.members_in_order()
+    members = group.members.values()
     return [
         *(member_record(group_id, member) for member in members),
         epoch_record(group_id, group.epoch, group.metadata_hash),

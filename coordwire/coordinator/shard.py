@@ -26,7 +26,6 @@ from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig, GroupConfig, ShareGroupConfig, StreamsGroupConfig
 from coordwire.coordinator.consumer.patterns import end_resolution
 from coordwire.coordinator.effects import Answer, Effect, Outbox, Reply, RequestContext, TransactionCompleted
-from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.incoming import IncomingRequest
 from coordwire.coordinator.listener import NO_LISTENER, GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
@@ -324,8 +323,7 @@ class Shard:
         self._writes = Writes(state, self._effects, count, self._writes.appends, self.partition)
         state.snapshots.commit(count)
         self._enter(ShardStatus.ACTIVE)
-        for group_id in in_timeline_order(state.groups, state.groups.peak):
-            group = state.groups[group_id]
+        for group in state.groups.values():
             state.kind_of(group).resume(state, group)
         schedule_expiry(state)
         state.listener.loaded(state.now)

@@ -8,21 +8,76 @@ epoch began.
     revert(5): undoes all that epoch 5 and 9 changed
     commit(9): drops what epochs before 9 kept; `committed` reads as of the beginning of the oldest one kept
 
+A table's order is that of Kafka's `TimelineHashMap`: by slot, which is the upper bits of a key's hash after a
+multiplication, and in a slot the newest key first. It is made when it is asked for and kept until it changes.
+
 Rules: values are replaced, never mutated, unless they keep track of their own changes; None is not a value.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, KeysView, ValuesView
+from collections.abc import Callable, Hashable, Iterator, KeysView, Sequence, ValuesView
+from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from coordwire.coordinator.hash_order import timeline_capacity, timeline_slots
+from coordwire.coordinator.hash_tables import java_hash
 
-__all__ = ["SnapshotDict", "SnapshotValue", "Snapshots"]
+__all__ = ["SnapshotValue", "Snapshots", "TimelineHashMap"]
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+# --- slots ---
+
+_FIBONACCI = 0x9E3779B97F4A7C15
+_INT64 = (1 << 64) - 1
+
+
+@lru_cache(maxsize=1 << 14)
+def _string_place(text: str) -> int:
+    """The number whose upper bits are a string's slot."""
+    return java_hash(text) * _FIBONACCI & _INT64
+
+
+def _other_place(key: Any) -> int:
+    hashed: int = key.java_hash
+    return (hashed - (1 << 32) if hashed >> 31 else hashed) * _FIBONACCI & _INT64
+
+
+def _bits(peak: int) -> int:
+    """The number of bits of a slot in a table with this peak size."""
+    bits = 1
+    while peak * 3 > 4 << bits:
+        bits += 1
+    return bits
+
+
+def _has_order(keys: Sequence[Any]) -> bool:
+    """Whether keys have a slot; no caller needs the order of others."""
+    return bool(keys) and (isinstance(keys[0], str) or hasattr(keys[0], "java_hash"))
+
+
+def _slots(keys: Sequence[Any], peak: int) -> list[int]:
+    """The slot of each key in a table with this peak size."""
+    if not _has_order(keys):
+        return [0] * len(keys)
+    shift = 64 - _bits(peak)
+    place_of = _string_place if isinstance(keys[0], str) else _other_place
+    return [place >> shift for place in map(place_of, keys)]
+
+
+def _in_order(keys: list[K], peak: int) -> list[K]:
+    """Keys, given in the order of their arrival, slot by slot."""
+    if len(keys) < 2 or not _has_order(keys):
+        return keys
+    keys.reverse()
+    slots = _slots(keys, peak)
+    return list(map(keys.__getitem__, sorted(range(len(keys)), key=slots.__getitem__)))
+
+
+# --- epochs ---
 
 
 class _Table(Protocol):
@@ -59,9 +114,7 @@ class _ChangedKeys:
 
     def _slots(self) -> dict[Any, int]:
         keys = list(self._keys)
-        if not all(isinstance(key, str) for key in keys):
-            return dict.fromkeys(keys, 0)  # no caller needs the order of these
-        return dict(zip(keys, timeline_slots(keys, self._peak), strict=True))
+        return dict(zip(keys, _slots(keys, self._peak), strict=True))
 
     def in_order(self) -> list[Any]:
         slots = self._slots()
@@ -79,7 +132,7 @@ class _ChangedKeys:
         added = [key for key in sorted(slots, key=slots.__getitem__) if (table, key) not in changed]
         for key in added:
             self.add(key)
-        if added and max(map(slots.__getitem__, added)) < timeline_capacity(later._peak) - 1:
+        if added and max(map(slots.__getitem__, added)) < (1 << _bits(later._peak)) - 1:
             self._peak = max(self._peak, len(self._keys) + 1)
 
 
@@ -181,15 +234,16 @@ class SnapshotValue(Generic[V]):
         self._before.popleft()
 
 
-class SnapshotDict(Generic[K, V]):
-    """A dictionary under a shard's `Snapshots`.
+class TimelineHashMap(Generic[K, V]):
+    """A table under a shard's `Snapshots`, in the order of Apache Kafka's.
 
     peak: the largest number of keys that it had or made room for: Apache Kafka's table makes room for one
     more before it looks whether the key is there. changes: the number of changes, for caches of derived
-    values. get: the value of a key as it is now, or None.
+    values. get: the value of a key as it is now, or None. Only strings and keys with a `java_hash` are put in
+    order; no outcome depends on the order of others.
     """
 
-    __slots__ = ("_before", "_snapshots", "_values", "changes", "get", "peak")
+    __slots__ = ("_before", "_order", "_snapshots", "_values", "changes", "get", "peak")
 
     get: Callable[[K], V | None]
 
@@ -199,6 +253,7 @@ class SnapshotDict(Generic[K, V]):
         self.changes = 0
         self._values: dict[K, V] = {}
         self.get = self._values.get
+        self._order: list[K] | None = None
         self._before: dict[K, deque[tuple[int, V | None]]] = {}
 
     def __len__(self) -> int:
@@ -208,34 +263,55 @@ class SnapshotDict(Generic[K, V]):
         return key in self._values
 
     def __iter__(self) -> Iterator[K]:
-        return iter(list(self._values))
+        """The keys that there are now, in order."""
+        return iter(self._keys())
 
-    def keys(self) -> KeysView[K]:
-        """The keys, to be read while nothing changes; `values_view` gives the values so."""
+    def _keys(self) -> list[K]:
+        if self._order is None:
+            self._order = _in_order(list(self._values), self.peak)
+        return self._order
+
+    def values(self) -> list[V]:
+        return list(map(self._values.__getitem__, self._keys()))
+
+    def items(self) -> list[tuple[K, V]]:
+        values = self._values
+        return [(key, values[key]) for key in self._keys()]
+
+    def keys_with(self, key: K) -> list[K]:
+        """The keys in order, as if this one had been added."""
+        if key in self._values:
+            return list(self)
+        return _in_order([*self._values, key], max(self.peak, len(self._values) + 1))
+
+    def keys_view(self) -> KeysView[K]:
+        """The keys in the order of their arrival, to be read while nothing changes."""
         return self._values.keys()
 
     def values_view(self) -> ValuesView[V]:
+        """The same for the values."""
         return self._values.values()
-
-    def values(self) -> list[V]:
-        return list(self._values.values())
-
-    def items(self) -> list[tuple[K, V]]:
-        return list(self._values.items())
 
     def __getitem__(self, key: K) -> V:
         return self._values[key]
 
     def __setitem__(self, key: K, value: V) -> None:
         self._keep(key)
+        self._make_room()
+        if key not in self._values:
+            self._order = None
+        self._values[key] = value
+
+    def _make_room(self) -> None:
         if len(self._values) >= self.peak:
             self.peak = len(self._values) + 1
-        self._values[key] = value
+            self._order = None
 
     def pop(self, key: K) -> V | None:
         if key not in self._values:
             return None
         self._keep(key)
+        self._order = None
         return self._values.pop(key)
 
     def is_new(self, key: K) -> bool:
@@ -249,10 +325,12 @@ class SnapshotDict(Generic[K, V]):
         return before[0][1] if before else self._values.get(key)
 
     def committed_items(self) -> list[tuple[K, V]]:
+        """What there was at the last durable write, in order."""
         if not self._before:
-            return list(self._values.items())
+            return self.items()
         keys = dict.fromkeys([*self._values, *self._before])
-        return [(key, value) for key in keys if (value := self.committed(key)) is not None]
+        values = {key: value for key in keys if (value := self.committed(key)) is not None}
+        return [(key, values[key]) for key in _in_order(list(values), self.peak)]
 
     def _keep(self, key: K) -> None:
         self.changes += 1
@@ -267,6 +345,7 @@ class SnapshotDict(Generic[K, V]):
     def undo(self, key: K) -> V | None:
         """Remove the key, and return the value that it had when the epoch began."""
         self.changes += 1
+        self._order = None
         _, value = self._before[key].pop()
         if not self._before[key]:
             del self._before[key]
@@ -274,9 +353,9 @@ class SnapshotDict(Generic[K, V]):
         return value
 
     def restore(self, key: K, value: V | None) -> None:
-        if len(self._values) >= self.peak:
-            self.peak = len(self._values) + 1
+        self._make_room()
         if value is not None:
+            self._order = None
             self._values[key] = value
 
     def forget(self, key: K) -> None:

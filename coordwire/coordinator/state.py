@@ -23,7 +23,7 @@ from coordwire.coordinator.model.offsets import CommittedOffset, OffsetStore, Pe
 from coordwire.coordinator.model.patterns import Resolution
 from coordwire.coordinator.persister import Persister
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
+from coordwire.coordinator.snapshots import Snapshots, TimelineHashMap
 from coordwire.coordinator.timers import TimerKey, Timers
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
@@ -110,14 +110,14 @@ class State:
     submit: Submit = field(default=lambda operation, completed: None)
     snapshots: Snapshots = field(default_factory=Snapshots)
     timers: Timers[Result] = field(default_factory=Timers)
-    groups: SnapshotDict[str, GroupModel] = field(init=False)
+    groups: TimelineHashMap[str, GroupModel] = field(init=False)
     offsets: OffsetStore = field(init=False)
     pending_offsets: PendingOffsets = field(init=False)
     kind_of_record: dict[type, GroupKind[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.kind_of_record = {key: kind for kind in self.kinds.values() for key in kind.record_keys}
-        self.groups = SnapshotDict(self.snapshots)
+        self.groups = TimelineHashMap(self.snapshots)
         self.offsets = OffsetStore(self.snapshots)
         self.pending_offsets = PendingOffsets(self.snapshots)
 

@@ -31,7 +31,7 @@ from coordwire.coordinator import (
     TopicsImage,
 )
 from coordwire.coordinator.assignors import ASSIGNORS, GroupSpec, MemberSpec
-from coordwire.coordinator.hash_order import capacity_for, copied_set_capacity, in_hash_order
+from coordwire.coordinator.hash_tables import HashSet
 from coordwire.coordinator.model.assignment import Target
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -315,11 +315,9 @@ def group_spec(kind: str, members: int, before: dict[str, Target], topics: int =
         kinds = [chosen.sample(names, chosen.randint(1, 60)) for _ in range(members)]
     elif kind == "500 each":
         kinds = [chosen.sample(names, topics // 2) for _ in range(members)]
-    orders = [
-        tuple(ids[name] for name in in_hash_order(kind, copied_set_capacity(len(kind)))) for kind in kinds
-    ]
+    orders = [tuple(ids[name] for name in HashSet.copy_of(kind)) for kind in kinds]
     result = {}
-    for member_id in in_hash_order([f"m-{number:05}" for number in range(members)], capacity_for(members)):
+    for member_id in HashSet.of(f"m-{number:05}" for number in range(members)):
         number = int(member_id[2:]) % len(kinds)
         known = before.get(member_id, {})
         result[member_id] = MemberSpec(None, orders[number], len(kinds[number]), known)

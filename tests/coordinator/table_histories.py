@@ -15,8 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from zlib import crc32
 
-from coordwire.coordinator.hash_order import in_timeline_order
-from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
+from coordwire.coordinator.snapshots import Snapshots, TimelineHashMap
 from tests.coordinator.oracle import oracle
 
 __all__ = ["kafka_lines", "our_lines", "read_tables", "table_checksum", "table_history"]
@@ -51,7 +50,7 @@ def table_history(seed: int, count: int = 60) -> list[str]:
 def our_lines(steps: Sequence[str]) -> list[str]:
     """The table after each step, as the oracle lists it."""
     snapshots = Snapshots()
-    table: SnapshotDict[str, str] = SnapshotDict(snapshots)
+    table: TimelineHashMap[str, str] = TimelineHashMap(snapshots)
     lines = []
     for step in steps:
         command, *words = step.split(":")
@@ -61,7 +60,7 @@ def our_lines(steps: Sequence[str]) -> list[str]:
             table.pop(words[0])
         else:
             getattr(snapshots, command)(int(words[0]))
-        lines.append("".join(f"{key}={table[key]} " for key in in_timeline_order(table, table.peak)))
+        lines.append("".join(f"{key}={table[key]} " for key in table))
     return lines
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from coordwire.coordinator.assignors import ASSIGNORS, GroupSpec, MemberSpec
-from coordwire.coordinator.hash_order import capacity_for, copied_set_capacity, in_hash_order
+from coordwire.coordinator.hash_tables import HashSet
 from coordwire.coordinator.model.assignment import Target, target_from_lists
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
@@ -40,10 +40,9 @@ class Group:
     def spec(self) -> GroupSpec:
         specs = {}
         known: dict[tuple[UUID, ...], tuple[UUID, ...]] = {}
-        for member_id in in_hash_order(self.members, capacity_for(len(self.members))):
+        for member_id in HashSet.of(self.members):
             instance_id, names, target = self.members[member_id]
-            ordered = in_hash_order(names, copied_set_capacity(len(names)))
-            ids = tuple(self.topics[name][0] for name in ordered if name in self.topics)
+            ids = tuple(self.topics[name][0] for name in HashSet.copy_of(names) if name in self.topics)
             # Members with one subscription share it, as those of a coordinator do.
             ids = known.setdefault(ids, ids)
             specs[member_id] = MemberSpec(instance_id, ids, len(names), target_from_lists(target))

@@ -403,7 +403,7 @@ def all_members_leave(bench: Bench) -> Made:
     """In the order in which each of them is the leader when it goes."""
     bench.stable()
     group: Any = bench.shard.groups["jg"]
-    followers = [member.member_id for member in group.members_in_order() if member.member_id != group.leader]
+    followers = [member.member_id for member in group.members.values() if member.member_id != group.leader]
     leaving = [MemberIdentity(member_id=member) for member in (group.leader, *followers)]
     return LeaveGroupRequest(group_id="jg", members=leaving), 5
 

@@ -19,7 +19,7 @@ from coordwire.coordinator import (
     TopicsImage,
     TransactionCompleted,
 )
-from coordwire.coordinator.hash_order import capacity_for, in_hash_order
+from coordwire.coordinator.hash_tables import HashSet
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (
@@ -296,5 +296,4 @@ def test_leaders_are_elected_in_javas_order_of_strings() -> None:
     """What Java 17 says of a HashMap with these keys: 16 of them, so that its table grew once."""
     keys = [*(f"till-{number}" for number in range(14)), "ü", "😀"]
     expected = ["8", "9", "4", "5", "6", "7", "0", "10", "1", "2", "3", "😀", "13", "12", "11", "ü"]
-    ordered = in_hash_order(keys, capacity_for(len(keys)))
-    assert [key.removeprefix("till-") for key in ordered] == expected
+    assert [key.removeprefix("till-") for key in HashSet.of(keys)] == expected

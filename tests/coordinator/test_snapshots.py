@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
+from coordwire.coordinator.snapshots import Snapshots, TimelineHashMap
 from tests.coordinator.table_histories import (
     kafka_lines,
     our_lines,
@@ -27,7 +27,7 @@ class AgainstCopies(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.snapshots = Snapshots()
-        self.table: SnapshotDict[str, int] = SnapshotDict(self.snapshots)
+        self.table: TimelineHashMap[str, int] = TimelineHashMap(self.snapshots)
         self.now: dict[str, int] = {}
         self.epochs: list[tuple[int, dict[str, int]]] = [(0, {})]
 

@@ -11,22 +11,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Sequence
 from itertools import chain, repeat
+from typing import TypeVar
 from uuid import UUID
 
 from coordwire.coordinator.assignors.specification import GroupSpec
-from coordwire.coordinator.hash_order import (
-    capacity_for,
-    copied_set_capacity,
-    initial_capacity,
-    partitions_in_order,
-    spread_id,
-)
+from coordwire.coordinator.hash_tables import HashMap, HashSet, spread_id
 from coordwire.coordinator.model.assignment import Target
 
 __all__ = ["NumberedGroup", "NumberedTarget"]
 
 
 _NONE = -1
+
+V = TypeVar("V")
 
 
 class NumberedGroup:
@@ -104,121 +101,104 @@ class NumberedGroup:
         return subscribers
 
 
+class NumberedMap(HashMap[int, V]):
+    """A HashMap whose keys are the numbers of topics, in the order of their ids."""
+
+    __slots__ = ("_group",)
+
+    def __init__(self, group: NumberedGroup, capacity: int) -> None:
+        super().__init__(capacity)
+        self._group = group
+
+    def _in_order(self, keys: list[int]) -> list[int]:
+        if len(keys) > 1:
+            keys.sort(key=self._group.buckets(self._capacity).__getitem__)
+        return keys
+
+
 class NumberedTarget:
-    """A member's new target. retained: partitions of its last target by topic, of topics it subscribes to."""
+    """A member's new target.
 
-    __slots__ = ("_added", "_capacity", "_count", "_limit", "_peaks", "_retained", "_singles", "_sizes")
+    retained: partitions of its last target by topic, of topics it subscribes to. set_capacities: by topic,
+    that of the set in which its partitions are, if it is new.
+    """
 
-    def __init__(self, size: int, retained: dict[int, Collection[int]]) -> None:
+    __slots__ = ("_capacities", "_group", "_singles", "_table")
+
+    def __init__(
+        self, group: NumberedGroup, size: int, retained: dict[int, Collection[int]], set_capacities: list[int]
+    ) -> None:
         """size: of the member's whole last target."""
-        self._retained = retained
-        self._count = len(retained)
-        self._sizes: dict[int, int] = {}
-        self._added: dict[int, int | dict[int, None]] = {}  # most have one partition
-        self._singles = True  # each topic that was added has one partition
-        self._peaks: dict[int, int] = {}
-        self._capacity = capacity_for(size, initial_capacity(size))
-        self._limit = self._capacity * 3 // 4
+        self._group = group
+        self._capacities = set_capacities
+        # Most new topics have one partition, which needs no set; those of the last target are copied late.
+        self._table: NumberedMap[int | Collection[int] | HashSet[int]] = NumberedMap(group, size)
+        self._table.grow(size)
+        self._table.update(retained)
+        self._singles = not retained
 
     def add(self, topic: int, partition: int) -> None:
-        if self._count > self._limit:
-            self._capacity = capacity_for(self._count, self._capacity)
-            self._limit = self._capacity * 3 // 4
-        partitions = self._added.get(topic)
-        if partitions is None:
-            if topic in self._retained:
-                self._opened(topic)[partition] = None
-            else:
-                self._added[topic] = partition
-                self._count += 1
-        elif isinstance(partitions, int):
-            self._added[topic] = {partitions: None, partition: None}
-            self._singles = False
+        known = self._table.find_or_add(topic, lambda: _NONE)
+        if known == _NONE:
+            self._table[topic] = partition
         else:
-            partitions[partition] = None
+            self._opened(topic).add(partition)
 
     def add_all(self, pairs: list[tuple[int, int]]) -> None:
         """Add partitions, given as pairs with their topics."""
-        new = dict(pairs)
-        if self._added or not new.keys().isdisjoint(self._retained):
+        new: dict[int, int | Collection[int] | HashSet[int]] = dict(pairs)
+        if not self._table.keys_view().isdisjoint(new):
             for topic, partition in pairs:
                 self.add(topic, partition)
             return
         # Each topic is new: the same as `add` for each, at once.
-        self._count += len(new)
-        most = self._count
         if len(new) == len(pairs):
-            self._added.update(new)
-            most -= 1
-        else:
-            self._singles = False
-            most -= self._group(pairs)
-        if most > self._limit:
-            self._capacity = capacity_for(most, self._capacity)
-            self._limit = self._capacity * 3 // 4
-
-    def _group(self, pairs: list[tuple[int, int]]) -> bool:
-        """Add partitions, several of a topic among them; whether the last one's topic is new."""
-        added = self._added
-        partitions: int | dict[int, None] | None = None
-        for topic, partition in pairs:
-            partitions = added.get(topic)
-            if partitions is None:
-                added[topic] = partition
-            elif isinstance(partitions, int):
-                added[topic] = {partitions: None, partition: None}
-            else:
-                partitions[partition] = None
-        return partitions is None
+            self._table.add_first(new)
+            return
+        new.clear()
+        several: list[tuple[int, int]] = []
+        for pair in pairs:
+            if new.setdefault(*pair) != pair[1]:
+                several.append(pair)
+        self._table.add_first(new)
+        for topic, partition in several:
+            self._opened(topic).add(partition)
+        if pairs[-1] is several[-1]:
+            self._table.make_room()
 
     def remove(self, topic: int, partition: int) -> None:
-        partitions = self._added.get(topic)
-        if isinstance(partitions, int):
-            del self._added[topic]
-            self._count -= 1
+        if isinstance(self._table[topic], int):
+            self._table.discard(topic)
             return
-        owner: dict[int, int | dict[int, None]] | dict[int, Collection[int]] = self._added
-        if partitions is None:
-            partitions, owner = self._opened(topic), self._retained
-        self._peaks[topic] = max(len(partitions), self._peaks.get(topic, 0))
-        del partitions[partition]
+        partitions = self._opened(topic)
+        partitions.discard(partition)
         if not partitions:
-            del owner[topic], self._peaks[topic]
-            self._count -= 1
+            self._table.discard(topic)
 
-    def _opened(self, topic: int) -> dict[int, None]:
-        """Retained partitions, to be changed."""
-        partitions = self._retained[topic]
-        if isinstance(partitions, dict):
-            return partitions
-        self._sizes[topic] = len(partitions)
-        opened = self._retained[topic] = dict.fromkeys(partitions)
+    def _opened(self, topic: int) -> HashSet[int]:
+        """A topic's partitions, to be changed."""
+        known = self._table[topic]
+        if isinstance(known, HashSet):
+            return known
+        if isinstance(known, int):
+            opened: HashSet[int] = HashSet(self._capacities[topic])
+            opened.add(known)
+        else:
+            opened = HashSet.copy_of(known)
+        self._singles = False
+        self._table[topic] = opened
         return opened
 
-    def target(self, group: NumberedGroup, capacities: list[int]) -> Target:
-        """capacities: of the set of a topic that was added."""
-        numbers = [*reversed(self._added), *self._retained]
-        if len(numbers) > 1:
-            numbers.sort(key=group.buckets(self._capacity).__getitem__)
-        if self._singles and not self._retained:
+    def target(self) -> Target:
+        ids = map(self._group.topics.__getitem__, self._table)
+        values = self._table.values()
+        if self._singles:
             # The same as below, without a step of Python for each.
-            ids = map(group.topics.__getitem__, numbers)
-            return dict(zip(ids, zip(map(self._added.__getitem__, numbers)), strict=True))  # type: ignore[arg-type]
-        target: dict[UUID, tuple[int, ...]] = {}
-        for topic in numbers:
-            added = self._added.get(topic)
-            if isinstance(added, int):
-                target[group.topics[topic]] = (added,)
-                continue
-            partitions = self._retained[topic] if added is None else added
-            size = len(partitions)
-            if size == 1:
-                target[group.topics[topic]] = tuple(partitions)
-                continue
-            if added is None:
-                capacity = copied_set_capacity(self._sizes.get(topic, size))
-            else:
-                capacity = capacities[topic]
-            capacity = capacity_for(max(size, self._peaks.get(topic, 0)), capacity)
-            target[group.topics[topic]] = tuple(partitions_in_order(partitions, capacity))
-        return target
+            return dict(zip(ids, zip(values), strict=True))  # type: ignore[arg-type]
+        return dict(zip(ids, map(_listed, values), strict=True))
+
+
+def _listed(partitions: int | Collection[int] | HashSet[int]) -> tuple[int, ...]:
+    if isinstance(partitions, int):
+        return (partitions,)
+    return tuple(partitions if isinstance(partitions, HashSet) else HashSet.copy_of(partitions))

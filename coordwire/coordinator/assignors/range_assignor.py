@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
-from coordwire.coordinator.assignors.numbered_group import NumberedGroup
+from coordwire.coordinator.assignors.numbered_group import NumberedGroup, NumberedMap
 from coordwire.coordinator.assignors.specification import GroupSpec
-from coordwire.coordinator.hash_order import capacity_for, initial_capacity, topics_in_order
+from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.assignment import Target
 
 __all__ = ["range_targets"]
@@ -29,10 +29,12 @@ def _equal_targets(spec: GroupSpec, members: list[str]) -> Mapping[str, Target]:
     for topic in topics:
         for member_id, share in zip(members, _shares(spec.partitions[topic], len(members)), strict=False):
             targets[member_id][topic] = share
-    return {
-        member_id: topics_in_order(target, _capacity(len(target), len(topics)))
-        for member_id, target in targets.items()
-    }
+    ordered: dict[str, Target] = {}
+    for member_id, target in targets.items():
+        table: HashMap[UUID, tuple[int, ...]] = HashMap(_capacity(len(topics)))
+        table.update(target)
+        ordered[member_id] = table.in_order()
+    return ordered
 
 
 def _mixed_targets(spec: GroupSpec, members: list[str]) -> Mapping[str, Target]:
@@ -56,15 +58,16 @@ def _mixed_targets(spec: GroupSpec, members: list[str]) -> Mapping[str, Target]:
                 topics.sort(key=place.__getitem__)
             else:
                 topics = list(filter(target.__contains__, group.subscriptions[kind]))
-            capacity = _capacity(len(topics), spec.members[member_id].subscribed)
-            topics.sort(key=group.buckets(capacity).__getitem__)
-        targets[member_id] = {group.topics[topic]: target[topic] for topic in topics}
+        capacity = _capacity(spec.members[member_id].subscribed)
+        table: NumberedMap[tuple[int, ...]] = NumberedMap(group, capacity)
+        table.update((topic, target[topic]) for topic in topics)
+        targets[member_id] = {group.topics[topic]: share for topic, share in table.items()}
     return targets
 
 
-def _capacity(size: int, expected: int) -> int:
-    """The capacity of a table of this size, which was made for an expected size."""
-    return capacity_for(size, initial_capacity(int(expected / 0.75) + 1))
+def _capacity(expected: int) -> int:
+    """The capacity of a table that is made for an expected size."""
+    return int(expected / 0.75) + 1
 
 
 def _rank(spec: GroupSpec, member_id: str) -> tuple[bool, bytes]:

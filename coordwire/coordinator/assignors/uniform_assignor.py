@@ -21,7 +21,7 @@ from uuid import UUID
 
 from coordwire.coordinator.assignors.numbered_group import NumberedGroup, NumberedTarget
 from coordwire.coordinator.assignors.specification import GroupSpec, TargetTable
-from coordwire.coordinator.hash_order import copied_set_capacity, initial_capacity, topics_in_order
+from coordwire.coordinator.hash_tables import HashSet
 from coordwire.coordinator.model.assignment import Target
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
@@ -40,7 +40,7 @@ def uniform_targets(spec: GroupSpec) -> Mapping[str, Target]:
 
 def _equal_targets(spec: GroupSpec) -> Mapping[str, Target]:
     first = next(iter(spec.members.values()))
-    topics = topics_in_order(dict.fromkeys(first.topics), copied_set_capacity(first.subscribed))
+    topics = HashSet.copy_of(first.topics, first.subscribed)
     if not topics:
         return {}
     unassigned = _unassigned(spec, topics)
@@ -75,7 +75,7 @@ def _equal_targets(spec: GroupSpec) -> Mapping[str, Target]:
     return targets | {member_id: table.target() for member_id, table in tables.items()}
 
 
-def _unassigned(spec: GroupSpec, topics: Mapping[UUID, None]) -> list[tuple[UUID, int]]:
+def _unassigned(spec: GroupSpec, topics: HashSet[UUID]) -> list[tuple[UUID, int]]:
     assigned: dict[UUID, set[int]] = {topic: set() for topic in topics}
     for target in filter(None, spec.assigned_before):
         for topic, partitions in target.items():
@@ -90,7 +90,7 @@ def _unassigned(spec: GroupSpec, topics: Mapping[UUID, None]) -> list[tuple[UUID
 
 
 def _retain(
-    target: Target, topics: Mapping[UUID, None], quota: int
+    target: Target, topics: HashSet[UUID], quota: int
 ) -> tuple[int, TargetTable | None, list[tuple[UUID, int]]]:
     """The rest of a member's quota; its new target, if it changes; the partitions that it releases."""
     table: TargetTable | None = None
@@ -140,14 +140,14 @@ class _Balancer:
         self._capacities = []
         for partitions, subscribers in zip(group.partitions, group.subscribers, strict=True):
             expected = (partitions + len(subscribers) - 1) // len(subscribers)
-            self._capacities.append(initial_capacity(int(expected / 0.75) + 1))
+            self._capacities.append(int(expected / 0.75) + 1)
 
     def targets(self) -> Mapping[str, Target]:
         self._take_retained()
         self._assign_rest()
         self._balance()
         return {
-            member_id: self._tables[index].target(self.group, self._capacities)
+            member_id: self._tables[index].target()
             if index in self._tables
             else self._spec.members[member_id].target
             for index, member_id in enumerate(self.group.members)
@@ -193,7 +193,7 @@ class _Balancer:
             except IndexError:
                 raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
             if len(retained) < len(target):
-                self._tables[index] = NumberedTarget(len(target), retained)
+                self._tables[index] = self._new_table(len(target), retained)
 
     def _ranks_of(self, topic: int) -> tuple[int, ...]:
         """The ranks of a topic's subscribers, in the order of members."""
@@ -303,8 +303,11 @@ class _Balancer:
         table = self._tables.get(index)
         if table is None:
             target = self._spec.members[self.group.members[index]].target
-            table = self._tables[index] = NumberedTarget(len(target), self._retained(index))
+            table = self._tables[index] = self._new_table(len(target), self._retained(index))
         return table
+
+    def _new_table(self, size: int, retained: dict[int, Collection[int]]) -> NumberedTarget:
+        return NumberedTarget(self.group, size, retained, self._capacities)
 
     def _move(self, topic: int, partition: int, index: int) -> None:
         owner = self._owners[topic][partition]

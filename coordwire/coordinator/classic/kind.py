@@ -35,7 +35,7 @@ class ClassicKind(GroupKind[ClassicGroupModel]):
             state.groups[key.group] = _classic_group(key.group, value)
 
     def resume(self, state: State, group: ClassicGroupModel) -> None:
-        for member in group.members_in_order():
+        for member in group.members.values():
             keep_alive(state, group, member)
         if len(group.members) > state.config.group_max_size:
             prepare_rebalance(state, group)
@@ -44,7 +44,7 @@ class ClassicKind(GroupKind[ClassicGroupModel]):
         error = int(ErrorCode.NOT_COORDINATOR)
         before = group.state
         group.enter(GroupState.DEAD, state.now)
-        for member in group.members_in_order():
+        for member in group.members.values():
             if before is GroupState.PREPARING_REBALANCE:
                 group.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=error))
             else:
@@ -157,7 +157,7 @@ def describe_group(state: State, group_id: str, version: int) -> DescribedGroup:
         group_state=group.state.value,
         protocol_type=group.protocol_type or "",
         protocol_data=(group.protocol or "") if stable else "",
-        members=[_classic_member(member, group if stable else None) for member in group.members_in_order()],
+        members=[_classic_member(member, group if stable else None) for member in group.members.values()],
     )
 
 

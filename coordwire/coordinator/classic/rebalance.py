@@ -164,7 +164,7 @@ def _complete_join(state: State, group: ClassicGroupModel) -> Result:
     group.overdue = False
     absent = [
         member
-        for member in group.members_in_order()
+        for member in group.members.values()
         if member.parked_join is None and member.instance_id is None
     ]
     for member in absent:
@@ -184,7 +184,7 @@ def _complete_join(state: State, group: ClassicGroupModel) -> Result:
     state.listener.generation_formed(state.now, group)
     if group.state is GroupState.EMPTY:
         return Result([classic_group_record(group, {})], replay=False)
-    for member in group.members_in_order():
+    for member in group.members.values():
         group.answer_join(
             member,
             JoinGroupResponse(
@@ -248,7 +248,7 @@ def propagate_assignments(state: State, group: ClassicGroupModel, assignments: d
 
 
 def _answer_syncs(state: State, group: ClassicGroupModel, error: int) -> None:
-    for member in group.members_in_order():
+    for member in group.members.values():
         response = SyncGroupResponse(
             protocol_name=None if error else group.protocol,
             protocol_type=None if error else group.protocol_type,

@@ -25,7 +25,7 @@ from coordwire.coordinator.consumer.reconciliation import reconcile
 from coordwire.coordinator.consumer.sessions import remove_members
 from coordwire.coordinator.consumer.target import current_target, refresh_epoch, update_target
 from coordwire.coordinator.effects import Reply, RequestContext, client_id_of
-from coordwire.coordinator.hash_order import capacity_for, partitions_in_order, topics_in_order
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.listener import AppendCause
 from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
@@ -180,13 +180,11 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
             return
         sessions.unlimit_sync(state, group.group_id, member.member_id)
         sessions.keep_alive(state, group.group_id, member.member_id, session_timeout_ms)
-        owned = {
-            topic: partitions_in_order(partitions, capacity_for(len(partitions)))
-            for topic, partitions in member.owned.items()
-        }
+        owned = HashMap.of(
+            (topic, list(HashSet.of(partitions))) for topic, partitions in member.owned.items()
+        )
         try:
-            ordered = topics_in_order(owned, capacity_for(len(owned)))
-            assignment = written_assignment(ordered, state.topics, metadata)
+            assignment = written_assignment(owned.in_order(), state.topics, metadata)
         except MalformedProtocol:
             # Apache Kafka fails here too, and never answers: the member joins again after its time-out.
             return

@@ -69,7 +69,7 @@ def downgrade(
     records += consumer_tombstones(group, renamed)
     members = [
         member
-        for member in group.members_in_order()
+        for member in group.members.values()
         if member.member_id not in removed
         and (joining is None or member.instance_id is None or member.instance_id != joining.instance_id)
     ]
@@ -107,7 +107,7 @@ def downgrade(
     records.append(classic_group_record(classic, assignments))
     state.groups[group.group_id] = classic
     _report(state, group, classic, removed, leaving, joining, replaced)
-    for classic_member in classic.members_in_order():
+    for classic_member in classic.members.values():
         keep_alive(state, classic, classic_member)
     if rebalance:
         prepare_rebalance(state, classic)

@@ -14,13 +14,7 @@ from coordwire.coordinator.consumer.heartbeat import (
     steady_heartbeat,
     validate_heartbeat,
 )
-from coordwire.coordinator.hash_order import (
-    MIN_CAPACITY,
-    capacity_for,
-    in_timeline_order,
-    ordered_names,
-    topics_in_order,
-)
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
 from coordwire.coordinator.model.assignment import NO_TARGET
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
@@ -50,7 +44,6 @@ def describe_consumer_group(state: State, group_id: str) -> DescribedGroup:
         error = int(ErrorCode.GROUP_ID_NOT_FOUND)
         return DescribedGroup(group_id=group_id, error_code=error, error_message=missing)
     status, epoch, assignment_epoch, preferred = group.committed_facts()
-    members = dict(group.members.committed_items())
     return DescribedGroup(
         group_id=group_id,
         group_state=status.value,
@@ -58,25 +51,17 @@ def describe_consumer_group(state: State, group_id: str) -> DescribedGroup:
         assignment_epoch=assignment_epoch,
         assignor_name=preferred or state.config.consumer_assignors[0],
         members=[
-            _consumer_member(state.topics, group, members[member_id])
-            for member_id in in_timeline_order(members, group.members.peak)
+            _consumer_member(state.topics, group, member) for _, member in group.members.committed_items()
         ],
     )
 
 
 def _consumer_member(image: TopicsImage, group: ConsumerGroupModel, member: ConsumerMember) -> Member:
-    owned: dict[UUID, list[int]] = {}
-    capacity = MIN_CAPACITY
+    owned: HashMap[UUID, list[int]] = HashMap()
     for part in (member.owned, member.revoking):
         for topic, partitions in part.items():
-            if image.find_id(topic) is None:
-                continue
-            # Java's computeIfAbsent makes room first, and adds before the other keys of a bucket.
-            capacity = capacity_for(len(owned), capacity)
-            if topic in owned:
-                owned[topic] += partitions
-            else:
-                owned[topic] = list(partitions)
+            if image.find_id(topic) is not None:
+                owned.find_or_add(topic, list).extend(partitions)
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -84,9 +69,9 @@ def _consumer_member(image: TopicsImage, group: ConsumerGroupModel, member: Cons
         member_epoch=member.epoch,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=ordered_names(member.topics),
+        subscribed_topic_names=list(HashSet.copy_of(member.topics)),
         subscribed_topic_regex=member.regex,
-        assignment=_assignment(image, topics_in_order(dict(reversed(owned.items())), capacity)),
+        assignment=_assignment(image, owned.in_order()),
         target_assignment=_assignment(image, group.targets.committed(member.member_id) or NO_TARGET),
         member_type=int(GroupMemberType.CONSUMER if member.classic is None else GroupMemberType.CLASSIC),
     )

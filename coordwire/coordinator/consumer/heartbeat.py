@@ -25,7 +25,7 @@ from coordwire.coordinator.consumer.sessions import leave_consumer_group
 from coordwire.coordinator.consumer.target import refresh_epoch, update_target
 from coordwire.coordinator.consumer.upgrade import find_or_make_consumer_group
 from coordwire.coordinator.effects import RequestContext, client_id_of, new_id
-from coordwire.coordinator.hash_order import MIN_CAPACITY, in_hash_order
+from coordwire.coordinator.hash_tables import HashSet
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT, LEFT_FOR_NOW, ConsumerMember
 from coordwire.coordinator.refusal import OperationRefused
@@ -76,7 +76,7 @@ def validate_heartbeat(state: State, request: ConsumerGroupHeartbeatRequest, ver
         raise _invalid("MemberEpoch is invalid.")
     assignor = request.server_assignor
     if assignor is not None and assignor not in state.config.consumer_assignors:
-        known = in_hash_order(state.config.consumer_assignors, MIN_CAPACITY)
+        known = HashSet.of(state.config.consumer_assignors)
         raise OperationRefused(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(known)}.",

@@ -38,7 +38,7 @@ class ConsumerKind(GroupKind[ConsumerGroupModel]):
 
     def resume(self, state: State, group: ConsumerGroupModel) -> None:
         """Begin members' sessions again, and their time to give up partitions."""
-        for member in group.members_in_order():
+        for member in group.members.values():
             sessions.keep_alive(state, group.group_id, member.member_id)
             if member.state is MemberState.UNREVOKED_PARTITIONS:
                 sessions.limit_revocation(state, group.group_id, member)

@@ -10,19 +10,14 @@ counts as its own. A heartbeat without a list of partitions proves nothing, so i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.target import TargetOfMember, subscribed_ids, subscribed_names
-from coordwire.coordinator.hash_order import (
-    capacity_for,
-    copied_capacity,
-    copied_set_capacity,
-    partitions_in_order,
-    topics_in_order,
-)
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NOTHING_OWNED, Owned, Reported
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember, MemberState
@@ -140,20 +135,12 @@ class _Step:
             dropped = [topic for topic in member.owned if topic not in self._subscribed]
             if not dropped:
                 return member
-            subscribed = {
-                topic: partitions for topic, partitions in member.owned.items() if topic in self._subscribed
-            }
-            owned = topics_in_order(subscribed, copied_capacity(len(member.owned)))
-            given_up, added = dict(member.revoking), dict[UUID, Mapping[int, int]]()
-            capacity = copied_capacity(len(given_up))
+            subscribed = HashMap.copy_of(member.owned)
+            given_up = HashMap.copy_of(member.revoking)
             for topic in dropped:
-                # Java's merge makes room first, and inserts before the other keys of a bucket.
-                capacity = capacity_for(len(given_up) + len(added), capacity)
-                if topic in given_up:
-                    given_up[topic] = _merged(given_up[topic], member.owned[topic])
-                else:
-                    added[topic] = member.owned[topic]
-            revoking = topics_in_order(dict(reversed(added.items())) | given_up, capacity)
+                subscribed.discard(topic)
+                given_up.compute(topic, partial(_merged, member.owned[topic]))
+            owned, revoking = subscribed.in_order(), given_up.in_order()
         if revoking and self.reports(revoking):
             return self._moved(member.epoch, MemberState.UNREVOKED_PARTITIONS, owned, revoking)
         return replace(member, previous_epoch=member.epoch, owned=owned)
@@ -164,64 +151,47 @@ class _Step:
         epoch: of the member while it gives up partitions.
         """
         member = self._member
-        owned: dict[UUID, Mapping[int, int]] = {}
-        revoking: dict[UUID, Mapping[int, int]] = {}
-        gains: dict[UUID, list[int]] = {}
+        owned: HashMap[UUID, HashMap[int, int]] = HashMap()
+        revoking: HashMap[UUID, HashMap[int, int]] = HashMap()
+        gains: HashMap[UUID, HashSet[int]] = HashMap()
         waits = False
         target = self._target.target
-        topics = dict.fromkeys([*target, *member.owned])
-        capacity = capacity_for(len(topics), copied_set_capacity(len(target)))
-        for topic in topics_in_order(topics, capacity):
+        topics = HashSet.copy_of(target)
+        topics.update(member.owned)
+        for topic in topics:
             assigned = target.get(topic, ()) if topic in self._subscribed else ()
             owned_before = member.owned.get(topic, _NONE)
             assigned_set = frozenset(assigned)
-            retained = {
-                partition: since for partition, since in owned_before.items() if partition in assigned_set
-            }
-            lost = {
-                partition: since for partition, since in owned_before.items() if partition not in assigned_set
-            }
+            retained, lost = HashMap.copy_of(owned_before), HashMap.copy_of(owned_before)
+            for partition in owned_before:
+                (lost if partition in assigned_set else retained).discard(partition)
             free, waits_here = self._free(topic, assigned, owned_before)
             waits = waits or waits_here
             if retained:
                 owned[topic] = retained
             if lost:
-                revoking[topic] = _ordered(lost, copied_capacity(len(owned_before)))
+                revoking[topic] = lost
             if free:
-                gains[topic] = partitions_in_order(free, copied_set_capacity(len(assigned)))
-        if revoking and self.reports(revoking):
-            for topic, partitions in owned.items():
-                owned[topic] = _ordered(partitions, copied_capacity(len(member.owned[topic])))
-            return self._moved(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
-        retained_topics = set(owned)
-        capacity = capacity_for(len(owned))
-        added: dict[UUID, Mapping[int, int]] = {}
-        for topic in topics_in_order(gains, capacity_for(len(gains))):
-            # Java's computeIfAbsent makes room first, and inserts before the other keys of a bucket.
-            capacity = capacity_for(len(owned) + len(added), capacity)
-            new = dict.fromkeys(gains[topic], self._target.epoch)
-            if topic in owned:
-                owned[topic] = {**owned[topic], **new}
-            else:
-                added[topic] = new
-        owned = dict(reversed(added.items())) | owned
-        for topic, partitions in owned.items():
-            # Java copies the member's partitions of a topic if it retains some; else the table is new.
-            size = len(member.owned[topic]) if topic in retained_topics else 0
-            owned[topic] = _ordered(partitions, capacity_for(len(partitions), copied_capacity(size)))
+                gains[topic] = free
+        given_up = _frozen(revoking)
+        if given_up and self.reports(given_up):
+            return self._moved(epoch, MemberState.UNREVOKED_PARTITIONS, _frozen(owned), given_up)
+        for topic, free in gains.items():
+            owned.find_or_add(topic, HashMap).update(dict.fromkeys(free, self._target.epoch))
         state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
-        return self._moved(self._target.epoch, state, topics_in_order(owned, capacity), NOTHING_OWNED)
+        return self._moved(self._target.epoch, state, _frozen(owned), NOTHING_OWNED)
 
-    def _free(self, topic: UUID, assigned: Iterable[int], owned: Mapping[int, int]) -> tuple[list[int], bool]:
+    def _free(
+        self, topic: UUID, assigned: Collection[int], owned: Mapping[int, int]
+    ) -> tuple[HashSet[int], bool]:
         """The free partitions of a topic's target, and whether others are not free yet."""
         own = self._member.revoking.get(topic, _NONE)
-        free, waits = [], False
+        free, waits = HashSet.copy_of(assigned), False
         for partition in assigned:
             if partition in owned:
-                continue
-            if partition in own or self._group.is_free(topic, partition):
-                free.append(partition)
-            else:
+                free.discard(partition)
+            elif partition not in own and not self._group.is_free(topic, partition):
+                free.discard(partition)
                 waits = True
         return free, waits
 
@@ -232,14 +202,13 @@ class _Step:
         )
 
 
-def _merged(known: Mapping[int, int], added: Mapping[int, int]) -> Mapping[int, int]:
-    merged = {**known, **added}
-    return _ordered(merged, capacity_for(len(merged), copied_capacity(len(known))))
+def _merged(added: Mapping[int, int], known: Mapping[int, int] | None) -> Mapping[int, int]:
+    if known is None:
+        return added
+    merged = HashMap.copy_of(known)
+    merged.update(added)
+    return merged.in_order()
 
 
-def _ordered(partitions: Mapping[int, int], capacity: int) -> Mapping[int, int]:
-    return {partition: partitions[partition] for partition in partitions_in_order(partitions, capacity)}
-
-
-def _tables(owned: dict[UUID, Mapping[int, int]]) -> Owned:
-    return topics_in_order(owned, capacity_for(len(owned)))
+def _frozen(owned: HashMap[UUID, HashMap[int, int]]) -> Owned:
+    return {topic: partitions.in_order() for topic, partitions in owned.items()}

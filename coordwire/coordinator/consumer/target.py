@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from coordwire.coordinator.assignors import ASSIGNORS, Assignor, GroupSpec, MemberSpec
-from coordwire.coordinator.hash_order import capacity_for, in_hash_order, ordered_names
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target, same_target
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
@@ -44,13 +44,13 @@ def subscribed_names(group: ConsumerGroupModel, member: ConsumerMember) -> list[
     """The member's topics, each once; an unresolved pattern matches none (KIP-848)."""
     resolved = group.resolved.get(member.regex) if member.regex else None
     if resolved is None or not resolved.topics:
-        return ordered_names(member.named or member.topics)
+        return list(HashSet.copy_of(member.named or member.topics))
     if not member.topics:
-        return ordered_names(resolved.topics)
+        return list(HashSet.copy_of(resolved.topics))
     larger, smaller = resolved.topics, member.named or member.topics
     if len(member.topics) > len(resolved.topics):
         larger, smaller = smaller, larger
-    return list(dict.fromkeys([*ordered_names(larger), *ordered_names(smaller)]))
+    return list(dict.fromkeys([*HashSet.copy_of(larger), *HashSet.copy_of(smaller)]))
 
 
 def subscribed_ids(image: TopicsImage, names: list[str]) -> tuple[UUID, ...]:
@@ -170,18 +170,17 @@ def _is_time(state: State, group: ConsumerGroupModel) -> bool:
 
 def _spec(state: State, group: ConsumerGroupModel, new: ConsumerMember, homogeneous: bool) -> GroupSpec:
     """The input of the assignor: the group with the new member, which may replace a static one."""
-    members = {member.member_id: member for member in group.members_in_order()} | {new.member_id: new}
+    members = HashMap.of(group.members.items())
+    members[new.member_id] = new
     targets = dict(zip(members, map(group.targets.get, members), strict=True))
-    capacity = capacity_for(len(members))
     replaced = None if new.instance_id is None else group.static_members.get(new.instance_id)
     if replaced is not None and replaced != new.member_id:
         targets[new.member_id] = group.targets.get(replaced)
-        del members[replaced]
+        members.discard(replaced)
     known: dict[tuple[tuple[str, ...], str | None], tuple[tuple[UUID, ...], int]] = {}
     names: set[str] = set()
     specs = {}
-    for member_id in in_hash_order(members, capacity):
-        member = members[member_id]
+    for member_id, member in members.items():
         subscription = member.named or member.topics, member.regex
         if subscription not in known:
             subscribed = subscribed_names(group, member)

@@ -71,9 +71,9 @@ def _validate(state: State, group: ClassicGroupModel) -> None:
 
 def _upgraded(state: State, group: ClassicGroupModel, records: list[LogRecord]) -> ConsumerGroupModel:
     error = int(ErrorCode.REBALANCE_IN_PROGRESS)
-    for member in group.members_in_order():
+    for member in group.members.values():
         group.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=error))
-    for member in group.members_in_order():
+    for member in group.members.values():
         group.answer_sync(member, SyncGroupResponse(error_code=error))
     records.append(classic_tombstone(group.group_id))
     upgraded = ConsumerGroupModel(group.group_id, Snapshots())
@@ -83,7 +83,7 @@ def _upgraded(state: State, group: ClassicGroupModel, records: list[LogRecord]) 
         upgraded.put_member(new)
     upgraded.set_epoch(group.generation, group_hash(state.topics, upgraded.topics))
     records += consumer_group_records(upgraded)
-    for new in upgraded.members_in_order():
+    for new in upgraded.members.values():
         assert new.classic is not None
         sessions.keep_alive(state, group.group_id, new.member_id, new.classic.session_timeout_ms)
     return upgraded
@@ -92,7 +92,7 @@ def _upgraded(state: State, group: ClassicGroupModel, records: list[LogRecord]) 
 def _members(state: State, group: ClassicGroupModel) -> Iterator[tuple[str, Target, ConsumerMember]]:
     """Convert members one after the other: the caller checks each before the next is read."""
     epoch = group.generation
-    for member in group.members_in_order():
+    for member in group.members.values():
         try:
             target, custom = NO_TARGET, False
             if member.assignment:

@@ -10,13 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeAlias
 from uuid import UUID
 
-from coordwire.coordinator.hash_order import (
-    MIN_CAPACITY,
-    capacity_for,
-    copied_set_capacity,
-    partitions_in_order,
-    topics_in_order,
-)
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 
 __all__ = [
     "NOTHING_OWNED",
@@ -56,13 +50,9 @@ Reported: TypeAlias = Iterable[TopicPartitions] | None
 
 def target_from_lists(topics: Iterable[TopicPartitions]) -> Target:
     """The target that a record lists."""
-    target = {
-        topic.topic_id: tuple(
-            partitions_in_order(dict.fromkeys(topic.partitions), copied_set_capacity(len(topic.partitions)))
-        )
-        for topic in topics
-    }
-    return topics_in_order(target, capacity_for(len(target)))
+    return HashMap.of(
+        (topic.topic_id, tuple(HashSet.copy_of(topic.partitions))) for topic in topics
+    ).in_order()
 
 
 def same_target(first: Target, second: Target) -> bool:
@@ -79,11 +69,9 @@ def owned_from_lists(topics: Iterable[tuple[UUID, list[int], list[int] | None]],
     epoch: for records of a Kafka before 4.3, which have none. A static member that left has epoch -2, in
     which it can't have got a partition.
     """
-    owned = {}
+    owned: HashMap[UUID, Mapping[int, int]] = HashMap()
     for topic_id, partitions, epochs in topics:
         if epochs is None or len(epochs) != len(partitions):
             epochs = [max(epoch, 0)] * len(partitions)
-        by_partition = dict(zip(partitions, epochs, strict=True))
-        order = partitions_in_order(by_partition, capacity_for(len(by_partition), MIN_CAPACITY))
-        owned[topic_id] = {partition: by_partition[partition] for partition in order}
-    return topics_in_order(owned, capacity_for(len(owned)))
+        owned[topic_id] = HashMap.of(zip(partitions, epochs, strict=True)).in_order()
+    return owned.in_order()

@@ -7,14 +7,13 @@ that the append would have created.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
 from coordwire.coordinator.effects import Reply
-from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
+from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.embedded_protocol import subscribed_topics
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
@@ -126,7 +125,7 @@ class ClassicGroupModel:
     becomes_classic: ClassVar[bool] = True
 
     __slots__ = (
-        "_capacity", "_following", "_supported", "generation", "group_id", "leader", "member_added",
+        "_supported", "generation", "group_id", "leader", "member_added",
         "members", "overdue", "parked_joins", "pending_joins", "pending_syncs", "previous_state", "protocol",
         "protocol_type", "state", "state_since", "static_members", "topics",
     )  # fmt: skip
@@ -150,7 +149,7 @@ class ClassicGroupModel:
         self.protocol_type = protocol_type
         self.protocol = protocol
         self.leader = leader
-        self.members: dict[str, ClassicMember] = {}
+        self.members: HashMap[str, ClassicMember] = HashMap()
         self.static_members: dict[str, str] = {}
         self.pending_joins: set[str] = set()
         self.pending_syncs: set[str] = set()
@@ -159,8 +158,6 @@ class ClassicGroupModel:
         self.overdue = False
         self.topics: frozenset[str] | None = None
         self._supported: dict[str, int] = {}
-        self._capacity = MIN_CAPACITY
-        self._following: deque[str] | None = None
 
     # --- properties ---
 
@@ -187,14 +184,11 @@ class ClassicGroupModel:
     @property
     def rebalance_timeout_ms(self) -> int:
         """How long a rebalance waits: the longest time-out of a member, and at least 0."""
-        return max([0, *(member.rebalance_timeout_ms for member in self.members.values())])
+        return max([0, *(member.rebalance_timeout_ms for member in self.members.values_view())])
 
     @property
     def all_joined(self) -> bool:
         return len(self.members) == self.parked_joins and not self.pending_joins
-
-    def members_in_order(self) -> list[ClassicMember]:
-        return [self.members[key] for key in in_hash_order(self.members, self._capacity)]
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         if self.state is GroupState.EMPTY:
@@ -235,42 +229,23 @@ class ClassicGroupModel:
             raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
         if self.leader is None:
             self.leader = member.member_id
-        self._put(member)
+        self.members[member.member_id] = member
         self._count(member.protocols, 1)
         member.parked_join = parked
         self.parked_joins += parked is not None
         self.pending_joins.discard(member.member_id)
 
-    def _put(self, member: ClassicMember) -> None:
-        self.members[member.member_id] = member
-        self._following = None
-        self._capacity = capacity_for(len(self.members), self._capacity)
-
     def remove(self, member_id: str) -> None:
-        member = self.members.pop(member_id, None)
+        member = self.members.pop(member_id)
         if member is not None:
             self._count(member.protocols, -1)
             self.parked_joins -= member.parked_join is not None
             if member.instance_id is not None:
                 self.static_members.pop(member.instance_id, None)
         if self.is_leader(member_id):
-            self.leader = self._first_member()
+            self.leader = self.members.first()
         self.pending_joins.discard(member_id)
         self.pending_syncs.discard(member_id)
-
-    def _first_member(self) -> str | None:
-        """The first in the order of members.
-
-        The order changes only when a member joins, so it is worked out once for leaders that leave one after
-        the other.
-        """
-        if self._following is None:
-            self._following = deque(in_hash_order(self.members, self._capacity))
-        while self._following:
-            if self._following[0] in self.members:
-                return self._following[0]
-            self._following.popleft()
-        return None
 
     def update(
         self,
@@ -291,7 +266,8 @@ class ClassicGroupModel:
 
     def replace_static(self, instance_id: str, old_id: str, new_id: str) -> ClassicMember:
         """Give a static member a new id; requests parked under the old one are fenced (KIP-345)."""
-        old = self.members.pop(old_id)
+        old = self.members[old_id]
+        self.members.discard(old_id)
         fenced = int(ErrorCode.FENCED_INSTANCE_ID)
         self.answer_join(old, JoinGroupResponse(member_id=old_id, protocol_name=None, error_code=fenced))
         self.answer_sync(old, SyncGroupResponse(error_code=fenced))
@@ -299,7 +275,7 @@ class ClassicGroupModel:
             new_id, old.instance_id, old.client_id, old.client_host, old.rebalance_timeout_ms,
             old.session_timeout_ms, old.protocol_type, old.protocols, old.assignment,
         )  # fmt: skip
-        self._put(new)
+        self.members[new_id] = new
         if self.is_leader(old_id):
             self.leader = new_id
         self.static_members[instance_id] = new_id
@@ -319,7 +295,7 @@ class ClassicGroupModel:
         if self.leader is None:
             return False
         if self.members[self.leader].parked_join is None:
-            for member in self.members_in_order():
+            for member in self.members.values():
                 if member.parked_join is not None:
                     self.leader = member.member_id
                     return True
@@ -356,7 +332,7 @@ class ClassicGroupModel:
             return frozenset()
         if self.protocol is None:
             return None
-        return subscribed_topics(member.metadata(self.protocol) for member in self.members_in_order())
+        return subscribed_topics(member.metadata(self.protocol) for member in self.members.values())
 
     # --- parked requests ---
 
@@ -383,7 +359,7 @@ class ClassicGroupModel:
                 group_instance_id=member.instance_id,
                 metadata=member.metadata(self.protocol),
             )
-            for member in self.members_in_order()
+            for member in self.members.values()
         ]
 
 
@@ -395,14 +371,12 @@ def elected_protocol(members: Iterable[ClassicMember], supported: Mapping[str, i
 
     supported: by how many of the `size` members each protocol is supported.
     """
-    votes: dict[str, int] = {}
+    votes: HashMap[str, int] = HashMap()
     for member in members:
         for name, _ in member.protocols:
             if supported.get(name) == size:
-                votes[name] = votes.get(name, 0) + 1
+                votes[name] = (votes.get(name) or 0) + 1
                 break
         else:
             raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    most = max(votes.values())
-    ordered = in_hash_order(votes, capacity_for(len(votes), MIN_CAPACITY))
-    return next(name for name in ordered if votes[name] == most)
+    return max(votes, key=votes.__getitem__)

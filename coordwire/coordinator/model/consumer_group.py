@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
-from coordwire.coordinator.hash_order import capacity_for, copied_capacity, in_hash_order, in_timeline_order
+from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.assignment import NO_TARGET, Owned, Target
 from coordwire.coordinator.model.consumer_member import ConsumerGroupState, ConsumerMember, MemberState
 from coordwire.coordinator.model.metadata_refresh import MetadataRefresh
 from coordwire.coordinator.model.patterns import ResolvedPattern
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
+from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 from coordwire.enums import ErrorCode
 
 __all__ = ["ConsumerGroupModel", "Subscribers"]
@@ -71,15 +71,15 @@ class ConsumerGroupModel:
 
     def __init__(self, group_id: str, snapshots: Snapshots) -> None:
         self.group_id = group_id
-        self.members: SnapshotDict[str, ConsumerMember] = SnapshotDict(snapshots)
-        self.static_members: SnapshotDict[str, str] = SnapshotDict(snapshots)
-        self.targets: SnapshotDict[str, Target] = SnapshotDict(snapshots)
-        self.owners: SnapshotDict[tuple[UUID, int], int] = SnapshotDict(snapshots)
-        self.topics: SnapshotDict[str, Subscribers] = SnapshotDict(snapshots)
-        self.patterns: SnapshotDict[str, int] = SnapshotDict(snapshots)
-        self.resolved: SnapshotDict[str, ResolvedPattern] = SnapshotDict(snapshots)
-        self.assignors: SnapshotDict[str, int] = SnapshotDict(snapshots)
-        self.protocols: SnapshotDict[str, int] = SnapshotDict(snapshots)
+        self.members: TimelineHashMap[str, ConsumerMember] = TimelineHashMap(snapshots)
+        self.static_members: TimelineHashMap[str, str] = TimelineHashMap(snapshots)
+        self.targets: TimelineHashMap[str, Target] = TimelineHashMap(snapshots)
+        self.owners: TimelineHashMap[tuple[UUID, int], int] = TimelineHashMap(snapshots)
+        self.topics: TimelineHashMap[str, Subscribers] = TimelineHashMap(snapshots)
+        self.patterns: TimelineHashMap[str, int] = TimelineHashMap(snapshots)
+        self.resolved: TimelineHashMap[str, ResolvedPattern] = TimelineHashMap(snapshots)
+        self.assignors: TimelineHashMap[str, int] = TimelineHashMap(snapshots)
+        self.protocols: TimelineHashMap[str, int] = TimelineHashMap(snapshots)
         self.facts: SnapshotValue[GroupFacts] = SnapshotValue(snapshots, _NEW)
         self.refresh = MetadataRefresh()
         self._last_resolved: tuple[int, ResolvedPattern | None] = (0, None)
@@ -141,26 +141,21 @@ class ConsumerGroupModel:
 
     @property
     def state(self) -> ConsumerGroupState:
-        return _state(self.members.values(), self.epoch, self.assignment_epoch)
+        return _state(self.members.values_view(), self.epoch, self.assignment_epoch)
 
     def committed_facts(self) -> tuple[ConsumerGroupState, int, int, str | None]:
         """State, epoch, assignment epoch and most preferred assignor, as of the last durable write."""
         facts = self.facts.committed
         members = [member for _, member in self.members.committed_items()]
         counts = dict(self.assignors.committed_items())
-        ordered = in_timeline_order(counts, len(counts))
         state = _state(members, facts.epoch, facts.assignment_epoch)
-        return state, facts.epoch, facts.assignment_epoch, _most(ordered, counts)
-
-    def members_in_order(self) -> list[ConsumerMember]:
-        ordered = in_timeline_order(self.members.keys(), self.members.peak)
-        return list(map(self.members.__getitem__, ordered))
+        return state, facts.epoch, facts.assignment_epoch, _most(counts)
 
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.topics
 
     def subscribes_to_any(self, topics: Iterable[str]) -> bool:
-        return not self.topics.keys().isdisjoint(topics)
+        return not self.topics.keys_view().isdisjoint(topics)
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
         """The member with an instance id.
@@ -201,8 +196,7 @@ class ConsumerGroupModel:
         """The pattern that Apache Kafka finds first; its time is that of the last resolution of all."""
         changes, pattern = self._last_resolved
         if changes != self.resolved.changes:
-            ordered = in_timeline_order(self.resolved, self.resolved.peak)
-            pattern = self.resolved.get(ordered[0]) if ordered else None
+            pattern = next(iter(self.resolved.values()), None)
             self._last_resolved = self.resolved.changes, pattern
         return pattern
 
@@ -214,19 +208,11 @@ class ConsumerGroupModel:
 
     def preferred_assignor(self, old: ConsumerMember, new: ConsumerMember) -> str | None:
         """The assignor that most members prefer after a change of one; a tie goes by Java's HashMap."""
-        ordered = in_timeline_order(self.assignors, self.assignors.peak)
-        counts = {name: self.assignors.get(name) or 0 for name in ordered}
-        capacity = copied_capacity(len(counts))
+        counts = HashMap.copy_of(self.assignors)
         for member, by in ((old, -1), (new, 1)):
-            name = member.assignor
-            if name in counts:
-                counts[name] += by
-                if not counts[name]:
-                    del counts[name]
-            elif name is not None and by > 0:
-                capacity = capacity_for(len(counts), capacity)
-                counts = {name: 1, **counts}  # Java's compute inserts before the other keys of a bucket
-        return _most(in_hash_order(counts, capacity), counts)
+            if member.assignor is not None:
+                counts.compute(member.assignor, lambda count, by=by: max((count or 0) + by, 0) or None)  # type: ignore[misc]
+        return _most(counts.in_order())
 
     def is_settled(self, member: ConsumerMember, now: int) -> bool:
         """Whether a member has reached the group's newest target, and no other target is due."""
@@ -383,11 +369,12 @@ def _state(members: Iterable[ConsumerMember], epoch: int, assignment_epoch: int)
     return ConsumerGroupState.RECONCILING
 
 
-def _most(names: Iterable[str], counts: Mapping[str, int]) -> str | None:
-    return max((name for name in names if counts[name] > 0), key=lambda name: counts[name], default=None)
+def _most(counts: Mapping[str, int]) -> str | None:
+    """The name with the greatest count; a tie goes to the first."""
+    return max((name for name in counts if counts[name] > 0), key=counts.__getitem__, default=None)
 
 
-def _count(counts: SnapshotDict[str, int], name: str, by: int) -> None:
+def _count(counts: TimelineHashMap[str, int], name: str, by: int) -> None:
     count = (counts.get(name) or 0) + by
     if count > 0:
         counts[name] = count

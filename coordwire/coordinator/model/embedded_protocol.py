@@ -12,12 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.coordinator.hash_order import (
-    capacity_for,
-    copied_set_capacity,
-    partitions_in_order,
-    topics_in_order,
-)
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import Target
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.topics import TopicsImage
@@ -149,13 +144,12 @@ def read_subscription(metadata: bytes) -> Subscription:
 def read_assignment(data: bytes, image: TopicsImage) -> tuple[Target, bool]:
     """Read the assignment of existing topics, and whether it has data of a custom assignor."""
     reader = _Reader(data)
-    target = {}
+    target: HashMap[UUID, tuple[int, ...]] = HashMap()
     for name, partitions in reader.partitions_by_topic():
         topic = image.find(name)
         if topic is not None:
-            order = partitions_in_order(dict.fromkeys(partitions), copied_set_capacity(len(partitions)))
-            target[topic.id] = tuple(order)
-    return topics_in_order(target, capacity_for(len(target))), bool(reader.nullable_bytes())
+            target[topic.id] = tuple(HashSet.copy_of(partitions))
+    return target.in_order(), bool(reader.nullable_bytes())
 
 
 def read_named_assignment(data: bytes) -> tuple[tuple[str, list[int]], ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
+from coordwire.coordinator.snapshots import Snapshots, TimelineHashMap
 from coordwire.coordinator.topics import NO_TOPIC_ID
 
 __all__ = ["NO_EXPIRY", "CommittedOffset", "CommittedOffsets", "OffsetStore", "PendingOffsets"]
@@ -42,7 +42,7 @@ class CommittedOffset:
         return now >= self.expires_at if self.expires_at != NO_EXPIRY else now - since >= retention_ms
 
 
-CommittedOffsets = SnapshotDict[tuple[str, int], CommittedOffset]
+CommittedOffsets = TimelineHashMap[tuple[str, int], CommittedOffset]
 """A group's offsets by topic and partition."""
 
 
@@ -51,7 +51,7 @@ class OffsetStore:
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
-        self.groups: SnapshotDict[str, CommittedOffsets] = SnapshotDict(snapshots)
+        self.groups: TimelineHashMap[str, CommittedOffsets] = TimelineHashMap(snapshots)
 
     def find(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         offsets = self.groups.get(group_id)
@@ -60,7 +60,7 @@ class OffsetStore:
     def put(self, group_id: str, topic: str, partition: int, offset: CommittedOffset) -> None:
         offsets = self.groups.get(group_id)
         if offsets is None:
-            offsets = self.groups[group_id] = SnapshotDict(self._snapshots)
+            offsets = self.groups[group_id] = TimelineHashMap(self._snapshots)
         offsets[topic, partition] = offset
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
@@ -81,8 +81,9 @@ class PendingOffsets:
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
-        self.producers: SnapshotDict[int, OffsetStore] = SnapshotDict(snapshots)
-        self._open: SnapshotDict[str, SnapshotDict[Partition, frozenset[int]]] = SnapshotDict(snapshots)
+        self.producers: TimelineHashMap[int, OffsetStore] = TimelineHashMap(snapshots)
+        self._open: TimelineHashMap[str, TimelineHashMap[Partition, frozenset[int]]]
+        self._open = TimelineHashMap(snapshots)
 
     def is_open(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether a transaction that has not ended commits an offset of this partition."""
@@ -110,7 +111,7 @@ class PendingOffsets:
         store.put(group_id, topic, partition, offset)
         of_group = self._open.get(group_id)
         if of_group is None:
-            of_group = self._open[group_id] = SnapshotDict(self._snapshots)
+            of_group = self._open[group_id] = TimelineHashMap(self._snapshots)
         known = of_group.get((topic, partition)) or frozenset()
         if producer_id not in known:
             of_group[topic, partition] = known | {producer_id}

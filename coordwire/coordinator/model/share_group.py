@@ -12,11 +12,10 @@ from enum import Enum
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 from uuid import UUID
 
-from coordwire.coordinator.hash_order import in_timeline_order, ordered_names
 from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
 from coordwire.coordinator.model.metadata_refresh import MetadataRefresh
-from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
+from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 
 __all__ = [
     "LEFT",
@@ -103,9 +102,9 @@ class ShareGroupModel:
 
     def __init__(self, group_id: str, snapshots: Snapshots) -> None:
         self.group_id = group_id
-        self.members: SnapshotDict[str, ShareMember] = SnapshotDict(snapshots)
-        self.targets: SnapshotDict[str, Target] = SnapshotDict(snapshots)
-        self.topics: SnapshotDict[str, int] = SnapshotDict(snapshots)
+        self.members: TimelineHashMap[str, ShareMember] = TimelineHashMap(snapshots)
+        self.targets: TimelineHashMap[str, Target] = TimelineHashMap(snapshots)
+        self.topics: TimelineHashMap[str, int] = TimelineHashMap(snapshots)
         self._facts: SnapshotValue[_Facts] = SnapshotValue(snapshots, _Facts())
         self._states: SnapshotValue[PartitionStates | None] = SnapshotValue(snapshots, None)
         self.refresh = MetadataRefresh()
@@ -185,14 +184,6 @@ class ShareGroupModel:
         target = self.targets.get(member_id)
         return NO_TARGET if target is None else target
 
-    def members_in_order(self) -> list[ShareMember]:
-        """The members in the order of Apache Kafka's table."""
-        return [self.members[member_id] for member_id in in_timeline_order(self.members, self.members.peak)]
-
-    def names_in_order(self) -> list[str]:
-        """The subscribed topics in the order of Apache Kafka's table."""
-        return in_timeline_order(self.topics, self.topics.peak)
-
     # --- heartbeats that change nothing ---
 
     def _marks(self, topics: object) -> tuple[object, ...]:
@@ -235,7 +226,7 @@ class ShareGroupModel:
             self._update_homogeneous()
 
     def _count(self, names: Iterable[str], by: int) -> None:
-        for name in ordered_names(names):
+        for name in HashSet.copy_of(names):
             count = (self.topics.get(name) or 0) + by
             if count > 0:
                 self.topics[name] = count

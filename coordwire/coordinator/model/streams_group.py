@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.model.metadata_refresh import MetadataRefresh
 from coordwire.coordinator.model.streams_member import (
     NO_TARGET_TASKS,
@@ -22,7 +21,7 @@ from coordwire.coordinator.model.streams_member import (
     Tasks,
 )
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
-from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
+from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 from coordwire.coordinator.topics import TopicsImage, group_hash
 from coordwire.messages.streams_group_heartbeat import EndpointToPartitions
 
@@ -67,14 +66,14 @@ class StreamsGroupModel:
 
     def __init__(self, group_id: str, snapshots: Snapshots) -> None:
         self.group_id = group_id
-        self.members: SnapshotDict[str, StreamsMember] = SnapshotDict(snapshots)
-        self.targets: SnapshotDict[str, TargetTasks] = SnapshotDict(snapshots)
+        self.members: TimelineHashMap[str, StreamsMember] = TimelineHashMap(snapshots)
+        self.targets: TimelineHashMap[str, TargetTasks] = TimelineHashMap(snapshots)
         self.facts: SnapshotValue[StreamsFacts] = SnapshotValue(snapshots, _NEW)
         self.topology_value: SnapshotValue[StreamsTopology | None] = SnapshotValue(snapshots, None)
         self.configured: SnapshotValue[ConfiguredTopology | None] = SnapshotValue(snapshots, None)
-        self.active_owners: SnapshotDict[Task, str] = SnapshotDict(snapshots)
-        self.standby_owners: SnapshotDict[Task, set[str]] = SnapshotDict(snapshots)
-        self.warmup_owners: SnapshotDict[Task, set[str]] = SnapshotDict(snapshots)
+        self.active_owners: TimelineHashMap[Task, str] = TimelineHashMap(snapshots)
+        self.standby_owners: TimelineHashMap[Task, set[str]] = TimelineHashMap(snapshots)
+        self.warmup_owners: TimelineHashMap[Task, set[str]] = TimelineHashMap(snapshots)
         self.refresh = MetadataRefresh()
         self.shutdown_member: str | None = None
         self.endpoint_epoch = 0
@@ -127,10 +126,6 @@ class StreamsGroupModel:
         """The state as of the last durable write."""
         members = [member for _, member in self.members.committed_items()]
         return _state(members, self.facts.committed, self.topology_value.committed)
-
-    def members_in_order(self) -> list[StreamsMember]:
-        ordered = in_timeline_order(self.members.keys(), self.members.peak)
-        return list(map(self.members.__getitem__, ordered))
 
     def target(self, member_id: str) -> TargetTasks:
         return self.targets.get(member_id) or NO_TARGET_TASKS

@@ -6,11 +6,11 @@ of Java's HashMap, because the partition counts of repartition topics may depend
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordwire.coordinator.effects import InternalTopic
-from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 from coordwire.messages import StreamsGroupTopologyValue
@@ -27,15 +27,8 @@ __all__ = [
     "ConfiguredTopology",
     "StreamsTopology",
     "TopologyProblem",
-    "hash_ordered",
     "topology_value",
 ]
-
-
-def hash_ordered(names: Iterable[str]) -> list[str]:
-    """Names, each once, as a HashMap to which they are added one by one goes over them."""
-    unique = dict.fromkeys(names)
-    return in_hash_order(unique, capacity_for(len(unique), MIN_CAPACITY))
 
 
 def topology_value(topology: RequestedTopology) -> StreamsGroupTopologyValue:
@@ -87,12 +80,12 @@ class StreamsTopology:
     __slots__ = ("epoch", "needs", "required_topics", "sources", "subtopologies", "value")
 
     def __init__(self, value: StreamsGroupTopologyValue) -> None:
-        by_id = {part.subtopology_id: part for part in value.subtopologies}
+        by_id = HashMap.of((part.subtopology_id, part) for part in value.subtopologies)
         if len(by_id) < len(value.subtopologies) or value.epoch < 0:
             raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
         self.value = value
         self.epoch = value.epoch
-        self.subtopologies = {part_id: by_id[part_id] for part_id in hash_ordered(by_id)}
+        self.subtopologies = by_id.in_order()
         self.sources: dict[str, str] = {}
         required: list[str] = []
         for part in self.subtopologies.values():
@@ -101,7 +94,7 @@ class StreamsTopology:
             required += read
             required += [topic.name for topic in part.state_changelog_topics]
         self.needs = frozenset(required)
-        self.required_topics = hash_ordered(required)
+        self.required_topics = list(HashSet.of(required))
 
     def __eq__(self, value: object) -> bool:
         if not isinstance(value, StreamsTopology):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordwire.coordinator.hash_order import in_timeline_order, ordered_names
+from coordwire.coordinator.hash_tables import HashSet
 from coordwire.coordinator.model.share_group import ShareGroupModel, ShareMember
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import TopicsImage
@@ -24,17 +24,13 @@ def describe_share_group(state: State, group_id: str) -> DescribedGroup:
             error_message=f"Group {group_id} {problem}.",
         )
     epoch, assignment_epoch = group.committed_epochs
-    members = dict(group.members.committed_items())
     return DescribedGroup(
         group_id=group_id,
         group_state=group.committed_state.value,
         group_epoch=epoch,
         assignment_epoch=assignment_epoch,
         assignor_name=_ASSIGNOR,
-        members=[
-            _member(state.topics, members[member_id])
-            for member_id in in_timeline_order(members, group.members.peak)
-        ],
+        members=[_member(state.topics, member) for _, member in group.members.committed_items()],
     )
 
 
@@ -52,6 +48,6 @@ def _member(image: TopicsImage, member: ShareMember) -> Member:
         member_epoch=member.epoch,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=ordered_names(member.topics),
+        subscribed_topic_names=list(HashSet.copy_of(member.topics)),
         assignment=Assignment(topic_partitions=assigned),
     )

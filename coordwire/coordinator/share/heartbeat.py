@@ -14,15 +14,7 @@ from uuid import UUID
 
 from coordwire.coordinator.assignors import GroupSpec, MemberSpec
 from coordwire.coordinator.effects import RequestContext, client_id_of
-from coordwire.coordinator.hash_order import (
-    capacity_for,
-    copied_capacity,
-    in_hash_order,
-    in_timeline_order,
-    ordered_names,
-    topics_in_order,
-)
-from coordwire.coordinator.hash_tables import HashMap
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.listener import AppendCause
 from coordwire.coordinator.model.assignment import NO_TARGET, Target, same_target
 from coordwire.coordinator.model.share_group import LEFT, ShareGroupModel, ShareMember, is_homogeneous
@@ -220,7 +212,7 @@ def _advanced(
     target_epoch, target = _updated_target(state, group, epoch, new, homogeneous, records)
     if bumps or not (new.state == _STABLE and new.epoch == target_epoch):
         new = _reconciled(state, new, target_epoch, target, records, group_id, changed=bumps)
-    missing, due = initialization(state, group, group.names_in_order() if names is None else names)
+    missing, due = initialization(state, group, group.topics if names is None else names)
     if not len(missing):
         if not records:
             group.settle(state.topics, due)
@@ -239,18 +231,10 @@ def _advanced(
 
 def subscribed_after(group: ShareGroupModel, old: ShareMember, new: ShareMember) -> HashMap[str, int]:
     """The subscribed topics after a change of a member, in the order of a copy of Apache Kafka's table."""
-    known = group.names_in_order()
-    table: HashMap[str, int] = HashMap.of(
-        ((name, group.topics[name]) for name in known), copied_capacity(len(known))
-    )
-    for name in ordered_names(old.named or old.topics):
-        count = (table.get(name) or 0) - 1
-        if count > 0:
-            table[name] = count
-        else:
-            table.discard(name)
-    for name in ordered_names(new.named or new.topics):
-        table[name] = table.find_or_add(name, int) + 1
+    table = HashMap.copy_of(group.topics)
+    for member, by in ((old, -1), (new, 1)):
+        for name in HashSet.copy_of(member.named or member.topics):
+            table.compute(name, lambda count, by=by: max((count or 0) + by, 0) or None)  # type: ignore[misc]
     return table
 
 
@@ -284,21 +268,17 @@ def _updated_target(
 
 def _spec(state: State, group: ShareGroupModel, new: ShareMember, homogeneous: bool) -> GroupSpec:
     """The input of the assignor: the group with the new member."""
-    ids = list(group.members)
-    if new.member_id not in group.members:
-        ids.append(new.member_id)
-    ids = in_timeline_order(ids, max(group.members.peak, len(ids)))
     image = state.topics
     specs: dict[str, MemberSpec] = {}
     counts: dict[UUID, int] = {}
     known: dict[tuple[str, ...], tuple[UUID, ...]] = {}
-    for member_id in in_hash_order(ids, capacity_for(len(ids))):
+    for member_id in HashSet.of(group.members.keys_with(new.member_id)):
         member = new if member_id == new.member_id else group.members[member_id]
         subscription = member.named or member.topics
         topics = known.get(subscription)
         if topics is None:
             images = [
-                topic for name in ordered_names(subscription) if (topic := image.find(name)) is not None
+                topic for name in HashSet.copy_of(subscription) if (topic := image.find(name)) is not None
             ]
             topics = known[subscription] = tuple(topic.id for topic in images)
             counts.update((topic.id, topic.partitions) for topic in images)
@@ -345,8 +325,9 @@ def _subscribed_part(state: State, member: ShareMember, target: Target) -> Targe
 
     if all(map(is_subscribed, target)):
         return target
-    copy = topics_in_order(target, copied_capacity(len(target)))
-    return {topic_id: partitions for topic_id, partitions in copy.items() if is_subscribed(topic_id)}
+    copy = HashMap.copy_of(target)
+    copy.retain(is_subscribed)
+    return copy.in_order()
 
 
 def _assignment(assigned: Target) -> Assignment:

@@ -35,7 +35,7 @@ class ShareKind(GroupKind[ShareGroupModel]):
     def resume(self, state: State, group: ShareGroupModel) -> None:
         """Restart the members' sessions."""
         timeout_ms = state.config.of_share_group(group.group_id).session_timeout_ms
-        for member in group.members_in_order():
+        for member in group.members.values():
             keep_alive(state, group.group_id, member.member_id, timeout_ms)
 
     def list_entry(self, group: ShareGroupModel) -> ListedGroup:

@@ -143,7 +143,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[LogRecord]:
 def group_tombstones(group: ShareGroupModel) -> list[LogRecord]:
     """The end of a group."""
     group_id = group.group_id
-    members = [member.member_id for member in group.members_in_order()]
+    members = [member.member_id for member in group.members.values()]
     return [
         *(_assignment_tombstone(group_id, member_id) for member_id in members),
         *(_target_tombstone(group_id, member_id) for member_id in members),

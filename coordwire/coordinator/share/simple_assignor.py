@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from coordwire.coordinator.assignors import GroupSpec
-from coordwire.coordinator.hash_order import initial_capacity
-from coordwire.coordinator.hash_tables import HashMap, HashSet, of_expected_size
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.assignment import Target
 
 __all__ = ["simple_assignor"]
@@ -77,7 +76,7 @@ class _Assignment:
         table = self._new[number]
         if table is None:
             old = self._old[number]
-            table = self._new[number] = HashMap(initial_capacity(len(old)))
+            table = self._new[number] = HashMap(len(old))
             for topic, partitions in old.items():
                 table[topic] = HashSet.copy_of(partitions)
         return table
@@ -90,6 +89,11 @@ class _Assignment:
             member_id: old if new is None else {topic: tuple(partitions) for topic, partitions in new.items()}
             for member_id, old, new in zip(self.ids, self._old, self._new, strict=True)
         }
+
+
+def _room_for(size: int) -> int:
+    """The capacity of the tables that Apache Kafka makes for so many keys."""
+    return int((size + 1) / 0.75 + 1)
 
 
 def _shares(members: int, partitions: int) -> tuple[int, list[int]]:
@@ -110,10 +114,10 @@ def _assign_together(assignment: _Assignment) -> None:
     topics = assignment.topics
     places = [(topic, partition) for topic in topics for partition in assignment.partitions(topic)]
     sharing, shares = _shares(count, len(places))
-    by_place: HashMap[_Place, HashSet[int]] = HashMap(of_expected_size(len(places)))
+    by_place: HashMap[_Place, HashSet[int]] = HashMap(_room_for(len(places)))
     by_member: dict[int, HashSet[_Place]] = {}
-    unfilled: HashSet[int] = HashSet(of_expected_size(count))
-    overfilled: HashSet[int] = HashSet(of_expected_size(count))
+    unfilled: HashSet[int] = HashSet(_room_for(count))
+    overfilled: HashSet[int] = HashSet(_room_for(count))
     subscribed = set(topics)
     for number in range(count):
         owned = 0
@@ -199,8 +203,8 @@ def _assign_topic(assignment: _Assignment, topic: UUID) -> None:
     partitions = assignment.partitions(topic)
     sharing, counts = _shares(len(subscribers), len(partitions))
     shares = dict(zip(subscribers, counts, strict=True))
-    by_partition: HashMap[int, HashSet[int]] = HashMap(of_expected_size(len(partitions)))
-    by_member: HashMap[int, HashSet[int]] = HashMap(of_expected_size(len(subscribers)))
+    by_partition: HashMap[int, HashSet[int]] = HashMap(_room_for(len(partitions)))
+    by_member: HashMap[int, HashSet[int]] = HashMap(_room_for(len(subscribers)))
     for number in assignment.owners.get(topic, ()):
         for partition in assignment.old(number)[topic]:
             by_partition.find_or_add(partition, HashSet).add(number)
@@ -222,8 +226,8 @@ def _assign_topic(assignment: _Assignment, topic: UUID) -> None:
                 members.discard(number)
                 by_member[number].discard(partition)
     for partition in partitions:
-        by_partition.find_or_add(partition, lambda: HashSet(of_expected_size(len(subscribers))))
-    unfilled: HashSet[int] = HashSet(of_expected_size(len(assignment.ids)))
+        by_partition.find_or_add(partition, lambda: HashSet(_room_for(len(subscribers))))
+    unfilled: HashSet[int] = HashSet(_room_for(len(assignment.ids)))
     for number in subscribers:
         known = by_member.get(number)
         if (0 if known is None else len(known)) < shares[number]:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
-from coordwire.coordinator.hash_order import (
-    MIN_CAPACITY,
-    capacity_for,
-    id_hash,
-    java_hash,
-    slots_of_hashes,
-    spread_hash,
-)
+from coordwire.coordinator.hash_tables import id_hash, java_hash
 from coordwire.coordinator.share_state.state_batches import StateBatch, combined_batches
 from coordwire.logs import LogRecord
 from coordwire.messages import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
@@ -24,8 +16,6 @@ __all__ = [
     "PartitionKey",
     "PersistedState",
     "Tracked",
-    "in_set_order",
-    "in_table_order",
     "snapshot_record",
     "state_of_snapshot",
     "state_of_update",
@@ -50,19 +40,6 @@ class PartitionKey(NamedTuple):
 
 
 _INT32 = (1 << 32) - 1
-
-
-def in_table_order(keys: Iterable[PartitionKey], peak: int) -> list[PartitionKey]:
-    """Keys, given in the order of their arrival, as Apache Kafka's table of states goes over them."""
-    last_first = list(keys)[::-1]
-    slots = slots_of_hashes([key.java_hash for key in last_first], peak)
-    return [last_first[index] for index in sorted(range(len(last_first)), key=slots.__getitem__)]
-
-
-def in_set_order(keys: list[PartitionKey]) -> list[PartitionKey]:
-    """Keys, given in the order of their arrival, as a HashSet goes over them."""
-    mask = capacity_for(len(keys), MIN_CAPACITY) - 1
-    return sorted(keys, key=lambda key: spread_hash(key.java_hash) & mask)
 
 
 @dataclass(frozen=True, slots=True)

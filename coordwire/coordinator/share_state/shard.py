@@ -21,14 +21,12 @@ from uuid import UUID
 
 from coordwire.codec import Message
 from coordwire.coordinator.effects import Answer, Append
-from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, partitions_in_order, topics_in_order
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.refusal import translated
 from coordwire.coordinator.share_state.model import (
     PartitionKey,
     PersistedState,
     Tracked,
-    in_set_order,
-    in_table_order,
     snapshot_record,
     state_of_snapshot,
     state_of_update,
@@ -36,7 +34,7 @@ from coordwire.coordinator.share_state.model import (
     update_record,
 )
 from coordwire.coordinator.share_state.requests import OPERATIONS, StateOperation, StateRefused
-from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
+from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 from coordwire.coordinator.timers import Timers
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
@@ -62,32 +60,23 @@ class ShareStateConfig:
 
 
 class _Call:
-    """A request whose partitions are not all done. results: by topic and partition, in the order of
-    arrival."""
+    """A request whose partitions are not all done. results: by topic and partition."""
 
     __slots__ = ("operation", "remaining", "results", "ticket")
 
     def __init__(self, ticket: int, operation: StateOperation) -> None:
         self.ticket = ticket
         self.operation = operation
-        self.results: dict[UUID, dict[int, Any]] = {}
+        self.results: HashMap[UUID, HashMap[int, Any]] = HashMap()
         self.remaining = 1
 
     def response(self) -> Message:
         """The response, whose topics and partitions are in the order of Apache Kafka's hash tables."""
-        topics = topics_in_order(
-            dict(reversed(self.results.items())), capacity_for(max(len(self.results) - 1, 0), MIN_CAPACITY)
-        )
+        result = self.operation.result
         return self.operation.response(
             results=[
-                self.operation.result(
-                    topic_id=topic_id,
-                    partitions=[
-                        partitions[index]
-                        for index in partitions_in_order(partitions, capacity_for(len(partitions)))
-                    ],
-                )
-                for topic_id, partitions in topics.items()
+                result(topic_id=topic_id, partitions=partitions.values())
+                for topic_id, partitions in self.results.items()
             ]
         )
 
@@ -123,8 +112,8 @@ class ShareStateShard:
     def _begin(self, end_offset: int) -> None:
         """Begin without state."""
         self._snapshots = Snapshots()
-        self._states: SnapshotDict[PartitionKey, Tracked] = SnapshotDict(self._snapshots)
-        self._snapshot_offsets: SnapshotDict[PartitionKey, int] = SnapshotDict(self._snapshots)
+        self._states: TimelineHashMap[PartitionKey, Tracked] = TimelineHashMap(self._snapshots)
+        self._snapshot_offsets: TimelineHashMap[PartitionKey, int] = TimelineHashMap(self._snapshots)
         self._last_snapshot = SnapshotValue(self._snapshots, -1)
         self._timers: Timers[None] = Timers()
         self._pending: deque[Append] = deque()
@@ -171,7 +160,7 @@ class ShareStateShard:
 
     def _handle_partition(self, call: _Call, group_id: str, topic_id: UUID, data: Any) -> None:
         operation, index = call.operation, data.partition
-        places = call.results.setdefault(topic_id, {})
+        places = call.results.find_or_add(topic_id, HashMap)
         places[index] = None
         call.remaining += 1
         key = PartitionKey(group_id, topic_id, index)
@@ -393,18 +382,15 @@ class ShareStateShard:
         deleted = {topic.id for topic in self._topics.missing_from(topics)}
         self._topics = topics
         if deleted and not self._error:
-            keys = [key for key in self._in_order() if key.topic_id in deleted]
-            self._write([tombstone(key) for key in in_set_order(keys)], _nobody_waits)
-
-    def _in_order(self) -> list[PartitionKey]:
-        return in_table_order(self._states, self._states.peak)
+            keys = HashSet.of(key for key in self._states if key.topic_id in deleted)
+            self._write([tombstone(key) for key in keys], _nobody_waits)
 
     def snapshot_cold_partitions(self) -> None:
         """Write the whole state of each partition whose last snapshot is older than `cold_ms`.
 
         Nothing is written where every state was written so already, as in Apache Kafka.
         """
-        states = [(key, self._states[key]) for key in self._in_order()]
+        states = self._states.items()
         if self._error or all(entry.state.created_at != entry.state.written_at for _, entry in states):
             return
         records = [

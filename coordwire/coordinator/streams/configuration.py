@@ -17,13 +17,12 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from coordwire.coordinator.effects import InternalTopic
-from coordwire.coordinator.hash_order import capacity_for, in_hash_order, ordered_names
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.streams_topology import (
     ConfiguredSubtopology,
     ConfiguredTopology,
     StreamsTopology,
     TopologyProblem,
-    hash_ordered,
 )
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.topics import TopicsImage, bad_name
@@ -87,14 +86,16 @@ def _summary(names: list[str]) -> str:
 def _copartition_groups(part: Subtopology) -> list[list[str]]:
     """The topics of each group, each once."""
     return [
-        hash_ordered(
-            [
-                *(_at(part.source_topics, index) for index in group.source_topics),
-                *(
-                    _at(part.repartition_source_topics, index).name
-                    for index in group.repartition_source_topics
-                ),
-            ]
+        list(
+            HashSet.of(
+                [
+                    *(_at(part.source_topics, index) for index in group.source_topics),
+                    *(
+                        _at(part.repartition_source_topics, index).name
+                        for index in group.repartition_source_topics
+                    ),
+                ]
+            )
         )
         for group in part.copartition_groups
     ]
@@ -204,9 +205,9 @@ class _PartitionCounts:
                     self._share(topics)
 
     def _share(self, topics: list[str]) -> None:
-        repartition = {
-            topic: self.of(topic) for topic in topics if topic in self._fixed or topic in self._flexible
-        }
+        repartition = HashMap.of(
+            (topic, self.of(topic)) for topic in topics if topic in self._fixed or topic in self._flexible
+        ).in_order()
         external = {topic: self.of(topic) for topic in topics if topic not in repartition}
         if external:
             count = _common_count(external.values(), external)
@@ -217,13 +218,13 @@ class _PartitionCounts:
         else:
             count = max(0, *repartition.values())
             if not count:
-                names = f"[{', '.join(hash_ordered(repartition))}]"
+                names = f"[{', '.join(repartition)}]"
                 raise _invalid(f"All topics in the copartition group had undefined partition number: {names}")
-        for topic in hash_ordered(repartition):
+        for topic, known in repartition.items():
             self.decided[topic] = count
-            if topic in self._fixed and repartition[topic] != count:
+            if topic in self._fixed and known != count:
                 detail = (
-                    f"Number of partitions [{repartition[topic]}] of repartition topic [{topic}] doesn't "
+                    f"Number of partitions [{known}] of repartition topic [{topic}] doesn't "
                     f"match number of partitions [{count}] of the source topic."
                 )
                 raise _DoesNotFit(StreamsGroupStatus.INCORRECTLY_PARTITIONED_TOPICS, detail)
@@ -262,27 +263,26 @@ def _configured(part: Subtopology, counts: _PartitionCounts) -> ConfiguredSubtop
     if tasks <= 0:
         raise _contradiction()
     return ConfiguredSubtopology(
-        tasks, tuple(ordered_names(part.source_topics)), repartition_sources,
+        tasks, tuple(HashSet.copy_of(part.source_topics)), repartition_sources,
         frozenset(part.repartition_sink_topics), changelogs,
     )  # fmt: skip
 
 
 def _internal_topics(topics: Iterable[TopicInfo], counts: _PartitionCounts) -> dict[str, InternalTopic]:
-    configured: dict[str, InternalTopic] = {}
+    configured: HashMap[str, InternalTopic] = HashMap()
     for topic in topics:
         name = topic.name
         partitions = topic.partitions or counts.decided.get(name)
         if partitions is None:
             raise _contradiction()
-        configs = {config.key: config.value for config in topic.topic_configs}
+        configs = HashMap.of((config.key, config.value) for config in topic.topic_configs)
         if len(configs) < len(topic.topic_configs):
             raise _contradiction()
         _validate_name(name)
         if partitions < 1 or name in configured:
             raise _contradiction()
-        ordered = {key: configs[key] for key in hash_ordered(configs)}
-        configured[name] = InternalTopic(name, partitions, topic.replication_factor, ordered)
-    return {name: configured[name] for name in hash_ordered(configured)}
+        configured[name] = InternalTopic(name, partitions, topic.replication_factor, configs.in_order())
+    return configured.in_order()
 
 
 def _validate_name(name: str) -> None:
@@ -295,18 +295,17 @@ def _missing_internal_topics(
     parts: Mapping[str, ConfiguredSubtopology], topology: StreamsTopology, image: TopicsImage
 ) -> tuple[InternalTopic, ...]:
     """The internal topics that do not exist; the others must have the right number of partitions."""
-    needed: dict[str, InternalTopic] = {}
+    needed: HashMap[str, InternalTopic] = HashMap()
     for part in parts.values():
         needed.update(part.repartition_sources)
         needed.update(part.changelogs)
-    ordered = in_hash_order(needed, capacity_for(len(needed)))
     for name in topology.required_topics:
         existing = image.find(name)
-        expected = None if existing is None else needed.pop(name, None)
+        expected = None if existing is None else needed.pop(name)
         if existing is not None and expected is not None and existing.partitions != expected.partitions:
             detail = (
                 f"Existing topic {name} has different number of partitions: expected {expected.partitions}, "
                 f"found {existing.partitions}"
             )
             raise _DoesNotFit(StreamsGroupStatus.INCORRECTLY_PARTITIONED_TOPICS, detail)
-    return tuple(needed[name] for name in ordered if name in needed)
+    return tuple(needed.values())

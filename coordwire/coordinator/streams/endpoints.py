@@ -6,15 +6,9 @@ have older partitions than the member's tasks have by then, as Apache Kafka's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from coordwire.coordinator.hash_order import (
-    capacity_for,
-    copied_set_capacity,
-    in_hash_order,
-    ordered_names,
-    partitions_in_order,
-)
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import StreamsMember
 from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
@@ -34,7 +28,7 @@ def endpoints_of_group(
     group: StreamsGroupModel, member: StreamsMember, image: TopicsImage
 ) -> list[EndpointToPartitions]:
     """The endpoints of all members, this one's last; `member` is as it is after its heartbeat."""
-    members = [known for known in group.members_in_order() if known.member_id != member.member_id]
+    members = [known for known in group.members.values() if known.member_id != member.member_id]
     entries = []
     for known in [*members, member]:
         if not known.is_described:
@@ -64,13 +58,9 @@ def _endpoint(group: StreamsGroupModel, member: StreamsMember, image: TopicsImag
         ),
         active_partitions=_partitions(member.tasks.active, parts, image),
         standby_partitions=_partitions(
-            {part_id: _in_set_order(ids) for part_id, ids in member.tasks.standby.items()}, parts, image
+            {part_id: HashSet.of(ids) for part_id, ids in member.tasks.standby.items()}, parts, image
         ),
     )
-
-
-def _in_set_order(ids: Collection[int]) -> list[int]:
-    return partitions_in_order(ids, capacity_for(len(ids)))
 
 
 def _partitions(
@@ -78,14 +68,14 @@ def _partitions(
 ) -> list[TopicPartition]:
     """The source topics of tasks with as many of their partitions as each topic has."""
     entries = []
-    for part_id in in_hash_order(tasks, capacity_for(len(tasks))):
+    for part_id, partitions_of_part in HashMap.of(tasks).items():
         part = parts.get(part_id)
         if part is None:
             raise _contradiction()
-        ids = list(tasks[part_id])
-        names = dict.fromkeys([*ordered_names(part.source_topics), *part.repartition_sources])
-        capacity = capacity_for(len(names), copied_set_capacity(len(part.source_topics)))
-        for name in in_hash_order(names, capacity):
+        ids = list(partitions_of_part)
+        names = HashSet.copy_of(part.source_topics)
+        names.update(part.repartition_sources)
+        for name in names:
             topic = image.find(name)
             if topic is None:
                 raise _contradiction()

@@ -10,7 +10,6 @@ from operator import attrgetter
 
 from coordwire.codec import Message
 from coordwire.coordinator.effects import InternalTopic
-from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRequest
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import NO_TARGET_TASKS, StreamsMember, TargetTasks
@@ -51,7 +50,6 @@ def describe_streams_group(state: State, group_id: str) -> DescribedGroup:
             group_id=group_id, error_code=error, error_message=f"Group {group_id} {problem}."
         )
     facts = group.facts.committed
-    members = dict(group.members.committed_items())
     return DescribedGroup(
         group_id=group_id,
         group_state=group.committed_state().value,
@@ -59,8 +57,8 @@ def describe_streams_group(state: State, group_id: str) -> DescribedGroup:
         assignment_epoch=facts.assignment_epoch,
         topology=_topology(group),
         members=[
-            _member(members[member_id], group.targets.committed(member_id) or NO_TARGET_TASKS)
-            for member_id in in_timeline_order(members, group.members.peak)
+            _member(member, group.targets.committed(member_id) or NO_TARGET_TASKS)
+            for member_id, member in group.members.committed_items()
         ],
     )
 

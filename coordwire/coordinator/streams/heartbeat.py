@@ -17,7 +17,7 @@ from functools import cache
 from coordwire.coordinator.config import StreamsGroupConfig
 from coordwire.coordinator.consumer.heartbeat import is_blank
 from coordwire.coordinator.effects import RequestContext, client_id_of
-from coordwire.coordinator.hash_order import capacity_for, in_hash_order
+from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import (
@@ -30,7 +30,6 @@ from coordwire.coordinator.model.streams_member import (
 from coordwire.coordinator.model.streams_topology import (
     ConfiguredTopology,
     StreamsTopology,
-    hash_ordered,
     topology_value,
 )
 from coordwire.coordinator.records import classic_tombstone
@@ -386,10 +385,10 @@ def _updated(
         return member
     client_tags = member.client_tags
     if tags is not None:
-        by_key = {tag.key: tag.value for tag in tags}
+        by_key = HashMap.of((tag.key, tag.value) for tag in tags)
         if len(by_key) < len(tags):
             raise _contradiction()
-        client_tags = {key: by_key[key] for key in hash_ordered(by_key)}
+        client_tags = by_key.in_order()
     timeout_ms = request.rebalance_timeout_ms
     return replace(
         member,
@@ -495,6 +494,6 @@ def _reported(request: StreamsGroupHeartbeatRequest) -> ReportedTasks:
 
 def _task_ids(tasks: Mapping[str, Iterable[int]]) -> list[StreamsGroupHeartbeatResponseTaskIds]:
     return [
-        StreamsGroupHeartbeatResponseTaskIds(subtopology_id=part_id, partitions=sorted(tasks[part_id]))
-        for part_id in in_hash_order(tasks, capacity_for(len(tasks)))
+        StreamsGroupHeartbeatResponseTaskIds(subtopology_id=part_id, partitions=sorted(ids))
+        for part_id, ids in HashMap.of(tasks).items()
     ]

@@ -37,7 +37,7 @@ class StreamsKind(GroupKind[StreamsGroupModel]):
 
     def resume(self, state: State, group: StreamsGroupModel) -> None:
         """Begin members' sessions again, and their time to give up tasks."""
-        for member in group.members_in_order():
+        for member in group.members.values():
             sessions.begin_session(state, group.group_id, member.member_id)
             if member.state is StreamsMemberState.UNREVOKED_TASKS:
                 sessions.limit_revocation(state, group.group_id, member)

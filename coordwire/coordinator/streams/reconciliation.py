@@ -10,14 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
-from coordwire.coordinator.hash_order import (
-    capacity_for,
-    copied_capacity,
-    copied_set_capacity,
-    in_hash_order,
-    partitions_in_order,
-)
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import (
     NO_OWNED_TASKS,
@@ -27,11 +22,12 @@ from coordwire.coordinator.model.streams_member import (
     TargetTasks,
     Tasks,
 )
-from coordwire.coordinator.model.streams_topology import hash_ordered
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode, StreamsMemberState
 
 __all__ = ["reconciled"]
+
+T = TypeVar("T")
 
 _NO_EPOCHS: Mapping[int, int] = {}
 _NO_IDS: frozenset[int] = frozenset()
@@ -105,12 +101,13 @@ def _towards(
         )  # fmt: skip
     if active_new or standby_new or warmup_new:
         retained = OwnedTasks(
-            {
-                part: _merged_epochs(active.get(part, {}), active_new.get(part, {}))
-                for part in _merged_parts(active, active_new)
-            },
-            _merged(standby, standby_new),
-            _merged(warmup, warmup_new),
+            _merged(
+                {part: _joined_epochs(epochs, {}) for part, epochs in active.items()},
+                active_new,
+                _joined_epochs,
+            ),
+            _merged(standby, standby_new, _joined_ids),
+            _merged(warmup, warmup_new, _joined_ids),
         )
     waits = active_waits or standby_waits or warmup_waits
     state = StreamsMemberState.UNRELEASED_TASKS if waits else StreamsMemberState.STABLE
@@ -120,38 +117,31 @@ def _towards(
     )  # fmt: skip
 
 
-def _merged(first: Tasks, second: Tasks) -> Tasks:
-    return {
-        part: first.get(part, _NO_IDS) | second.get(part, _NO_IDS) for part in _merged_parts(first, second)
-    }
+def _merged(
+    first: Mapping[str, T], second: Mapping[str, T], join: Callable[[T | None, T], T]
+) -> Mapping[str, T]:
+    """The tasks of either, as Java merges the second's into a table of the first's."""
+    table = HashMap.of(first)
+    for part, tasks in HashMap.of(second).items():
+        table.compute(part, lambda known, tasks=tasks: join(known, tasks))  # type: ignore[misc]
+    return table.in_order()
 
 
-def _merged_epochs(first: dict[int, int], second: dict[int, int]) -> dict[int, int]:
+def _joined_ids(first: frozenset[int] | None, second: frozenset[int]) -> frozenset[int]:
+    return second if first is None else first | second
+
+
+def _joined_epochs(first: Mapping[int, int] | None, second: Mapping[int, int]) -> Mapping[int, int]:
     """The active tasks of a subtopology in the order of Java's table, which is a copy of the first's."""
-    merged = {**first, **second}
-    capacity = copied_capacity(len(first or second))
-    return _in_order(merged, capacity_for(len(merged), capacity))
+    table = HashMap.copy_of(first or second)
+    table.update(second)
+    return table.in_order()
 
 
-def _in_order(epochs: dict[int, int], capacity: int) -> dict[int, int]:
-    return {partition: epochs[partition] for partition in partitions_in_order(epochs, capacity)}
-
-
-def _merged_parts(first: Mapping[str, object], second: Mapping[str, object]) -> list[str]:
-    """The subtopologies of either, as Java merges the second's into a table of the first's."""
-    known, capacity = hash_ordered(first), capacity_for(len(first))
-    added: list[str] = []
-    for part in hash_ordered(second):
-        # Java's computeIfAbsent makes room first, and inserts before the other keys of a bucket.
-        capacity = capacity_for(len(known) + len(added), capacity)
-        if part not in first:
-            added.append(part)
-    return in_hash_order([*added[::-1], *known], capacity)
-
-
-def _parts(current: Mapping[str, object], target: Mapping[str, object]) -> list[str]:
-    names = dict.fromkeys([*target, *current])
-    return in_hash_order(names, capacity_for(len(names), copied_set_capacity(len(target))))
+def _parts(current: Mapping[str, object], target: Mapping[str, object]) -> HashSet[str]:
+    names = HashSet.copy_of(target)
+    names.update(current)
+    return names
 
 
 def _active_difference(
@@ -171,7 +161,7 @@ def _active_difference(
         waits = waits or len(free) < len(missing)
         for result, tasks in ((retained, retained_here), (lost, lost_here), (new, free)):
             if tasks:
-                result[part] = _in_order(tasks, capacity_for(len(tasks)))
+                result[part] = HashMap.of(tasks).in_order()
     return retained, lost, new, waits
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coordwire.codec import Message
-from coordwire.coordinator.hash_order import capacity_for, partitions_in_order
+from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import (
     LEFT_STREAMS,
@@ -16,7 +16,7 @@ from coordwire.coordinator.model.streams_member import (
     UserEndpoint,
     listed_tasks,
 )
-from coordwire.coordinator.model.streams_topology import StreamsTopology, hash_ordered
+from coordwire.coordinator.model.streams_topology import StreamsTopology
 from coordwire.coordinator.recorded_groups import find_or_make, find_recorded, replay_assignment_epoch
 from coordwire.coordinator.refusal import contradiction
 from coordwire.coordinator.state import State
@@ -121,7 +121,7 @@ def _replay_member(
         return
     group = find_or_make(state, group_id, StreamsGroupModel)
     endpoint = value.user_endpoint
-    tags = {tag.key: tag.value for tag in value.client_tags}
+    tags = HashMap.of((tag.key, tag.value) for tag in value.client_tags)
     group.put_member(
         replace(
             group.members.get(member_id) or _unknown(member_id),
@@ -132,7 +132,7 @@ def _replay_member(
             topology_epoch=value.topology_epoch,
             process_id=value.process_id,
             endpoint=None if endpoint is None else UserEndpoint(endpoint.host, endpoint.port),
-            client_tags={key: tags[key] for key in hash_ordered(tags)},
+            client_tags=tags.in_order(),
             is_described=True,
         )
     )
@@ -192,7 +192,5 @@ def _active(
         epochs = part.assignment_epochs
         if epochs is None or len(epochs) != len(part.partitions):
             epochs = [epoch] * len(part.partitions)
-        by_partition = dict(zip(part.partitions, epochs, strict=True))
-        ordered = partitions_in_order(by_partition, capacity_for(len(by_partition)))
-        tasks[part.subtopology_id] = {partition: by_partition[partition] for partition in ordered}
+        tasks[part.subtopology_id] = HashMap.of(zip(part.partitions, epochs, strict=True)).in_order()
     return tasks

@@ -19,13 +19,7 @@ from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Generic, TypeVar
 
-from coordwire.coordinator.hash_order import (
-    capacity_for,
-    copied_capacity,
-    in_hash_order,
-    initial_capacity,
-    java_hash,
-)
+from coordwire.coordinator.hash_tables import HashMap, HashSet
 from coordwire.coordinator.model.streams_member import TargetTasks
 from coordwire.coordinator.model.streams_topology import ConfiguredSubtopology
 
@@ -92,8 +86,6 @@ class JavaQueue(Generic[T]):
 Task = tuple[str, int]
 """Subtopology and partition."""
 
-_INT32 = (1 << 32) - 1
-
 
 @dataclass(frozen=True, slots=True)
 class StreamsMemberSpec:
@@ -145,8 +137,7 @@ class _Process:
         if len(self.members) == 1:
             return next(iter(self.members))
         if self.queue is None:
-            ordered = in_hash_order(self.members, capacity_for(len(self.members)))
-            self.queue = JavaQueue(_count_of, [(member_id, self.members[member_id]) for member_id in ordered])
+            self.queue = JavaQueue(_count_of, HashMap.of(self.members).items())
         entry = self.queue.poll()
         entry[1][0] += 1
         self.queue.add(entry)
@@ -192,7 +183,7 @@ class _Assignment:
         stateful = sum(part.tasks for part in subtopologies.values() if part.changelogs)
         self._active_share = _Share(active, len(members))
         self._total_share = _Share(active + stateful * standby_replicas, len(members))
-        self._processes: dict[str, _Process] = {}
+        self._processes: HashMap[str, _Process] = HashMap(len(members))
         self._last_active: dict[Task, str] = {}
         self._last_standby: dict[Task, list[str]] = {}
         self._process_of: dict[str, _Process] = {}
@@ -211,8 +202,7 @@ class _Assignment:
             for part_id, partitions in spec.target.standby.items():
                 for number in partitions:
                     self._last_standby.setdefault((part_id, number), []).append(member_id)
-        capacity = capacity_for(len(self._processes), initial_capacity(len(members)))
-        self._ordered = [self._processes[name] for name in in_hash_order(self._processes, capacity)]
+        self._ordered = self._processes.values()
 
     def _place(self, member_id: str, task: Task, *, active: bool) -> None:
         count = self._process_of[member_id].add(member_id, task)
@@ -336,17 +326,7 @@ def _compact(tasks: list[Task]) -> dict[str, frozenset[int]]:
     parts: dict[str, list[int]] = {}
     for part_id, partition in tasks:
         parts.setdefault(part_id, []).append(partition)
+    ordered: Iterable[str] = parts
     if len(parts) > 1:
-        ordered = in_hash_order(dict.fromkeys(_in_set_order(tasks)), capacity_for(len(parts)))
-        parts = {part_id: parts[part_id] for part_id in in_hash_order(ordered, copied_capacity(len(parts)))}
-    return {part_id: frozenset(partitions) for part_id, partitions in parts.items()}
-
-
-def _in_set_order(tasks: list[Task]) -> list[str]:
-    """The subtopologies of tasks as a HashSet of the tasks goes over them."""
-    mask = capacity_for(len(tasks)) - 1
-    places = []
-    for part_id, partition in tasks:
-        hashed = (31 * java_hash(part_id) + partition) & _INT32
-        places.append((hashed ^ hashed >> 16) & mask)
-    return [tasks[number][0] for number in sorted(range(len(tasks)), key=places.__getitem__)]
+        ordered = HashMap.copy_of(HashMap.of((part_id, 0) for part_id, _ in HashSet.of(tasks)))
+    return {part_id: frozenset(parts[part_id]) for part_id in ordered}

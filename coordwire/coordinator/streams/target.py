@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coordwire.coordinator.hash_order import capacity_for, in_hash_order
+from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import NO_TARGET_TASKS, StreamsMember, TargetTasks
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology
@@ -79,17 +79,16 @@ def _compute(
     records: list[LogRecord],
 ) -> dict[str, TargetTasks]:
     """The targets of all members; adds the records of those that are new."""
-    members = {known.member_id: known for known in group.members_in_order()}
+    members = HashMap.of(group.members.items())
     if member is not None:
         members[member.member_id] = member
-    ordered = in_hash_order(members, capacity_for(len(members)))
-    targets = dict.fromkeys(ordered, NO_TARGET_TASKS)
+    targets = dict.fromkeys(members, NO_TARGET_TASKS)
     if configured.is_ready:
         parts = configured.subtopologies
         assert parts is not None
         specs = {
-            member_id: StreamsMemberSpec(members[member_id].process_id, group.target(member_id))
-            for member_id in ordered
+            member_id: StreamsMemberSpec(known.process_id, group.target(member_id))
+            for member_id, known in members.items()
         }
         targets = assign_tasks(specs, parts, standby_replicas)
     for member_id, target in targets.items():

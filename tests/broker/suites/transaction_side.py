@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from coordwire.codec import Request
-from coordwire.coordinator.hash_order import java_hash
+from coordwire.coordinator.hash_tables import java_hash
 from coordwire.enums import ErrorCode
 from coordwire.logs import open_log_record
 from coordwire.messages import (
