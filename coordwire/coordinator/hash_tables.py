@@ -103,6 +103,13 @@ _SPREADS: dict[type, Callable[[Any], int]] = {
 }  # fmt: skip
 
 
+def _spread_of(kind: type) -> Callable[[Any], int]:
+    """The hash of keys that have their own, or whose type is derived from another."""
+    if hasattr(kind, "java_hash"):
+        return _spread_other
+    return next(_SPREADS[base] for base in kind.__mro__ if base in _SPREADS)
+
+
 # --- tables ---
 
 
@@ -123,7 +130,7 @@ def _in_order(keys: list[K], capacity: int) -> list[K]:
         if min(numbers) >= 0 and most < _UNMIXED:
             numbers.sort(key=None if most < capacity else mask.__and__)
             return keys
-    places = [hashed & mask for hashed in map(_SPREADS.get(kind, _spread_other), keys)]
+    places = [hashed & mask for hashed in map(_SPREADS.get(kind) or _spread_of(kind), keys)]
     return list(map(keys.__getitem__, sorted(range(len(keys)), key=places.__getitem__)))
 
 

@@ -115,8 +115,8 @@ BUGS = [
     _B(
         "the protocol with the fewest votes wins",
         "model.classic_group",
-        "most = max(votes.values())",
-        "most = min(votes.values())",
+        "return max(votes, key",
+        "return min(votes, key",
     ),
     _B(
         "a failed sync leaves the others waiting",
@@ -214,8 +214,8 @@ BUGS = [
     _B(
         "a partition is taken that another has",
         "consumer.reconciliation",
-        "if partition in own or self._group.is_free(topic, partition):",
-        "if True:",
+        "elif partition not in own and not self._group.is_free(topic, partition):",
+        "elif False:",
     ),
     _B(
         "a target is computed at once, always",
@@ -382,6 +382,14 @@ BUGS = [
         "        while self._changed[-1][0] > epoch:\n",
         "        while self._changed[-1][0] > epoch and not changed:\n",
     ),
+    _B("a computed key goes after others", "hash_tables", "        self._first[key] = None\n", ""),
+    _B(
+        "a copy has the room of a new table",
+        "hash_tables",
+        "cls(int(size / 0.75 + 1.0) if size else _MIN_CAPACITY)",
+        "cls()",
+    ),
+    _B("the oldest key of a slot is first", "snapshots", "    keys.reverse()\n", ""),
     _B("a failed append is not reverted", "writes", "        self._state.snapshots.revert(base)\n", ""),
     _B(
         "an answer leaves before its append",

@@ -166,6 +166,8 @@ public final class Oracle {
             case "repeat" -> repeat(Integer.parseInt(words[1]), words);
             case "assign" -> OracleAssignors.assign(words, topics, output);
             case "table" -> OracleTables.run(words, output);
+            case "map" -> OracleTables.map(words, output);
+            case "set" -> OracleTables.set(words, output);
             case "timers" -> clock.forEach((time, key) ->
                 output.append("timer ").append(time).append(' ').append(key).append('\n'));
             default -> throw new IllegalArgumentException("no such command: " + words[0]);
