@@ -120,8 +120,6 @@ def _power(capacity: int) -> int:
 
 def _in_order(keys: list[K], capacity: int) -> list[K]:
     """Keys, given in the order of their arrival, bucket by bucket."""
-    if len(keys) < 2:
-        return keys
     kind = type(keys[0])
     mask = capacity - 1
     if kind is int:
@@ -144,7 +142,7 @@ class _Table(Generic[K, V]):
     __slots__ = ("_capacity", "_entries", "_first", "_order", "_skipped")
 
     def __init__(self, capacity: int = _MIN_CAPACITY) -> None:
-        self._capacity = _power(capacity)
+        self._capacity = capacity if capacity == _MIN_CAPACITY else _power(capacity)
         self._entries: dict[K, V] = {}
         self._first: dict[K, None] | None = None
         self._order: list[K] | None = None
@@ -163,11 +161,13 @@ class _Table(Generic[K, V]):
     def _keys(self) -> list[K]:
         order, entries = self._order, self._entries
         if order is None:
-            first = self._first
-            arrived = list(entries)
-            if first:
-                arrived = [*reversed(first), *(key for key in arrived if key not in first)]
-            order = self._order = self._in_order(arrived)
+            order = list(entries)
+            if len(order) > 1:
+                first = self._first
+                if first:
+                    order = [*reversed(first), *[key for key in order if key not in first]]
+                order = self._in_order(order)
+            self._order = order
             self._skipped = 0
         elif len(order) > len(entries):
             order = self._order = list(filter(entries.__contains__, order))
@@ -239,7 +239,8 @@ class HashMap(_Table[K, V]):
     def of(cls, items: Mapping[K, V] | Iterable[tuple[K, V]]) -> HashMap[K, V]:
         """A table into which these were put."""
         table = cls()
-        table.update(items)
+        table._entries.update(items)
+        table.make_room()
         return table
 
     @classmethod
@@ -268,6 +269,8 @@ class HashMap(_Table[K, V]):
     def in_order(self) -> dict[K, V]:
         """A plain dictionary in the table's order."""
         entries = self._entries
+        if len(entries) < 2:
+            return dict(entries)
         return {key: entries[key] for key in self._keys()}
 
     def __getitem__(self, key: K) -> V:

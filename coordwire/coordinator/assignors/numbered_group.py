@@ -111,8 +111,7 @@ class NumberedMap(HashMap[int, V]):
         self._group = group
 
     def _in_order(self, keys: list[int]) -> list[int]:
-        if len(keys) > 1:
-            keys.sort(key=self._group.buckets(self._capacity).__getitem__)
+        keys.sort(key=self._group.buckets(self._capacity).__getitem__)
         return keys
 
 
@@ -195,10 +194,10 @@ class NumberedTarget:
         if self._singles:
             # The same as below, without a step of Python for each.
             return dict(zip(ids, zip(values), strict=True))  # type: ignore[arg-type]
-        return dict(zip(ids, map(_listed, values), strict=True))
+        return dict(zip(ids, map(_partitions_in_order, values), strict=True))
 
 
-def _listed(partitions: int | Collection[int] | HashSet[int]) -> tuple[int, ...]:
+def _partitions_in_order(partitions: int | Collection[int] | HashSet[int]) -> tuple[int, ...]:
     if isinstance(partitions, int):
         return (partitions,)
     return tuple(partitions if isinstance(partitions, HashSet) else HashSet.copy_of(partitions))

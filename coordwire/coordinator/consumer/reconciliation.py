@@ -162,15 +162,14 @@ class _Step:
             assigned = target.get(topic, ()) if topic in self._subscribed else ()
             owned_before = member.owned.get(topic, _NONE)
             assigned_set = frozenset(assigned)
-            retained, lost = HashMap.copy_of(owned_before), HashMap.copy_of(owned_before)
-            for partition in owned_before:
-                (lost if partition in assigned_set else retained).discard(partition)
+            if not assigned_set.isdisjoint(owned_before):
+                owned[topic] = retained = HashMap.copy_of(owned_before)
+                retained.retain(assigned_set.__contains__)
+            if not assigned_set.issuperset(owned_before):
+                revoking[topic] = lost = HashMap.copy_of(owned_before)
+                lost.retain(lambda partition, kept=assigned_set: partition not in kept)  # type: ignore[misc]
             free, waits_here = self._free(topic, assigned, owned_before)
             waits = waits or waits_here
-            if retained:
-                owned[topic] = retained
-            if lost:
-                revoking[topic] = lost
             if free:
                 gains[topic] = free
         given_up = _frozen(revoking)

@@ -208,6 +208,8 @@ class ConsumerGroupModel:
 
     def preferred_assignor(self, old: ConsumerMember, new: ConsumerMember) -> str | None:
         """The assignor that most members prefer after a change of one; a tie goes by Java's HashMap."""
+        if old.assignor is new.assignor is None and not self.assignors:
+            return None
         counts = HashMap.copy_of(self.assignors)
         for member, by in ((old, -1), (new, 1)):
             if member.assignor is not None:
