@@ -1,9 +1,10 @@
 """Hours of simulated worlds with group churn, transactions and every fault, and what they show.
 
-    python -m tests.testing.simulation.hours [--seeds 0-999] [--minutes 20]
+    python -m tests.testing.simulation.hours [--seeds 0-999] [--minutes 20] [--wait-ms 500] [--every 5]
 
 Strategy: each seed's world has two consumers of a group and two processes that move records to another topic
-in transactions, with two faults a minute. The client is what is installed, so that another version of it, in
+in transactions, with two faults a minute. Longer waits of fetches and fewer records give more hours a second
+of CPU. The client is what is installed, so that another version of it, in
 another virtual environment, has the same worlds. A failure is printed with its shrunk plan, and the search
 goes on. Rules: what "Findings" of docs/how-to/simulation.md describes as aiokafka's own is not looked for:
 offsets that fall, and what a client leaves that could not stop.
@@ -14,7 +15,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from functools import partial
 from importlib.metadata import version
+from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 
@@ -26,10 +29,10 @@ MOVERS, MOVED = "movers", "moved"
 SHRINKS = 30
 
 
-async def move(bootstrap: str, name: str) -> None:
+async def move(bootstrap: str, name: str, **settings: Any) -> None:
     """Records go to another topic with their offsets, in a transaction each."""
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=name)
-    consumer = consumer_of(bootstrap, name, group_id=MOVERS)
+    consumer = consumer_of(bootstrap, name, group_id=MOVERS, **settings)
     consumer.subscribe([TOPIC])
     try:
         await producer.start()
@@ -44,14 +47,17 @@ async def move(bootstrap: str, name: str) -> None:
         await producer.stop()
 
 
-def simulation_of(minutes: float) -> Simulation:
+def simulation_of(minutes: float, wait_ms: int, every: float) -> Simulation:
+    book = partial(correct_service, fetch_max_wait_ms=wait_ms)
+    move_on = partial(move, fetch_max_wait_ms=wait_ms)
+
     async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
         for number in (1, 2):
-            world.start(f"orders-{number}", correct_service, kafka.bootstrap, world, f"orders-{number}")
-            world.start(f"mover-{number}", move, kafka.bootstrap, f"mover-{number}")
-        for number in range(int(minutes * 12)):
+            world.start(f"orders-{number}", book, kafka.bootstrap, world, f"orders-{number}")
+            world.start(f"mover-{number}", move_on, kafka.bootstrap, f"mover-{number}")
+        for number in range(int(minutes * 60 / every)):
             kafka.produce(TOPIC, f"order {number}", partition=number % 4)
-            await asyncio.sleep(5)
+            await asyncio.sleep(every)
         await world.calm()
         for group in (GROUP, MOVERS):
             await world.caught_up(group, TOPIC, within=600)
@@ -70,9 +76,12 @@ def main() -> None:
     parser.add_argument(
         "--minutes", type=float, default=20, help="virtual minutes with faults, in each world"
     )
+    parser.add_argument("--wait-ms", type=int, default=500, help="the clients' fetch_max_wait_ms")
+    parser.add_argument("--every", type=float, default=5, help="seconds between records")
     options = parser.parse_args()
     first, last = map(int, options.seeds.split("-"))
-    simulation, began, hours, failures = simulation_of(options.minutes), time.process_time(), 0.0, 0
+    simulation = simulation_of(options.minutes, options.wait_ms, options.every)
+    began, hours, failures = time.process_time(), 0.0, 0
     print(f"aiokafka {version('aiokafka')}")
     for seed in range(first, last + 1):
         outcome = simulation.run(seed)

@@ -37,9 +37,9 @@ def consumer_of(bootstrap: str, name: str, **settings: Any) -> AIOKafkaConsumer:
     )
 
 
-async def correct_service(bootstrap: str, world: SimulatedWorld, name: str) -> None:
+async def correct_service(bootstrap: str, world: SimulatedWorld, name: str, **settings: Any) -> None:
     """The service as it should be: work, then commit; start again after an error."""
-    consumer = consumer_of(bootstrap, name)
+    consumer = consumer_of(bootstrap, name, **settings)
     consumer.subscribe([TOPIC])
     try:
         await consumer.start()
