@@ -23,6 +23,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
+from uuid import uuid4
 
 import pytest
 
@@ -220,9 +221,10 @@ async def _state(admin: AIOKafkaAdminClient, group: str) -> tuple[dict[int, int]
     return committed, sorted(owned) if state == "Stable" else []
 
 
-async def real(bootstrap: str, seed: int, plan: Sequence[PlannedFault], run: str = "") -> Outcome:
-    """The outcome on a real broker. Raises `TimeoutError`."""
-    group, topic = f"{service.GROUP}-{seed}{run}", f"{service.TOPIC}-{seed}{run}"
+async def real(bootstrap: str, plan: Sequence[PlannedFault]) -> Outcome:
+    """The outcome on a real broker, with a group and a topic of its own. Raises `TimeoutError`."""
+    run = uuid4().hex
+    group, topic = f"{service.GROUP}-{run}", f"{service.TOPIC}-{run}"
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     async with Tap(bootstrap) as tap:
@@ -291,7 +293,7 @@ async def compare(bootstrap: str, worlds: Iterable[World], together: int) -> lis
         async with slots:
             began = time.monotonic()
             try:
-                outcome: Outcome | str = await real(bootstrap, seed, plan)
+                outcome: Outcome | str = await real(bootstrap, plan)
             except TimeoutError:
                 outcome = f"not caught up within {_WITHIN:.0f} s"
         verdict = "equal" if outcome == expected else f"DIFFERS\n  world: {expected}\n  Kafka: {outcome}"
