@@ -27,7 +27,7 @@ from coordwire.connection.dialect import KAFKA
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import PREFIX
 
-__all__ = ["RotatedFiles", "is_capture_name", "rejoined", "rotated"]
+__all__ = ["RotatedFiles", "continued", "is_capture_name", "rejoined", "rotated"]
 
 T = TypeVar("T")
 
@@ -131,10 +131,13 @@ class RotatedFiles(io.RawIOBase):
         if not self._header:
             self._header = head
             return head
-        is_same_format = (
-            head[:4] == self._header[:4] and head[20:] == self._header[20:]
-        )  # byte order and link type
-        return b"" if head[:4] in MAGICS and is_same_format else head
+        return continued(self._header, head)
+
+
+def continued(first: bytes, head: bytes) -> bytes:
+    """The first bytes of a further file; none if they are a pcap's header that repeats the first file's."""
+    is_same_format = head[:4] == first[:4] and head[20:] == first[20:]  # byte order and link type
+    return b"" if head[:4] in MAGICS and is_same_format else head
 
 
 MOST_WAITING = 10_000

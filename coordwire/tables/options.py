@@ -23,6 +23,8 @@
                                           folders are called; to choose one, filter by the column log
     recursive                             whether folders are searched to their bottom (default true)
     maxFilesPerTrigger                    for streams: files in one micro-batch
+    growing                               for streams of captures: whether these are still written (default
+                                          false: a file is read once)
 
 Rules: names are case-insensitive, as in Spark; an unknown name is refused and not ignored.
 """
@@ -70,6 +72,7 @@ class Options:
     log: str | None = None
     recursive: bool = True
     max_files_per_trigger: int | None = None
+    growing: bool = False
 
     @property
     def failfast(self) -> bool:
@@ -158,6 +161,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "log": _log,
     "recursive": _flag,
     "max_files_per_trigger": _size,
+    "growing": _flag,
 }
 _NAMES = {field.name.replace("_", ""): field.name for field in fields(Options) if field.name != "paths"}
 

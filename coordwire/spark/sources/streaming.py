@@ -5,7 +5,8 @@ turned into what the workers read, as in a batch job. Rules: nothing is kept but
 files are put there whole, by moving them in, whatever their times; segments may grow. Under `availableNow`
 what is there at the start is read, then the query ends; `maxFilesPerTrigger` bounds a micro-batch. Before
 PySpark 4.2 Spark asks for the latest offset alone: `maxFilesPerTrigger` is refused, and `availableNow` is one
-batch.
+batch. Captures that are still written (the option `growing`) are read in the driver, where their reader waits
+between two micro-batches (`coordwire.tables.readers.growing_captures`); workers are given the rows.
 """
 
 from __future__ import annotations
@@ -32,6 +33,13 @@ from coordwire.spark.sources.compatibility import (
 from coordwire.spark.sources.source_reader import arrow_rows, checked_columns
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import File, find_files
+from coordwire.tables.readers.growing_captures import (
+    Chains,
+    GrowingCaptures,
+    Listing,
+    growing_offset,
+    next_growing_offset,
+)
 from coordwire.tables.readers.rows import Bad, conform, quarantine_batch
 from coordwire.tables.readers.segment_reader import resume_position
 from coordwire.tables.readers.sources import SOURCES, plan_files
@@ -138,8 +146,72 @@ class _EarlierFolderReader(_Reader):
         return partitions
 
 
+class _GrowingReader(DataSourceStreamReader):
+    """Captures that are still written, in all versions of PySpark: before 4.2 its own last batch is where it
+    is, and `partitions`, which is given both ends, leaves out what was read before a restart."""
+
+    def __init__(self, name: str, options: Options, schema: StructType) -> None:
+        source = SOURCES[name]
+        if "capture" not in source.readers:
+            raise CoordwireError(f"{name} reads no captures: it can't have the option growing")
+        self.options = options
+        self.schema = schema
+        self._captures = GrowingCaptures(source, options, checked_columns(source, schema))
+        self._listing = Listing()
+        self._start = growing_offset()
+        self._fixed: Chains | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        return growing_offset()
+
+    def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:
+        if start is None:
+            return next_growing_offset(self._start, self._chains(), most=None)
+        return next_growing_offset(start, self._fixed or self._chains())
+
+    def _chains(self) -> Chains:
+        files = find_files(self.options.paths, recursive=self.options.recursive)
+        return self._listing.chains(files)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        self._start = end
+        return [InputPartition(_packed(batch)) for batch in self._captures.rows(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        arrow_schema = arrow_schema_of(self.schema)
+        with pyarrow.ipc.open_stream(partition.value) as reader:
+            for batch in reader:
+                yield conform(batch, arrow_schema)
+
+    def stop(self) -> None:
+        self._captures.close()
+
+
+class _BoundedGrowingReader(_GrowingReader, SupportsTriggerAvailableNow):
+    """For PySpark 4.2 and later."""
+
+    def getDefaultReadLimit(self) -> Any:
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._fixed = self._chains()
+
+
+def _packed(batch: pyarrow.RecordBatch) -> bytes:
+    import pyarrow
+
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
 def stream_reader(name: str, options: Options, schema: StructType) -> DataSourceStreamReader:
     """The reader that suits this PySpark. Raises `CoordwireError` for an option that it can't have."""
+    if options.growing:
+        return (_BoundedGrowingReader if BOUNDED_STREAMS else _GrowingReader)(name, options, schema)
     return (FolderReader if BOUNDED_STREAMS else _EarlierFolderReader)(name, options, schema)
 
 

@@ -14,6 +14,6 @@ coordinator_logs.py  segments of a coordinator's log to its records
 disk_lag.py          lag by what is on disk
 group_rows.py        the events of groups, in captures and coordinator logs, to rows
 traffic_rows.py      frames to sums by minute, client, connection, API and partition
-stream_offsets.py    which files of a growing folder are new
+stream_offsets.py    which files of a growing folder are new; growing_captures.py: captures that grow
 rows.py              values to Arrow batches
 """

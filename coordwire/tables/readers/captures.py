@@ -12,7 +12,7 @@ from __future__ import annotations
 __all__ = ["bad_of", "entries", "in_time_range", "joined", "read_errors", "read_frames"]
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -75,14 +75,16 @@ def read_frames(
     *,
     stories: bool = False,
     tell: Callable[[Entry | ConnectionSign], None] | None = None,
+    read_entries: Iterable[Entry] | None = None,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
     table, and what couldn't be read.
 
     see: called with the frames of the share, some at a time. stories: whether the reader of the first share
     makes the stories of groups; tell: called by that reader, whose share is empty if there are others, with
-    every entry of the capture, and where connections end. Raises `OSError` where a file can't be read; in
-    failfast mode `DecodeError` for what couldn't be read or was refused.
+    every entry of the capture, and where connections end. read_entries: the entries, if they were read
+    already. Raises `OSError` where a file can't be read; in failfast mode `DecodeError` for what couldn't be
+    read or was refused.
     """
     schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
     rows = FrameRows(columns, show_secrets=options.show_secrets)
@@ -118,7 +120,7 @@ def read_frames(
     has_other_shares = tell is not None and share is not None  # frames' rows are other shares'
     try:
         told_share = share if tell is None else None
-        for entry in entries(part, options, failed, told_share, ends=tell is not None):
+        for entry in read_entries or entries(part, options, failed, told_share, ends=tell is not None):
             if tell is not None:
                 tell(entry)
             if isinstance(entry, ConnectionSign):
@@ -150,7 +152,9 @@ def _refuse_refused(entries: Sequence[FrameEntry], part: Part) -> None:
             raise Malformed(reason, entry.error.position if entry.error else 0)
 
 
-def read_errors(part: Part, options: Options, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch | Bad]:
+def read_errors(
+    part: Part, options: Options, columns: Sequence[str], *, read_entries: Iterable[Entry] | None = None
+) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The error codes of the capture's responses in batches of these columns of the errors table, and what
     couldn't be read. Raises as `read_frames` does."""
     schema = arrow_schema([column for name in columns for column in ERRORS if column.name == name])
@@ -163,7 +167,7 @@ def read_errors(part: Part, options: Options, columns: Sequence[str]) -> Iterato
             if in_time_range(entry, options):
                 full.extend(builder.add_all(rows.rows(entry), ERROR_SIZE))
 
-    for item in read_frames(part, options, ["frame"], see):
+    for item in read_frames(part, options, ["frame"], see, read_entries=read_entries):
         if isinstance(item, Bad):
             yield item
         yield from full
