@@ -167,7 +167,7 @@ class _Step:
                 retained.retain(assigned_set.__contains__)
             if not assigned_set.issuperset(owned_before):
                 revoking[topic] = lost = HashMap.copy_of(owned_before)
-                lost.retain(lambda partition, kept=assigned_set: partition not in kept)  # type: ignore[misc]
+                lost.retain(lambda partition, ids=assigned_set: partition not in ids)  # type: ignore[misc]
             free, waits_here = self._free(topic, assigned, owned_before)
             waits = waits or waits_here
             if free:
