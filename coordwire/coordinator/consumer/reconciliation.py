@@ -162,10 +162,11 @@ class _Step:
             assigned = target.get(topic, ()) if topic in self._subscribed else ()
             owned_before = member.owned.get(topic, _NONE)
             assigned_set = frozenset(assigned)
-            if not assigned_set.isdisjoint(owned_before):
+            retained_count = sum(partition in assigned_set for partition in owned_before)
+            if retained_count:
                 owned[topic] = retained = HashMap.copy_of(owned_before)
-                retained.retain(assigned_set.__contains__)
-            if not assigned_set.issuperset(owned_before):
+                retained.retain(lambda partition, ids=assigned_set: partition in ids)  # type: ignore[misc]
+            if retained_count < len(owned_before):
                 revoking[topic] = lost = HashMap.copy_of(owned_before)
                 lost.retain(lambda partition, ids=assigned_set: partition not in ids)  # type: ignore[misc]
             free, waits_here = self._free(topic, assigned, owned_before)
