@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -206,3 +208,16 @@ def test_a_growing_folder(spark: SparkSession, tmp_path: Path) -> None:
     with (folder / "orders-0" / f"{1000:020}.log").open("ab") as file:
         file.write(segment(rng, 3, 2000))
     assert run() == count()
+
+
+def test_an_older_pyspark_without_filters(tmp_path: Path) -> None:
+    """PySpark 4.0 has no classes of filters; the sources are there all the same."""
+    script = """
+import pyspark.sql.datasource as datasource
+for name in ("Filter", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"):
+    delattr(datasource, name)
+from coordwire.spark.sources.compatibility import PUSHES_FILTERS
+from coordwire.spark.sources.data_sources import register_all
+assert not PUSHES_FILTERS
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)

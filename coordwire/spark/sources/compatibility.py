@@ -7,8 +7,9 @@ older PySpark lacks has an unused placeholder of the newest one's name.
 from __future__ import annotations
 
 __all__ = [
-    "BOUNDED_STREAMS", "PUSHES_FILTERS", "ReadAllAvailable", "ReadMaxFiles", "SupportsTriggerAvailableNow",
-    "arrow_schema_of", "filters_are_pushed",
+    "BOUNDED_STREAMS", "PUSHES_FILTERS", "EqualTo", "Filter", "GreaterThan", "GreaterThanOrEqual", "LessThan",
+    "LessThanOrEqual", "ReadAllAvailable", "ReadMaxFiles", "SupportsTriggerAvailableNow", "arrow_schema_of",
+    "filters_are_pushed",
 ]  # fmt: skip
 
 import sys
@@ -20,6 +21,14 @@ from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql.datasource import (
+        EqualTo,
+        Filter,
+        GreaterThan,
+        GreaterThanOrEqual,
+        LessThan,
+        LessThanOrEqual,
+    )
     from pyspark.sql.streaming.datasource import (
         ReadAllAvailable,
         ReadMaxFiles,
@@ -44,6 +53,29 @@ else:
         class ReadMaxFiles: ...
 
         class SupportsTriggerAvailableNow: ...
+
+    try:  # PySpark 4.1
+        from pyspark.sql.datasource import (
+            EqualTo,
+            Filter,
+            GreaterThan,
+            GreaterThanOrEqual,
+            LessThan,
+            LessThanOrEqual,
+        )
+    except ImportError:
+
+        class Filter: ...
+
+        class EqualTo: ...
+
+        class GreaterThan: ...
+
+        class GreaterThanOrEqual: ...
+
+        class LessThan: ...
+
+        class LessThanOrEqual: ...
 
 
 PUSHES_FILTERS = hasattr(pyspark.sql.datasource, "Filter")

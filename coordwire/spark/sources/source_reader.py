@@ -17,20 +17,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import (
-    DataSourceReader,
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from coordwire.errors import CoordwireError
+from coordwire.spark.sources.compatibility import (
     EqualTo,
     Filter,
     GreaterThan,
     GreaterThanOrEqual,
-    InputPartition,
     LessThan,
     LessThanOrEqual,
+    arrow_schema_of,
 )
-from pyspark.sql.types import StructType
-
-from coordwire.errors import CoordwireError
-from coordwire.spark.sources.compatibility import arrow_schema_of
 from coordwire.tables.options import Options
 from coordwire.tables.readers.rows import conform
 from coordwire.tables.readers.sources import SOURCES, SourceDefinition, plan, read
