@@ -159,13 +159,27 @@ class Targets(OfConsumerGroups):
 
 class AtTheTarget(OfConsumerGroups):
     """S24: a member in the target's epoch owns nothing that the target gives another. S25: a group is Stable
-    just when its epochs are equal and every member is STABLE, in that epoch and owns its target."""
+    just when its epochs are equal and every member is STABLE, in that epoch and owns its target. A log may
+    end between a new target's records and that of its epoch: until the next target a group has some of it."""
 
     name = "S24"
+
+    def __init__(self, shard: Any) -> None:
+        super().__init__(shard)
+        self._cut: dict[str, int] = {}
+
+    def loaded(self) -> None:
+        self._cut = {
+            group.group_id: group.assignment_epoch
+            for group in self.groups()
+            if group.epoch > group.assignment_epoch
+        }
 
     def settled(self) -> None:
         for group in self.groups():
             epoch, stable = group.assignment_epoch, group.epoch == group.assignment_epoch
+            if self._cut.get(group.group_id) == epoch and not stable:
+                continue
             assigned = {
                 partition: member_id
                 for member_id in group.targets
