@@ -40,7 +40,7 @@ def uniform_targets(spec: GroupSpec) -> Mapping[str, Target]:
 
 def _equal_targets(spec: GroupSpec) -> Mapping[str, Target]:
     first = next(iter(spec.members.values()))
-    topics = HashSet.copy_of(first.topics, first.subscribed)
+    topics = dict.fromkeys(HashSet.copy_of(first.topics, first.subscribed))
     if not topics:
         return {}
     unassigned = _unassigned(spec, topics)
@@ -75,7 +75,7 @@ def _equal_targets(spec: GroupSpec) -> Mapping[str, Target]:
     return targets | {member_id: table.target() for member_id, table in tables.items()}
 
 
-def _unassigned(spec: GroupSpec, topics: HashSet[UUID]) -> list[tuple[UUID, int]]:
+def _unassigned(spec: GroupSpec, topics: Collection[UUID]) -> list[tuple[UUID, int]]:
     assigned: dict[UUID, set[int]] = {topic: set() for topic in topics}
     for target in filter(None, spec.assigned_before):
         for topic, partitions in target.items():
@@ -90,7 +90,7 @@ def _unassigned(spec: GroupSpec, topics: HashSet[UUID]) -> list[tuple[UUID, int]
 
 
 def _retain(
-    target: Target, topics: HashSet[UUID], quota: int
+    target: Target, topics: Collection[UUID], quota: int
 ) -> tuple[int, TargetTable | None, list[tuple[UUID, int]]]:
     """The rest of a member's quota; its new target, if it changes; the partitions that it releases."""
     table: TargetTable | None = None
