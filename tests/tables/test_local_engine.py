@@ -194,6 +194,7 @@ def test_progress_and_workers(logs: tuple[Path, int], tmp_path: Path) -> None:
     engine = pipeline.LocalEngine(2)
     pipeline.run(
         engine, [str(logs[0])], str(tmp_path), tables=["records"], report=False,
+        options=Options(split_size=16_000),
         progress=lambda process, total: calls.append((process, total)),
     )  # fmt: skip
     assert calls == [(number + 1, len(calls)) for number in range(len(calls))]
