@@ -48,6 +48,8 @@ _PREFIX = re.compile(
     r"(Job aborted due to stage failure: .*?most recent failure: Lost task [^)]*[)] [(][^)]*[)]: )?"
 )
 """What Spark puts before the failure of a task."""
+_CLOSED = re.compile(r"java[.]io[.]EOFException|java[.]net[.]SocketException: (Broken pipe|Connection reset)")
+"""What Spark says of a worker that ends before it has its task: that their connection is closed."""
 
 CONNECT_WORKERS = 16
 """How many there may be: Connect does not say."""
@@ -155,6 +157,8 @@ def in_one_sentence(error: BaseException) -> BaseException:
     lost = [line for line in lines if _LOST.search(line)]
     causes = [line for line in lines if _CAUSE.match(line)]
     sentence = _PREFIX.sub("", (failed or lost[:1] or causes or lines or ["?"])[-1]).rstrip(".")
+    if _CLOSED.match(sentence):
+        sentence = f"a Python worker exited ({sentence})"
     return CoordwireError(
         f"the Spark job failed: {printable(sentence)[:MOST_SAID]}; a rerun goes on where it was"
     )

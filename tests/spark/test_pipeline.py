@@ -371,7 +371,8 @@ def test_groups_are_those_of_the_command(
             "MemoryError: no room",
         ),
         ([f"{JOB}: java.net.SocketException: Broken pipe", TRACE, "\t... 12 common frames omitted"],
-         "java.net.SocketException: Broken pipe"),
+         "a Python worker exited (java.net.SocketException: Broken pipe)"),
+        ([f"{JOB}: java.io.EOFException", TRACE], "a Python worker exited (java.io.EOFException)"),
     ],
 )  # fmt: skip
 def test_a_failed_job_in_one_sentence(lines: list[str], sentence: str) -> None:
