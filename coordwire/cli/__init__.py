@@ -20,9 +20,10 @@ Commands, a module or a package each (`__main__.py` picks one and imports it alo
 
 Shared by commands:
 
-    inputs.py             opens files, decompressed; the captures in a folder; the logs of coordinators
+    inputs.py             opens files, decompressed, and finds the captures in a folder
     live_capture.py       captures an interface
     listening.py          what the commands that listen share; cluster_options.py: those that connect
+    coordinator_logs.py   reads the logs of coordinators
     selection/            which entries the user asks for
     message_lines.py      a message as lines; plain_message_lines.py: the same as text, without styles;
                           record_sets.py: the record sets in it

@@ -91,6 +91,8 @@ def test_starting_imports_little() -> None:
         "coordwire.cli.encode",
         "coordwire.cli.decode.tree",
         "coordwire.messages.fetch",
+        "coordwire.segments",
+        "coordwire.timeline",
         "coordwire.connection.connection",
         "coordwire.connection.kafka",
         "coordwire.designs.dialects.conversation",

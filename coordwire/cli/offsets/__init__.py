@@ -15,7 +15,8 @@ from typing import Protocol
 
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress
-from coordwire.cli.inputs import failure, note, read_log, refuse_capture
+from coordwire.cli.coordinator_logs import read_log, refuse_capture
+from coordwire.cli.inputs import failure, note
 from coordwire.cli.selection import names, times
 from coordwire.cli.selection.names import Find, Names
 from coordwire.cli.selection.survey import Survey

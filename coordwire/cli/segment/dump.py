@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
-from coordwire.cli.inputs import PlainFile, copied, failure, note, plain_file, refuse_capture
+from coordwire.cli.coordinator_logs import refuse_capture
+from coordwire.cli.inputs import PlainFile, copied, failure, note, plain_file
 from coordwire.cli.segment.files import WatchedSegment, expanded
 from coordwire.cli.segment.json_lines import Lines
 from coordwire.cli.selection.times import Moment, make_absolute, moment, span_of

@@ -13,7 +13,8 @@ from typing import Any
 from coordwire.capture.formats.compressed import SUFFIXES
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress
-from coordwire.cli.inputs import failure, refuse_capture
+from coordwire.cli.coordinator_logs import refuse_capture
+from coordwire.cli.inputs import failure
 from coordwire.segments import Segment
 from coordwire.segments.names import file_name
 from coordwire.segments.partition import logs

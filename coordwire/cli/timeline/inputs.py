@@ -29,7 +29,8 @@ from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined, 
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.cli import Failure
 from coordwire.cli.capture_hints import capture_hints
-from coordwire.cli.inputs import content_kind, failure, files_below, note, open_file, opened, read_log
+from coordwire.cli.coordinator_logs import read_log
+from coordwire.cli.inputs import content_kind, failure, files_below, note, open_file, opened
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.connection.dialect import KAFKA
