@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coordwire.codec import Message
+from coordwire.codec.message import refused_version
 from coordwire.coordinator import admin, classic_protocol
 from coordwire.coordinator.classic.kind import ClassicKind
 from coordwire.coordinator.consumer import handlers as consumer
@@ -24,7 +25,7 @@ from coordwire.coordinator.state import GroupKind
 from coordwire.coordinator.streams import handlers as streams
 from coordwire.coordinator.streams.kind import StreamsKind
 
-__all__ = ["IMMEDIATE", "KINDS", "REQUESTS", "STEADY", "route"]
+__all__ = ["IMMEDIATE", "KINDS", "REQUESTS", "STEADY", "refused_request", "route"]
 
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     **classic_protocol.IMMEDIATE,
@@ -52,6 +53,13 @@ REQUESTS: Mapping[type[Message], frozenset[int]] = {
     request: frozenset(request.versions) for request in _HANDLERS
 }
 """The request types of a shard, with their versions."""
+
+
+def refused_request(kind: type[Message], version: int) -> Exception:
+    """The error for a request that `REQUESTS` does not have, or not in this version."""
+    if kind not in REQUESTS:
+        return TypeError(f"expected a request to a group coordinator, got {kind.__name__}")
+    return refused_version(kind, version)
 
 
 def route(call: IncomingRequest) -> None:

@@ -21,7 +21,6 @@ from functools import partial
 from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.codec.message import refused_version
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig, GroupConfig, ShareGroupConfig, StreamsGroupConfig
 from coordwire.coordinator.consumer.patterns import end_resolution
@@ -34,7 +33,7 @@ from coordwire.coordinator.offsets.deletion import remove_topics, schedule_expir
 from coordwire.coordinator.persister import PERSISTER_TIMER, LatestOffsets, Persister
 from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.replay import replay_entry
-from coordwire.coordinator.requests import IMMEDIATE, KINDS, REQUESTS, STEADY, route
+from coordwire.coordinator.requests import IMMEDIATE, KINDS, REQUESTS, STEADY, refused_request, route
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
@@ -125,10 +124,8 @@ class Shard:
         """
         kind = type(request)
         versions = REQUESTS.get(kind)
-        if versions is None:
-            raise TypeError(f"expected a request to a group coordinator, got {kind.__name__}")
-        if version not in versions:
-            raise refused_version(kind, version)
+        if versions is None or version not in versions:
+            raise refused_request(kind, version)
         ticket = next(self._outbox.tickets)
         if self.is_behind:
             self._finish()

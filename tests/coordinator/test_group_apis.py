@@ -15,7 +15,13 @@ from coordwire.coordinator import REQUESTS, Answer, Append, GroupCoordinator, Re
 from coordwire.coordinator.apis import ALWAYS, GroupApis
 from coordwire.coordinator.topics import TopicImage, TopicsImage
 from coordwire.enums import AclOperation, AclResourceType, ErrorCode
-from coordwire.messages import OffsetCommitRequest, StreamsGroupHeartbeatRequest, TxnOffsetCommitRequest
+from coordwire.errors import EncodeError
+from coordwire.messages import (
+    InitProducerIdRequest,
+    OffsetCommitRequest,
+    StreamsGroupHeartbeatRequest,
+    TxnOffsetCommitRequest,
+)
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.streams_group_heartbeat import Subtopology, TopicInfo, Topology
 from tests.broker.authorized.kept import kept
@@ -129,6 +135,19 @@ def test_rights_are_asked_for_with_each_request() -> None:
     }
     assert commit.topics == topics
     assert list(server.coordinator.groups) == ["g"]
+
+
+def test_a_request_to_another_coordinator_is_refused_before_rights_are_asked_for() -> None:
+    def allows(operation: AclOperation, kind: AclResourceType, name: str) -> bool:
+        raise AssertionError("nothing to decide")
+
+    server = Server()
+    with pytest.raises(
+        TypeError, match="expected a request to a group coordinator, got InitProducerIdRequest"
+    ):
+        server.ask(InitProducerIdRequest(), 4, allows)
+    with pytest.raises(EncodeError, match="version 99"):
+        server.ask(OffsetCommitRequest(), 99, allows)
 
 
 def test_it_can_be_left_off() -> None:

@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.codec.message import refused_version
 from coordwire.coordinator.apis.groups import topics_to_create
 from coordwire.coordinator.apis.guards import CLUSTER, Change
 from coordwire.coordinator.apis.table import GUARDS
 from coordwire.coordinator.effects import Answer, Effect, RequestContext
 from coordwire.coordinator.group_coordinator import GroupCoordinator
+from coordwire.coordinator.requests import REQUESTS, refused_request
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import AclOperation, AclResourceType
 
@@ -79,8 +79,8 @@ class GroupApis:
         do everything. It is called again when the answer is there.
         """
         coordinator = self.coordinator
-        if version not in type(request).versions:
-            raise refused_version(type(request), version)
+        if version not in REQUESTS.get(type(request), ()):
+            raise refused_request(type(request), version)
         call = _Call(request, version, coordinator.topics, allows or _allows_all)
         guard = GUARDS.get(-1 if request.api_key is None else request.api_key)
         verdict = None if guard is None else guard(call)

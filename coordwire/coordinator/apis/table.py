@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from coordwire.coordinator.apis.groups import (
     describe_groups_guard,
@@ -59,6 +60,21 @@ _DELETES_GROUP = Need(Operation.DELETE, Resource.GROUP, "group_id")
 _WRITES_TRANSACTION = Need(Operation.WRITE, Resource.TRANSACTIONAL_ID, "transactional_id")
 _STATE_GUARD = require(cluster_need(Operation.CLUSTER_ACTION), refused=state_refusal)
 
+
+def _describe(field: str, described: Callable[..., Any]) -> Guard:
+    """That of a request which describes groups. field: with their ids; described: makes a group's answer."""
+    return all_guards(
+        element_guard(
+            field,
+            Operation.DESCRIBE,
+            Resource.GROUP,
+            "groups",
+            lambda name, code: described(group_id=name, error_code=code),
+        ),
+        describe_groups_guard,
+    )
+
+
 GUARDS: Mapping[int, Guard] = {
     ApiKey.JOIN_GROUP: require(_READS_GROUP, refused=join_refusal),
     ApiKey.SYNC_GROUP: require(_READS_GROUP),
@@ -76,36 +92,9 @@ GUARDS: Mapping[int, Guard] = {
         element_guard("topics", Operation.READ, Resource.TOPIC, "topics", delete_topic_refusal, topic_name),
     ),
     ApiKey.LIST_GROUPS: list_groups_guard,
-    ApiKey.DESCRIBE_GROUPS: all_guards(
-        element_guard(
-            "groups",
-            Operation.DESCRIBE,
-            Resource.GROUP,
-            "groups",
-            lambda name, code: DescribedGroup(group_id=name, error_code=code),
-        ),
-        describe_groups_guard,
-    ),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: all_guards(
-        element_guard(
-            "group_ids",
-            Operation.DESCRIBE,
-            Resource.GROUP,
-            "groups",
-            lambda name, code: consumer_groups.DescribedGroup(group_id=name, error_code=code),
-        ),
-        describe_groups_guard,
-    ),
-    ApiKey.STREAMS_GROUP_DESCRIBE: all_guards(
-        element_guard(
-            "group_ids",
-            Operation.DESCRIBE,
-            Resource.GROUP,
-            "groups",
-            lambda name, code: streams_groups.DescribedGroup(group_id=name, error_code=code),
-        ),
-        describe_groups_guard,
-    ),
+    ApiKey.DESCRIBE_GROUPS: _describe("groups", DescribedGroup),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: _describe("group_ids", consumer_groups.DescribedGroup),
+    ApiKey.STREAMS_GROUP_DESCRIBE: _describe("group_ids", streams_groups.DescribedGroup),
     ApiKey.DELETE_GROUPS: element_guard(
         "groups_names",
         Operation.DELETE,
@@ -137,16 +126,7 @@ GUARDS: Mapping[int, Guard] = {
     ),
     ApiKey.LIST_TRANSACTIONS: list_transactions_guard,
     ApiKey.SHARE_GROUP_HEARTBEAT: all_guards(require(_READS_GROUP), heartbeat_guard, share_member_guard),
-    ApiKey.SHARE_GROUP_DESCRIBE: all_guards(
-        element_guard(
-            "group_ids",
-            Operation.DESCRIBE,
-            Resource.GROUP,
-            "groups",
-            lambda name, code: share_groups.DescribedGroup(group_id=name, error_code=code),
-        ),
-        describe_groups_guard,
-    ),
+    ApiKey.SHARE_GROUP_DESCRIBE: _describe("group_ids", share_groups.DescribedGroup),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: all_guards(
         element_guard(
             "groups",
