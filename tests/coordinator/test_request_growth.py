@@ -7,7 +7,6 @@ to its records as bytes and its answer. Rules: a type of request without a case 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -16,20 +15,10 @@ import pytest
 
 from coordwire.codec import Message
 from coordwire.coordinator import (
-    Answer,
-    Append,
-    ConsumerGroupConfig,
-    CoordinatorConfig,
-    RequestContext,
-    Shard,
-    ShareGroupConfig,
-    StateRequest,
-    StreamsGroupConfig,
     TopicImage,
     TopicsImage,
 )
 from coordwire.coordinator.requests import REQUESTS
-from coordwire.coordinator.share_state.requests import OPERATIONS
 from coordwire.messages import (
     AlterShareGroupOffsetsRequest,
     ConsumerGroupDescribeRequest,
@@ -64,267 +53,61 @@ from coordwire.messages.describe_share_group_offsets import (
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
-from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from coordwire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequestTaskIds,
     Subtopology,
     TopicInfo,
-    Topology,
 )
-from coordwire.messages.sync_group import SyncGroupRequestAssignment
-from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
+from tests.coordinator.growth_bench import WIDE, WIDE_PARTS, GrowthBench
 from tests.growth import Counter, assert_increments, counting
 
 SIZES = (12, 24, 48)
-WIDE = TopicImage(UUID(int=7), "wide", 1_000)
-SUBSCRIPTION = b"\0\0\0\0\0\1\0\4wide\xff\xff\xff\xff"
-
-WIDE_PARTS = [Subtopology(subtopology_id="0", source_topics=["wide"])]
-
-
-class Bench:
-    """A shard whose appends are durable at once, with n topics and one of 1,000 partitions. Share
-    coordinators do what it asks for."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-        consumer = ConsumerGroupConfig(assignment_interval_ms=0)
-        streams = StreamsGroupConfig(assignment_interval_ms=0, initial_rebalance_delay_ms=0)
-        share = ShareGroupConfig(assignment_interval_ms=0)
-        self.shard = Shard(
-            config=CoordinatorConfig(
-                consumer=consumer, streams=streams, share=share, new_member_join_timeout_ms=10**9
-            )
-        )
-        self.topics = [TopicImage(UUID(int=1_000 + number), self.name("t", number), 2) for number in range(n)]
-        self.shard.set_topics(TopicsImage([WIDE, *self.topics]))
-        self.shard.load([])
-        self.now = 0
-        self._ids = itertools.count(1)
-
-    def name(self, kind: str, number: int) -> str:
-        """All of one length, and none of another bench's, since hashes of names are cached."""
-        return f"{kind}{self.n:03}{number:04}"
-
-    def send(self, request: Any, version: int) -> list[Any]:
-        number = next(self._ids)
-        context = RequestContext(
-            client_id="c",
-            client_host="/127.0.0.1",
-            new_id=lambda: str(UUID(int=number << 64 | self.n, version=4)),
-        )
-        self.shard.handle(request, version=version, now=self.now, context=context)
-        return self.drain()
-
-    def drain(self) -> list[Any]:
-        responses: list[Any] = []
-        for effect in self.shard.effects():
-            if isinstance(effect, Append):
-                effect.encoded()
-                self.shard.appended(effect.number)
-            elif isinstance(effect, Answer):
-                responses.append(effect.response)
-            elif isinstance(effect, StateRequest):
-                self.shard.persisted(effect.number, _successful(effect.request))
-        return responses
-
-    def advance(self, by: int) -> list[Any]:
-        self.now += by
-        self.shard.advance(self.now)
-        return self.drain()
-
-    # --- requests ---
-
-    def beat(self, number: int, topics: list[str], **fields: Any) -> Any:
-        """A member of the consumer group, which joins."""
-        request = ConsumerGroupHeartbeatRequest(
-            group_id="cg", member_id=self.name("m", number), rebalance_timeout_ms=60_000,
-            subscribed_topic_names=topics, topic_partitions=[],
-        )  # fmt: skip
-        for field, value in fields.items():
-            setattr(request, field, value)
-        return request
-
-    def streams_beat(
-        self, number: int, parts: list[Subtopology] | None, **fields: Any
-    ) -> StreamsGroupHeartbeatRequest:
-        """A member of the streams group, which joins with these parts of a topology."""
-        request = StreamsGroupHeartbeatRequest(
-            group_id="sg", member_id=self.name("m", number), process_id=self.name("p", number),
-            rebalance_timeout_ms=60_000, active_tasks=[], standby_tasks=[], warmup_tasks=[],
-            topology=None if parts is None else Topology(epoch=1, subtopologies=parts),
-        )  # fmt: skip
-        for field, value in fields.items():
-            setattr(request, field, value)
-        return request
-
-    def share_beat(self, number: int, topics: list[str] | None, **fields: Any) -> ShareGroupHeartbeatRequest:
-        """A member of the share group, which joins."""
-        request = ShareGroupHeartbeatRequest(
-            group_id="shg", member_id=self.name("m", number), subscribed_topic_names=topics
-        )
-        for field, value in fields.items():
-            setattr(request, field, value)
-        return request
-
-    def join(self, number: int, **fields: Any) -> JoinGroupRequest:
-        """A static member of the classic group."""
-        request = JoinGroupRequest(
-            group_id="jg", session_timeout_ms=300_000, rebalance_timeout_ms=300_000, protocol_type="consumer",
-            group_instance_id=self.name("i", number),
-            protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)],
-        )  # fmt: skip
-        for field, value in fields.items():
-            setattr(request, field, value)
-        return request
-
-    def commit(self, group_id: str, topics: list[str], partitions: int = 1) -> OffsetCommitRequest:
-        parts = [
-            OffsetCommitRequestPartition(partition_index=index, committed_offset=1)
-            for index in range(partitions)
-        ]
-        return OffsetCommitRequest(
-            group_id=group_id,
-            topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name in topics],
-        )
-
-    def commit_in_transaction(self, producer_id: int, topics: list[str]) -> TxnOffsetCommitRequest:
-        parts = [TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1)]
-        return TxnOffsetCommitRequest(
-            group_id="g", transactional_id="x", producer_id=producer_id, producer_epoch=0,
-            topics=[TxnOffsetCommitRequestTopic(name=name, partitions=parts) for name in topics],
-        )  # fmt: skip
-
-    # --- states ---
-
-    @property
-    def names(self) -> list[str]:
-        return [topic.name for topic in self.topics]
-
-    def members(self, topics: Callable[[int], list[str]] = lambda number: ["wide"]) -> Any:
-        """n members of the consumer group; the last one's answer."""
-        answer = None
-        for number in range(self.n):
-            (answer,) = self.send(self.beat(number, topics(number)), 1)
-        return answer
-
-    def streams_members(self) -> Any:
-        """n members of the streams group; the last one's answer."""
-        answer = None
-        for number in range(self.n):
-            (answer,) = self.send(self.streams_beat(number, WIDE_PARTS), 0)
-        return answer
-
-    def share_members(self, topics: Callable[[int], list[str]] = lambda number: ["wide"]) -> Any:
-        """n members of the share group, whose partitions have states and are assigned; the last one's
-        answer."""
-        for number in range(self.n):
-            self.send(self.share_beat(number, topics(number)), 1)
-        self.advance(1)
-        answer = None
-        for number in range(self.n):
-            (answer,) = self.send(self.share_beat(number, topics(number)), 1)
-        return answer
-
-    def share_positions(self) -> None:
-        """An empty share group that has states of n topics."""
-        self.send(self.share_beat(0, self.names), 1)
-        self.advance(1)
-        self.send(self.share_beat(0, None, member_epoch=-1), 1)
-
-    def joined(self) -> list[Any]:
-        """n members of the classic group in one generation, with their answers; the leader is the first."""
-        for number in range(self.n):
-            self.send(self.join(number), 9)
-        responses = self.advance(10_000)
-        assert len(responses) == self.n
-        return sorted(responses, key=lambda answer: answer.member_id != answer.leader)
-
-    def stable(self) -> list[Any]:
-        """The same, and each has its assignment."""
-        joined = self.joined()
-        for answer in reversed(joined):
-            self.send(self.sync(answer, joined), 5)
-        return joined
-
-    def sync(self, answer: Any, joined: list[Any]) -> SyncGroupRequest:
-        assignments = [
-            SyncGroupRequestAssignment(member_id=member.member_id, assignment=b"a") for member in joined
-        ]
-        return SyncGroupRequest(
-            group_id="jg", generation_id=1, member_id=answer.member_id, protocol_type="consumer",
-            protocol_name="range", assignments=assignments if answer.member_id == answer.leader else [],
-        )  # fmt: skip
-
-    def committed(self) -> None:
-        """n groups with an offset, and one with an offset of each of n topics."""
-        for number in range(self.n):
-            self.send(self.commit(self.name("g", number), ["wide"]), 8)
-        self.send(self.commit("g", self.names), 8)
-
-
-def _successful(request: Any) -> Message:
-    """What share coordinators answer that did all of a request."""
-    operation = OPERATIONS[type(request)]
-    return operation.response(
-        results=[
-            operation.result(
-                topic_id=topic.topic_id,
-                partitions=[
-                    operation.partition_result(partition=partition.partition)
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
 
 Made = tuple[Any, int]
 """A request and its version."""
 
-Case = Callable[[Bench], Made]
+Case = Callable[[GrowthBench], Made]
 
 
-def heartbeat_of_many_members(bench: Bench) -> Made:
+def heartbeat_of_many_members(bench: GrowthBench) -> Made:
     last = bench.stable()[-1]
     return HeartbeatRequest(group_id="jg", generation_id=1, member_id=last.member_id), 4
 
 
-def heartbeat_of_a_consumer_among_many(bench: Bench) -> Made:
+def heartbeat_of_a_consumer_among_many(bench: GrowthBench) -> Made:
     last = bench.members()
     fields = {"member_epoch": last.member_epoch, "topic_partitions": None, "subscribed_topic_names": None}
     return bench.beat(bench.n - 1, [], **fields, rebalance_timeout_ms=-1), 1
 
 
-def consumer_joins_many(bench: Bench) -> Made:
+def consumer_joins_many(bench: GrowthBench) -> Made:
     bench.members()
     return bench.beat(bench.n, ["wide"]), 1
 
 
-def consumer_joins_many_of_other_topics(bench: Bench) -> Made:
+def consumer_joins_many_of_other_topics(bench: GrowthBench) -> Made:
     bench.members(lambda number: [bench.topics[number].name])
     return bench.beat(bench.n, ["wide"]), 1
 
 
-def consumer_joins_many_with_patterns(bench: Bench) -> Made:
+def consumer_joins_many_with_patterns(bench: GrowthBench) -> Made:
     for number in range(bench.n):
         regex = f"{bench.topics[number].name[:-1]}."
         bench.send(bench.beat(number, [], subscribed_topic_names=None, subscribed_topic_regex=regex), 1)
     return bench.beat(bench.n, ["wide"]), 1
 
 
-def consumer_subscribes_to_many_topics(bench: Bench) -> Made:
+def consumer_subscribes_to_many_topics(bench: GrowthBench) -> Made:
     return bench.beat(0, bench.names), 1
 
 
-def consumer_subscribes_to_one_topic_many_times(bench: Bench) -> Made:
+def consumer_subscribes_to_one_topic_many_times(bench: GrowthBench) -> Made:
     return bench.beat(0, ["wide"] * bench.n), 1
 
 
-def consumer_gives_up_many_topics(bench: Bench) -> Made:
+def consumer_gives_up_many_topics(bench: GrowthBench) -> Made:
     (answer,) = bench.send(bench.beat(0, bench.names), 1)
     owned = [
         ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic.topic_id, partitions=topic.partitions)
@@ -333,7 +116,7 @@ def consumer_gives_up_many_topics(bench: Bench) -> Made:
     return bench.beat(0, ["wide"], member_epoch=answer.member_epoch, topic_partitions=owned), 1
 
 
-def consumer_has_many_partitions_and_another_joins(bench: Bench) -> Made:
+def consumer_has_many_partitions_and_another_joins(bench: GrowthBench) -> Made:
     """Then gives up half of them."""
     wide = TopicImage(UUID(int=9), "wider", 8 * bench.n)
     bench.shard.set_topics(TopicsImage([WIDE, wide, *bench.topics]))
@@ -345,61 +128,61 @@ def consumer_has_many_partitions_and_another_joins(bench: Bench) -> Made:
     return bench.beat(0, ["wider"], member_epoch=answer.member_epoch, topic_partitions=owned), 1
 
 
-def consumer_leaves_many(bench: Bench) -> Made:
+def consumer_leaves_many(bench: GrowthBench) -> Made:
     bench.members()
     return bench.beat(0, [], member_epoch=-1), 1
 
 
-def member_joins_many(bench: Bench) -> Made:
+def member_joins_many(bench: GrowthBench) -> Made:
     bench.stable()
     return bench.join(bench.n), 9
 
 
-def member_joins_many_that_wait(bench: Bench) -> Made:
+def member_joins_many_that_wait(bench: GrowthBench) -> Made:
     for number in range(bench.n):
         bench.send(bench.join(number), 9)
     return bench.join(bench.n), 9
 
 
-def member_comes_back_to_many(bench: Bench) -> Made:
+def member_comes_back_to_many(bench: GrowthBench) -> Made:
     bench.stable()
     return bench.join(0), 9
 
 
-def member_joins_with_many_protocols(bench: Bench) -> Made:
+def member_joins_with_many_protocols(bench: GrowthBench) -> Made:
     protocols = [
         JoinGroupRequestProtocol(name=bench.name("p", number), metadata=b"m") for number in range(bench.n)
     ]
     return bench.join(0, protocols=protocols), 9
 
 
-def member_joins_with_one_protocol_many_times(bench: Bench) -> Made:
+def member_joins_with_one_protocol_many_times(bench: GrowthBench) -> Made:
     return bench.join(0, protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")] * bench.n), 9
 
 
-def member_joins_with_large_metadata(bench: Bench) -> Made:
+def member_joins_with_large_metadata(bench: GrowthBench) -> Made:
     """A subscription to n topics."""
     topics = b"".join(b"\0\x0b" + name.encode().ljust(11) for name in bench.names)
     metadata = b"\0\0" + bench.n.to_bytes(4, "big") + topics + b"\xff\xff\xff\xff"
     return bench.join(0, protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)]), 9
 
 
-def classic_member_joins_many_consumers(bench: Bench) -> Made:
+def classic_member_joins_many_consumers(bench: GrowthBench) -> Made:
     bench.members()
     return bench.join(0, group_id="cg"), 9
 
 
-def leader_brings_many_assignments(bench: Bench) -> Made:
+def leader_brings_many_assignments(bench: GrowthBench) -> Made:
     joined = bench.joined()
     return bench.sync(joined[0], joined), 5
 
 
-def member_waits_for_its_assignment_among_many(bench: Bench) -> Made:
+def member_waits_for_its_assignment_among_many(bench: GrowthBench) -> Made:
     joined = bench.joined()
     return bench.sync(joined[-1], joined), 5
 
 
-def all_members_leave(bench: Bench) -> Made:
+def all_members_leave(bench: GrowthBench) -> Made:
     """In the order in which each of them is the leader when it goes."""
     bench.stable()
     group: Any = bench.shard.groups["jg"]
@@ -408,69 +191,69 @@ def all_members_leave(bench: Bench) -> Made:
     return LeaveGroupRequest(group_id="jg", members=leaving), 5
 
 
-def one_member_leaves_many_times(bench: Bench) -> Made:
+def one_member_leaves_many_times(bench: GrowthBench) -> Made:
     joined = bench.stable()
     leaving = [MemberIdentity(member_id=joined[0].member_id)] * bench.n
     return LeaveGroupRequest(group_id="jg", members=leaving), 5
 
 
-def all_consumers_leave(bench: Bench) -> Made:
+def all_consumers_leave(bench: GrowthBench) -> Made:
     bench.members()
     leaving = [MemberIdentity(member_id=bench.name("m", number)) for number in range(bench.n)]
     return LeaveGroupRequest(group_id="cg", members=leaving), 5
 
 
-def many_groups_described(bench: Bench) -> Made:
+def many_groups_described(bench: GrowthBench) -> Made:
     bench.committed()
     return DescribeGroupsRequest(groups=[bench.name("g", number) for number in range(bench.n)]), 6
 
 
-def many_members_described(bench: Bench) -> Made:
+def many_members_described(bench: GrowthBench) -> Made:
     bench.stable()
     return DescribeGroupsRequest(groups=["jg"]), 6
 
 
-def many_groups_listed(bench: Bench) -> Made:
+def many_groups_listed(bench: GrowthBench) -> Made:
     bench.committed()
     bench.members()
     return ListGroupsRequest(), 5
 
 
-def many_states_listed(bench: Bench) -> Made:
+def many_states_listed(bench: GrowthBench) -> Made:
     bench.committed()
     return ListGroupsRequest(states_filter=[bench.name("s", number) for number in range(bench.n)]), 5
 
 
-def many_consumers_described(bench: Bench) -> Made:
+def many_consumers_described(bench: GrowthBench) -> Made:
     bench.members()
     return ConsumerGroupDescribeRequest(
         group_ids=["cg", *(bench.name("g", number) for number in range(bench.n))]
     ), 1
 
 
-def many_topics_of_a_consumer_described(bench: Bench) -> Made:
+def many_topics_of_a_consumer_described(bench: GrowthBench) -> Made:
     bench.send(bench.beat(0, bench.names), 1)
     return ConsumerGroupDescribeRequest(group_ids=["cg"]), 1
 
 
-def heartbeat_of_a_streams_member_among_many(bench: Bench) -> Made:
+def heartbeat_of_a_streams_member_among_many(bench: GrowthBench) -> Made:
     last = bench.streams_members()
     unchanged = dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks", "process_id"))
     fields = {"member_epoch": last.member_epoch, "rebalance_timeout_ms": -1, **unchanged}
     return bench.streams_beat(bench.n - 1, None, **fields), 0
 
 
-def streams_member_joins_many(bench: Bench) -> Made:
+def streams_member_joins_many(bench: GrowthBench) -> Made:
     bench.streams_members()
     return bench.streams_beat(bench.n, WIDE_PARTS), 0
 
 
-def streams_member_leaves_many(bench: Bench) -> Made:
+def streams_member_leaves_many(bench: GrowthBench) -> Made:
     bench.streams_members()
     return bench.streams_beat(0, None, member_epoch=-1), 0
 
 
-def streams_member_gives_up_many_tasks(bench: Bench) -> Made:
+def streams_member_gives_up_many_tasks(bench: GrowthBench) -> Made:
     """Half of them, as another has joined."""
     wide = TopicImage(UUID(int=9), "wider", 8 * bench.n)
     bench.shard.set_topics(TopicsImage([WIDE, wide, *bench.topics]))
@@ -481,7 +264,7 @@ def streams_member_gives_up_many_tasks(bench: Bench) -> Made:
     return bench.streams_beat(0, None, member_epoch=answer.member_epoch, active_tasks=owned), 0
 
 
-def topology_of_many_parts(bench: Bench) -> Made:
+def topology_of_many_parts(bench: GrowthBench) -> Made:
     """Each with a topic, and with an internal topic that is missing."""
     parts = [
         Subtopology(
@@ -494,11 +277,11 @@ def topology_of_many_parts(bench: Bench) -> Made:
     return bench.streams_beat(0, parts), 0
 
 
-def topology_of_one_topic_many_times(bench: Bench) -> Made:
+def topology_of_one_topic_many_times(bench: GrowthBench) -> Made:
     return bench.streams_beat(0, [Subtopology(subtopology_id="0", source_topics=["wide"] * bench.n)]), 0
 
 
-def many_streams_groups_described(bench: Bench) -> Made:
+def many_streams_groups_described(bench: GrowthBench) -> Made:
     """One with n members, and n of another kind."""
     bench.streams_members()
     bench.committed()
@@ -506,46 +289,46 @@ def many_streams_groups_described(bench: Bench) -> Made:
     return StreamsGroupDescribeRequest(group_ids=names), 0
 
 
-def heartbeat_of_a_share_member_among_many(bench: Bench) -> Made:
+def heartbeat_of_a_share_member_among_many(bench: GrowthBench) -> Made:
     last = bench.share_members()
     return bench.share_beat(bench.n - 1, None, member_epoch=last.member_epoch), 1
 
 
-def share_member_joins_many(bench: Bench) -> Made:
+def share_member_joins_many(bench: GrowthBench) -> Made:
     bench.share_members()
     return bench.share_beat(bench.n, ["wide"]), 1
 
 
-def share_member_joins_many_of_other_topics(bench: Bench) -> Made:
+def share_member_joins_many_of_other_topics(bench: GrowthBench) -> Made:
     bench.share_members(lambda number: [bench.topics[number].name])
     return bench.share_beat(bench.n, ["wide"]), 1
 
 
-def share_member_subscribes_to_many_topics(bench: Bench) -> Made:
+def share_member_subscribes_to_many_topics(bench: GrowthBench) -> Made:
     return bench.share_beat(0, bench.names), 1
 
 
-def share_member_subscribes_to_many_topics_that_have_states(bench: Bench) -> Made:
+def share_member_subscribes_to_many_topics_that_have_states(bench: GrowthBench) -> Made:
     bench.share_positions()
     return bench.share_beat(0, bench.names), 1
 
 
-def share_member_subscribes_to_one_topic_many_times(bench: Bench) -> Made:
+def share_member_subscribes_to_one_topic_many_times(bench: GrowthBench) -> Made:
     return bench.share_beat(0, ["wide"] * bench.n), 1
 
 
-def share_member_gives_up_many_topics(bench: Bench) -> Made:
+def share_member_gives_up_many_topics(bench: GrowthBench) -> Made:
     bench.share_positions()
     (answer,) = bench.send(bench.share_beat(0, bench.names), 1)
     return bench.share_beat(0, ["wide"], member_epoch=answer.member_epoch), 1
 
 
-def share_member_leaves_many(bench: Bench) -> Made:
+def share_member_leaves_many(bench: GrowthBench) -> Made:
     bench.share_members()
     return bench.share_beat(0, None, member_epoch=-1), 1
 
 
-def many_share_groups_described(bench: Bench) -> Made:
+def many_share_groups_described(bench: GrowthBench) -> Made:
     """One with n members, and n of another kind."""
     bench.share_members()
     bench.committed()
@@ -561,30 +344,30 @@ def _altered(names: list[str], indexes: list[int]) -> Made:
     return AlterShareGroupOffsetsRequest(group_id="shg", topics=topics), 0
 
 
-def many_share_offsets_altered(bench: Bench) -> Made:
+def many_share_offsets_altered(bench: GrowthBench) -> Made:
     bench.share_positions()
     return _altered(bench.names, [0])
 
 
-def share_offsets_of_one_topic_altered_many_times(bench: Bench) -> Made:
+def share_offsets_of_one_topic_altered_many_times(bench: GrowthBench) -> Made:
     return _altered(["wide"] * bench.n, [0])
 
 
-def share_offsets_of_many_partitions_altered(bench: Bench) -> Made:
+def share_offsets_of_many_partitions_altered(bench: GrowthBench) -> Made:
     return _altered(["wide"], list(range(bench.n)))
 
 
-def one_share_offset_altered_many_times(bench: Bench) -> Made:
+def one_share_offset_altered_many_times(bench: GrowthBench) -> Made:
     return _altered(["wide"], [0] * bench.n)
 
 
-def many_share_offsets_deleted(bench: Bench) -> Made:
+def many_share_offsets_deleted(bench: GrowthBench) -> Made:
     bench.share_positions()
     topics = [DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in bench.names]
     return DeleteShareGroupOffsetsRequest(group_id="shg", topics=topics), 0
 
 
-def share_offsets_of_one_topic_deleted_many_times(bench: Bench) -> Made:
+def share_offsets_of_one_topic_deleted_many_times(bench: GrowthBench) -> Made:
     bench.share_positions()
     topics = [DeleteShareGroupOffsetsRequestTopic(topic_name=bench.names[0])] * bench.n
     return DeleteShareGroupOffsetsRequest(group_id="shg", topics=topics), 0
@@ -600,67 +383,67 @@ def _described(groups: list[str], names: list[str] | None, indexes: list[int]) -
     return DescribeShareGroupOffsetsRequest(groups=asked), 1
 
 
-def all_share_offsets_described(bench: Bench) -> Made:
+def all_share_offsets_described(bench: GrowthBench) -> Made:
     bench.share_positions()
     return _described(["shg"], None, [])
 
 
-def share_offsets_of_many_topics_described(bench: Bench) -> Made:
+def share_offsets_of_many_topics_described(bench: GrowthBench) -> Made:
     bench.share_positions()
     return _described(["shg"], bench.names, [0, 1])
 
 
-def share_offsets_of_one_topic_described_many_times(bench: Bench) -> Made:
+def share_offsets_of_one_topic_described_many_times(bench: GrowthBench) -> Made:
     bench.share_positions()
     return _described(["shg"], bench.names[:1] * bench.n, [0])
 
 
-def one_share_offset_described_many_times(bench: Bench) -> Made:
+def one_share_offset_described_many_times(bench: GrowthBench) -> Made:
     bench.share_positions()
     return _described(["shg"], bench.names[:1], [0] * bench.n)
 
 
-def share_offsets_of_many_groups_described(bench: Bench) -> Made:
+def share_offsets_of_many_groups_described(bench: GrowthBench) -> Made:
     bench.committed()
     return _described([bench.name("g", number) for number in range(bench.n)], ["wide"], [0])
 
 
-def share_offsets_of_one_group_described_many_times(bench: Bench) -> Made:
+def share_offsets_of_one_group_described_many_times(bench: GrowthBench) -> Made:
     bench.share_positions()
     return _described(["shg"] * bench.n, bench.names[:1], [0])
 
 
-def many_topics_committed(bench: Bench) -> Made:
+def many_topics_committed(bench: GrowthBench) -> Made:
     bench.committed()
     return bench.commit("g", bench.names), 8
 
 
-def many_partitions_committed(bench: Bench) -> Made:
+def many_partitions_committed(bench: GrowthBench) -> Made:
     bench.committed()
     return bench.commit("g", ["wide"], bench.n), 8
 
 
-def one_topic_committed_many_times(bench: Bench) -> Made:
+def one_topic_committed_many_times(bench: GrowthBench) -> Made:
     bench.committed()
     return bench.commit("g", ["wide"] * bench.n), 8
 
 
-def many_topics_committed_in_a_transaction(bench: Bench) -> Made:
+def many_topics_committed_in_a_transaction(bench: GrowthBench) -> Made:
     for producer_id in range(bench.n):
         bench.send(bench.commit_in_transaction(producer_id, ["wide"]), 5)
     return bench.commit_in_transaction(bench.n, bench.names), 5
 
 
-def one_topic_committed_in_a_transaction_many_times(bench: Bench) -> Made:
+def one_topic_committed_in_a_transaction_many_times(bench: GrowthBench) -> Made:
     return bench.commit_in_transaction(7, ["wide"] * bench.n), 5
 
 
-def all_offsets_fetched(bench: Bench) -> Made:
+def all_offsets_fetched(bench: GrowthBench) -> Made:
     bench.committed()
     return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)]), 9
 
 
-def many_groups_fetched(bench: Bench) -> Made:
+def many_groups_fetched(bench: GrowthBench) -> Made:
     bench.committed()
     topics = [OffsetFetchRequestTopics(name="wide", partition_indexes=[0])]
     groups = [
@@ -669,7 +452,7 @@ def many_groups_fetched(bench: Bench) -> Made:
     return OffsetFetchRequest(groups=groups), 9
 
 
-def one_group_fetched_many_times(bench: Bench) -> Made:
+def one_group_fetched_many_times(bench: GrowthBench) -> Made:
     bench.committed()
     topics = [OffsetFetchRequestTopics(name="wide", partition_indexes=[0])]
     return OffsetFetchRequest(
@@ -677,19 +460,19 @@ def one_group_fetched_many_times(bench: Bench) -> Made:
     ), 9
 
 
-def many_offsets_deleted(bench: Bench) -> Made:
+def many_offsets_deleted(bench: GrowthBench) -> Made:
     bench.committed()
     partitions = [OffsetDeleteRequestPartition(partition_index=0)]
     topics = [OffsetDeleteRequestTopic(name=name, partitions=partitions) for name in bench.names]
     return OffsetDeleteRequest(group_id="g", topics=topics), 0
 
 
-def many_groups_deleted(bench: Bench) -> Made:
+def many_groups_deleted(bench: GrowthBench) -> Made:
     bench.committed()
     return DeleteGroupsRequest(groups_names=[bench.name("g", number) for number in range(bench.n)]), 2
 
 
-def a_group_of_many_offsets_deleted(bench: Bench) -> Made:
+def a_group_of_many_offsets_deleted(bench: GrowthBench) -> Made:
     bench.committed()
     return DeleteGroupsRequest(groups_names=["g"] * bench.n), 2
 
@@ -790,7 +573,7 @@ def counter() -> Iterator[Counter]:
 def test_what_a_request_costs_grows_with_n(case: Case, counter: Counter) -> None:
     counts = []
     for size in (3, *SIZES):  # the first for what is made at first use
-        bench = Bench(size * MANY_TOPICS if case in CASES_OF_TOPICS else size)
+        bench = GrowthBench(size * MANY_TOPICS if case in CASES_OF_TOPICS else size)
         request, version = case(bench)
         sent = type(request).decode(request.encode(version=version), version=version)
         before = counter.count
