@@ -12,7 +12,7 @@
     sources/       PySpark's data source API over `coordwire.tables.readers`
     engines.py     the engines of `coordwire.tables.pipeline` that run in a Spark session
     stored_tables.py   the pipeline's tables as DataFrames; catalog_views.py: as views of Spark's catalog
-    audits/        offsets, replicas, producers and the state of topics, over the tables
+    audits.py      offsets, replicas, producers and the state of topics, over the tables
     functions.py   the functions of `coordwire.tables.functions` on columns
     payloads.py    schema ids and GUIDs of a registry as columns
     replicas.py    each record once, of several brokers' copies
