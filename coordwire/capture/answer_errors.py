@@ -39,6 +39,9 @@ client the broker's versions (KIP-511)."""
 
 _CODE = "error_code"
 _CODES = FieldSelection(lambda field: field.entity == _CODE)
+_OTHER_PROTOCOLS = ("Draft", "Kafka07", "ZooKeeper")
+"""How the names of other protocols' classes begin."""
+
 _PARTITIONS = ("partition_index", "partition", "partition_id", "index")
 
 
@@ -194,7 +197,12 @@ def _name_of(owner: Struct, path: str, code: int) -> str:
 
 
 def _code_name(owner: str, field: str, code: int) -> str:
-    from coordwire.enums import enum_of  # the numbers of all APIs, for what few frames need
+    """A code's name. A field of this name has Kafka's error codes in every API of Kafka's."""
+    if field == _CODE and not owner.startswith(_OTHER_PROTOCOLS):
+        from coordwire.enums import ErrorCode  # without the numbers of all other fields
+
+        return ErrorCode(code).name
+    from coordwire.enums import enum_of
 
     codes = enum_of(owner, field)
     return codes(code).name if codes else f"UNKNOWN_{code}"

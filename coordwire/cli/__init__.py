@@ -40,8 +40,6 @@ is left out silently.
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -55,6 +53,9 @@ def terminable() -> Iterator[None]:
     """Raise `SystemExit` in the block when SIGTERM comes, so that unfinished output is removed, as after an
     interrupt. The exit status is that of a process which the signal ended; the earlier handler comes back.
     Without effect outside of the main thread."""
+    import signal  # which most commands do without
+    import threading
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return

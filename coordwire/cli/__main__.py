@@ -17,7 +17,6 @@ from typing import Any, NoReturn, Protocol
 from coordwire import __version__
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress, terminal
-from coordwire.codec.names import suggestion
 
 COMMANDS = {
     "decode": "show recorded traffic, frame by frame",
@@ -81,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             progress.end()
         sys.stdout.flush()
+        if argv is None:  # the process ends, and Python need not look for cycles in what is left
+            gc.freeze()
     except Failure as failure:
         print(f"coordwire: {failure}", file=sys.stderr)
         return 2
@@ -120,12 +121,19 @@ def _with_times(arguments: Sequence[str]) -> list[str]:
     return words
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """argparse's, without the import of `shutil`: a parser makes one for each argument that is added."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"width": max(terminal.columns() - 2, 11)} | options)
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors have three lines: the usage; what is wrong, with the nearest known name; where
     help is. Arguments are repeated without what moves a terminal's cursor."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+        super().__init__(*args, **{"formatter_class": _HelpFormatter} | options)
         self.set_defaults(parser=self)  # the innermost of those that read a command line
 
     def error(self, message: str) -> NoReturn:
@@ -152,6 +160,8 @@ class _Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Refuse a value that is not among an action's choices."""
         if action.choices is not None and value not in action.choices:
+            from coordwire.codec.names import suggestion  # which right command lines do without
+
             names = [str(choice) for choice in action.choices]
             hint = suggestion(str(value), names)
             text = f"{value!r} is unknown{hint}" if hint else f"expected {_either(names)}, got {value!r}"
@@ -162,6 +172,8 @@ class _Parser(argparse.ArgumentParser):
         word = unknown[0]
         if not word.startswith("-"):
             self.error(f"unexpected argument {word!r}")
+        from coordwire.codec.names import suggestion
+
         name = word.partition("=")[0]
         flags = [flag for action in self._actions for flag in action.option_strings]
         self.error(f"unknown option {name}{suggestion(name, flags)}")

@@ -13,9 +13,7 @@ __all__ = ["LiveCapture", "check_inputs", "configure", "live"]
 import argparse
 import io
 import re
-import signal
 import sys
-import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -39,9 +37,9 @@ LAST_LINES = 4
 PATIENCE = 5.0
 """Seconds in which the program must stop."""
 
-_IDLE = re.compile(r"Capturing on |File: ")
-_DENIED = re.compile(r"permission|not permitted|privilege|EPERM|EACCES", re.IGNORECASE)
-_DROPPED = re.compile(r"(\d+) packets? dropped by (?:kernel|interface)|interface '[^']*': \d+/(\d+)")
+_IDLE = r"Capturing on |File: "
+_DENIED = r"(?i)permission|not permitted|privilege|EPERM|EACCES"
+_DROPPED = r"(\d+) packets? dropped by (?:kernel|interface)|interface '[^']*': \d+/(\d+)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +79,7 @@ class LiveCapture:
         if self.interrupted:
             raise KeyboardInterrupt
         self.interrupted = True
-        self._process.send_signal(signal.SIGINT)
+        self._process.send_signal(number)
 
     def conclude(self, packets: int) -> None:
         """Judge how the program ended, once its stream has. Raises `Failure` if it captured nothing at all
@@ -89,15 +87,17 @@ class LiveCapture:
         status = self._process.wait()
         self._log.seek(0)
         log = self._log.read(1 << 20).decode("utf-8", "replace")
-        lines = [shown(line.strip()) for line in log.splitlines() if line.strip() and not _IDLE.match(line)]
+        lines = [
+            shown(line.strip()) for line in log.splitlines() if line.strip() and not re.match(_IDLE, line)
+        ]
         if status and not self.interrupted:
             reason = "; ".join(lines[-LAST_LINES:]) or f"it ended with status {status}"
-            hint = f" ({RIGHTS} {shown(str(self._process.args[0]))})" if _DENIED.search(log) else ""  # type: ignore[index]
+            hint = f" ({RIGHTS} {shown(str(self._process.args[0]))})" if re.search(_DENIED, log) else ""  # type: ignore[index]
             trouble = f"{shown(self._interface)}: {reason}{hint}"
             if not packets:
                 raise Failure(trouble)
             note(trouble)
-        dropped = sum(int(kernel or interface) for kernel, interface in _DROPPED.findall(log))
+        dropped = sum(int(kernel or interface) for kernel, interface in re.findall(_DROPPED, log))
         if dropped:
             note(f"{shown(self._interface)}: {dropped:,} packets were dropped before they could be captured")
 
@@ -160,6 +160,9 @@ def _command(interface: str, ports: Collection[int]) -> list[str]:
 @contextmanager
 def _interrupts(capture: LiveCapture) -> Iterator[None]:
     """Pass interrupts to the capture; only the main thread can."""
+    import signal  # which other inputs do without
+    import threading
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return

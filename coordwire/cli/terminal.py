@@ -34,11 +34,12 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO, cast
 
-from coordwire.capture.entries import Entry
 from coordwire.cli import Failure
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from coordwire.capture.entries import Entry
 
 Pieces = list[tuple[str, str]]
 """A line: texts with the names of their styles."""

@@ -6,6 +6,7 @@ this package knows none of them. `coordwire.designs.dialects` has those that the
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from coordwire.codec import Message
@@ -13,13 +14,25 @@ from coordwire.codec import Message
 if TYPE_CHECKING:  # captures take names from here, and need no connection
     from coordwire.connection.endpoint import Endpoint
 
-__all__ = ["KAFKA", "AnyDialect", "DialectCall", "Direction", "Side"]
+__all__ = ["KAFKA", "AnyDialect", "Dialect", "DialectCall", "Direction", "Side"]
 
 KAFKA = "kafka"
 """The name of Kafka's own protocol, where others have theirs."""
 
 Direction = Literal["request", "response"]
 Side = Literal["client", "server"]
+
+
+class Dialect(StrEnum):
+    """The protocol of a connection."""
+
+    KAFKA = KAFKA
+    KAFKA_07 = "kafka-0.7"
+    DRAFT_1 = "draft-1"
+    DRAFT_2 = "draft-2"
+    DRAFT_2_IN_08 = "draft-2-in-0.8"
+    DRAFT_3 = "draft-3"
+    ZOOKEEPER = "zookeeper"
 
 
 class AnyDialect(Protocol):

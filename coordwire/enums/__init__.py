@@ -7,53 +7,58 @@ Messages carry plain ints; these equal them, and `enum_of` gives the enum of a f
 Kafka brings has no name here and is kept as it is: no int raises an error.
 """
 
-from coordwire.enums.error_codes import ErrorCode
-from coordwire.enums.field_enums import enum_of, has_meaning, meaning
-from coordwire.enums.numbers import (
-    AcknowledgeType,
-    AclOperation,
-    AclPermissionType,
-    AclResourceType,
-    AlterConfigOperation,
-    CompressionType,
-    ConfigResourceType,
-    ConfigSource,
-    ConfigType,
-    ConnectAssignmentError,
-    ControlledShutdownChange,
-    ControlRecordType,
-    ControlRequestType,
-    CoordinatorType,
-    DeliveryState,
-    ElectionType,
-    EndpointType,
-    FeatureUpgradeType,
-    FencingChange,
-    GroupMemberState,
-    GroupMemberType,
-    IsolationLevel,
-    LeaderRecoveryState,
-    OpenEnum,
-    PatternType,
-    QuotaMatchType,
-    ScramMechanism,
-    SecurityProtocol,
-    ShareAcquireMode,
-    StreamsAssignorError,
-    StreamsGroupStatus,
-    StreamsMemberState,
-    StreamsNodeType,
-    StreamsTopologyDescriptionStatus,
-    TransactionStatus,
-    ZkMigrationState,
-    ZooKeeperCreateMode,
-    ZooKeeperErrorCode,
-    ZooKeeperEvent,
-    ZooKeeperState,
-    ZooKeeperWatcherType,
-    ZooKeeperWatchMode,
-    allowed_operations,
-)
+from typing import TYPE_CHECKING
+
+from coordwire._lazy import exports
+
+if TYPE_CHECKING:
+    from coordwire.enums.error_codes import ErrorCode
+    from coordwire.enums.field_enums import enum_of, has_meaning, meaning
+    from coordwire.enums.numbers import (
+        AcknowledgeType,
+        AclOperation,
+        AclPermissionType,
+        AclResourceType,
+        AlterConfigOperation,
+        CompressionType,
+        ConfigResourceType,
+        ConfigSource,
+        ConfigType,
+        ConnectAssignmentError,
+        ControlledShutdownChange,
+        ControlRecordType,
+        ControlRequestType,
+        CoordinatorType,
+        DeliveryState,
+        ElectionType,
+        EndpointType,
+        FeatureUpgradeType,
+        FencingChange,
+        GroupMemberState,
+        GroupMemberType,
+        IsolationLevel,
+        LeaderRecoveryState,
+        PatternType,
+        QuotaMatchType,
+        ScramMechanism,
+        SecurityProtocol,
+        ShareAcquireMode,
+        StreamsAssignorError,
+        StreamsGroupStatus,
+        StreamsMemberState,
+        StreamsNodeType,
+        StreamsTopologyDescriptionStatus,
+        TransactionStatus,
+        ZkMigrationState,
+        ZooKeeperCreateMode,
+        ZooKeeperErrorCode,
+        ZooKeeperEvent,
+        ZooKeeperState,
+        ZooKeeperWatcherType,
+        ZooKeeperWatchMode,
+        allowed_operations,
+    )
+    from coordwire.enums.open_enum import OpenEnum
 
 __all__ = [
     "AcknowledgeType",
@@ -104,3 +109,9 @@ __all__ = [
     "has_meaning",
     "meaning",
 ]
+
+_ELSEWHERE = {
+    "ErrorCode": "error_codes", "OpenEnum": "open_enum", "enum_of": "field_enums",
+    "has_meaning": "field_enums", "meaning": "field_enums",
+}  # fmt: skip
+__getattr__, __dir__ = exports(__name__, __all__, dict.fromkeys(__all__, "numbers") | _ELSEWHERE)

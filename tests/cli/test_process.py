@@ -88,6 +88,10 @@ def test_starting_imports_little() -> None:
     assert "coordwire.cli.decode" in loaded
     for name in (
         "rich",
+        "decimal",
+        "shutil",
+        "signal",
+        "threading",
         "coordwire.cli.encode",
         "coordwire.cli.decode.tree",
         "coordwire.messages.fetch",
@@ -96,8 +100,29 @@ def test_starting_imports_little() -> None:
         "coordwire.connection.connection",
         "coordwire.connection.kafka",
         "coordwire.designs.dialects.conversation",
+        "coordwire.designs.dialects.frames",
+        "coordwire.enums",
+        "coordwire.logs",
     ):
         assert name not in loaded
+
+
+def test_the_version_imports_no_captures() -> None:
+    script = "from coordwire.cli.__main__ import main; main(['--version'])"
+    code = f"import sys; {script}; print(*sys.modules)"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert process.stdout.startswith("coordwire ")
+    assert not {"coordwire.capture.entries", "coordwire.codec.message"} & set(process.stdout.split())
+
+
+def test_names_of_error_codes_import_no_other_numbers() -> None:
+    script = f"from coordwire.cli.__main__ import main; main(['decode', '--format', 'json', {str(GROUP)!r}])"
+    code = f"import sys; {script}; print(*sys.modules, file=sys.stderr)"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "REBALANCE_IN_PROGRESS" in process.stdout
+    loaded = process.stderr.split()
+    assert "coordwire.enums.error_codes" in loaded
+    assert "coordwire.enums.numbers" not in loaded
 
 
 def test_kafka_connections_that_had_begun_load_no_other_dialect() -> None:

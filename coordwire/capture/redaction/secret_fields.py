@@ -19,15 +19,13 @@ from operator import eq, ne
 from typing import Any
 from uuid import UUID
 
-from coordwire.capture import partial_messages
 from coordwire.capture.redaction.open_configs import is_open_config
 from coordwire.codec import Message
 from coordwire.codec.message import Buffer
 from coordwire.codec.walk import elements, fields_of
 from coordwire.errors import CoordwireError
 from coordwire.limits import limits
-from coordwire.logs import TOPICS, open_log_record
-from coordwire.messages.record_types import RECORD_TYPES, Log
+from coordwire.messages.record_types import RECORD_TYPES, TOPICS, Log
 from coordwire.messages.secret_paths import SECRET_PATHS
 
 FIELDS = SECRET_PATHS
@@ -114,7 +112,8 @@ def _metadata_records(message: Any) -> list[str]:
 
 def records_hide(records: Buffer) -> bool:
     """Whether a record set of the metadata log holds a secret; if it can't be read whole, it may."""
-    from coordwire.records import batches  # few captures have records of the metadata log
+    from coordwire.logs import open_log_record  # few captures have records of the metadata log
+    from coordwire.records import batches
 
     room = MOST_RECORDS + 4 * len(records)
     try:
@@ -217,6 +216,8 @@ def redact(body: Any, paths: Iterable[str]) -> None:
 
 def _json_steps(path: str) -> list[Any]:
     """A path's steps in the JSON form, where unknown tagged fields have their numbers as text."""
+    from coordwire.capture import partial_messages  # which most messages, without secrets, do without
+
     steps: list[Any] = []
     for step in partial_messages.steps(path):
         if step == "tags":

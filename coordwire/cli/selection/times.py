@@ -6,7 +6,6 @@ import argparse
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Literal
 
 from coordwire.cli import Failure
@@ -53,6 +52,8 @@ TimeSpan = tuple[int, int]
 
 def moment(text: str) -> Moment:
     """A time as the user writes it."""
+    from decimal import Decimal  # which most commands do without
+
     if match := _CLOCK.fullmatch(text):
         hours, minutes, seconds = (int(part or 0) for part in match.group(1, 2, 3))
         if hours > 24 or minutes > 59 or seconds > 60:

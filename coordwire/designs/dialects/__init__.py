@@ -19,11 +19,12 @@ zookeeper_groups.py        groups of the ZooKeeper consumer, by its nodes
 from typing import TYPE_CHECKING
 
 from coordwire._lazy import exports
+from coordwire.connection.dialect import Dialect
 
 if TYPE_CHECKING:
     from coordwire.designs.dialects.alternative import AlternativeDialect, find_alternative
     from coordwire.designs.dialects.connection import ConnectionDialect, find_dialect
-    from coordwire.designs.dialects.frames import Call, Dialect, DraftFrame
+    from coordwire.designs.dialects.frames import Call, DraftFrame
     from coordwire.designs.dialects.grammar import CALLS, Grammar, find_call
 
 _LAZY = {
@@ -31,7 +32,6 @@ _LAZY = {
     "CALLS": "grammar",
     "Call": "frames",
     "ConnectionDialect": "connection",
-    "Dialect": "frames",
     "DraftFrame": "frames",
     "Grammar": "grammar",
     "find_alternative": "alternative",

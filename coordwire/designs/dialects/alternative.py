@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from coordwire.designs.dialects.frames import Dialect
+from coordwire.connection.dialect import Dialect
 from coordwire.designs.dialects.zookeeper_opening import LEAST_XID, is_connect
 from coordwire.frames import PREFIX
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Generic, Literal, TypeAlias
 
 from coordwire.codec import Message
 from coordwire.codec.message import M_co
-from coordwire.connection.dialect import Direction, Side
+from coordwire.connection.dialect import Dialect, Direction, Side
 from coordwire.errors import Deviation, OutOfRange
 from coordwire.messages import RequestHeader, ResponseHeader, find_message
 
@@ -36,18 +35,6 @@ KnownBy = Literal["order", "type", "number"]
 
 _SIZE = struct.Struct(">i")
 _TYPE = struct.Struct(">h")
-
-
-class Dialect(StrEnum):
-    """The protocol of a connection."""
-
-    KAFKA = "kafka"
-    KAFKA_07 = "kafka-0.7"
-    DRAFT_1 = "draft-1"
-    DRAFT_2 = "draft-2"
-    DRAFT_2_IN_08 = "draft-2-in-0.8"
-    DRAFT_3 = "draft-3"
-    ZOOKEEPER = "zookeeper"
 
 
 @dataclass(frozen=True, slots=True)

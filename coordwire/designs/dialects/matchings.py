@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from coordwire.designs.dialects.frames import Dialect
+from coordwire.connection.dialect import Dialect
 from coordwire.designs.dialects.grammar import Side, opposite
 from coordwire.designs.dialects.matching import Matching, Reading
 from coordwire.designs.dialects.zookeeper_matching import ZooKeeperMatching
