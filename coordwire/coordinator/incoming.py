@@ -12,7 +12,25 @@ from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.writes import Writes
 
-__all__ = ["Handler", "ImmediateRequest", "IncomingRequest", "RefusalWording", "SteadyAnswer"]
+__all__ = [
+    "VISIBLE",
+    "Handler",
+    "ImmediateRequest",
+    "IncomingRequest",
+    "RefusalWording",
+    "SteadyAnswer",
+    "is_blank",
+]
+
+_JAVA_SPACES = "".join(map(chr, range(33)))
+VISIBLE = "!"
+"""The first character after Java's spaces: a greater text does not begin with one of them."""
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing but what Java counts as spaces."""
+    return not text.strip(_JAVA_SPACES)
+
 
 RefusalWording: TypeAlias = Callable[[int, str | None], Message]
 """Makes the response to a refused request from an error code and a message."""

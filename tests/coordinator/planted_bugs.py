@@ -545,7 +545,7 @@ BUGS = [
     _B(
         "a streams member's session is not renewed",
         "streams.sessions",
-        "if not state.timers.renew((_SESSION, group_id, member_id), state.now + timeout_ms):",
+        "if not state.timers.renew((SESSION_TIMER, group_id, member_id), state.now + timeout_ms):",
         "if False:",
     ),
     _B(

@@ -26,6 +26,7 @@ from coordwire.coordinator.consumer.target import refresh_epoch, update_target
 from coordwire.coordinator.consumer.upgrade import find_or_make_consumer_group
 from coordwire.coordinator.effects import RequestContext, client_id_of, new_id
 from coordwire.coordinator.hash_tables import HashSet
+from coordwire.coordinator.incoming import VISIBLE, is_blank
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT, LEFT_FOR_NOW, ConsumerMember
 from coordwire.coordinator.refusal import OperationRefused
@@ -38,7 +39,7 @@ from coordwire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
 
-__all__ = ["consumer_group_heartbeat", "is_blank", "new_member_id", "steady_heartbeat", "validate_heartbeat"]
+__all__ = ["consumer_group_heartbeat", "new_member_id", "steady_heartbeat", "validate_heartbeat"]
 
 
 _NO_TIMEOUT = -1
@@ -52,9 +53,9 @@ def validate_heartbeat(state: State, request: ConsumerGroupHeartbeatRequest, ver
     """Raise `OperationRefused` for a request that is invalid whatever the group is like."""
     epoch = request.member_epoch
     has_own_id = version >= _ID_FROM_CLIENT or epoch > 0 or epoch == LEFT
-    if has_own_id and request.member_id < _VISIBLE and is_blank(request.member_id):
+    if has_own_id and request.member_id < VISIBLE and is_blank(request.member_id):
         raise _invalid("MemberId can't be empty.")
-    if request.group_id < _VISIBLE and is_blank(request.group_id):
+    if request.group_id < VISIBLE and is_blank(request.group_id):
         raise _invalid("GroupId can't be empty.")
     if request.instance_id is not None and is_blank(request.instance_id):
         raise _invalid("InstanceId can't be empty.")
@@ -81,15 +82,6 @@ def validate_heartbeat(state: State, request: ConsumerGroupHeartbeatRequest, ver
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(known)}.",
         )
-
-
-_JAVA_SPACES = "".join(map(chr, range(33)))
-_VISIBLE = "!"
-"""The first character after Java's spaces: a greater text does not begin with one of them."""
-
-
-def is_blank(text: str) -> bool:
-    return not text.strip(_JAVA_SPACES)
 
 
 def _invalid(message: str) -> OperationRefused:
@@ -174,8 +166,8 @@ def steady_heartbeat(
         or member.classic is not None
         or context.client_id != member.client_id
         or context.client_host != member.client_host
-        or group_id < _VISIBLE
-        or member_id < _VISIBLE
+        or group_id < VISIBLE
+        or member_id < VISIBLE
         or not group.is_settled(member, state.now)
     ):
         return None

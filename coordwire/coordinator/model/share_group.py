@@ -188,13 +188,7 @@ class ShareGroupModel:
 
     def _marks(self, topics: object) -> tuple[object, ...]:
         """What the need for changes depends on, besides time and the member."""
-        return (
-            self.members.changes,
-            self.targets.changes,
-            id(self._facts.value),
-            id(self._states.value),
-            topics,
-        )
+        return self.members.changes, self.targets.changes, self._facts.value, self._states.value, topics
 
     def settle(self, topics: object, until: int | None) -> None:
         """Nothing is to be assigned or initialized with these topics, until a time; None for no limit."""
@@ -203,11 +197,14 @@ class ShareGroupModel:
     def is_settled(self, member: ShareMember, topics: object, now: int) -> bool:
         """Whether a heartbeat without news of this member changes nothing."""
         facts = self._facts.value
-        if member.state or member.epoch != facts.assignment_epoch or facts.assignment_epoch < facts.epoch:
-            return False
         marks, until = self._settled
-        is_fresh = not self.refresh.is_due(now, facts.epoch)
-        return is_fresh and (until is None or now < until) and marks == self._marks(topics)
+        return (
+            member.epoch == facts.assignment_epoch >= facts.epoch >= self.refresh.epoch
+            and not member.state
+            and now < self.refresh.at
+            and (until is None or now < until)
+            and marks == self._marks(topics)
+        )
 
     # --- changes, by records ---
 

@@ -23,11 +23,13 @@ from coordwire.coordinator.model.streams_member import (
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
 from coordwire.coordinator.snapshots import Snapshots, SnapshotValue, TimelineHashMap
 from coordwire.coordinator.topics import TopicsImage, group_hash
+from coordwire.enums import StreamsMemberState
 from coordwire.messages.streams_group_heartbeat import EndpointToPartitions
 
 __all__ = ["StreamsGroupModel"]
 
 _NO_ASSIGNMENT = -1
+_STABLE = StreamsMemberState.STABLE
 
 Task = tuple[str, int]
 
@@ -56,8 +58,8 @@ class StreamsGroupModel:
     """The state of one group."""
 
     __slots__ = (
-        "_hash", "active_owners", "configured", "endpoint_epoch", "endpoints", "facts", "group_id", "members",
-        "refresh", "shutdown_member", "standby_owners", "targets", "topology_value",
+        "_hash", "_settled", "active_owners", "configured", "endpoint_epoch", "endpoints", "facts",
+        "group_id", "members", "refresh", "shutdown_member", "standby_owners", "targets", "topology_value",
         "warmup_owners",
     )  # fmt: skip
 
@@ -79,6 +81,7 @@ class StreamsGroupModel:
         self.endpoint_epoch = 0
         self.endpoints: dict[str, EndpointToPartitions] = {}
         self._hash: tuple[TopicsImage, StreamsTopology, int] | None = None
+        self._settled: tuple[object, ...] = ()
 
     # --- facts ---
 
@@ -143,6 +146,42 @@ class StreamsGroupModel:
         if known is None or known[0] is not topics or known[1] is not topology:
             known = self._hash = topics, topology, group_hash(topics, topology.required_topics)
         return known[2]
+
+    # --- heartbeats that change nothing ---
+
+    def is_settled(self, member: StreamsMember, topics: TopicsImage, configs: Mapping[str, str]) -> bool:
+        """Whether a heartbeat without news of this member changes nothing, and has nothing to report.
+
+        configs: the settings with which a target would be computed.
+        """
+        facts, topology = self.facts.value, self.topology_value.value
+        marks = facts, topology, self.configured.value, topics, configs
+        if marks != self._settled:
+            if not self._is_ready(topics, configs):
+                return False
+            self._settled = marks
+        return (
+            topology is not None
+            and member.epoch == facts.assignment_epoch
+            and member.topology_epoch >= topology.epoch
+            and member.state is _STABLE
+            and member.is_placed
+            and member.is_described
+            and self.shutdown_member is None
+        )
+
+    def _is_ready(self, topics: TopicsImage, configs: Mapping[str, str]) -> bool:
+        """Whether the target is the newest, and computed from the topology and the topics that there are."""
+        facts, topology, configured = self.facts.value, self.topology, self.configured.value
+        return (
+            topology is not None
+            and configured is not None
+            and configured.is_ready
+            and facts.assignment_epoch >= facts.epoch
+            and facts.validated_topology_epoch == topology.epoch
+            and facts.assignment_configs == configs
+            and facts.metadata_hash == self.hash_of_topics(topics, topology)
+        )
 
     # --- changes that no record has ---
 

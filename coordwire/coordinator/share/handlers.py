@@ -9,7 +9,11 @@ from coordwire.coordinator.incoming import Handler, ImmediateRequest, IncomingRe
 from coordwire.coordinator.refusal import fits, writable_refusal
 from coordwire.coordinator.share.description import describe_share_group
 from coordwire.coordinator.share.error_texts import error_text
-from coordwire.coordinator.share.heartbeat import share_group_heartbeat, validate_heartbeat
+from coordwire.coordinator.share.heartbeat import (
+    share_group_heartbeat,
+    steady_heartbeat,
+    validate_heartbeat,
+)
 from coordwire.coordinator.share.offsets import alter_offsets, delete_offsets, describe_offsets
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
@@ -56,7 +60,7 @@ def _describe(call: IncomingRequest) -> None:
 
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     ShareGroupHeartbeatRequest: ImmediateRequest(
-        validate_heartbeat, share_group_heartbeat, _refused_heartbeat
+        validate_heartbeat, share_group_heartbeat, _refused_heartbeat, steady_heartbeat
     ),
 }
 

@@ -15,6 +15,7 @@ from uuid import UUID
 from coordwire.coordinator.assignors import GroupSpec, MemberSpec
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap, HashSet
+from coordwire.coordinator.incoming import VISIBLE, is_blank
 from coordwire.coordinator.listener import AppendCause
 from coordwire.coordinator.model.assignment import NO_TARGET, Target, same_target
 from coordwire.coordinator.model.share_group import LEFT, ShareGroupModel, ShareMember, is_homogeneous
@@ -47,9 +48,14 @@ from coordwire.messages import (
 )
 from coordwire.messages.share_group_heartbeat import Assignment, TopicPartitions
 
-__all__ = ["find_share_group", "keep_alive", "share_group_heartbeat", "validate_heartbeat"]
+__all__ = [
+    "find_share_group",
+    "keep_alive",
+    "share_group_heartbeat",
+    "steady_heartbeat",
+    "validate_heartbeat",
+]
 
-_JAVA_SPACES = "".join(map(chr, range(33)))
 _SESSION = "session-timeout"
 _STABLE = 0
 
@@ -61,7 +67,7 @@ def validate_heartbeat(state: State, request: ShareGroupHeartbeatRequest, versio
         ("GroupId", request.group_id),
         ("RackId", request.rack_id),
     ):
-        if text is not None and not text.strip(_JAVA_SPACES):
+        if text is not None and is_blank(text):
             raise OperationRefused(ErrorCode.INVALID_REQUEST, f"{name} can't be empty.")
     if request.member_epoch == 0:
         if not request.subscribed_topic_names:
@@ -91,28 +97,54 @@ def share_group_heartbeat(
     old = _member(state, group, request)
     config = state.config.of_share_group(group_id)
     new = _updated(old, request, context)
-    if new is old and group.is_settled(old, state.topics, state.now):
-        keep_alive(state, group_id, old.member_id, config.session_timeout_ms)
-        response = ShareGroupHeartbeatResponse(
-            member_id=old.member_id,
-            member_epoch=old.epoch,
-            heartbeat_interval_ms=config.heartbeat_interval_ms,
-        )
-        if epoch == 0 or request.subscribed_topic_names is not None:
-            response.assignment = _assignment(old.assigned)
-        return response
     records: list[LogRecord] = []
-    new, to_initialize = _advanced(state, group, old, new, records)
+    to_initialize = None
+    if new is not old or not group.is_settled(old, state.topics, state.now):
+        new, to_initialize = _advanced(state, group, old, new, records)
     keep_alive(state, group_id, new.member_id, config.session_timeout_ms)
     response = ShareGroupHeartbeatResponse(
         member_id=new.member_id, member_epoch=new.epoch, heartbeat_interval_ms=config.heartbeat_interval_ms
     )
     is_full = epoch == 0 or request.subscribed_topic_names is not None
-    if is_full or not same_target(old.assigned, new.assigned):
+    if is_full or (new is not old and not same_target(old.assigned, new.assigned)):
         response.assignment = _assignment(new.assigned)
     if not records:
         return response
     return Result(records, response, None if to_initialize is None else _after_append(state, to_initialize))
+
+
+def steady_heartbeat(
+    state: State, request: ShareGroupHeartbeatRequest, context: RequestContext
+) -> ShareGroupHeartbeatResponse | None:
+    """Answer a settled member that reports nothing new; None for all others, of whom
+    `share_group_heartbeat` decides.
+    """
+    group_id, member_id, epoch = request.group_id, request.member_id, request.member_epoch
+    group = state.groups.get(group_id)
+    if epoch <= 0 or type(group) is not ShareGroupModel:
+        return None
+    member = group.members.get(member_id)
+    if (
+        member is None
+        or member.epoch != epoch
+        or request.subscribed_topic_names is not None
+        or request.rack_id is not None
+        or context.client_id != member.client_id
+        or context.client_host != member.client_host
+        or group_id < VISIBLE
+        or member_id < VISIBLE
+        or not group.is_settled(member, state.topics, state.now)
+    ):
+        return None
+    configs = state.config
+    config = configs.share_groups.get(group_id, configs.share)
+    if not state.timers.renew((_SESSION, group_id, member_id), state.now + config.session_timeout_ms):
+        return None
+    response = ShareGroupHeartbeatResponse()  # keywords would make a dictionary first
+    response.member_id = member_id
+    response.member_epoch = epoch
+    response.heartbeat_interval_ms = config.heartbeat_interval_ms
+    return response
 
 
 def _group(state: State, group_id: str, *, join: bool) -> ShareGroupModel:

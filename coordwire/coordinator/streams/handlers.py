@@ -16,7 +16,11 @@ from coordwire.coordinator.model.streams_member import NO_TARGET_TASKS, StreamsM
 from coordwire.coordinator.model.streams_topology import ConfiguredTopology, StreamsTopology
 from coordwire.coordinator.refusal import OperationRefused, fits, writable_refusal
 from coordwire.coordinator.state import State
-from coordwire.coordinator.streams.heartbeat import streams_group_heartbeat, validate_streams_heartbeat
+from coordwire.coordinator.streams.heartbeat import (
+    steady_heartbeat,
+    streams_group_heartbeat,
+    validate_streams_heartbeat,
+)
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     StreamsGroupDescribeRequest,
@@ -209,7 +213,7 @@ def _refused(group_ids: list[str], error: int) -> list[DescribedGroup]:
 
 IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     StreamsGroupHeartbeatRequest: ImmediateRequest(
-        validate_streams_heartbeat, streams_group_heartbeat, _refused_streams_heartbeat
+        validate_streams_heartbeat, streams_group_heartbeat, _refused_streams_heartbeat, steady_heartbeat
     ),
 }
 

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 
-from coordwire.coordinator.config import StreamsGroupConfig
-from coordwire.coordinator.consumer.heartbeat import is_blank
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap
+from coordwire.coordinator.incoming import VISIBLE, is_blank
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.streams_group import StreamsGroupModel
 from coordwire.coordinator.model.streams_member import (
@@ -41,7 +40,7 @@ from coordwire.coordinator.streams.configuration import configure_topology
 from coordwire.coordinator.streams.endpoints import endpoints_of_group
 from coordwire.coordinator.streams.reconciliation import reconciled
 from coordwire.coordinator.streams.records import epoch_record, member_record, owned_record, topology_record
-from coordwire.coordinator.streams.sessions import initial_delay_key
+from coordwire.coordinator.streams.sessions import SESSION_TIMER, initial_delay_key
 from coordwire.coordinator.streams.target import (
     STANDBY_REPLICAS,
     StreamsTarget,
@@ -58,7 +57,7 @@ from coordwire.messages.streams_group_heartbeat import (
     Topology,
 )
 
-__all__ = ["streams_group_heartbeat", "validate_streams_heartbeat"]
+__all__ = ["steady_heartbeat", "streams_group_heartbeat", "validate_streams_heartbeat"]
 
 _LEFT, _LEFT_FOR_NOW = -1, -2
 _NO_TIMEOUT = -1
@@ -145,13 +144,6 @@ def streams_group_heartbeat(
     if request.member_epoch == _LEFT:
         return _leave(state, request)
     config = state.config.of_streams_group(group_id)
-    if _is_settled(state, config, request, context):
-        sessions.keep_alive(state, group_id, member_id, config.session_timeout_ms)
-        return StreamsGroupHeartbeatResponse(
-            member_id=member_id, member_epoch=request.member_epoch,
-            heartbeat_interval_ms=config.heartbeat_interval_ms,
-            endpoint_information_epoch=request.endpoint_information_epoch, status=[],
-        )  # fmt: skip
     records: list[LogRecord] = []
     statuses: list[Status] = []
     group = _find_or_make(state, request, records)
@@ -235,40 +227,51 @@ def _assignment_configs(standby_replicas: int) -> Mapping[str, str]:
     return {STANDBY_REPLICAS: str(standby_replicas)}
 
 
-def _is_settled(
-    state: State,
-    config: StreamsGroupConfig,
-    request: StreamsGroupHeartbeatRequest,
-    context: RequestContext,
-) -> bool:
-    """Whether the heartbeat changes nothing, and the group has nothing to say: most are of this kind."""
-    group = state.groups.get(request.group_id)
+def steady_heartbeat(
+    state: State, request: StreamsGroupHeartbeatRequest, context: RequestContext
+) -> StreamsGroupHeartbeatResponse | None:
+    """Answer a settled member that reports nothing new, in a group without a problem to report; None for
+    all others, of whom `streams_group_heartbeat` decides.
+    """
+    group_id, member_id, epoch = request.group_id, request.member_id, request.member_epoch
+    group = state.groups.get(group_id)
+    if epoch <= 0 or type(group) is not StreamsGroupModel:
+        return None
+    configs, timers = state.config, state.timers
+    config = configs.streams_groups.get(group_id, configs.streams)
+    member = group.members.get(member_id)
     if (
-        not isinstance(group, StreamsGroupModel)
-        or request.active_tasks
-        or request.standby_tasks
+        member is None
+        or member.epoch != epoch
+        or request.endpoint_information_epoch != group.endpoint_epoch
+        or request.rebalance_timeout_ms != _NO_TIMEOUT
+        or request.topology is not None
+        or request.active_tasks is not None
+        or request.standby_tasks is not None
+        or request.warmup_tasks is not None
+        or request.process_id is not None
+        or request.user_endpoint is not None
+        or request.client_tags is not None
+        or request.instance_id is not None
+        or request.rack_id is not None
+        or request.task_offsets is not None
+        or request.task_end_offsets is not None
         or request.shutdown_application
+        or context.client_id != member.client_id
+        or context.client_host != member.client_host
+        or group_id < VISIBLE
+        or member_id < VISIBLE
+        or not group.is_settled(member, state.topics, _assignment_configs(config.num_standby_replicas))
+        or timers.is_set(initial_delay_key(group_id))
+        or not timers.renew((SESSION_TIMER, group_id, member_id), state.now + config.session_timeout_ms)
     ):
-        return False
-    member = group.members.get(request.member_id)
-    topology, configured, facts = group.topology, group.configured.value, group.facts.value
-    if member is None or topology is None or configured is None:
-        return False
-    return (
-        request.member_epoch == member.epoch == facts.assignment_epoch >= facts.epoch
-        and member.state is StreamsMemberState.STABLE
-        and member.is_placed
-        and member.is_described
-        and group.endpoint_epoch == request.endpoint_information_epoch
-        and topology.epoch == facts.validated_topology_epoch
-        and member.topology_epoch >= topology.epoch
-        and configured.problem is None
-        and group.shutdown_member is None
-        and _updated(member, request, context) is member
-        and facts.assignment_configs == _assignment_configs(config.num_standby_replicas)
-        and group.hash_of_topics(state.topics, topology) == facts.metadata_hash
-        and not state.timers.is_set(initial_delay_key(request.group_id))
-    )
+        return None
+    response = StreamsGroupHeartbeatResponse()  # keywords would make a dictionary first
+    response.member_id = member_id
+    response.member_epoch = epoch
+    response.heartbeat_interval_ms = config.heartbeat_interval_ms
+    response.endpoint_information_epoch = group.endpoint_epoch
+    return response
 
 
 def _leave(state: State, request: StreamsGroupHeartbeatRequest) -> Result:

@@ -17,6 +17,7 @@ from coordwire.coordinator.timers import TimerKey
 from coordwire.enums import ErrorCode
 
 __all__ = [
+    "SESSION_TIMER",
     "begin_session",
     "cancel_initial_delay",
     "find_streams_group",
@@ -27,8 +28,8 @@ __all__ = [
     "unlimit_revocation",
 ]
 
-_SESSION, _REVOCATION = "session-timeout", "rebalance-timeout"
-_OF_MEMBERS = (_SESSION, _REVOCATION, "join", "sync")
+SESSION_TIMER, _REVOCATION = "session-timeout", "rebalance-timeout"
+_OF_MEMBERS = (SESSION_TIMER, _REVOCATION, "join", "sync")
 _INITIAL_DELAY = "initial-rebalance-timeout"
 
 
@@ -54,7 +55,7 @@ def _limit(
             raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
         if epoch is not None and member.epoch != epoch:
             return NOTHING
-        leaving: Leaving = "session_timeout" if kind == _SESSION else "not_rejoined"
+        leaving: Leaving = "session_timeout" if kind == SESSION_TIMER else "not_rejoined"
         return remove_member(state, group, member, cause=AppendCause(leaving=leaving))
 
     state.set_timer_with_retry((kind, group_id, member_id), timeout_ms, end)
@@ -63,13 +64,13 @@ def _limit(
 def begin_session(state: State, group_id: str, member_id: str) -> None:
     """Begin the session of a member that joins or that a log has."""
     config = state.config.of_streams_group(group_id)
-    _limit(state, _SESSION, group_id, member_id, config.session_timeout_ms)
+    _limit(state, SESSION_TIMER, group_id, member_id, config.session_timeout_ms)
 
 
 def keep_alive(state: State, group_id: str, member_id: str, timeout_ms: int) -> None:
     """Begin a member's session again."""
-    if not state.timers.renew((_SESSION, group_id, member_id), state.now + timeout_ms):
-        _limit(state, _SESSION, group_id, member_id, timeout_ms)
+    if not state.timers.renew((SESSION_TIMER, group_id, member_id), state.now + timeout_ms):
+        _limit(state, SESSION_TIMER, group_id, member_id, timeout_ms)
 
 
 def limit_revocation(state: State, group_id: str, member: StreamsMember) -> None:
