@@ -1,13 +1,14 @@
 """Hours of simulated worlds with group churn, transactions and every fault, and what they show.
 
     python -m tests.testing.simulation.hours [--seeds 0-999] [--minutes 20] [--wait-ms 500] [--every 5]
+                                             [--faststream]
 
 Strategy: each seed's world has two consumers of a group and two processes that move records to another topic
 in transactions, with two faults a minute. Longer waits of fetches and fewer records give more hours a second
-of CPU. The client is what is installed, so that another version of it, in
-another virtual environment, has the same worlds. A failure is printed with its shrunk plan, and the search
-goes on. Rules: what "Findings" of docs/how-to/simulation.md describes as aiokafka's own is not looked for:
-offsets that fall, and what a client leaves that could not stop.
+of CPU. The client is what is installed, so that another version of it, in another virtual environment, has
+the same worlds. With `--faststream` the two consumers are services on FastStream. A failure is printed with
+its shrunk plan, and the search goes on. Rules: what "Findings" of docs/how-to/simulation.md describes as
+aiokafka's own is not looked for: offsets that fall, and what a client leaves that could not stop.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from collections.abc import Callable, Coroutine
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -25,7 +27,7 @@ from coordwire.testing.simulation import CHECKERS, DrawnFaults, SimulatedKafka, 
 from coordwire.testing.simulation.checkers import FallingOffset, LeftBehind
 from tests.testing.simulation.service import GROUP, TOPIC, consumer_of, correct_service
 
-MOVERS, MOVED = "movers", "moved"
+MOVERS, MOVED, BOOKED = "movers", "moved", "booked"
 SHRINKS = 30
 
 
@@ -47,8 +49,18 @@ async def move(bootstrap: str, name: str, **settings: Any) -> None:
         await producer.stop()
 
 
-def simulation_of(minutes: float, wait_ms: int, every: float) -> Simulation:
-    book = partial(correct_service, fetch_max_wait_ms=wait_ms)
+def _faststream_service() -> Callable[..., Coroutine[Any, Any, None]]:
+    """The service on FastStream, which is loaded before a world is entered."""
+    from tests.testing.simulation.test_faststream import service
+
+    async def book(bootstrap: str, world: SimulatedWorld, name: str, **settings: Any) -> None:
+        await service(bootstrap, world, group_id=GROUP, client_id=name, **settings)
+
+    return book
+
+
+def simulation_of(minutes: float, wait_ms: int, every: float, *, is_faststream: bool = False) -> Simulation:
+    book = partial(_faststream_service() if is_faststream else correct_service, fetch_max_wait_ms=wait_ms)
     move_on = partial(move, fetch_max_wait_ms=wait_ms)
 
     async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
@@ -65,7 +77,7 @@ def simulation_of(minutes: float, wait_ms: int, every: float) -> Simulation:
     return Simulation(
         test=test,
         faults=DrawnFaults(until=minutes * 60, most=max(int(2 * minutes), 1)),
-        settings={"topics": {TOPIC: 4, MOVED: 2}},
+        settings={"topics": {TOPIC: 4, MOVED: 2, BOOKED: 1}},
         checkers=tuple(checker for checker in CHECKERS if checker not in (FallingOffset, LeftBehind)),
     )
 
@@ -78,9 +90,12 @@ def main() -> None:
     )
     parser.add_argument("--wait-ms", type=int, default=500, help="the clients' fetch_max_wait_ms")
     parser.add_argument("--every", type=float, default=5, help="seconds between records")
+    parser.add_argument("--faststream", action="store_true", help="consumers are services on FastStream")
     options = parser.parse_args()
     first, last = map(int, options.seeds.split("-"))
-    simulation = simulation_of(options.minutes, options.wait_ms, options.every)
+    simulation = simulation_of(
+        options.minutes, options.wait_ms, options.every, is_faststream=options.faststream
+    )
     began, hours, failures = time.process_time(), 0.0, 0
     print(f"aiokafka {version('aiokafka')}")
     for seed in range(first, last + 1):

@@ -18,11 +18,17 @@ GROUP, TOPIC, BOOKED = "books", "orders", "booked"
 RECORDS = 30
 
 
-async def service(bootstrap: str, world: SimulatedWorld) -> None:
-    broker = KafkaBroker(bootstrap.split(","), logger=None)
+async def service(
+    bootstrap: str,
+    world: SimulatedWorld,
+    group_id: str = GROUP,
+    client_id: str = "book",
+    **settings: Any,
+) -> None:
+    broker = KafkaBroker(bootstrap.split(","), logger=None, client_id=client_id)
 
     @broker.subscriber(  # type: ignore[untyped-decorator]
-        TOPIC, group_id=GROUP, auto_offset_reset="earliest", ack_policy=AckPolicy.ACK
+        TOPIC, group_id=group_id, auto_offset_reset="earliest", ack_policy=AckPolicy.ACK, **settings
     )
     @broker.publisher(BOOKED)  # type: ignore[untyped-decorator]
     async def book(order: str, message: KafkaMessage) -> str:

@@ -117,3 +117,32 @@ def test_a_fetch_that_fails_as_its_partitions_go() -> None:
         assert outcome.reason.startswith("until: expected books to have committed all records")
     else:
         assert outcome.failure is None, outcome.reason
+
+
+async def subscribe_twice(bootstrap: str, world: SimulatedWorld, delay: float) -> None:
+    """The second topic is asked for while the group still joins, or has just joined, for the first."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=GROUP, auto_offset_reset="earliest")
+    try:
+        await consumer.start()
+        consumer.subscribe(["first"])
+        await asyncio.sleep(delay)
+        consumer.subscribe(["second"])
+        async for record in consumer:
+            if record.topic == "second":
+                world.processed(record)
+    finally:
+        await consumer.stop()
+
+
+@pytest.mark.parametrize("delay", [0.5, 3.0, 3.05, 3.2])
+def test_a_subscription_that_changes_as_the_group_joins(delay: float) -> None:
+    """aiokafka 0.2.0 reads nothing any more then: aiokafka #88."""
+
+    async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        kafka.produce("first", "tea")
+        kafka.produce("second", "cake")
+        world.start("book", subscribe_twice, kafka.bootstrap, world, delay)
+        await world.until(lambda: any(place.topic == "second" for place in world.marks))
+
+    outcome = Simulation(test=test, settings={"topics": {"first": 1, "second": 1}}).run(0)
+    assert outcome.failure is None, outcome.reason
