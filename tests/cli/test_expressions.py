@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import random
 import re
 import sys
@@ -15,9 +16,11 @@ import pytest
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.cli.selection.conditions import condition
+from coordwire.cli.selection import filters
+from coordwire.cli.selection.conditions import condition, precondition
 from coordwire.cli.selection.expressions import DEEPEST, LONGEST, FilterError, parse
 from coordwire.cli.selection.fields import FIELDS, EntryFields, _of_body, _walk
+from coordwire.cli.selection.names import TopicNames
 from coordwire.codec.walk import fields_of
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
@@ -475,6 +478,82 @@ def test_values_of_plain_frames_are_those_of_their_lines(path: Path, show_secret
         for steps in (steps for cls in classes for steps in paths(cls)):
             way: list[str | int] = ["body", *steps]
             assert list(_of_body(way)(fields)) == list(_walk(way)(fields)), way
+
+
+def random_filter(rng: random.Random, constants: list[str], depth: int = 0) -> str:
+    """A filter expression with texts that a capture has, parts of them, and others."""
+    if depth < 3 and rng.random() < 0.4:
+        parts = [random_filter(rng, constants, depth + 1) for _ in range(2)]
+        return f"({rng.choice([' and ', ' or ']).join(parts)})"
+    if rng.random() < 0.2:
+        return f"not {random_filter(rng, constants, depth + 1)}"
+    field = rng.choice(
+        ["groupId", "memberId", "topics[].name", "topics.topicId", "protocolType", "host", "group",
+         "request.groupId", "request.group", "key", "coordinators[].key", "topic", "members[].memberId",
+         "groups[].groupId", "errorMessage", "clientId", "api", "header.clientId"]
+    )  # fmt: skip
+    if field == "api":
+        return f'api {rng.choice(["==", "!="])} "{rng.choice(["Heartbeat", "joingroup"])}"'
+    first, second = (f'"{rng.choice(constants)}"' for _ in range(2))
+    return rng.choice(
+        [f"{field} == {first}", f"{field} != {first}", f"{field} contains {first}", f"{field} == null",
+         f"{field} in ({first}, {second})", field]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_what_a_look_leaves_out_the_filters_leave_out(path: Path) -> None:
+    rng = random.Random(path.name)
+    entries = list(read(damaged(path.read_bytes(), rng), lazy=True))[:150]
+    values = {
+        value
+        for entry in entries
+        for name in ("group", "member", "topic", "clientId")
+        for value in FIELDS[name].values(EntryFields(entry, 6, show_secrets=True))
+        if value and value.isprintable() and not set(value) & set('"\\')
+    }
+    constants = ["", "é", "consumer", *sorted(values), *(value[1:4] for value in sorted(values))]
+    parser = argparse.ArgumentParser()
+    filters.configure(parser)
+    for number in range(20):
+        arguments = ["--filter", random_filter(rng, constants)] if number % 4 else []
+        arguments += ["--api", rng.choice(["Heartbeat,8", "JoinGroup"])] if number % 3 == 0 else []
+        options = parser.parse_args(arguments, argparse.Namespace(show_secrets=bool(number % 2)))
+        names = TopicNames()
+        filter_, selection = filters.Filter(options), filters.Selection(options, names)
+        misses = selection.misses(filter_)
+        for entry in entries if misses is not None else ():
+            names.learn(entry)
+            is_selected = filter_(entry) and selection(entry, 6)
+            assert not (is_selected and misses and misses(entry)), arguments
+            if arguments[0] == "--api" and len(arguments) == 2 and isinstance(entry, FrameEntry):
+                assert misses is not None
+                assert misses(entry) != is_selected
+
+
+def test_a_look_at_the_bytes_leaves_out_what_lacks_the_text() -> None:
+    frames = b"".join(
+        encode_request(HeartbeatRequest(group_id=group), version=4, correlation_id=1)
+        for group in ("a-1", "b")
+    )
+    first, second = Capture(BytesIO(frames), "x", input="frames").entries()
+    assert isinstance(first, FrameEntry)
+    assert isinstance(second, FrameEntry)
+    for expression in (
+        'groupId == "a-1"', 'groupId contains "a-"', 'groupId in ("a-1", "x")', 'group == "a-1"',
+        'groupId == "a-1" and generationId != 3', 'groupId == "x" or group == "a-1"',
+    ):  # fmt: skip
+        look = precondition(expression)
+        assert look is not None
+        assert look(first)
+        assert not look(second)
+    for expression in (
+        'groupId != "b"',
+        'not groupId == "b"',
+        "groupId",
+        'groupId == "b" or generationId == 1',
+    ):
+        assert precondition(expression) is None
 
 
 def test_a_first_text_is_read_from_the_bodys_text_or_its_message() -> None:

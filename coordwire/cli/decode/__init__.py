@@ -217,6 +217,11 @@ class _Search:
         self.digits = 0
         self._ranges = 0
 
+    @property
+    def has_matched(self) -> bool:
+        """Whether an entry matched, after which those that don't need not be counted."""
+        return self.survey is not None and self.survey.counts.matched > 0
+
     def _entries(self) -> Iterator[Entry]:
         """The entries of all inputs once more; what can't be read is reported elsewhere."""
         for name in self._options.files:
@@ -317,6 +322,7 @@ def _entries_to(
     lone_responses = 0
     counts, learn, write = capture.counts, search.topics.learn, output.write
     names_topics = search.uses_names
+    misses = selection.misses(filter_)
     for entry in _entries(name, capture, ends=observe is not None):
         if observe is not None:
             observe(entry)
@@ -324,6 +330,10 @@ def _entries_to(
             continue
         if names_topics and isinstance(entry, FrameEntry) and entry.api_key in TELLING:
             learn(entry)
+        if misses is not None and misses(entry):
+            if not search.has_matched:
+                search.saw(entry, is_shown=False)
+            continue
         digits = counts.digits
         if search.is_open or search.saw(entry, filter_(entry) and selection(entry, digits)):
             write(entry, digits)

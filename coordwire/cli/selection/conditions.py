@@ -15,11 +15,12 @@ Strategy: the syntax tree becomes functions of an entry's fields, once; errors t
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from coordwire.capture.answer_errors import AnswerError
+from coordwire.capture.entries import FrameEntry
 from coordwire.capture.printable import shown
 from coordwire.cli.selection import fields as known
 from coordwire.cli.selection.expressions import (
@@ -67,6 +68,57 @@ _TEXTS: tuple[Sort, ...] = ("text", "name")
 def condition(text: str) -> Condition:
     """The condition that an expression says. Raises `FilterError`."""
     return _condition(parse(text), _Clock())
+
+
+Precondition = Callable[[FrameEntry], bool]
+"""What a Kafka frame meets at least, if it meets a condition. It looks at bytes and decodes nothing."""
+
+
+def precondition(text: str) -> Precondition | None:
+    """The precondition of an expression that has a condition; None where none is known."""
+    return _precondition(parse(text))
+
+
+def _precondition(node: Node) -> Precondition | None:
+    if isinstance(node, Several):
+        parts = [_precondition(part) for part in node.parts]
+        known_parts = [part for part in parts if part is not None]
+        if not known_parts or (node.word == "or" and len(known_parts) < len(parts)):
+            return None
+        every = all if node.word == "and" else any
+        return lambda entry: every(part(entry) for part in known_parts)
+    if isinstance(node, Comparison) and node.operator in ("==", "contains"):
+        constants: Sequence[Constant | ConstantRange] = [node.value]
+    elif isinstance(node, Membership):
+        constants = node.values
+    else:
+        return None
+    texts = [constant.value for constant in constants if isinstance(constant, Constant)]
+    needles = [text.encode("utf-8", "replace") for text in texts if isinstance(text, str)]
+    if len(needles) < len(constants):
+        return None
+    return _holding(resolve(node.field), needles)
+
+
+def _holding(field: FieldPath, needles: list[bytes]) -> Precondition | None:
+    """Whether a text that a field must have is in the bytes of the message that has it."""
+    if field.may_be_asked:
+        return None
+    steps = field.steps
+    if field.path == "group":
+        return lambda entry: any(
+            text in entry.body or (entry.request is not None and text in entry.request.body)
+            for text in needles
+        )
+    if not steps or field.sort != "text":
+        return None
+    if len(needles) != 1:
+        return lambda entry: (
+            any(text in entry.body for text in needles)
+            or not known.is_text(entry.api_key, entry.direction, steps)
+        )
+    (needle,) = needles
+    return lambda entry: needle in entry.body or not known.is_text(entry.api_key, entry.direction, steps)
 
 
 class _Clock:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple
@@ -352,6 +353,16 @@ def _place(cls: Any, steps: tuple[str, ...]) -> tuple[str, Field] | None:
             struct: Any = field.struct
             return None if struct is None else _place(struct, tuple(deeper))
     return None
+
+
+@cache
+def is_text(key: int | None, direction: Direction, steps: tuple[str, ...]) -> bool:
+    """Whether the values of a body's field are texts that its bytes have as they are, if an API has it."""
+    cls: Any = None
+    with suppress(KeyError):
+        cls = None if key is None else find_message(key, direction)
+    place = None if cls is None else _place(cls, steps)
+    return place is None or (place[1].type == "string" and place[1].default in (None, ""))
 
 
 def _messages() -> Iterator[Any]:

@@ -181,6 +181,11 @@ class Filter:
         self._clients = entry_names.clients
         self._errors = options.errors
         self._times = TimeRange(options.since, options.until)
+        self.keys = (
+            None if self._keys is None or any(isinstance(key, str) for key in self._keys) else self._keys
+        )
+        """The keys of the APIs that are selected; None for all, and where another dialect's are."""
+        self.has_times = bool(self._times)
         self._has_names = bool(self._keys is not None or self._groups or self._members or self._clients)
 
     def __call__(self, entry: Entry) -> bool:
@@ -278,6 +283,22 @@ def parsed_condition(text: str) -> Condition:
         raise Failure(f"--filter: {error.pointed(text)}") from None
 
 
+def _misses(
+    keys: set[int | str] | None, precondition: Callable[[FrameEntry], bool] | None
+) -> Callable[[Entry], bool]:
+    """Whether an entry is a frame of Kafka's of another API, or one that doesn't meet the precondition."""
+
+    def of_another_api(entry: Entry) -> bool:
+        return isinstance(entry, FrameEntry) and entry.api_key not in keys and entry.dialect == KAFKA  # type: ignore[operator]
+
+    def unmet(entry: Entry) -> bool:
+        return isinstance(entry, FrameEntry) and not precondition(entry) and entry.dialect == KAFKA  # type: ignore[misc]
+
+    if precondition is None:
+        return of_another_api
+    return unmet if keys is None else lambda entry: of_another_api(entry) or unmet(entry)
+
+
 class Selection:
     """--packets and --filter of a command line, over all inputs. `passed_over`: entries that could not be
     judged."""
@@ -287,7 +308,22 @@ class Selection:
         self._packets: PacketRanges | None = options.packets
         self._show_secrets = options.show_secrets
         self._names = names
+        self._expression: str | None = options.filter
         self._condition = None if options.filter is None else parsed_condition(options.filter)
+
+    def misses(self, filter_: Filter) -> Callable[[Entry], bool] | None:
+        """Whether an entry is surely left out, here or by a filter, at the cost of a look at its API or its
+        bytes; None where all entries need a closer look. An entry that isn't judged may be counted."""
+        if self._packets is not None or filter_.has_times:
+            return None
+        keys, precondition = filter_.keys, None
+        if self._expression is not None:
+            from coordwire.cli.selection import conditions
+
+            precondition = conditions.precondition(self._expression)
+        if keys is None and precondition is None:
+            return None
+        return _misses(keys, precondition)
 
     def check(self, capture: Capture) -> None:
         """Refuse options that do not apply to an input. Raises `Failure`."""
