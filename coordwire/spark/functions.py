@@ -1,6 +1,6 @@
 """The functions on columns of `coordwire.tables.functions`, in PySpark 4.1 and later.
 
-    rows = spark.readStream.format("kafka").option("subscribe", "__consumer_offsets").load()
+    rows = spark.readStream.format("kafka").load()  # with what docs/how-to/live-groups.md says
     rows.select(decode_log_record("key", "value").alias("record")).select("record.*")
 
     functions.register(spark)

@@ -1,4 +1,4 @@
-"""Delta's and Iceberg's jars for the Spark that is installed, from Maven Central."""
+"""Jars for the Spark that is installed, from Maven Central: Delta, Iceberg, Spark's Kafka source."""
 
 from __future__ import annotations
 
@@ -12,14 +12,25 @@ CENTRAL = "https://repo1.maven.org/maven2"
 CACHE = Path(os.environ.get("COORDWIRE_JARS") or Path.home() / ".cache" / "coordwire-jars")
 
 DELTA, STORAGE = "io/delta/delta-spark_{spark}_2.13/4.4.0", "io/delta/delta-storage/4.4.0"
+KAFKA = [
+    "org/apache/spark/spark-sql-kafka-0-10_2.13/{spark}",
+    "org/apache/spark/spark-token-provider-kafka-0-10_2.13/{spark}",
+    "org/apache/kafka/kafka-clients/{clients}",
+    "org/apache/commons/commons-pool2/2.13.1",
+]
 ICEBERG = "org/apache/iceberg/iceberg-spark-runtime-{spark}_2.13/{version}"
 
 JARS: dict[tuple[str, str], list[str]] = {
     **{("delta", spark): [DELTA.format(spark=spark), STORAGE] for spark in ("4.0", "4.1", "4.2")},
     ("iceberg", "4.0"): [ICEBERG.format(spark="4.0", version="1.11.0")],
     ("iceberg", "4.1"): [ICEBERG.format(spark="4.1", version="1.12.0")],
+    ("kafka", "4.1"): [place.format(spark="4.1.1", clients="3.9.1") for place in KAFKA],
+    **{
+        ("kafka", spark): [place.format(spark="4.2.0", clients="3.9.2") for place in KAFKA]
+        for spark in ("4.2", "4.3")
+    },
 }
-"""By format and Spark's version; the newest formats have nothing for Spark 4.3 yet."""
+"""By format and Spark's version; the formats have nothing for Spark 4.3 yet, whose Kafka source is 4.2's."""
 
 
 def jars(table_format: str) -> list[Path]:
