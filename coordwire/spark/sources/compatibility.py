@@ -1,18 +1,17 @@
 """What differs between PySpark 4.0, 4.1, 4.2 and 4.3 for the data sources.
 
-Rules: features are looked for, not versions; nothing else in coordwire asks which PySpark it runs in. What an
-older PySpark lacks has an unused placeholder of the newest one's name.
+Rules: features are looked for, not versions; nothing else in coordwire asks which PySpark it runs in.
 """
 
 from __future__ import annotations
 
 __all__ = [
-    "BOUNDED_STREAMS", "PUSHES_FILTERS", "EqualTo", "Filter", "GreaterThan", "GreaterThanOrEqual", "LessThan",
-    "LessThanOrEqual", "ReadAllAvailable", "ReadMaxFiles", "SupportsTriggerAvailableNow", "arrow_schema_of",
-    "filters_are_pushed",
+    "BOUNDED_STREAMS", "PUSHES_FILTERS", "SupportsTriggerAvailableNow", "arrow_schema_of",
+    "filters_are_pushed", "limits",
 ]  # fmt: skip
 
 import sys
+from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -21,62 +20,18 @@ from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql.datasource import (
-        EqualTo,
-        Filter,
-        GreaterThan,
-        GreaterThanOrEqual,
-        LessThan,
-        LessThanOrEqual,
-    )
-    from pyspark.sql.streaming.datasource import (
-        ReadAllAvailable,
-        ReadMaxFiles,
-        SupportsTriggerAvailableNow,
-    )
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
-    BOUNDED_STREAMS: bool
-else:
-    try:  # PySpark 4.2
-        from pyspark.sql.streaming.datasource import (
-            ReadAllAvailable,
-            ReadMaxFiles,
-            SupportsTriggerAvailableNow,
-        )
+try:
+    limits: Any = import_module("pyspark.sql.streaming.datasource")
+except ImportError:
+    limits = None
+"""The module of how much a micro-batch may read, of PySpark 4.2 and later."""
 
-        BOUNDED_STREAMS = True
-    except ImportError:
-        BOUNDED_STREAMS = False
+BOUNDED_STREAMS = hasattr(limits, "SupportsTriggerAvailableNow")
 
-        class ReadAllAvailable: ...
-
-        class ReadMaxFiles: ...
-
-        class SupportsTriggerAvailableNow: ...
-
-    try:  # PySpark 4.1
-        from pyspark.sql.datasource import (
-            EqualTo,
-            Filter,
-            GreaterThan,
-            GreaterThanOrEqual,
-            LessThan,
-            LessThanOrEqual,
-        )
-    except ImportError:
-
-        class Filter: ...
-
-        class EqualTo: ...
-
-        class GreaterThan: ...
-
-        class GreaterThanOrEqual: ...
-
-        class LessThan: ...
-
-        class LessThanOrEqual: ...
-
+if not TYPE_CHECKING:
+    SupportsTriggerAvailableNow = limits.SupportsTriggerAvailableNow if BOUNDED_STREAMS else object
 
 PUSHES_FILTERS = hasattr(pyspark.sql.datasource, "Filter")
 """From PySpark 4.1."""

@@ -21,21 +21,14 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from coordwire.errors import CoordwireError
-from coordwire.spark.sources.compatibility import (
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    LessThan,
-    LessThanOrEqual,
-    arrow_schema_of,
-)
+from coordwire.spark.sources.compatibility import arrow_schema_of
 from coordwire.tables.options import Options
 from coordwire.tables.readers.rows import conform
 from coordwire.tables.readers.sources import SOURCES, SourceDefinition, plan, read
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql.datasource import Filter
 
 __all__ = ["BatchReader", "PushdownReader", "arrow_rows", "checked_columns"]
 
@@ -93,7 +86,12 @@ TIMES = ("kafka-segment", "kafka-capture", "kafka-errors", "kafka-offsets")
 TOPICS = ("kafka-segment", "kafka-segment-batches")
 """The sources whose topic and partition are those of the folder."""
 
-_LOW, _HIGH = (GreaterThan, GreaterThanOrEqual), (LessThan, LessThanOrEqual)
+_BOUNDS = {
+    "EqualTo": (True, True), "GreaterThan": (True, False), "GreaterThanOrEqual": (True, False),
+    "LessThan": (False, True), "LessThanOrEqual": (False, True),
+}  # fmt: skip
+"""Whether a filter has a lower bound and an upper one, by its class, which PySpark 4.0 lacks."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -106,20 +104,21 @@ class PushdownReader(BatchReader):
         return filters
 
 
-def narrowed(source: str, options: Options, condition: Filter) -> Options:
+def narrowed(source: str, options: Options, condition: Any) -> Options:
     """The options under which no row is missing that this filter lets through."""
-    if not isinstance(condition, EqualTo | GreaterThan | GreaterThanOrEqual | LessThan | LessThanOrEqual):
+    bounds = _BOUNDS.get(type(condition).__name__)
+    if bounds is None:
         return options
     (name, *nested), value = condition.attribute, condition.value
     if nested or value is None:
         return options
     if name == "log_offset" and source in OFFSETS and isinstance(value, int):
-        return _ranged(options, "offset", condition, value, value + 1)
+        return _ranged(options, "offset", bounds, value, value + 1)
     if name == "time" and source in TIMES and isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         milliseconds = int((moment - _EPOCH).total_seconds() * 1000)
-        return _ranged(options, "timestamp", condition, milliseconds - 1, milliseconds + 2)
-    if source in TOPICS and isinstance(condition, EqualTo):
+        return _ranged(options, "timestamp", bounds, milliseconds - 1, milliseconds + 2)
+    if source in TOPICS and bounds == (True, True):
         if name == "topic" and isinstance(value, str) and options.topics is None and not _wild(value):
             return replace(options, topics=(value,))
         if name == "partition" and isinstance(value, int) and options.partitions is None:
@@ -127,15 +126,15 @@ def narrowed(source: str, options: Options, condition: Filter) -> Options:
     return options
 
 
-def _ranged(options: Options, field: str, condition: Filter, low: int, end: int) -> Options:
-    """With the range cut to what is at least `low` or before `after`."""
+def _ranged(options: Options, field: str, bounds: tuple[bool, bool], low: int, end: int) -> Options:
+    """With the range cut to what is at least `low` and before `end`, where there are these bounds."""
     changes: dict[str, Any] = {}
-    if isinstance(condition, (EqualTo, *_LOW)):
-        before = getattr(options, f"starting_{field}")
-        changes[f"starting_{field}"] = low if before is None else max(low, before)
-    if isinstance(condition, (EqualTo, *_HIGH)):
-        before = getattr(options, f"ending_{field}")
-        changes[f"ending_{field}"] = end if before is None else min(end, before)
+    for name, value, has_bound, choice in zip(
+        ("starting", "ending"), (low, end), bounds, (max, min), strict=True
+    ):
+        if has_bound:
+            before = getattr(options, f"{name}_{field}")
+            changes[f"{name}_{field}"] = value if before is None else choice(value, before)
     return replace(options, **changes)
 
 

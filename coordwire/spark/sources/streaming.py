@@ -25,10 +25,9 @@ from pyspark.sql.types import StructType
 from coordwire.errors import CoordwireError
 from coordwire.spark.sources.compatibility import (
     BOUNDED_STREAMS,
-    ReadAllAvailable,
-    ReadMaxFiles,
     SupportsTriggerAvailableNow,
     arrow_schema_of,
+    limits,
 )
 from coordwire.spark.sources.source_reader import arrow_rows, checked_columns
 from coordwire.tables.options import Options
@@ -111,13 +110,13 @@ class FolderReader(_Reader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> Any:
         most = self.options.max_files_per_trigger
-        return ReadAllAvailable() if most is None else ReadMaxFiles(most)
+        return limits.ReadAllAvailable() if most is None else limits.ReadMaxFiles(most)
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._listing = list(self._files())
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
-        most = limit.max_files if isinstance(limit, ReadMaxFiles) else None
+        most = limit.max_files if isinstance(limit, limits.ReadMaxFiles) else None
         return next_offset(start, self._files(), SOURCES[self.source_name].readers, most=most)
 
 
@@ -193,7 +192,7 @@ class _BoundedGrowingReader(_GrowingReader, SupportsTriggerAvailableNow):
     """For PySpark 4.2 and later."""
 
     def getDefaultReadLimit(self) -> Any:
-        return ReadAllAvailable()
+        return limits.ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._fixed = self._chains()
