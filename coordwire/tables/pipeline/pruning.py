@@ -26,7 +26,7 @@ from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
 from coordwire.segments.names import live_path
 from coordwire.tables.readers.file_origins import Origins, segment_identity
-from coordwire.tables.readers.files import File
+from coordwire.tables.readers.files import File, glob_pattern
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, load
 from coordwire.tables.stores import canonical, is_uri, local_path, store_of
@@ -123,23 +123,12 @@ class _Place:
         self.remote = is_uri(path)
         full = canonical(path) if self.remote else os.path.abspath(local)
         wild = glob.has_magic(full) and (self.remote or not os.path.lexists(local))
-        self._pattern = re.compile(_translated(full) if wild else re.escape(full), re.DOTALL)
+        self._pattern = re.compile(glob_pattern(full) if wild else re.escape(full), re.DOTALL)
 
     def contains(self, path: str) -> bool:
         """Whether the input names a file or a folder above it."""
         match = self._pattern.match(path)
         return match is not None and path[match.end() : match.end() + 1] in ("", "/")
-
-
-def _translated(pattern: str) -> str:
-    """A regular expression for a glob of whole components."""
-    words = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = re.split(r"(\*\*|\*|\?|\[[^\]/]+\])", pattern)
-    expressions = (
-        words.get(part) or (part.replace("[!", "[^", 1) if part.startswith("[") else re.escape(part))
-        for part in parts
-    )
-    return f"(?:{''.join(expressions)})(?=/|$)"
 
 
 def _is_gone(path: str) -> bool:

@@ -9,7 +9,7 @@ isn't there is the user's mistake and raises `FileNotFoundError`; what can't be 
 
 from __future__ import annotations
 
-__all__ = ["File", "find_files", "is_uri", "open_bytes", "open_stream"]
+__all__ = ["File", "find_files", "glob_pattern", "is_uri", "open_bytes", "open_stream"]
 
 import errno
 import glob
@@ -209,7 +209,7 @@ def _matching(store: Store, uri: str, path: str) -> Iterator[File]:
     base = path[: wild.start()].rpartition("/")[0]
     if not base:
         raise FileNotFoundError(f"{uri}: expected a bucket without wildcards")
-    pattern = re.compile(re.escape(base) + "/" + _glob(path[len(base) :].strip("/")))
+    pattern = re.compile(re.escape(base) + "/" + glob_pattern(path[len(base) :].strip("/")))
     count = 0
     for info in store.below(base, recursive=True, missing=True):
         if info.type == fs.FileType.File and pattern.match(info.path):
@@ -219,7 +219,7 @@ def _matching(store: Store, uri: str, path: str) -> Iterator[File]:
         raise FileNotFoundError(f"no file fits {uri}")
 
 
-def _glob(text: str) -> str:
+def glob_pattern(text: str) -> str:
     """A regular expression for a glob below a folder, and for all that is below what it fits."""
     parts = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
     words = re.split(r"(\*\*|\*|\?|\[!?\]?[^\]]*\])", text)

@@ -36,7 +36,18 @@ Proof = list[int]
 
 Notes = dict[str, dict[str, Any]]
 
-_COUNTS = ("units_rows", "read_bytes", "quarantined_bytes", "bad_ranges", "refused")
+_Shape = type | list["_Shape"] | tuple["_Shape", ...] | dict[str, "_Shape"]
+
+_NOTE: dict[str, _Shape] = {
+    "unit": str, "kind": str, "paths": [str], "rows": {"": int}, "apis": [(str, bool, int)],
+    "error_codes": [(str, int, int)], "commit": int, "units_rows": int, "read_bytes": int,
+    "quarantined_bytes": int, "bad_ranges": int, "refused": int,
+}  # fmt: skip
+_LOG: dict[str, _Shape] = {
+    "format": str, "table_id": str, "commit": int, "files_commit": int, "retired": [str],
+    "replaced": {"": [str]},
+}  # fmt: skip
+"""What is in the JSON of a note and of the tables' logs (see `_fits`)."""
 
 
 @dataclass(slots=True)
@@ -91,53 +102,45 @@ def as_proofs(form: object) -> dict[str, Proof]:
     return form
 
 
+def _fits(form: object, shape: _Shape) -> bool:
+    """Whether a JSON value has just this type; as a list this shape in each item, as a tuple these shapes one
+    after the other; as an object this one shape in each value."""
+    if isinstance(shape, type):
+        return type(form) is shape
+    if isinstance(shape, dict):
+        return isinstance(form, dict) and all(_fits(value, shape[""]) for value in form.values())
+    if not isinstance(form, list) or (isinstance(shape, tuple) and len(form) != len(shape)):
+        return False
+    return all(map(_fits, form, shape if isinstance(shape, tuple) else shape * len(form)))
+
+
 def _as_note(unit: object, note: object) -> dict[str, Any]:
     if not isinstance(note, dict) or note.get("unit") != unit or not isinstance(unit, str):
         raise CoordwireError(f"expected the note of unit {unit!r}")
-    proofs = as_proofs(note.get("proofs"))
-    rows, paths, apis = note.get("rows"), note.get("paths"), note.get("apis")
+    proofs, form = as_proofs(note.get("proofs")), {"error_codes": [], "commit": 0} | note
     is_valid = (
-        note.get("files") == sorted(proofs)
-        and note.get("kind") in ("capture", "segment", "story", "lag")
-        and isinstance(rows, dict) and all(type(count) is int for count in rows.values())
-        and isinstance(paths, list) and bool(paths) and all(isinstance(path, str) for path in paths)
-        and all(type(note.get(name)) is int for name in _COUNTS)
-        and _all_of(apis, [str, bool, int])
-        and _all_of(note.get("error_codes", []), [str, int, int])
+        all(_fits(form.get(name), shape) for name, shape in _NOTE.items())
+        and note.get("files") == sorted(proofs) and bool(note["paths"])
+        and note["kind"] in ("capture", "segment", "story", "lag")
         and isinstance(note.get("segment"), list | None)
-        and type(note.get("commit", 0)) is int
     )  # fmt: skip
     if not is_valid:
         raise CoordwireError(f"the note of unit {unit} is not as the pipeline writes it")
     return note
 
 
-def _all_of(form: object, types: list[type]) -> bool:
-    """Whether it is a list of lists of just these types."""
-    return isinstance(form, list) and all(
-        isinstance(item, list) and [type(value) for value in item] == types for item in form
-    )
-
-
 def _as_log(form: object) -> TableLog:
     """The log of tables. Raises `CoordwireError` for what a pipeline never writes."""
     if form is None:
         return TableLog()
-    if not isinstance(form, dict) or set(form) != set(TableLog.__slots__):
+    if not isinstance(form, dict) or set(form) != set(_LOG):
         raise CoordwireError(f"expected the log of tables, got {str(form)[:80]}")
-    log = TableLog(**form)
-    is_valid = (
-        isinstance(log.format, str)
-        and isinstance(log.table_id, str) and re.fullmatch("[0-9a-f]{32}", log.table_id) is not None
-        and type(log.commit) is int and type(log.files_commit) is int
-        and isinstance(log.retired, list)
-        and all(isinstance(name, str) and is_data_name(name) for name in log.retired)
-        and isinstance(log.replaced, dict) and all(isinstance(paths, list) for paths in log.replaced.values())
-        and all(isinstance(path, str) for paths in log.replaced.values() for path in paths)
-    )  # fmt: skip
-    if not is_valid:
+    if not (
+        all(_fits(form[name], shape) for name, shape in _LOG.items())
+        and re.fullmatch("[0-9a-f]{32}", form["table_id"]) and all(map(is_data_name, form["retired"]))
+    ):  # fmt: skip
         raise CoordwireError("the log of tables is not as the pipeline writes it")
-    return log
+    return TableLog(**form)
 
 
 def load(output: Output) -> Manifest | None:
@@ -161,8 +164,8 @@ def load(output: Output) -> Manifest | None:
         if form.get("made_by") != MADE_BY:
             raise CoordwireError(f"expected made_by to be {MADE_BY!r}")
         units = {unit: _as_note(unit, note) for unit, note in form["units"].items()}
-        mounts = form.get("mounts")
-        if not isinstance(mounts, list) or not all(isinstance(mount, str) for mount in mounts):
+        mounts: Any = form.get("mounts")
+        if not _fits(mounts, [str]):
             raise CoordwireError("expected mounts to be a list of paths")
         files, removing = as_proofs(form.get("files")), as_proofs(form.get("removing"))
         log = _as_log(form.get("log"))
