@@ -8,11 +8,9 @@ date, which is in the folder's name only, becomes a column again.
 
 from __future__ import annotations
 
-__all__ = ["hadoop_reads", "read_rows", "table"]
+__all__ = ["hadoop_reads", "table"]
 
-import re
 from collections.abc import Iterator, Sequence
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -25,6 +23,7 @@ from coordwire.tables.formats import PARQUET
 from coordwire.tables.pipeline.manifest import named_files, table_format
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import load
+from coordwire.tables.storage.parquet_files import read_rows
 from coordwire.tables.stores import is_uri
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MOST_TASKS = 256
-_DATE = re.compile(r"/date=(\d{4}-\d\d-\d\d)/")
 
 
 def table(
@@ -121,9 +119,9 @@ class _Reader(DataSourceReader):
         return [InputPartition(names[at : at + step]) for at in range(0, len(names), step)]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        arrow_schema = arrow_schema_of(self.schema)
+        output, arrow_schema = Output(self.out), arrow_schema_of(self.schema)
         for name in partition.value or ():
-            yield from read_rows(self.out, name, arrow_schema)
+            yield from read_rows(output, name, arrow_schema)
 
 
 def by_pyarrow(spark: SparkSession, out: str, table: str, schema: str) -> DataFrame:
@@ -131,25 +129,3 @@ def by_pyarrow(spark: SparkSession, out: str, table: str, schema: str) -> DataFr
     spark.dataSource.register(StoredTable)
     reader = spark.read.format(StoredTable.name()).schema(schema)
     return reader.option("out", out).option("table", table).load()
-
-
-def read_rows(out: str, name: str, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
-    """The rows of one file in batches of this schema."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    match = _DATE.search(name)
-    day = date.fromisoformat(match[1]) if match else None
-    with Output(out).folder.open(name) as stream:
-        file = pyarrow.parquet.ParquetFile(stream)
-        names = [field.name for field in schema if field.name in file.schema_arrow.names]
-        for batch in file.iter_batches(columns=names):
-            arrays: list[Any] = []
-            for field in schema:
-                if field.name in names:
-                    arrays.append(batch.column(field.name).cast(field.type))
-                elif field.name == "date" and day is not None:
-                    arrays.append(pa.repeat(pa.scalar(day, field.type), batch.num_rows))
-                else:
-                    arrays.append(pa.nulls(batch.num_rows, field.type))
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -18,12 +18,13 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from coordwire.cli.__main__ import main
 from coordwire.errors import CoordwireError
-from coordwire.spark.stored_tables import StoredTable, read_rows
+from coordwire.spark.stored_tables import StoredTable
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.pipeline.job import check
 from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.readers.files import find_files, open_bytes, open_stream
 from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.parquet_files import read_rows
 from coordwire.tables.storage.unit_attempt import Attempt
 from coordwire.tables.stores import Store, canonical, is_uri, local_path, store_of
 from tests.tables import pipeline_steps
@@ -54,8 +55,9 @@ def stored_rows(out: str, table: str) -> list[dict[str, Any]]:
     import pyarrow as pa
 
     schema = pa.schema([*arrow_schema(TABLES[table]), ("date", pa.date32())])
-    names, _ = named_files(Output(out), table)
-    return [row for name in names for batch in read_rows(out, name, schema) for row in batch.to_pylist()]
+    output = Output(out)
+    names, _ = named_files(output, table)
+    return [row for name in names for batch in read_rows(output, name, schema) for row in batch.to_pylist()]
 
 
 def test_keys_of_any_characters(unusual_keys: str) -> None:

@@ -27,7 +27,7 @@ from coordwire.tables.formats import Conflict, VersionedTable, open_table
 from coordwire.tables.readers.files import is_uri
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog, load
-from coordwire.tables.storage.parquet_files import UnitFiles
+from coordwire.tables.storage.parquet_files import UnitFiles, read_rows
 from coordwire.tables.storage.unit_attempt import Attempt, remove_ours
 
 if TYPE_CHECKING:
@@ -189,22 +189,11 @@ def _replaced(output: Output, manifest: Manifest, table: str) -> set[str] | None
 
 def _read(output: Output, table: str, name: str) -> pyarrow.Table:
     import pyarrow as pa
-    import pyarrow.parquet
 
     if is_uri(name):
         raise CoordwireError(f"{output.path(table)} has files outside of its folder, as {name}")
-    with output.folder.open(name) as stream:
-        rows = pyarrow.parquet.ParquetFile(stream, coerce_int96_timestamp_unit="us").read()
     schema = arrow_schema(TABLES[table])
-    return pa.table(
-        [
-            rows.column(field.name).cast(field.type)
-            if field.name in rows.column_names
-            else pa.nulls(rows.num_rows, field.type)
-            for field in schema
-        ],
-        schema=schema,
-    )
+    return pa.Table.from_batches(read_rows(output, name, schema), schema)
 
 
 def _staying(rows: pyarrow.Table, table: str, paths: set[str] | None) -> pyarrow.Table:

@@ -19,10 +19,10 @@ from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.readers.files import File
 from coordwire.tables.storage.folders import Output
 from coordwire.tables.storage.manifest_file import Notes
+from coordwire.tables.storage.parquet_files import read_rows
 
 if TYPE_CHECKING:
     import pyarrow
-    import pyarrow.parquet
 
 
 @dataclass(slots=True)
@@ -109,65 +109,25 @@ class TableRows:
         None where the table isn't written. columns, order: names with spaces between them, null first.
         known: columns that are not null; among: the values that a column has one of.
         """
-        import pyarrow.parquet
+        import pyarrow as pa
+        import pyarrow.dataset as ds
 
         names, first = columns.split(), _First(order.split(), most)
-        read = list(dict.fromkeys([*names, *order.split(), *known, *(among or {})]))
+        condition = ds.scalar(True)
+        for column in known:
+            condition &= ds.field(column).is_valid()
+        for column, values in (among or {}).items():
+            condition &= ds.field(column).isin(pa.array(values, pa.string()))
+        read = dict.fromkeys([*names, *order.split(), *known, *(among or {})])
+        schema = pa.schema([arrow_schema(TABLES[name]).field(column) for column in read])
         for file in self._files.get(name, ()):
-            with self._output.folder.open(file) as stream:
-                parquet = pyarrow.parquet.ParquetFile(stream)
-                groups = _groups(parquet.metadata, known)
-                for batch in parquet.iter_batches(row_groups=groups, columns=read) if groups else ():
-                    first.add(_filtered(_with_columns(name, batch, read), known, among or {}))
+            for batch in read_rows(self._output, file, schema, condition):
+                first.add(pa.Table.from_batches([batch]))
         rows = first.take()
         if rows is None:
             return []
-        values = {column: _values(rows.column(column)) for column in names}
-        return [
-            SimpleNamespace(**dict(zip(names, row, strict=True)))
-            for row in zip(*values.values(), strict=True)
-        ]
-
-
-def _groups(metadata: pyarrow.parquet.FileMetaData, known: Sequence[str]) -> list[int]:
-    """The row groups of a file in which these columns have values, by its footer."""
-
-    def has_values(group: int) -> bool:
-        row_group = metadata.row_group(group)
-        columns = (row_group.column(number) for number in range(row_group.num_columns))
-        statistics = [column.statistics for column in columns if column.path_in_schema in known]
-        return not any(
-            counts is not None and counts.has_null_count and counts.null_count == row_group.num_rows
-            for counts in statistics
-        )
-
-    return list(filter(has_values, range(metadata.num_row_groups)))
-
-
-def _with_columns(table: str, batch: pyarrow.RecordBatch, columns: Sequence[str]) -> pyarrow.Table:
-    """Rows with all of these columns; those that an older file lacks are null."""
-    import pyarrow as pa
-
-    schema, size = arrow_schema(TABLES[table]), batch.num_rows
-    return pa.table({
-        name: batch.column(name)
-        if name in batch.schema.names
-        else pa.nulls(size, schema.field(name).type)
-        for name in columns
-    })  # fmt: skip
-
-
-def _filtered(
-    table: pyarrow.Table, known: Sequence[str], among: Mapping[str, Sequence[str]]
-) -> pyarrow.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for column in known:
-        table = table.filter(pc.is_valid(table.column(column)))
-    for column, values in among.items():
-        table = table.filter(pc.is_in(table.column(column), pa.array(values, pa.string())))
-    return table
+        cells = zip(*(_values(rows.column(column)) for column in names), strict=True)
+        return [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in cells]
 
 
 def _values(column: pyarrow.ChunkedArray) -> list[Any]:

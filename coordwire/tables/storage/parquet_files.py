@@ -1,4 +1,4 @@
-"""Rows to Parquet, in folders by date and topic.
+"""Rows to Parquet, in folders by date and topic, and from there.
 
 Strategy: pyarrow writes in the worker, which costs half of what Spark's own writer does; each attempt at a
 unit writes files of its own, which appear in their folders when they are complete and were read back (see
@@ -8,15 +8,17 @@ unit writes files of its own, which appear in their folders when they are comple
 
 from __future__ import annotations
 
-__all__ = ["UnitFiles", "parquet_writer"]
+__all__ = ["UnitFiles", "parquet_writer", "read_rows"]
 
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from coordwire.tables.columns import PARTITIONS
-from coordwire.tables.storage.names import folder_of
+from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.names import folder_of, partition_date
 from coordwire.tables.storage.unit_attempt import Attempt, Sink
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 MOST_OPEN = 64
 FIRST_DAY, BEHIND_LAST_DAY = -62_135_596_800_000_000, 253_402_300_800_000_000
 """The years 1 to 9999, in microseconds: what a calendar's date can name."""
+
+READ_TOGETHER = 65_536
+"""Rows of a file that are in memory at once, of each batch; one is read ahead."""
 
 COMPRESSION = "snappy"
 _REPEATED = {
@@ -43,6 +48,25 @@ def parquet_writer(sink: Sink, schema: pyarrow.Schema) -> Any:
         sink, schema, compression=COMPRESSION,
         use_dictionary=[column for column in schema.names if column in _REPEATED],
     )  # fmt: skip
+
+
+def read_rows(
+    output: Output, name: str, schema: pyarrow.Schema, condition: Any = None
+) -> Iterator[pyarrow.RecordBatch]:
+    """A file's rows in batches of this schema: a column that it lacks is null, the date is its folder's.
+
+    condition: of pyarrow.dataset; row groups that a footer excludes by it are not read.
+    """
+    import pyarrow.dataset as ds
+
+    day = partition_date(name)
+    known = None if day is None else ds.field("date") == date.fromisoformat(day)
+    format = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")  # as Spark's compactions write times
+    with output.folder.open(name) as stream:
+        yield from format.make_fragment(stream, partition_expression=known).to_batches(
+            schema, columns=schema.names, filter=condition, batch_size=READ_TOGETHER, batch_readahead=1,
+            use_threads=False,
+        )  # fmt: skip
 
 
 class UnitFiles:
