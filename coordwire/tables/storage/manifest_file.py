@@ -36,14 +36,14 @@ Proof = list[int]
 
 Notes = dict[str, dict[str, Any]]
 
-_Shape = type | list["_Shape"] | tuple["_Shape", ...] | dict[str, "_Shape"]
+_Form = type | list["_Form"] | tuple["_Form", ...] | dict[str, "_Form"]
 
-_NOTE: dict[str, _Shape] = {
+_NOTE: dict[str, _Form] = {
     "unit": str, "kind": str, "paths": [str], "rows": {"": int}, "apis": [(str, bool, int)],
     "error_codes": [(str, int, int)], "commit": int, "units_rows": int, "read_bytes": int,
     "quarantined_bytes": int, "bad_ranges": int, "refused": int,
 }  # fmt: skip
-_LOG: dict[str, _Shape] = {
+_LOG: dict[str, _Form] = {
     "format": str, "table_id": str, "commit": int, "files_commit": int, "retired": [str],
     "replaced": {"": [str]},
 }  # fmt: skip
@@ -102,7 +102,7 @@ def as_proofs(form: object) -> dict[str, Proof]:
     return form
 
 
-def _fits(form: object, shape: _Shape) -> bool:
+def _fits(form: object, shape: _Form) -> bool:
     """Whether a JSON value has just this type; as a list this shape in each item, as a tuple these shapes one
     after the other; as an object this one shape in each value."""
     if isinstance(shape, type):
