@@ -77,7 +77,11 @@ def commands(inputs: Path) -> dict[str, list[str]]:
         "`decode --format json --api Heartbeat`, groups": [*JSON, "--api", "Heartbeat", groups],
         "`timeline --format json`, groups": ["timeline", "--format", "json", groups],
         "`timeline --format json`, heartbeats": ["timeline", "--format", "json", beats],
+        "`decode --out`, Parquet, groups": [
+            "decode", "--format", "parquet", "--out", str(inputs / "tables"), groups
+        ],
         "`segment dump`": ["segment", "dump", log],
+        "`segment dump`, batches of one record": ["segment", "dump", log.replace("orders-0", "single-0")],
         "`segment verify`": ["segment", "verify", log],
         "`segment verify`, batches of one record": ["segment", "verify", log.replace("orders-0", "single-0")],
     }  # fmt: skip

@@ -6,14 +6,18 @@ import json
 import subprocess
 import sys
 from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from coordwire.cli.record_sets import batch_form
+from coordwire.cli.segment.json_lines import batch_text, encode
+from coordwire.errors import CorruptBatch
 from coordwire.logs import LogRecord, encode_log_record
 from coordwire.messages.metadata_log import UserScramCredentialRecord
 from coordwire.messages.offset_records import OffsetCommitKey, OffsetCommitValue
-from coordwire.records import Record, encode_batch
+from coordwire.records import Record, RecordBatch, batches, encode_batch
 from coordwire.segments import Segment
 from tests.broker_sample import broker_sample
 from tests.segments.build import START_MS, batch, log, write
@@ -42,6 +46,28 @@ def of_topic(folder: Path, topic: str, *records: Record) -> Path:
 
 
 # --- dump ---
+
+
+def test_the_text_of_a_batch_is_that_of_its_form(sample: Path) -> None:
+    """The fast path beside the slow one: a broker's batches, and made ones with each set of attributes."""
+    real = [part for path in sorted(sample.rglob("*.log")) for part in batches(path.read_bytes())]
+    record = Record(-1, START_MS, b"k", b"v")
+    made = [bytearray(encode_batch([record], magic=magic, base_offset=7)) for magic in (0, 1, 2)]
+    for attributes in range(256):
+        for magic, at in enumerate((17, 17, 22)):
+            made[magic][at] = attributes
+            real += batches(bytes(made[magic]), check_records=False)
+    assert len({(part.magic, part.attributes) for part in real}) >= 280
+    assert {part.magic for part in real} == {0, 1, 2}
+    for part in real:
+        assert _outcome(batch_text, part) == _outcome(lambda batch: encode(batch_form(batch)), part)
+
+
+def _outcome(text: Callable[[RecordBatch], str], of: RecordBatch) -> str:
+    try:
+        return text(of)
+    except CorruptBatch as error:
+        return f"{error.reason} {error.position} {error.path}"
 
 
 def test_dump_says_what_the_records_are(run: Run, sample: Path) -> None:
