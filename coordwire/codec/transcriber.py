@@ -38,8 +38,8 @@ def _build(layout: VersionLayout) -> _native.Transcriber | None:
         return None
     order = [field for field in layout.table.fields if field.exists(layout.version)]
     tagged = layout.tagged_in_order
-    if [field for field in order if field.tag is not None] != tagged:
-        return None  # the text has them in another order than the wire
+    if not _can_be_moved(order, tagged):
+        return None
     rows = []
     for field in (*layout.inline, *tagged):
         row = _row(field, layout, order)
@@ -48,6 +48,17 @@ def _build(layout: VersionLayout) -> _native.Transcriber | None:
         rows.append(row)
     transcriber: _native.Transcriber = native.Transcriber(program, tuple(rows))
     return transcriber
+
+
+def _can_be_moved(order: list[Field], tagged: list[Field]) -> bool:
+    """Whether the engine can bring tagged fields, one by one as the wire has them, into the text's order.
+
+    It can where those that go before others are in that order on the wire, and so are those at the end.
+    """
+    last = max((index for index, field in enumerate(order) if field.tag is None), default=-1)
+    indexes = [order.index(field) for field in tagged]
+    moved, at_end = [i for i in indexes if i < last], [i for i in indexes if i > last]
+    return moved == sorted(moved) and at_end == sorted(at_end)
 
 
 def _row(field: Field, layout: VersionLayout, order: list[Field]) -> _native.TextRow | None:

@@ -14,13 +14,15 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 import pyarrow as pa
 
+from coordwire.cli.__main__ import main
 from coordwire.logs import TOPICS
 from coordwire.messages.record_types import RECORD_TYPES
-from coordwire.records import Record
+from coordwire.records import Record, batches
 from coordwire.tables import functions
 from coordwire.tables.columns import OFFSETS
 from coordwire.tables.readers.coordinator_logs import record_values
 from coordwire.timeline.from_log.coordinator_log import coordinator_record
+from tests.broker_sample import broker_sample
 from tests.tables.column_samples import log_records, samples
 
 NAMES = list(functions.FUNCTIONS)
@@ -62,6 +64,35 @@ def test_a_row_has_the_values_of_the_offsets_table() -> None:
             compared += 1
     assert compared > 200
     assert set(rows[0]) <= {column.name for column in OFFSETS}
+
+
+def test_a_brokers_logs_are_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each record of the coordinators' logs of a real broker."""
+    assert main(["offsets", "--format", "json", str(broker_sample() / "data")]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    same = {"kind": "kind", "type": "type", "version": "version", "group_id": "group", "topic": "topic",
+            "partition": "partition", "tombstone": "tombstone", "unknown": "unknown"}  # fmt: skip
+    compared = 0
+    for log, topic in TOPICS.items():
+        printed = [line for line in lines if (line["entry"], line["log"]) == ("record", log)]
+        records = {
+            (str(path), record.offset): record
+            for path in broker_sample().glob(f"data/{topic}-*/*.log")
+            for batch in batches(path.read_bytes())
+            if not batch.is_control
+            for record in batch
+        }
+        stored = [records.pop((line["file"], line["logOffset"])) for line in printed]
+        keys, values = [record.key for record in stored], [record.value for record in stored]
+        rows = functions.decode_log_record(pa.array(keys), pa.array(values), topic).to_pylist()
+        for line, row in zip(printed, rows, strict=True):
+            assert {name: row[name] for name in same} == {name: line[of] for name, of in same.items()}
+            form = [None if row[name] is None else json.loads(row[name]) for name in ("key", "value")]
+            assert form == [line["key"], line["value"]]
+            assert row["error_reason"] is line["error"] is None
+            compared += 1
+        assert not records
+    assert compared > 200
 
 
 def test_what_cannot_be_read_says_why() -> None:
