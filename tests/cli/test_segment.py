@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from coordwire.cli.record_sets import batch_form
-from coordwire.cli.segment.json_lines import batch_text, encode
+from coordwire.cli.segment.json_lines import Lines, batch_text, encode
 from coordwire.errors import CorruptBatch
 from coordwire.logs import LogRecord, encode_log_record
 from coordwire.messages.metadata_log import UserScramCredentialRecord
@@ -61,6 +61,21 @@ def test_the_text_of_a_batch_is_that_of_its_form(sample: Path) -> None:
     assert {part.magic for part in real} == {0, 1, 2}
     for part in real:
         assert _outcome(batch_text, part) == _outcome(lambda batch: encode(batch_form(batch)), part)
+
+
+def test_the_lines_of_plain_records_are_those_of_any(sample: Path) -> None:
+    lines = Lines("f", "orders", 0, text=False, deep=False, show_secrets=False)
+    headers = (("n\u00e9", b"v"), ("", None))
+    records = [Record(-1, START_MS, None, b"", headers), Record(-1, START_MS, b"k", None)]
+    idempotent = encode_batch(records, producer_id=1, producer_epoch=0, base_sequence=0x7FFFFFFF)
+    made = [encode_batch(records), idempotent]
+    data = [path.read_bytes() for path in sorted(sample.rglob("*.log"))] + made
+    count = 0
+    for part in (part for content in data for part in batches(content) if not part.is_control):
+        plain = list(lines._plain_records(part, iter(part)))
+        assert plain == list(lines._any_records(part, iter(part)))
+        count += len(plain)
+    assert count > 100
 
 
 def _outcome(text: Callable[[RecordBatch], str], of: RecordBatch) -> str:

@@ -60,6 +60,30 @@ class Lines:
 
     def records(self, batch: RecordBatch, records: Iterator[Record]) -> Iterator[str]:
         """These records of a batch. Names and numbers need no escape, so that texts are put together."""
+        if batch.is_control or self._opens or self._text:
+            return self._any_records(batch, records)
+        return self._plain_records(batch, records)
+
+    def _plain_records(self, batch: RecordBatch, records: Iterator[Record]) -> Iterator[str]:
+        """The lines of `_any_records`, of records in base64 that are not opened: without a call for each."""
+        end = f',"batch":{batch_text(batch)},"error":null}}\n'
+        base, sequence = batch.base_offset if batch.magic == 2 else 0, batch.base_sequence
+        start = self._start
+        for record in records:
+            offset, key, value = record.offset, record.key, record.value
+            number = -1 if sequence < 0 else sequence + offset - base & 0x7FFFFFFF
+            headers = record.headers and ",".join(
+                f"[{quoted(name)},{self._bytes(content)}]" for name, content in record.headers
+            )
+            key_text = "null" if key is None else f'"{b2a_base64(key, newline=False).decode()}"'
+            value_text = "null" if value is None else f'"{b2a_base64(value, newline=False).decode()}"'
+            yield (
+                f'{start},"offset":{offset},"timestamp":{record.timestamp},"sequence":{number},'
+                f'"key":{key_text},"value":{value_text},"headers":[{headers or ""}]{end}'
+            )
+
+    def _any_records(self, batch: RecordBatch, records: Iterator[Record]) -> Iterator[str]:
+        """The lines of any records."""
         end = f',"batch":{batch_text(batch)},"error":null}}\n'
         base, sequence = batch.base_offset if batch.magic == 2 else 0, batch.base_sequence
         start, text = self._start, self._bytes
