@@ -144,7 +144,7 @@ class _Table(Generic[K, V]):
     def __init__(self, capacity: int = _MIN_CAPACITY) -> None:
         self._capacity = capacity if capacity == _MIN_CAPACITY else _power(capacity)
         self._entries: dict[K, V] = {}
-        self._first: dict[K, None] | None = None
+        self._first: dict[K, Any] | None = None
         self._order: list[K] | None = None
         self._skipped = 0
 
@@ -156,16 +156,18 @@ class _Table(Generic[K, V]):
 
     def __iter__(self) -> Iterator[K]:
         """The keys that there are now, bucket by bucket."""
-        return iter(self._keys())
+        return iter(self.keys())
 
-    def _keys(self) -> list[K]:
+    def keys(self) -> list[K]:
+        """The same as a list, which is the table's own: to be read, not to be changed."""
         order, entries = self._order, self._entries
         if order is None:
             order = list(entries)
             if len(order) > 1:
                 first = self._first
                 if first:
-                    order = [*reversed(first), *[key for key in order if key not in first]]
+                    others = [key for key in order if key not in first] if len(first) < len(order) else ()
+                    order = [*reversed(first), *others]
                 order = self._in_order(order)
             self._order = order
             self._skipped = 0
@@ -180,7 +182,7 @@ class _Table(Generic[K, V]):
 
     def first(self) -> K | None:
         """The first key; None for an empty table. The order stays while keys are removed."""
-        order, entries = self._order or self._keys(), self._entries
+        order, entries = self._order or self.keys(), self._entries
         if not entries:
             return None
         while order[self._skipped] not in entries:
@@ -253,10 +255,10 @@ class HashMap(_Table[K, V]):
 
     def items(self) -> list[tuple[K, V]]:
         entries = self._entries
-        return [(key, entries[key]) for key in self._keys()]
+        return [(key, entries[key]) for key in self.keys()]
 
     def values(self) -> list[V]:
-        return list(map(self._entries.__getitem__, self._keys()))
+        return list(map(self._entries.__getitem__, self.keys()))
 
     def keys_view(self) -> KeysView[K]:
         """The keys in the order of their arrival, to be read while nothing changes."""
@@ -271,7 +273,7 @@ class HashMap(_Table[K, V]):
         entries = self._entries
         if len(entries) < 2:
             return dict(entries)
-        return {key: entries[key] for key in self._keys()}
+        return {key: entries[key] for key in self.keys()}
 
     def __getitem__(self, key: K) -> V:
         return self._entries[key]
@@ -313,10 +315,10 @@ class HashMap(_Table[K, V]):
             self._put_first(key, value)
 
     def add_first(self, entries: dict[K, V]) -> None:
-        """Add new keys as `find_or_add` adds each."""
+        """Add new keys as `find_or_add` adds each. The dictionary is the table's from then on."""
         self.grow(len(self._entries) + len(entries) - 1)
         self._entries.update(entries)
-        self._first = {**(self._first or {}), **dict.fromkeys(entries)}
+        self._first = {**self._first, **entries} if self._first else entries
         self._order = None
 
     def _put_first(self, key: K, value: V) -> None:

@@ -155,14 +155,18 @@ class NumberedTarget:
             self._table.add_first(new)
             return
         new.clear()
-        several: list[tuple[int, int]] = []
-        for pair in pairs:
-            if new.setdefault(*pair) != pair[1]:
-                several.append(pair)
+        several: dict[int, list[int]] = {}
+        for topic, partition in pairs:
+            first = new.setdefault(topic, partition)
+            if first != partition:
+                several.setdefault(topic, [first]).append(partition)  # type: ignore[list-item]
+        for topic, partitions in several.items():
+            opened: HashSet[int] = HashSet(self._capacities[topic])
+            new[topic] = opened
+            opened.update(partitions)
+        self._singles = False
         self._table.add_first(new)
-        for topic, partition in several:
-            self._opened(topic).add(partition)
-        if pairs[-1] is several[-1]:
+        if pairs[-1][0] in several:
             self._table.make_room()
 
     def remove(self, topic: int, partition: int) -> None:
@@ -189,7 +193,7 @@ class NumberedTarget:
         return opened
 
     def target(self) -> Target:
-        ids = map(self._group.topics.__getitem__, self._table)
+        ids = map(self._group.topics.__getitem__, self._table.keys())
         values = self._table.values()
         if self._singles:
             # The same as below, without a step of Python for each.
@@ -200,4 +204,4 @@ class NumberedTarget:
 def _partitions_in_order(partitions: int | Collection[int] | HashSet[int]) -> tuple[int, ...]:
     if isinstance(partitions, int):
         return (partitions,)
-    return tuple(partitions if isinstance(partitions, HashSet) else HashSet.copy_of(partitions))
+    return tuple((partitions if isinstance(partitions, HashSet) else HashSet.copy_of(partitions)).keys())

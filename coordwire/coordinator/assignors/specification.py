@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 from uuid import UUID
@@ -55,8 +55,12 @@ class TargetTable:
         self._table: HashMap[UUID, HashSet[int]] = HashMap(len(target))
         self._table.update((topic, HashSet.copy_of(partitions)) for topic, partitions in target.items())
 
-    def add(self, topic: UUID, partition: int) -> None:
-        self._table.find_or_add(topic, HashSet).add(partition)
+    def add(self, topic: UUID, partitions: Collection[int]) -> None:
+        """Add partitions one after the other."""
+        table = self._table.find_or_add(topic, HashSet)
+        if len(partitions) > 1:
+            self._table.make_room()  # as each look at the topic does
+        table.update(partitions)
 
     def remove(self, topic: UUID, partition: int) -> None:
         partitions = self._table.get(topic)

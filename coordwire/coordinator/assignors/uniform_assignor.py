@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from itertools import repeat
+from itertools import groupby, repeat
 from operator import itemgetter
 from uuid import UUID
 
@@ -67,8 +67,8 @@ def _equal_targets(spec: GroupSpec) -> Mapping[str, Target]:
     position = 0
     for member_id, quota in unfilled:
         table = tables.setdefault(member_id, TargetTable(spec.members[member_id].target))
-        for topic, partition in unassigned[position : position + quota]:
-            table.add(topic, partition)
+        for topic, pairs in groupby(unassigned[position : position + quota], itemgetter(0)):
+            table.add(topic, [partition for _, partition in pairs])
         position += quota
     if position < len(unassigned):
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -147,7 +147,7 @@ class _Balancer:
         self._assign_rest()
         self._balance()
         return {
-            member_id: self._tables[index].target()
+            member_id: self._tables.pop(index).target()
             if index in self._tables
             else self._spec.members[member_id].target
             for index, member_id in enumerate(self.group.members)
