@@ -57,9 +57,7 @@ def test_most_frames_of_groups_are_plain() -> None:
 def test_places_are_bounded() -> None:
     lines = PlainLines(show_secrets=False)
     entry = next(entry for entry in read(traffic(20), lazy=False) if lines.line(entry, 9) is not None)
-    lines._places.update(
-        dict.fromkeys(((number, 0, 0, True) for number in range(MOST_PLACES)), (None, "", "", "", True))
-    )
+    lines._places.update(dict.fromkeys(((number, True) for number in range(MOST_PLACES)), (None, "", "")))
     assert isinstance(entry, FrameEntry)
     entry.flow = "another > flow"
     assert '"flow":"another > flow"' in str(lines.line(entry, 9))

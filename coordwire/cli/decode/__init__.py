@@ -323,11 +323,12 @@ def _entries_to(
     counts, learn, write = capture.counts, search.topics.learn, output.write
     names_topics = search.uses_names
     misses = selection.misses(filter_)
-    for entry in _entries(name, capture, ends=observe is not None):
+    is_open = search.is_open
+    for entry in cast(Iterator[Entry], _entries(name, capture, ends=observe is not None)):
         if observe is not None:
             observe(entry)
-        if isinstance(entry, ConnectionSign):
-            continue
+            if isinstance(entry, ConnectionSign):  # there are none otherwise
+                continue
         if names_topics and isinstance(entry, FrameEntry) and entry.api_key in TELLING:
             learn(entry)
         if misses is not None and misses(entry):
@@ -335,7 +336,7 @@ def _entries_to(
                 search.saw(entry, is_shown=False)
             continue
         digits = counts.digits
-        if search.is_open or search.saw(entry, filter_(entry) and selection(entry, digits)):
+        if is_open or search.saw(entry, filter_(entry) and selection(entry, digits)):
             write(entry, digits)
             if isinstance(entry, UnreadableRange) or is_refused(entry):
                 status = 1
