@@ -19,7 +19,7 @@ from coordwire.enums.field_enums import BY_CLASS, BY_NAME
 from coordwire.messages import HeartbeatResponse, find_message
 
 ENUMS = sorted(
-    (value for value in vars(enums).values() if isinstance(value, type) and issubclass(value, OpenEnum)),
+    (value for value in (getattr(enums, name) for name in enums.__all__) if isinstance(value, type)),
     key=lambda enum: enum.__name__,
 )
 ENUMS.remove(OpenEnum)

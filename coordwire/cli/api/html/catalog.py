@@ -13,11 +13,14 @@ from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.fields import rows
 from coordwire.cli.api.html.markup import Html, join, tag
 from coordwire.codec import Struct
-from coordwire.enums import ErrorCode, OpenEnum
+from coordwire.enums import ErrorCode, OpenEnum, numbers
 
 __all__ = ["ENUMS", "Catalog", "anchor", "file_of"]
 
-ENUMS = sorted(set(OpenEnum.__subclasses__()) - {ErrorCode}, key=lambda enum: enum.__name__)
+ENUMS: list[type[OpenEnum]] = sorted(
+    (enum for enum in vars(numbers).values() if isinstance(enum, type) and enum.__base__ is OpenEnum),
+    key=lambda enum: enum.__name__,
+)
 """What small numbers mean, but for error codes, which have a page of their own."""
 
 _LINKABLE = re.compile(r"`([^`]+)`|\b(KIP-\d+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]\w*[a-z]\w*[A-Z]\w*)\b")
