@@ -514,6 +514,9 @@ class SimulatedWorld:
         self.kafka = SimulatedKafka(nodes=len(self.nodes), **settings)
         broker = self.kafka.broker.broker
         await broker.start()
+        for number, node in broker.cluster.nodes.items():
+            # Python 3.11 hashes None by its address, and clients have sets of nodes with their racks.
+            node.rack = node.rack or f"rack-{number}"
         self.observed.watch(broker.cluster.offsets_topic().partitions)
         self.driver = FaultDriver(self, self._faults, self.seed)
         self.loop.call_exactly(1.0, self._second)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -74,6 +75,18 @@ def test_two_processes_have_equal_traces() -> None:
     """The second runs other seeds before, so that everything is elsewhere in memory."""
     all_digests = digests(0, 2)
     assert digests(1, 2).splitlines() == all_digests.splitlines()[1:]
+
+
+@pytest.mark.slow
+def test_the_address_of_none_decides_nothing() -> None:
+    """Python 3.11 hashes None by its address, which differs from process to process."""
+    command = sys.executable, "-c", DIGESTS, "0", "2"
+    environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
+    outputs = {
+        subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True).stdout
+        for _ in range(2)
+    }
+    assert len(outputs) == 1
 
 
 @pytest.mark.long
