@@ -166,8 +166,8 @@ class _Table(Generic[K, V]):
             if len(order) > 1:
                 first = self._first
                 if first:
-                    others = [key for key in order if key not in first] if len(first) < len(order) else ()
-                    order = [*reversed(first), *others]
+                    last_keys = [key for key in order if key not in first] if len(first) < len(order) else ()
+                    order = [*reversed(first), *last_keys]
                 order = self._in_order(order)
             self._order = order
             self._skipped = 0
