@@ -103,6 +103,17 @@ class Shard:
         """The groups as they are now, durable or not: to look at, not to change."""
         return dict(self._state.groups.items())
 
+    @property
+    def topics(self) -> TopicsImage:
+        """The cluster's topics, as `set_topics` gave them."""
+        return self._state.topics
+
+    def answer(self, response: Message) -> int:
+        """Answer a request that the shard does not need to see; returns the ticket."""
+        ticket = next(self._outbox.tickets)
+        self._effects.append(Answer(ticket, response))
+        return ticket
+
     def effects(self) -> Iterator[Effect]:
         """The effects, each once, in order. After the last one nothing is due or waits for its turn."""
         effects = self._effects

@@ -1,9 +1,9 @@
 """Histories: what happens to a coordinator, step by step, and what comes out of it.
 
 Strategy: a step is a line in the oracle's own language, so that one text drives Kafka's coordinator and ours.
-`Replayer` runs steps on a `Shard` with a log of its own. What comes out of a step is its answers by ticket
-and its records; lists whose order Kafka takes from hash tables (members, groups, topics, the records of one
-step) are sorted on both sides.
+`Replayer` runs steps on a `Shard` with a log of its own; the layer around the shard knows which topics there
+are, as that of the oracle. What comes out of a step is its answers by ticket and its records; lists whose
+order Kafka takes from hash tables (members, groups, topics, records of one step) are sorted on both sides.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from coordwire.codec import Message
 from coordwire.coordinator import (
     Append,
     CoordinatorConfig,
+    GroupApis,
     LogEntry,
     RequestContext,
     Shard,
@@ -27,6 +28,7 @@ from coordwire.coordinator import (
     TransactionCompleted,
     TransactionMarker,
 )
+from coordwire.coordinator.apis import TOPIC_GUARDS
 from coordwire.coordinator.effects import InternalTopic
 from coordwire.enums import ErrorCode
 from coordwire.errors import EncodeError, Malformed
@@ -158,6 +160,7 @@ class Replayer:
     ) -> None:
         self.config = config or CoordinatorConfig()
         self.shard = new_shard(now=START, config=self.config)
+        self.apis = GroupApis(self.shard, TOPIC_GUARDS)
         self.shard.load([])
         self.requests: dict[int, tuple[int, int]] = {}
         self.log: list[tuple[int, Record]] = []
@@ -188,7 +191,7 @@ class Replayer:
         return outcome
 
     def _settle(self, outcome: Outcome) -> None:
-        for effect in self.shard.effects():
+        for effect in self.apis.effects():
             if isinstance(effect, Append):
                 self._write(effect, outcome)
             elif isinstance(effect, StateRequest):
@@ -256,9 +259,7 @@ class Replayer:
             new_id=lambda: str(UUID(int=next(ids), version=4)),
         )
         # Tickets count from 1, so that this one is known before an answer comes.
-        self._tickets[self.shard.handle(request, version=int(version), now=self.now, context=context)] = (
-            number
-        )
+        self._tickets[self.apis.handle(request, version=int(version), now=self.now, context=context)] = number
 
     def _end(
         self, ticket: str, producer_id: str, producer_epoch: str, coordinator_epoch: str, ending: str

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from coordwire.coordinator import GroupListener, Shard, TopicsImage
+from coordwire.coordinator import GroupApis, GroupListener, Shard, TopicsImage
+from coordwire.coordinator.apis import TOPIC_GUARDS
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_group import GroupState
 from coordwire.coordinator.model.consumer_member import ConsumerGroupState
@@ -61,6 +62,7 @@ class Witness(Bench):
         super().__init__()
         self.timeline = ShardTimeline()
         self.shard = Shard(listener=self.timeline)
+        self.apis = GroupApis(self.shard, TOPIC_GUARDS)
         self.shard.set_topics(TopicsImage([ORDERS]))
         self.shard.load([])
 
@@ -345,6 +347,7 @@ class WitnessedReplayer(Replayer):
         super().__init__(settings(seed))
         self.timeline = ShardTimeline()
         self.shard = Shard(now=START, config=self.config, listener=self.timeline)
+        self.apis = GroupApis(self.shard, TOPIC_GUARDS)
         self.shard.load([])
         self.members: dict[str, set[str]] = {}
         self.steady: dict[str, bool] = {}

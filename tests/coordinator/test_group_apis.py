@@ -12,7 +12,7 @@ import pytest
 from coordwire.broker.security.authorizer import Acl, Authorizer
 from coordwire.codec import Message
 from coordwire.coordinator import REQUESTS, Answer, Append, GroupCoordinator, RequestContext
-from coordwire.coordinator.apis import ALWAYS, GroupApis
+from coordwire.coordinator.apis import ALWAYS, TOPIC_GUARDS, GroupApis
 from coordwire.coordinator.topics import TopicImage, TopicsImage
 from coordwire.enums import AclOperation, AclResourceType, ErrorCode
 from coordwire.errors import EncodeError
@@ -159,4 +159,29 @@ def test_it_can_be_left_off() -> None:
             alone.coordinator.handle(request, version=version, now=0, context=CONTEXT)
     answers = [answer.response for answer in around.answers(around.apis)]
     assert answers == [answer.response for answer in alone.answers(alone.coordinator)]
-    assert len(answers) > 30
+    assert len(answers) > 15
+
+
+def test_rights_can_be_left_off_alone() -> None:
+    """The guards that know topics and no rights answer as all do, where everything is allowed."""
+    whole, topics = Server(), Server()
+    topics.apis = GroupApis(topics.coordinator, TOPIC_GUARDS)
+    answers = []
+    for request, version in requests(IDS):
+        if request.api_key in TOPIC_GUARDS:
+            answers.append(whole.ask(request, version).response)
+            assert topics.ask(request, version).response == answers[-1]
+    assert len(answers) > 10
+
+
+def test_a_coordinator_alone_does_not_know_which_topics_there_are() -> None:
+    partition = OffsetCommitRequestPartition(partition_index=7, committed_offset=1)
+    topics = [OffsetCommitRequestTopic(name="none", partitions=[partition])]
+    commit = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, topics=topics)
+    codes = []
+    for guards in ({}, TOPIC_GUARDS):
+        server = Server()
+        server.apis = GroupApis(server.coordinator, guards)
+        response: Any = server.ask(commit, 9).response
+        codes.append([part.error_code for topic in response.topics for part in topic.partitions])
+    assert codes == [[0], [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]]

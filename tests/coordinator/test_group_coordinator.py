@@ -65,6 +65,11 @@ class OneOfMany:
         self.set_topics = self.many.set_topics
         self.set_group_config = self.many.set_group_config
         self.handle, self.advance = self.many.handle, self.many.advance
+        self.answer = self.many.answer
+
+    @property
+    def topics(self) -> TopicsImage:
+        return self.many.topics
 
     def load(self, records: Iterable[Any], *, end_offset: int | None = None) -> None:
         entries = list(records)

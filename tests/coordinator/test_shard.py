@@ -13,12 +13,14 @@ from coordwire.coordinator import (
     Answer,
     Append,
     Effect,
+    GroupApis,
     RequestContext,
     Shard,
     TopicImage,
     TopicsImage,
     TransactionCompleted,
 )
+from coordwire.coordinator.apis import TOPIC_GUARDS
 from coordwire.coordinator.hash_tables import HashSet
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -45,6 +47,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.shard = Shard()
+        self.apis = GroupApis(self.shard, TOPIC_GUARDS)
         self.shard.set_topics(TopicsImage([ORDERS]))
         self.shard.load([])
         self.answers: dict[int, Any] = {}
@@ -58,12 +61,12 @@ class Bench:
         context = RequestContext(
             client_id="till", client_host="/127.0.0.1", new_id=lambda: f"id-{next(self._ids)}"
         )
-        ticket = self.shard.handle(request, version=version, now=self.now, context=context)
+        ticket = self.apis.handle(request, version=version, now=self.now, context=context)
         self.take()
         return ticket
 
     def take(self) -> None:
-        for effect in self.shard.effects():
+        for effect in self.apis.effects():
             self.take_one(effect)
 
     def take_one(self, effect: Effect) -> None:

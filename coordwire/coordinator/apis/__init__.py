@@ -3,6 +3,7 @@
     guards.py           what a guard is, and how one is made
     groups.py offsets.py transactions.py
                         the guards of families of APIs
+    topics.py           those of topics and ids in requests about offsets: they know no rights
     table.py            the guard of each API
     group_apis.py       `GroupApis`: a group coordinator with its guards
 
@@ -13,5 +14,6 @@ coordinators know no rights and no client's user; this can be left off. It equal
 from coordwire.coordinator.apis.group_apis import GroupApis
 from coordwire.coordinator.apis.guards import Guard, GuardedCall, Verdict
 from coordwire.coordinator.apis.table import ALWAYS, GUARDS
+from coordwire.coordinator.apis.topics import TOPIC_GUARDS
 
-__all__ = ["ALWAYS", "GUARDS", "GroupApis", "Guard", "GuardedCall", "Verdict"]
+__all__ = ["ALWAYS", "GUARDS", "TOPIC_GUARDS", "GroupApis", "Guard", "GuardedCall", "Verdict"]

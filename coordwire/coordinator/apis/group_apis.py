@@ -10,17 +10,16 @@ Rules: all else (partitions, appends, time, topics) is given to the coordinator 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
 from coordwire.codec import Message
 from coordwire.coordinator.apis.groups import topics_to_create
-from coordwire.coordinator.apis.guards import CLUSTER, Change
+from coordwire.coordinator.apis.guards import CLUSTER, Change, Guard
 from coordwire.coordinator.apis.table import GUARDS
 from coordwire.coordinator.effects import Answer, Effect, RequestContext
-from coordwire.coordinator.group_coordinator import GroupCoordinator
 from coordwire.coordinator.requests import REQUESTS, refused_request
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import AclOperation, AclResourceType
@@ -35,15 +34,32 @@ def _allows_all(operation: AclOperation, resource_type: AclResourceType, name: s
     return True
 
 
+class _Coordinator(Protocol):
+    """What a guarded coordinator does: that of a node, or one shard."""
+
+    @property
+    def topics(self) -> TopicsImage: ...
+
+    def handle(self, request: Message, *, version: int, now: int, context: RequestContext) -> int: ...
+
+    def answer(self, response: Message) -> int: ...
+
+    def effects(self) -> Iterator[Effect]: ...
+
+
 @dataclass(slots=True)
 class _Call:
     """A request as guards see it."""
 
     request: Any
     version: int
-    topics: TopicsImage
+    coordinator: _Coordinator
     decide: Allows
     change: Change | None = None
+
+    @property
+    def topics(self) -> TopicsImage:
+        return self.coordinator.topics
 
     def allows(self, operation: AclOperation, resource_type: AclResourceType, name: str = CLUSTER) -> bool:
         return self.decide(operation, resource_type, name)
@@ -57,10 +73,12 @@ class _Call:
 
 
 class GroupApis:
-    """A `GroupCoordinator`, and the rights of its clients."""
+    """A `GroupCoordinator` or a `Shard`, and what a broker does around it."""
 
-    def __init__(self, coordinator: GroupCoordinator) -> None:
+    def __init__(self, coordinator: _Coordinator, guards: Mapping[int, Guard] = GUARDS) -> None:
+        """guards: by API; `TOPIC_GUARDS` are those that know no rights."""
         self.coordinator = coordinator
+        self._guards = guards
         self._calls: dict[int, _Call] = {}
 
     def handle(
@@ -81,8 +99,8 @@ class GroupApis:
         coordinator = self.coordinator
         if version not in REQUESTS.get(type(request), ()):
             raise refused_request(type(request), version)
-        call = _Call(request, version, coordinator.topics, allows or _allows_all)
-        guard = GUARDS.get(-1 if request.api_key is None else request.api_key)
+        call = _Call(request, version, coordinator, allows or _allows_all)
+        guard = self._guards.get(-1 if request.api_key is None else request.api_key)
         verdict = None if guard is None else guard(call)
         if isinstance(verdict, Message):
             return coordinator.answer(verdict)

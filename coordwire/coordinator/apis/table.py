@@ -37,6 +37,7 @@ from coordwire.coordinator.apis.offsets import (
     transactional_commit_refusal,
     transactional_commit_topic_refusal,
 )
+from coordwire.coordinator.apis.topics import TOPIC_GUARDS
 from coordwire.coordinator.apis.transactions import (
     add_partitions_guard,
     describe_transactions_guard,
@@ -85,11 +86,13 @@ GUARDS: Mapping[int, Guard] = {
     ApiKey.OFFSET_COMMIT: all_guards(
         require(_READS_GROUP, refused=commit_refusal),
         element_guard("topics", Operation.READ, Resource.TOPIC, "topics", commit_topic_refusal, topic_name),
+        TOPIC_GUARDS[ApiKey.OFFSET_COMMIT],
     ),
-    ApiKey.OFFSET_FETCH: offset_fetch_guard,
+    ApiKey.OFFSET_FETCH: all_guards(offset_fetch_guard, TOPIC_GUARDS[ApiKey.OFFSET_FETCH]),
     ApiKey.OFFSET_DELETE: all_guards(
         require(_DELETES_GROUP),
         element_guard("topics", Operation.READ, Resource.TOPIC, "topics", delete_topic_refusal, topic_name),
+        TOPIC_GUARDS[ApiKey.OFFSET_DELETE],
     ),
     ApiKey.LIST_GROUPS: list_groups_guard,
     ApiKey.DESCRIBE_GROUPS: _describe("groups", DescribedGroup),
@@ -112,6 +115,7 @@ GUARDS: Mapping[int, Guard] = {
         element_guard(
             "topics", Operation.READ, Resource.TOPIC, "topics", transactional_commit_topic_refusal, topic_name
         ),
+        TOPIC_GUARDS[ApiKey.TXN_OFFSET_COMMIT],
     ),
     ApiKey.WRITE_TXN_MARKERS: write_markers_guard,
     ApiKey.DESCRIBE_TRANSACTIONS: all_guards(
@@ -161,6 +165,7 @@ GUARDS: Mapping[int, Guard] = {
 
 ALWAYS = frozenset(
     {
+        *TOPIC_GUARDS,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT,
         ApiKey.DESCRIBE_GROUPS, ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.SHARE_GROUP_DESCRIBE,
         ApiKey.STREAMS_GROUP_DESCRIBE,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from coordwire.coordinator.model.group import GroupModel
-from coordwire.coordinator.offsets.commit import ResponseTopics
 from coordwire.coordinator.records import offset_tombstone
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import Result, State
@@ -18,40 +17,14 @@ from coordwire.logs import LogRecord
 from coordwire.messages import OffsetDeleteRequest, OffsetDeleteResponse
 from coordwire.messages.offset_delete import (
     OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
 
-__all__ = ["delete_offsets", "expire_offsets", "remove_topics", "resolve_delete", "schedule_expiry"]
+__all__ = ["delete_offsets", "expire_offsets", "remove_topics", "schedule_expiry"]
 
 
 # --- by an operator ---
-
-Unknown = ResponseTopics[OffsetDeleteResponseTopic]
-"""The topics and partitions of a request that do not exist, with their errors."""
-
-
-def resolve_delete(
-    state: State, request: OffsetDeleteRequest
-) -> tuple[list[OffsetDeleteRequestTopic], Unknown]:
-    """Split a request into the topics and partitions that exist, and those that do not."""
-    known = []
-    unknown: Unknown = ResponseTopics(
-        lambda topic: topic.name, lambda topic: OffsetDeleteResponseTopic(name=topic.name)
-    )
-    for topic in request.topics:
-        valid: list[OffsetDeleteRequestPartition] = []
-        missing: list[OffsetDeleteRequestPartition] = []
-        for partition in topic.partitions:
-            exists = state.topics.has(topic.name, partition.partition_index)
-            (valid if exists else missing).append(partition)
-        if missing:
-            error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            unknown.add(_answered(topic.name, missing, error))
-        if valid:
-            known.append(OffsetDeleteRequestTopic(name=topic.name, partitions=valid))
-    return known, unknown
 
 
 def _answered(
@@ -65,26 +38,21 @@ def _answered(
     return OffsetDeleteResponseTopic(name=name, partitions=answered)
 
 
-def delete_offsets(
-    state: State,
-    request: OffsetDeleteRequest,
-    topics: list[OffsetDeleteRequestTopic],
-    unknown: Unknown,
-) -> Result:
+def delete_offsets(state: State, request: OffsetDeleteRequest) -> Result:
     group = state.groups.get(request.group_id)
     if group is None:
         raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND)
     state.kind_of(group).validate_deletion_of_offsets(group)
     records: list[LogRecord] = []
     answers = []
-    for topic in topics:
+    for topic in request.topics:
         error = int(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC) if group.is_subscribed(topic.name) else 0
         answers.append(_answered(topic.name, topic.partitions, error))
         for partition in topic.partitions:
             index = partition.partition_index
             if not error and _has_offset(state, request.group_id, topic.name, index):
                 records.append(offset_tombstone(request.group_id, topic.name, index))
-    return Result(records, OffsetDeleteResponse(topics=unknown.merged(answers)))
+    return Result(records, OffsetDeleteResponse(topics=answers))
 
 
 def _has_offset(state: State, group_id: str, topic: str, partition: int) -> bool:

@@ -25,10 +25,9 @@ from coordwire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-__all__ = ["fetch", "fetch_response", "name_by_id", "refused_fetch", "requested_groups"]
+__all__ = ["fetch", "fetch_response", "refused_fetch", "requested_groups"]
 
 _GROUPS = 8
-_TOPIC_IDS = 10
 _TOP_LEVEL_ERROR = 2
 
 
@@ -64,7 +63,7 @@ def fetch(
         return stable and state.pending_offsets.is_open(request.group_id, topic, partition)
 
     if request.topics is not None:
-        topics = _requested(state, request.topics, _find(of_group, stable=stable), is_unstable, version)
+        topics = _requested(request.topics, _find(of_group, stable=stable), is_unstable)
     elif of_group is None:
         topics = []
     else:
@@ -93,27 +92,19 @@ def _all(
 
 
 def _requested(
-    state: State,
     topics: Iterable[OffsetFetchRequestTopics],
     find: Callable[[tuple[str, int]], CommittedOffset | None],
     is_unstable: Callable[[str, int], bool],
-    version: int,
 ) -> list[OffsetFetchResponseTopics]:
-    answered, unknown = [], []
+    answered = []
     for requested in topics:
         name, topic_id = requested.name, requested.topic_id
-        if version >= _TOPIC_IDS:
-            topic = state.topics.find_id(topic_id)
-            if topic is None:
-                unknown.append(_unknown(requested))
-                continue
-            name = topic.name
         partitions = [
             _partition(index, _of_topic(find((name, index)), topic_id), unstable=is_unstable(name, index))
             for index in requested.partition_indexes
         ]
         answered.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions))
-    return answered + unknown
+    return answered
 
 
 def _of_topic(committed: CommittedOffset | None, topic_id: UUID) -> CommittedOffset | None:
@@ -138,18 +129,6 @@ def _partition(
     )  # fmt: skip
 
 
-def _unknown(requested: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
-    return OffsetFetchResponseTopics(
-        topic_id=requested.topic_id,
-        partitions=[
-            OffsetFetchResponsePartitions(
-                partition_index=index, committed_offset=-1, error_code=int(ErrorCode.UNKNOWN_TOPIC_ID)
-            )
-            for index in requested.partition_indexes
-        ],
-    )
-
-
 def refused_fetch(request: OffsetFetchRequestGroup, error: int, version: int) -> OffsetFetchResponseGroup:
     """One group's error; before version 2 only partitions have a field for it."""
     if version >= _TOP_LEVEL_ERROR:
@@ -165,18 +144,6 @@ def refused_fetch(request: OffsetFetchRequestGroup, error: int, version: int) ->
         for topic in request.topics or ()
     ]
     return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
-
-
-def name_by_id(state: State, requests: list[OffsetFetchRequestGroup], response: OffsetFetchResponse) -> None:
-    """Set the ids of topics in answers to requests for all topics, as of the time of the answer."""
-    for request, group in zip(requests, response.groups, strict=True):
-        if request.topics is not None:
-            continue
-        known = [(state.topics.find(topic.name), topic) for topic in group.topics]
-        group.topics = [topic for image, topic in known if image is not None]
-        for image, topic in known:
-            if image is not None:
-                topic.topic_id = image.id
 
 
 def fetch_response(groups: list[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coordwire.codec import Message
-from coordwire.coordinator.effects import Reply
 from coordwire.coordinator.incoming import Handler, IncomingRequest
-from coordwire.coordinator.offsets.commit import commit, refused_commit, resolve_commit
-from coordwire.coordinator.offsets.deletion import delete_offsets, resolve_delete
+from coordwire.coordinator.offsets.commit import commit, refused_commit
+from coordwire.coordinator.offsets.deletion import delete_offsets
 from coordwire.coordinator.offsets.fetch import (
     fetch,
     fetch_response,
-    name_by_id,
     refused_fetch,
     requested_groups,
 )
 from coordwire.coordinator.offsets.transactional_commit import (
     commit_transactional,
     refused_transactional,
-    resolve_transactional,
 )
 from coordwire.coordinator.refusal import translated_for_fetch
 from coordwire.coordinator.state import Result
@@ -29,7 +26,6 @@ from coordwire.messages import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetFetchRequest,
-    OffsetFetchResponse,
     TxnOffsetCommitRequest,
 )
 from coordwire.messages.offset_fetch import OffsetFetchResponseGroup
@@ -37,46 +33,29 @@ from coordwire.messages.offset_fetch import OffsetFetchResponseGroup
 __all__ = ["HANDLERS"]
 
 _INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
-_FETCH_BY_ID = 10
 
 
 def _commit(call: IncomingRequest) -> None:
     request: OffsetCommitRequest = call.request
-    topics, unknown = resolve_commit(call.state, request, call.version)
-    if not topics:
-        call.reply.send(refused_commit(topics, unknown, 0))
-        return
     call.write(
-        lambda: commit(call.state, request, topics, unknown, call.version),
-        lambda error: refused_commit(topics, unknown, error),
+        lambda: commit(call.state, request, call.version), lambda error: refused_commit(request, error)
     )
 
 
 def _commit_transactional(call: IncomingRequest) -> None:
     request: TxnOffsetCommitRequest = call.request
-    topics, unknown = resolve_transactional(call.state, request, call.version)
-    if not topics:
-        call.reply.send(refused_transactional(topics, unknown, 0, call.version))
-    elif not request.group_id:
-        call.reply.send(refused_transactional(topics, unknown, _INVALID_GROUP_ID, call.version))
-    else:
-        call.write(
-            lambda: commit_transactional(call.state, request, topics, unknown, call.version),
-            lambda error: refused_transactional(topics, unknown, error, call.version),
-        )
+    if not request.group_id:
+        call.reply.send(refused_transactional(request, _INVALID_GROUP_ID))
+        return
+    call.write(
+        lambda: commit_transactional(call.state, request, call.version),
+        lambda error: refused_transactional(request, error),
+    )
 
 
 def _fetch(call: IncomingRequest) -> None:
-    request, version, send = call.request, call.version, call.reply
+    request, version = call.request, call.version
     groups = requested_groups(request, version)
-    if version >= _FETCH_BY_ID:
-
-        def named(response: Message) -> None:
-            assert isinstance(response, OffsetFetchResponse)
-            name_by_id(call.state, groups, response)
-            send.send(response)
-
-        call.reply = Reply(named)
     fetched: list[OffsetFetchResponseGroup] = []
     if not request.require_stable:
         for requested in groups:
@@ -110,12 +89,11 @@ def _fetch(call: IncomingRequest) -> None:
 
 def _delete_offsets(call: IncomingRequest) -> None:
     request: OffsetDeleteRequest = call.request
-    topics, unknown = resolve_delete(call.state, request)
     if not request.group_id:
         call.reply.send(OffsetDeleteResponse(error_code=_INVALID_GROUP_ID))
         return
     call.write(
-        lambda: delete_offsets(call.state, request, topics, unknown),
+        lambda: delete_offsets(call.state, request),
         lambda error: OffsetDeleteResponse(error_code=error),
     )
 

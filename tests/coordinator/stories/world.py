@@ -21,6 +21,7 @@ from coordwire.coordinator import (
     Answer,
     Append,
     CoordinatorConfig,
+    GroupApis,
     InternalTopic,
     RequestContext,
     Shard,
@@ -28,6 +29,7 @@ from coordwire.coordinator import (
     TopicImage,
     TopicsImage,
 )
+from coordwire.coordinator.apis import TOPIC_GUARDS
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (
@@ -88,6 +90,7 @@ class World:
     def __post_init__(self) -> None:
         self.timeline = ShardTimeline()
         self.shard = Shard(now=self.now, config=self.config, listener=self.timeline)
+        self._apis = GroupApis(self.shard, TOPIC_GUARDS)
         self.shard.load([])
         self._log: list[LogRecord] = []
         self._numbers = itertools.count()
@@ -138,7 +141,7 @@ class World:
             client_id=connection.client_id, client_host=f"/{connection.address}", new_id=self.new_id
         )
         handled = type(request).decode(request.encode(version=version), version=version)
-        ticket = self.shard.handle(handled, version=version, now=self.now, context=context)
+        ticket = self._apis.handle(handled, version=version, now=self.now, context=context)
         self._requests[ticket] = _Request(connection, entry, then)
         self.take()
 
@@ -147,7 +150,7 @@ class World:
 
     def take(self) -> None:
         """Do what the shard wants done."""
-        for effect in self.shard.effects():
+        for effect in self._apis.effects():
             if isinstance(effect, Append):
                 self._append(effect)
             elif isinstance(effect, Answer):

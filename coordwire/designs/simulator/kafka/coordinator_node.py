@@ -16,7 +16,8 @@ from uuid import UUID
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import Event, RequestReceived
-from coordwire.coordinator import Answer, Append, RequestContext, Shard, TopicsImage
+from coordwire.coordinator import Answer, Append, GroupApis, RequestContext, Shard, TopicsImage
+from coordwire.coordinator.apis import TOPIC_GUARDS
 from coordwire.designs.simulator.network import Link, Process, SimulatedNode
 from coordwire.enums import ErrorCode
 from coordwire.frames import RequestFrame
@@ -67,6 +68,7 @@ class CoordinatorProcess(Process):
     def start(self, node: SimulatedNode) -> None:
         super().start(node)
         self.shard: Shard = self.cluster.new_shard(node.now)
+        self._apis = GroupApis(self.shard, TOPIC_GUARDS)
         self._links: dict[int, Link] = {}
         self._epoch = -1
         self._writes: deque[Append] = deque()
@@ -120,7 +122,7 @@ class CoordinatorProcess(Process):
             return
         shard, node = self.shard, self.node
         self._settling = True
-        for effect in shard.effects():
+        for effect in self._apis.effects():
             if isinstance(effect, Append):
                 self._writes.append(effect)
                 if not self._writing:
@@ -206,7 +208,7 @@ class CoordinatorProcess(Process):
                 context = asker.context = RequestContext(
                     client_id=client_id, client_host=context.client_host, new_id=self._new_id
                 )
-            ticket = self.shard.handle(request, version=frame.api_version, now=self.node.now, context=context)
+            ticket = self._apis.handle(request, version=frame.api_version, now=self.node.now, context=context)
             self._links[ticket] = link
             self._settle()
 
