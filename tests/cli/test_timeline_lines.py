@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coordwire.capture import Capture
 from coordwire.capture.flows import format_time
 from coordwire.cli.timeline.json_lines import TimelineJsonFormat
 from coordwire.enums import ErrorCode
 from coordwire.timeline import timeline
-from coordwire.timeline.events import EVENTS
+from coordwire.timeline.events import EVENTS, GroupEvent
 
 STORIES = sorted((Path(__file__).parent.parent / "data" / "stories").glob("*.pcap.xz"))[::6]
 
@@ -50,11 +52,26 @@ def line(event: Any) -> str:
     return json.dumps(whole, separators=(",", ":")) + "\n"
 
 
+def written(output: TimelineJsonFormat, event: GroupEvent) -> str:
+    with redirect_stdout(io.StringIO()) as out:
+        output.write(event)
+    return out.getvalue()
+
+
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.name.partition(".")[0])
 def test_lines_of_recorded_stories(path: Path) -> None:
     capture = Capture(io.BytesIO(lzma.decompress(path.read_bytes())), "wört.pcap", lazy=True)
     output = TimelineJsonFormat()
     for event in timeline(capture.entries_and_ends(), ends=True):
-        with redirect_stdout(io.StringIO()) as out:
-            output.write(event)
-        assert out.getvalue() == line(event)
+        assert written(output, event) == line(event)
+
+
+@pytest.mark.parametrize("cls", EVENTS)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_lines_of_any_values(cls: type[GroupEvent], data: st.DataObject) -> None:
+    output = TimelineJsonFormat()
+    every = st.builds(cls, **dict.fromkeys((field.name for field in dataclasses.fields(cls)), ...))
+    event = data.draw(every)
+    assert written(output, event) == line(event)
+    assert written(output, event) == line(event), "with the beginning that is kept"

@@ -14,7 +14,8 @@ from dataclasses import fields
 from functools import cache, lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from operator import attrgetter
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode, text
@@ -28,8 +29,8 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 PLACE = len(fields(GroupEvent))
 """So many values come first in every event: its group and where it was seen."""
 
-MOST_PARTITIONS = 10_000
-"""So many partitions' texts are kept."""
+MOST_PARTITIONS, MOST_TIMES = 10_000, 1_000
+"""So many partitions' and times' texts are kept."""
 
 
 class TimelineJsonFormat:
@@ -48,12 +49,12 @@ class TimelineJsonFormat:
         if not is_listed:
             return
         cls: Any = type(event)
-        title, first_values, first_parts, values, parts = _parts(cls)
+        first_values, beginning, remainder = _line_texts(cls)
         shared = first_values(event)
         if cls is not self._event_class or shared != self._shared:
             self._event_class, self._shared = cls, shared
-            self._beginning = title + _texts(shared, first_parts)
-        sys.stdout.write(f"{self._beginning}{_texts(values(event), parts)}}}\n")
+            self._beginning = beginning(event)
+        sys.stdout.write(self._beginning + remainder(event))
 
     def learn(self, event: GroupEvent) -> None:
         """Do nothing: ids are written whole."""
@@ -128,79 +129,84 @@ def _time(time_ns: int | None) -> str | None:
     return None if time_ns is None else format_time(time_ns, 9 if time_ns % 1000 else 6)
 
 
+@lru_cache(MOST_TIMES)  # the events of a frame have its time, and a rebalance has those of its partitions
+def _time_text(time_ns: int) -> str:
+    return f'"{_time(time_ns)}"'
+
+
 def _ms(ns: int) -> float:
     return round(ns / 1e6, 6)
 
 
-_NumberText = Callable[[int], str]
-_Values = Callable[[Any], tuple[Any, ...]]
-_Part = tuple[str, _NumberText, Callable[[str], str]]
-"""What is before a value, what writes it if it is a number, and if it is a text."""
+# --- the text of an event, by functions that are made from its fields ---
+
+_Text = Callable[[Any], str]
 
 
 @cache
-def _parts(cls: Any) -> tuple[str, _Values, list[_Part], _Values, list[_Part]]:
-    """The beginning of the lines of a class of events; what gives the first values of an event, which those
-    of the same frame share, and the parts of the line that they are in; the same of the other values."""
-    names = _names(cls)
-    parts = [
-        (f',"{json_name}":', _number_text(name), _source_text if name == "source" else quoted)
-        for name, json_name in names
-    ]
-    plain_names = [name for name, _ in names]
-    shared = plain_names.index("topic") if "topic" in plain_names else PLACE
+def _line_texts(cls: Any) -> tuple[Callable[[Any], tuple[Any, ...]], _Text, _Text]:
+    """Of a class of events: what gives the first values of one, which those of the same frame share; what
+    writes the beginning of its line, which has these, and what writes the rest."""
+    names = [field.name for field in fields(cls)]
+    shared = names.index("topic") if "topic" in names else PLACE
+    title = f'{{{{"event":"{EVENTS[cls]}"'
     return (
-        f'{{"event":"{EVENTS[cls]}"',
-        attrgetter(*plain_names[:shared]),
-        parts[:shared],
-        attrgetter(*plain_names[shared:]),
-        parts[shared:],
+        attrgetter(*names[:shared]),
+        _function_of(title + "".join(f",{_part(cls, name)}" for name in names[:shared])),
+        _function_of("".join(f",{_part(cls, name)}" for name in names[shared:]) + "}}\\n"),
     )
 
 
-def _texts(values: tuple[Any, ...], parts: list[_Part]) -> str:
-    """The values of an event, each after its name."""
-    texts = []
-    for value, (label, number_text, string_text) in zip(values, parts, strict=True):
-        kind = type(value)
-        texts.append(label)
-        if kind is str:
-            texts.append(string_text(value))
-        elif kind is int:
-            texts.append(number_text(value))
-        else:
-            texts.append(_CONSTANTS[value] if kind in _CONSTANT else _value_text(value))
-    return "".join(texts)
+@cache
+def _object_text(cls: Any) -> _Text:
+    """What writes a tuple with names as an object."""
+    return _function_of(f"{{{{{','.join(_part(cls, name) for name in cls._fields)}}}}}")
 
 
-_CONSTANTS = {None: "null", True: "true", False: "false"}
-_CONSTANT = frozenset(map(type, _CONSTANTS))
+def _function_of(template: str) -> _Text:
+    """A function that fills in a template from its argument, `row`. Templates have names of fields only."""
+    function: _Text = eval(f"lambda row: f'{template}'", _WRITERS)
+    return function
+
+
+def _part(cls: Any, name: str) -> str:
+    """The part of a template for one field, by its type: what isn't of that type is written by its value."""
+    value = f"row.{name}"
+    types = get_args(hint) if isinstance(hint := _hints(cls)[name], UnionType) else (hint,)
+    plain = {_plain(kind) for kind in types} - {type(None)}
+    writer = "value_text({})"
+    if plain == {str}:
+        writer = "source_text({})" if name == "source" and issubclass(cls, GroupEvent) else "quoted({})"
+    elif plain == {int}:
+        writer = _number_writer(cls, name)
+    elif plain == {bool}:
+        writer = "constants[{}]"
+    text = writer.format(value)
+    if type(None) in types:
+        text = f"null if {value} is None else {text}"
+    return f'"{_camel(name)}":{{{text}}}'
+
+
+def _number_writer(cls: Any, name: str) -> str:
+    if name == "length_ns":
+        return "length_text({})"
+    if name.endswith("_ns"):
+        return "time_text({})"
+    return "error_text({})" if name == "error_code" and issubclass(cls, GroupEvent) else "{}"
+
+
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def _plain(hint: Any) -> Any:
+    """A literal's type; else the hint itself."""
+    return type(get_args(hint)[0]) if get_origin(hint) is Literal else hint
 
 
 def _source_text(name: str) -> str:
     return quoted(text(name))
-
-
-def _number_text(name: str) -> _NumberText:
-    """What writes a field's number."""
-    if name == "length_ns":
-        return lambda value: repr(_ms(value))
-    if name in _TIMES:
-        return lambda value: f'"{_time(value)}"'
-    if name == "error_code":
-        return lambda value: f'{value},"error":"{_error_name(value)}"'
-    return str
-
-
-@cache
-def _names(cls: Any) -> list[tuple[str, str]]:
-    names = getattr(cls, "_fields", None) or [field.name for field in fields(cls)]
-    _TIMES.update(name for name in names if name.endswith("_ns"))
-    return [(name, _camel(name)) for name in names]
-
-
-_TIMES: set[str] = set()
-"""The names of times and lengths, in nanoseconds, of the classes met so far."""
 
 
 def _camel(name: str) -> str:
@@ -209,38 +215,34 @@ def _camel(name: str) -> str:
 
 
 @cache
-def _error_name(code: int) -> str:
-    return ErrorCode(code).name
-
-
-def _nested(value: tuple[Any, ...]) -> str:
-    """Tuples with names as objects, others as lists; times and lengths as text and milliseconds."""
-    if type(value) is not tuple:
-        return f"{{{_texts(value, _labels(type(value)))}}}"
-    value_text = _partition_text if value and type(value[0]) is TopicPartition else _value_text
-    return f"[{','.join(map(value_text, value))}]"
+def _error_text(code: int) -> str:
+    return f'{code},"error":"{ErrorCode(code).name}"'
 
 
 @lru_cache(MOST_PARTITIONS)
 def _partition_text(partition: TopicPartition) -> str:
-    return _nested(partition)
-
-
-@cache
-def _labels(cls: Any) -> list[_Part]:
-    """The parts of a tuple with names."""
-    return [
-        (f'{"," if place else ""}"{json_name}":', _number_text(name) if name in _TIMES else str, quoted)
-        for place, (name, json_name) in enumerate(_names(cls))
-    ]
+    return _object_text(TopicPartition)(partition)
 
 
 def _value_text(value: Any) -> str:
-    kind = type(value)
-    if kind is str:
-        return quoted(value)
-    if kind is int:
-        return str(value)
+    """Tuples with names as objects, others as lists."""
+    kind: Any = type(value)
+    if kind is tuple:
+        item_text = _partition_text if value and type(value[0]) is TopicPartition else _value_text
+        return f"[{','.join(map(item_text, value))}]"
     if kind is TopicPartition:
         return _partition_text(value)
-    return _nested(value) if isinstance(value, tuple) else encode(value)
+    return _object_text(kind)(value) if isinstance(value, tuple) else encode(value)
+
+
+_WRITERS: dict[str, Any] = {
+    "constants": {True: "true", False: "false"},
+    "error_text": _error_text,
+    "length_text": lambda length_ns: repr(_ms(length_ns)),
+    "null": "null",
+    "quoted": quoted,
+    "source_text": _source_text,
+    "time_text": _time_text,
+    "value_text": _value_text,
+}
+"""The names in templates."""
