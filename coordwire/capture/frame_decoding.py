@@ -51,7 +51,9 @@ def unquoted(error: DecodeError) -> DecodeError:
 
 def unquoted_deviations(deviations: list[Deviation]) -> list[Deviation]:
     """The same deviations, whose reasons quote no large number."""
-    return [replace(deviation, reason=without_numbers(deviation.reason)) for deviation in deviations]
+    return deviations and [
+        replace(deviation, reason=without_numbers(deviation.reason)) for deviation in deviations
+    ]
 
 
 def read_asked(entry: FrameEntry, *, strict: bool) -> None:

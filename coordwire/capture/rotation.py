@@ -166,12 +166,13 @@ class _Requests:
         return request.entry
 
     def add(self, key: Key, entry: FrameEntry) -> None:
-        if key in self._known:
+        known = self._known
+        if key in known:
             self.pop(key)
-        request = self._known[key] = AwaitedRequest(entry, lambda _: self._known.pop(key, None))
+        request = known[key] = AwaitedRequest(entry, lambda _: known.pop(key, None))
         self._waiting.add(request)
-        if len(self._known) > MOST_WAITING:
-            self.pop(next(iter(self._known)))
+        if len(known) > MOST_WAITING:
+            self.pop(next(iter(known)))
 
 
 @overload
@@ -194,8 +195,12 @@ def rejoined(
     waiting = _Requests()
     for entry in entries:
         if isinstance(entry, FrameEntry):
-            if entry.flow and entry.correlation_id is not None and entry.dialect == KAFKA:
-                _match(entry, entry.correlation_id, waiting, strict)
+            correlation_id = entry.correlation_id
+            if entry.flow and correlation_id is not None and entry.dialect == KAFKA:
+                if (request := entry.request) is not None:
+                    waiting.pop((request.flow, correlation_id))
+                else:
+                    _match(entry, correlation_id, waiting, strict)
             yield entry
         elif isinstance(entry, UnreadableRange):
             yield from _answers_in(entry, waiting, strict)
@@ -204,9 +209,8 @@ def rejoined(
 
 
 def _match(entry: FrameEntry, correlation_id: int, waiting: _Requests, strict: bool) -> None:
-    if entry.request is not None:
-        waiting.pop((entry.request.flow, correlation_id))
-    elif entry.direction == "response":
+    """A request, or an answer without one in its own capture."""
+    if entry.direction == "response":
         request = waiting.pop((_reverse(entry.flow), correlation_id))
         if request is not None:
             read_answer(entry, request, strict=strict)

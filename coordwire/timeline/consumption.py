@@ -21,6 +21,9 @@ MOST_GAPS = 10_000
 """So many gaps are kept between two rebalances."""
 
 
+_new = tuple.__new__  # a named tuple's own goes through a function
+
+
 class _Gap(NamedTuple):
     partition: TopicPartition
     since_ns: int
@@ -53,7 +56,7 @@ class Consumption:
             self._consumers[partition] = self._consumers.get(partition, 0) + 1
             since_ns = self._idle.pop(partition, None)
             if since_ns is not None and time_ns is not None and len(self._gaps) < MOST_GAPS:
-                self._gaps.append(_Gap(partition, since_ns, max(time_ns, since_ns)))
+                self._gaps.append(_new(_Gap, (partition, since_ns, max(time_ns, since_ns))))
         if partitions:
             self._of[member_id] = partitions
         else:
@@ -85,7 +88,9 @@ class Consumption:
     def take_gaps(self) -> tuple[Idle, ...]:
         """The gaps that closed since the last call, by partition."""
         gaps, self._gaps = self._gaps, []
-        return tuple(Idle(*gap.partition, gap.since_ns, gap.until_ns) for gap in sorted(gaps))
+        return tuple(
+            _new(Idle, (*partition, since_ns, until_ns)) for partition, since_ns, until_ns in sorted(gaps)
+        )
 
     def renamed(self, topic: Callable[[str], str]) -> Consumption:
         """A copy with other names of topics; several topics may get the same name."""

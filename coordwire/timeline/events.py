@@ -398,7 +398,7 @@ def partitions_moved(
         for partition in owners.keys() | heirs.keys()
         if owners.get(partition) != heirs.get(partition)
     ):
-        yield Moved(partition.topic, partition.partition, owners.get(partition), heirs.get(partition))
+        yield tuple.__new__(Moved, (*partition, owners.get(partition), heirs.get(partition)))
 
 
 def _owners(assigned: Mapping[str, frozenset[TopicPartition]]) -> dict[TopicPartition, str]:

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from coordwire._speedups.rows import row_maker
 from coordwire.timeline.events import LagMeasured, LagReason, TopicPartition
 from coordwire.timeline.sightings import Seen, remember
 
@@ -28,6 +29,8 @@ APART_NS = 1_000_000_000
 """Between two lags that differ only by the partition's end."""
 
 Commit = tuple[str, TopicPartition]
+
+_measured = row_maker(LagMeasured)
 
 _BEYOND: LagReason = "committed_beyond_end"
 _EARLIER: LagReason = "end_seen_earlier"
@@ -97,10 +100,7 @@ class Lag:
         if before is not None and not at_once and not _later(before[0], place.time_ns):
             return
         remember(self._reported, (group, partition), (place.time_ns, lag, reason), MOST)
-        yield LagMeasured(
-            group=group, **place._asdict(), topic=partition.topic, partition=partition.partition,
-            committed=committed, end_offset=end, lag=lag, reason=reason,
-        )  # fmt: skip
+        yield _measured(group, *place, *partition, committed, end, lag, reason)
 
     # --- transactions ---
 

@@ -206,16 +206,18 @@ class TimelineInputs:
 
     def _counted(self) -> Iterator[_Found]:
         """All captures' entries; those that a story may lack are counted."""
+        apis = self._apis
         for entry in rejoined(self._entries(), strict=self._options.strict):
             if entry.time_ns is not None:
                 self._reach(entry.time_ns)
-            if isinstance(entry, FrameEntry):
-                self._apis[entry.api_key if entry.dialect == KAFKA else entry.api_name] += 1
-            elif isinstance(entry, ConnectionSign):
+            if not isinstance(entry, FrameEntry):
+                self._unread += isinstance(entry, UnreadableRange)
                 yield entry
                 continue
+            apis[entry.api_key if entry.dialect == KAFKA else entry.api_name] += 1
             yield entry
-            if not isinstance(entry, LazyEntry):  # else the story has taken it for whole, without decoding it
+            # One that is lazy yet the story has taken for whole, without decoding it.
+            if not isinstance(entry, LazyEntry) and (entry.error is not None or entry.deviations):
                 self._unread += _missed(entry)
                 self._deviating += _deviates(entry)
 
@@ -292,17 +294,15 @@ class TimelineInputs:
             self._tell(1, f"{shown(name)}: {error.reason}")
 
 
-def _missed(entry: Entry) -> bool:
+def _missed(entry: FrameEntry) -> bool:
     """Whether a group's story may lack what couldn't be read here."""
-    if isinstance(entry, UnreadableRange):
-        return True
     any_api = entry.dialect != KAFKA or entry.api_key is None
     return entry.error is not None and (any_api or entry.api_key in USED_APIS)
 
 
-def _deviates(entry: Entry) -> bool:
+def _deviates(entry: FrameEntry) -> bool:
     """Whether a group's story uses a frame that a strict reading refuses."""
-    return isinstance(entry, FrameEntry) and bool(entry.deviations) and entry.api_key in USED_APIS
+    return bool(entry.deviations) and entry.api_key in USED_APIS
 
 
 def _start(name: str, head: bytes) -> int:

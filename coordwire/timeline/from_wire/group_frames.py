@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from coordwire._speedups.rows import row_maker
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import ErrorMet, Kind, Unanswered
@@ -45,6 +46,7 @@ Asked = tuple[str, int, str | None, str | None]
 
 _MEMBER_ID_REQUIRED = int(ErrorCode.MEMBER_ID_REQUIRED)
 _LEAVE = int(ApiKey.LEAVE_GROUP)
+_error_met = row_maker(ErrorMet)
 
 
 def place_of(entry: FrameEntry) -> Seen:
@@ -84,10 +86,8 @@ def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Ite
     if entry.api_key in COMMITS:
         codes = dict.fromkeys(member.error_code for topic in message.topics for member in topic.partitions)
         errors += [(code, member_id, None) for code in codes if code]
+    head = request.group_id, *place, entry.api_name or ""
     return [
-        ErrorMet(
-            group=request.group_id, **place._asdict(), api=entry.api_name or "", client_id=entry.client_id,
-            error_code=code, member_id=member_id, message=text,
-        )
+        _error_met(*head, code, member_id, entry.client_id, None, None, text)
         for code, member_id, text in errors
-    ]  # fmt: skip
+    ]

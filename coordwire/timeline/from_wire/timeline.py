@@ -102,8 +102,10 @@ def timeline(
     captures', if it is not Kafka's; frames of any other dialect add nothing.
     """
     story = Timeline(ends=ends, dialect=dialect)
+    feed = story.feed
     for entry in entries:
-        yield from story.feed(entry)
+        if events := feed(entry):  # most frames have none
+            yield from events
     yield from story.finish()
 
 
@@ -317,7 +319,7 @@ class Timeline:
     def _events(self, events: Iterable[GroupEvent]) -> list[GroupEvent]:
         """The events, and what they cost."""
         completed: list[GroupEvent] = []
-        for event in events:
+        for event in events or ():
             if type(event) in self._completed:
                 completed += self._tell(event)
             else:
