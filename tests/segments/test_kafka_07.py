@@ -16,6 +16,8 @@ from zlib import crc32
 import pytest
 
 from coordwire.cli.__main__ import main
+from coordwire.cli.record_sets import batch_form
+from coordwire.cli.segment.json_lines import batch_text
 from coordwire.errors import CorruptBatch, LimitExceeded, OutOfRange
 from coordwire.records import kafka_07
 from coordwire.segments import Segment
@@ -62,6 +64,17 @@ def test_offsets_are_places_in_the_partitions_log(log: Path) -> None:
         assert batch.position == len(MESSAGES[0])
         assert list(segment.verify()) == []
         assert list(segment.cuts(10)) == [(0, len(LOG))]
+
+
+def test_lines_of_batches_are_those_of_their_forms(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["segment", "dump", str(log), "--format", "json"]) == 0
+    forms = lines(capsys)
+    assert all(form["headers"] == [] and form["timestamp"] == -1 for form in forms)
+    with Segment(log) as segment:
+        batches = list(segment.batches())
+        assert [json.loads(batch_text(batch)) for batch in batches] == [
+            batch_form(batch) for batch in batches
+        ]
 
 
 def test_dump_and_verify(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

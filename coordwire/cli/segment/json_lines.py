@@ -146,7 +146,7 @@ class Lines:
 
 def batch_text(batch: RecordBatch) -> str:
     """The JSON text of `batch_form`: its names and values need no escape. Raises as that does."""
-    horizon = batch.delete_horizon_ms
+    horizon, count = batch.delete_horizon_ms, batch.count
     return (
         f'{{"position":{batch.position},"size":{batch.size},"magic":{batch.magic},"codec":"{batch.codec}",'
         f'"baseOffset":{batch.base_offset},"lastOffset":{batch.last_offset},'
@@ -155,7 +155,8 @@ def batch_text(batch: RecordBatch) -> str:
         f'"producerId":{batch.producer_id},"producerEpoch":{batch.producer_epoch},'
         f'"baseSequence":{batch.base_sequence},"transactional":{"true" if batch.transactional else "false"},'
         f'"control":{"true" if batch.is_control else "false"},'
-        f'"deleteHorizonMs":{"null" if horizon is None else horizon},"count":{batch.count}}}'
+        f'"deleteHorizonMs":{"null" if horizon is None else horizon},'
+        f'"count":{"null" if count is None else count}}}'
     )
 
 

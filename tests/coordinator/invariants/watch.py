@@ -92,6 +92,7 @@ class WatchedShard(Shard):
     def __init__(self, checkers: Iterable[Callable[[WatchedShard], Checker]], **settings: Any) -> None:
         self.log: list[LogRecord | LogEntry] = []
         self.open_calls: dict[int, Call] = {}
+        self._answered_around: set[int] = set()
         self.pending: deque[Append] = deque()
         self.coin = random.Random(7)
         self._out: deque[Effect] = deque()
@@ -155,6 +156,12 @@ class WatchedShard(Shard):
         super()._handle(ticket, request, version, context)
         self._look()
         self.handling = None
+
+    def answer(self, response: Message) -> int:
+        """The layer around the shard answers: nothing for checkers, which follow the shard's own requests."""
+        ticket = super().answer(response)
+        self._answered_around.add(ticket)
+        return ticket
 
     def complete_transaction(self, *arguments: Any, **settings: Any) -> int:
         self._move()
@@ -230,6 +237,8 @@ class WatchedShard(Shard):
                 self.pending.append(effect)
                 for checker in self.checkers:
                     checker.wrote(effect, self.handling)
+            elif isinstance(effect, Answer) and effect.ticket in self._answered_around:
+                self._answered_around.remove(effect.ticket)
             elif isinstance(effect, Answer):
                 call = self.open_calls.pop(effect.ticket)
                 for checker in self.checkers:
