@@ -70,6 +70,11 @@ def _split_partitions(call: GuardedCall, name: str, requested: Any) -> tuple[lis
     return valid, missing
 
 
+def _errors(response: Callable[..., Any], partitions: Iterable[Any], code: int) -> list[Any]:
+    """The answer for partitions that do not exist. response: the class of a partition's answer."""
+    return [response(partition_index=partition.partition_index, error_code=code) for partition in partitions]
+
+
 def _reach(call: GuardedCall, known: list[Any], unknown: _ResponseTopics[Any]) -> Change:
     """Leave the known topics in the request; the change adds the unknown ones to the answer."""
     call.request = replaced(call.request, {"topics": known})
@@ -99,11 +104,17 @@ def _commit_topics(call: GuardedCall) -> Verdict:
             topic_id = requested.topic_id if by_id else NO_TOPIC_ID
             code = _UNKNOWN_ID if by_id else _UNKNOWN
             name = "" if by_id else requested.name
-            unknown.add(_missing_commits(name, topic_id, requested.partitions, code))
+            errors = _errors(offset_commit.OffsetCommitResponsePartition, requested.partitions, code)
+            unknown.add(
+                offset_commit.OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=errors)
+            )
             continue
         valid, missing = _split_partitions(call, topic.name, requested)
         if missing:
-            unknown.add(_missing_commits(topic.name, topic.id, missing, _UNKNOWN))
+            errors = _errors(offset_commit.OffsetCommitResponsePartition, missing, _UNKNOWN)
+            unknown.add(
+                offset_commit.OffsetCommitResponseTopic(name=topic.name, topic_id=topic.id, partitions=errors)
+            )
         if valid:
             known.append(
                 offset_commit.OffsetCommitRequestTopic(name=topic.name, topic_id=topic.id, partitions=valid)
@@ -115,19 +126,6 @@ def _commit_topics(call: GuardedCall) -> Verdict:
 def _answered_with(response: Message, change: Change) -> Message:
     change(response)
     return response
-
-
-def _missing_commits(name: str, topic_id: Any, partitions: list[Any], code: int) -> Any:
-    return offset_commit.OffsetCommitResponseTopic(
-        name=name,
-        topic_id=topic_id,
-        partitions=[
-            offset_commit.OffsetCommitResponsePartition(
-                partition_index=partition.partition_index, error_code=code
-            )
-            for partition in partitions
-        ],
-    )
 
 
 # --- TxnOffsetCommit ---
@@ -151,7 +149,12 @@ def _transactional_topics(call: GuardedCall) -> Verdict:
         name = requested.name if topic is None else topic.name
         valid, missing = _split_partitions(call, name, requested)
         if missing:
-            unknown.add(_missing_transactional(name, requested.topic_id, missing, code))
+            errors = _errors(transactional.TxnOffsetCommitResponsePartition, missing, code)
+            unknown.add(
+                transactional.TxnOffsetCommitResponseTopic(
+                    name=name, topic_id=requested.topic_id, partitions=errors
+                )
+            )
         if valid:
             known.append(
                 transactional.TxnOffsetCommitRequestTopic(
@@ -174,19 +177,6 @@ def _transactional_topics(call: GuardedCall) -> Verdict:
     return reword
 
 
-def _missing_transactional(name: str, topic_id: Any, partitions: list[Any], code: int) -> Any:
-    return transactional.TxnOffsetCommitResponseTopic(
-        name=name,
-        topic_id=topic_id,
-        partitions=[
-            transactional.TxnOffsetCommitResponsePartition(
-                partition_index=partition.partition_index, error_code=code
-            )
-            for partition in partitions
-        ],
-    )
-
-
 # --- OffsetDelete ---
 
 
@@ -199,13 +189,8 @@ def _deleted_topics(call: GuardedCall) -> Verdict:
     for requested in call.request.topics:
         valid, missing = _split_partitions(call, requested.name, requested)
         if missing:
-            parts = [
-                offset_delete.OffsetDeleteResponsePartition(
-                    partition_index=partition.partition_index, error_code=_UNKNOWN
-                )
-                for partition in missing
-            ]
-            unknown.add(offset_delete.OffsetDeleteResponseTopic(name=requested.name, partitions=parts))
+            errors = _errors(offset_delete.OffsetDeleteResponsePartition, missing, _UNKNOWN)
+            unknown.add(offset_delete.OffsetDeleteResponseTopic(name=requested.name, partitions=errors))
         if valid:
             known.append(offset_delete.OffsetDeleteRequestTopic(name=requested.name, partitions=valid))
     return _reach(call, known, unknown)
