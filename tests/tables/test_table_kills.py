@@ -1,15 +1,21 @@
-"""The command with tables in Delta and Iceberg, killed at any moment, and run again; two at once."""
+"""The command, killed at any moment and run again: plain Parquet on a disk and in a store, Delta, Iceberg.
+
+`python -m tests.tables.test_table_kills --times 60` starts sixty runs of each, and counts what was killed.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,84 +25,108 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 import pyarrow as pa
 
 from coordwire.records import batches
+from coordwire.tables.formats import FORMATS, PARQUET
+from coordwire.tables.pipeline.manifest import named_files
+from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.parquet_files import read_rows
 from tests.tables.made_segments import partition, segment
+from tests.tables.moto_s3 import local_s3
 
 TIMES = int(os.environ.get("COORDWIRE_KILLS", "1"))
-"""How often a run is killed, each at another moment."""
+"""How often a run is started to be killed, each time at another moment."""
 
 PARTITIONS = 6
+COLUMNS = ("partition", "log_offset")
+PACKAGES = {"delta": "deltalake", "iceberg": "pyiceberg"}
+
+Rows = Counter[tuple[int, int]]
+"""How often each record is there, by its partition and offset."""
 
 
-def command(logs: Path, out: Path, table_format: str) -> list[str]:
+def command(logs: Path, out: str, table_format: str) -> list[str]:
     words = ["--engine", "local", "--workers", "2", "--no-report", "--format", table_format,
              "--split-size", "16000"]  # fmt: skip
     return [
-        sys.executable, "-m", "coordwire.cli", "pipeline", str(logs), "--out", str(out), *words,
+        sys.executable, "-m", "coordwire.cli", "pipeline", str(logs), "--out", out, *words,
         "--tables", "records,files", "--summary", "json",
     ]  # fmt: skip
 
 
-def offsets(out: Path, table_format: str) -> Counter[tuple[int, int]]:
-    """How often each record is in the table; none where there is no table yet."""
-    place = out / "records"
-    if not any((place / log).exists() for log in ("_delta_log", "metadata")):
-        return Counter()
-    if table_format == "delta":
+def rows(out: str, table_format: str) -> Rows:
+    """The records of the table; none where there is no table yet."""
+    place = Path(out, "records")
+    if table_format == PARQUET:
+        output, schema = Output(out), pa.schema([(name, pa.int64()) for name in COLUMNS])
+        names, _ = named_files(output, "records")
+        table = pa.Table.from_batches(
+            (batch for name in names for batch in read_rows(output, name, schema)), schema
+        )
+    elif not any((place / log).exists() for log in ("_delta_log", "metadata")):
+        return Rows()
+    elif table_format == "delta":
         from deltalake import DeltaTable
 
-        table: pa.Table = DeltaTable(place).to_pyarrow_table(columns=["partition", "log_offset"])
+        table = DeltaTable(place).to_pyarrow_table(columns=list(COLUMNS))
     else:
         from pyiceberg.table import StaticTable
 
-        scan = StaticTable.from_metadata(str(place)).scan(selected_fields=("partition", "log_offset"))
-        table = scan.to_arrow()
-    return Counter(
-        zip(*(table.column(name).to_pylist() for name in ("partition", "log_offset")), strict=True)
-    )
+        table = StaticTable.from_metadata(str(place)).scan(selected_fields=COLUMNS).to_arrow()
+    return Rows(zip(*(table.column(name).to_pylist() for name in COLUMNS), strict=True))
 
 
-def expected(logs: Path) -> Counter[tuple[int, int]]:
-    counts: Counter[tuple[int, int]] = Counter()
+def expected(logs: Path) -> Rows:
+    counts = Rows()
     for file in logs.rglob("*.log"):
         number = int(file.parent.name.rpartition("-")[2])
         counts.update((number, record.offset) for batch in batches(file.read_bytes()) for record in batch)
     return counts
 
 
-@pytest.mark.parametrize(("table_format", "package"), [("delta", "deltalake"), ("iceberg", "pyiceberg")])
-def test_killed_at_any_moment(tmp_path: Path, table_format: str, package: str) -> None:
-    """Rows are all of a run or none of it, at each moment, and each once in the end."""
-    pytest.importorskip(package, reason=f"{package} isn't installed: pip install 'coordwire[{table_format}]'")
-    logs, out, rng = tmp_path / "logs", tmp_path / "out", random.Random(table_format)
-    versions: list[Counter[tuple[int, int]]] = [Counter()]
-    took, killed, last = 3.0, 0, 0
-    for turn in range(TIMES):
-        for number in range(PARTITIONS):
-            place = logs / f"orders-{number}"
-            data = segment(random.Random(100 * turn + number), 8, base=10_000 * turn)
-            if not place.exists():
-                partition(logs, "orders", number, data)
-            else:
-                file = next(place.glob("*.log"))
-                file.write_bytes(file.read_bytes() + data)
+def add_records(logs: Path, turn: int) -> None:
+    """Each partition's segment grows."""
+    for number in range(PARTITIONS):
+        data = segment(random.Random(100 * turn + number), 8, base=10_000 * turn)
+        if turn == 0:
+            partition(logs, "orders", number, data)
+        else:
+            with next((logs / f"orders-{number}").glob("*.log")).open("ab") as file:
+                file.write(data)
+
+
+def run_and_kill(logs: Path, out: str, table_format: str, seconds: float) -> bool:
+    """Whether the run was killed; else it had ended."""
+    running = subprocess.Popen(
+        command(logs, out, table_format), start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        running.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGKILL)
+    _, errors = running.communicate()
+    assert "Traceback" not in errors
+    return running.returncode == -signal.SIGKILL
+
+
+def count_kills(logs: Path, out: str, table_format: str, times: int) -> int:
+    """Start runs, each on more records than the one before; how many of them were killed.
+
+    With a log of their own, tables have all rows of a run or none, at each moment. In plain Parquet they may
+    have some of them, each once. A run that isn't killed adds the missing ones.
+    """
+    rng = random.Random(f"{table_format} {out.partition('://')[1]}")
+    versions, took, killed, last = [Rows()], 3.0, 0, 0
+    for turn in range(times):
+        add_records(logs, turn)
         versions.append(expected(logs))
-        running = subprocess.Popen(
-            command(logs, out, table_format), start_new_session=True, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        began = time.monotonic()
-        try:
-            running.wait(took * rng.uniform(0.3, 1.0))
-            took = max(time.monotonic() - began, 1.0)
-        except subprocess.TimeoutExpired:
-            os.killpg(running.pid, signal.SIGKILL)
-            killed += 1
-        _, errors = running.communicate()
-        assert "Traceback" not in errors
-        actual = offsets(out, table_format)
-        assert actual in versions[last:]  # a run that was killed before may have left a commit to be made
-        last = versions.index(actual, last)
-        if rng.random() < 0.5 or turn == TIMES - 1:
+        killed += run_and_kill(logs, out, table_format, took * rng.uniform(0.3, 1.0))
+        actual = rows(out, table_format)
+        if table_format == PARQUET:
+            assert actual <= versions[-1]
+        else:
+            assert actual in versions[last:]  # a run that was killed before may have left a commit to be made
+            last = versions.index(actual, last)
+        if rng.random() < 0.5 or turn == times - 1:
             began = time.monotonic()
             process = subprocess.run(
                 command(logs, out, table_format), capture_output=True, text=True, timeout=600, check=False
@@ -104,6 +134,49 @@ def test_killed_at_any_moment(tmp_path: Path, table_format: str, package: str) -
             took = time.monotonic() - began
             assert process.returncode == 0, process.stderr
             assert json.loads(process.stdout)["records"] == versions[-1].total()
-            assert offsets(out, table_format) == versions[-1]
+            assert rows(out, table_format) == versions[-1]
             last = len(versions) - 1
+    return killed
+
+
+def run_all(folder: Path, table_format: str, store: bool, times: int) -> int:
+    """In a folder of the local disk, or of a local S3."""
+    with local_s3() if store else nullcontext() as s3:
+        if s3 is not None:
+            s3.put("kills", {})
+        return count_kills(
+            folder / "logs", "s3://kills/out" if store else str(folder / "out"), table_format, times
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("table_format", "store"), [("delta", False), (PARQUET, False), (PARQUET, True), ("iceberg", False)]
+)
+def test_killed_at_any_moment(tmp_path: Path, table_format: str, store: bool) -> None:
+    """Each row is there at most once at each moment, and once in the end."""
+    if package := PACKAGES.get(table_format):
+        pytest.importorskip(
+            package, reason=f"{package} isn't installed: pip install 'coordwire[{table_format}]'"
+        )
+    killed = run_all(tmp_path, table_format, store, TIMES)
     print(f"{killed} of {TIMES} runs were killed")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.tables.test_table_kills", description=__doc__)
+    parser.add_argument("--times", type=int, default=60, help="how many runs are started (%(default)s)")
+    parser.add_argument("--formats", default=",".join(FORMATS), help="of %(default)s")
+    options = parser.parse_args()
+    for table_format in options.formats.split(","):
+        for store in (False, True) if table_format == PARQUET else (False,):
+            began = time.monotonic()
+            with tempfile.TemporaryDirectory() as folder:
+                killed = run_all(Path(folder), table_format, store, options.times)
+            place = "a local S3" if store else "a disk"
+            seconds = time.monotonic() - began
+            print(f"{table_format} on {place}: nothing found in {seconds:.0f} s, {killed} cases", flush=True)
+
+
+if __name__ == "__main__":
+    main()
