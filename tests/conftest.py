@@ -48,7 +48,7 @@ MISSING = [package for package in PACKAGES if find_spec(package) is None]
 
 HERE = Path(__file__).parent
 QUICK_FOLDERS = ("codec", "connection", "enums")
-SLOW_FILES = ("architecture", "docs", "fuzz_targets", "growth", "package", "proof", "text")
+SLOW_FILES = ("architecture", "docs", "fuzz_targets", "growth", "notebooks", "package", "proof", "text")
 LANES = ("clients", "growth", "long", "maven", "peers", "pysparks", "slow", "spark", "suites", "tables")
 COUNTS: pytest.StashKey[dict[str, int]] = pytest.StashKey()
 """How many tests were left out, by marker."""

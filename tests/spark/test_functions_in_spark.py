@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from coordwire.spark import functions
 from coordwire.tables import functions as core
 from tests.tables.column_samples import samples
+from tests.test_notebooks import NOTEBOOKS, assert_kept
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,3 +42,9 @@ def test_another_log(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(key, value)], "key binary, value binary")
     column = functions.decode_log_record("key", "value", f.lit("__transaction_state"))
     assert frame.select(column.alias("decoded")).select("decoded.kind").collect()[0].kind == "TransactionLog"
+
+
+def test_the_notebook(spark: SparkSession) -> None:
+    """In the tests' own session, which the notebook's `session` gives."""
+    (path,) = [path for path in NOTEBOOKS if path.name == "columns-of-bytes.ipynb"]
+    assert_kept(path, with_spark=True)
