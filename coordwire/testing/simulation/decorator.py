@@ -13,8 +13,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import platform
+import subprocess
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +28,7 @@ from coordwire.testing.simulation.checkers import CHECKERS, Checker
 from coordwire.testing.simulation.faults import DrawnFaults
 from coordwire.testing.simulation.kafka import SimulatedKafka
 from coordwire.testing.simulation.runs import (
+    Nondeterminism,
     RunOutcome,
     Simulation,
     hash_seed_of,
@@ -39,6 +45,8 @@ FIXTURE = "kafka_simulation_options"
 """The fixture by which the pytest plugin gives a test its options."""
 
 _LOG_LINES = 60
+_PACKAGES = "coordwire", "aiokafka", "kafka-python", "faststream", "anyio"
+"""Those that a report names, if they are in use: what a seed does depends on their versions."""
 
 _Function = Callable[..., Coroutine[Any, Any, object]]
 
@@ -54,7 +62,7 @@ class RunOptions:
 
     folder: where the capture of a failed seed goes; command: which runs a seed again, without its number.
     run_elsewhere: runs seeds in a process that has their order of hashes, and gives the report of a failure;
-    None to run all here. story: the lines of a timeline.
+    None to run all here. story: the lines of a timeline. code: a folder of the repository that is tested.
     """
 
     seeds: Sequence[int] | None = None
@@ -64,6 +72,7 @@ class RunOptions:
     command: str = ""
     run_elsewhere: Callable[[Sequence[int], int], str | None] | None = None
     story: Callable[[list[Any]], Iterable[str]] | None = None
+    code: Path | None = None
 
 
 def kafka_simulation(
@@ -113,7 +122,7 @@ def kafka_simulation(
 
     def decorate(function: _Function) -> Callable[..., None]:
         if not inspect.iscoroutinefunction(function):
-            raise TypeError(f"expected a coroutine function, got {function!r}")
+            raise TypeError(f"expected a coroutine function (async def), got {function!r}")
         parameters = inspect.signature(function).parameters
         for name in ("kafka", "world"):
             if name not in parameters:
@@ -122,6 +131,8 @@ def kafka_simulation(
         @functools.wraps(function)
         def run_all(**fixtures: Any) -> None:
             options: RunOptions = fixtures.pop(FIXTURE, None) or RunOptions()
+            if options.code is None:
+                options = replace(options, code=Path(inspect.getfile(function)).parent)
 
             async def test(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
                 await function(kafka=kafka, world=world, **fixtures)
@@ -175,7 +186,10 @@ def _run(simulation: Simulation, seeds: Sequence[int], repeat: int, options: Run
     for block in _blocks(seeds):
         if options.run_elsewhere is None or is_hash_seed_of(block[0]):
             for number, seed in enumerate(block):
-                outcome = simulation.check(seed) if number < repeat else simulation.run(seed)
+                try:
+                    outcome = simulation.check(seed) if number < repeat else simulation.run(seed)
+                except Nondeterminism as error:
+                    raise SimulationFailed(f"seed {seed} fails: Nondeterminism\n\n{error}") from None
                 if outcome.failure is not None:
                     shrunk = simulation.shrink(outcome)
                     raise SimulationFailed(_report(outcome, shrunk, options)) from outcome.failure
@@ -196,32 +210,73 @@ def _blocks(seeds: Iterable[int]) -> list[list[int]]:
 
 def _report(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> str:
     """What a person needs to understand a failure."""
-    lines = [f"seed {failed.seed} fails after {shrunk.seconds:.1f} s of virtual time", "", shrunk.reason, ""]
-    if shrunk.calls:
-        lines += [*shrunk.calls.rstrip().splitlines(), ""]
-    count = len(shrunk.plan)
-    if not failed.plan:
-        lines.append("No fault happened.")
-    elif not count:
-        lines.append("It fails without any fault, too.")
-    else:
-        faults_text = "this fault" if count == 1 else f"these {count} faults"
-        alone = f" alone, of {len(failed.plan)}" if count < len(failed.plan) else ""
-        lines.append(f"With {faults_text}{alone}:")
-        lines += ["", plan_text(shrunk.plan, "    ").rstrip()]
-    if options.command:
-        lines += ["", "Again:", f"    {options.command} --kafka-seeds {failed.seed}"]
-        if count:
-            text = "; ".join(map(str, shrunk.plan))
-            lines.append("and with these faults alone:")
-            lines.append(f"    {options.command} --kafka-seeds {failed.seed} --kafka-faults '{text}'")
-    if options.story is not None and shrunk.timeline is not None:
-        lines += ["", "The groups:", *(f"    {line}" for line in options.story(shrunk.timeline()))]
-    lines += ["", f"The log's last {_LOG_LINES} lines, in virtual time:"]
-    lines += [f"    {line}" for line in shrunk.log_lines[-_LOG_LINES:]] or ["    (none)"]
+    lines = [f"seed {failed.seed} fails: {failed.kind[-1]}, after {shrunk.seconds:.1f} s of virtual time"]
+    lines += [
+        "",
+        shrunk.reason,
+        "",
+        *_calls_and_plan(failed, shrunk),
+        "",
+        *_commands(failed, shrunk, options),
+    ]
+    story = [] if options.story is None or shrunk.timeline is None else [*options.story(shrunk.timeline())]
+    log_lines = shrunk.log_lines[-_LOG_LINES:]
+    for title, content in (
+        ("The groups", story),
+        (f"The log's last {len(log_lines)} lines, in seconds of virtual time", log_lines),
+    ):
+        if content:
+            lines += ["", f"{title}:", *(f"    {line}" for line in content)]
     if options.folder is not None and shrunk.pcapng is not None:
         path = options.folder / f"seed-{failed.seed}.pcapng"
         options.folder.mkdir(parents=True, exist_ok=True)
         path.write_bytes(shrunk.pcapng())
-        lines += ["", f"capture: {path} (coordwire timeline, coordwire decode, Wireshark)"]
+        lines += ["", "All bytes, for Wireshark, coordwire decode and coordwire timeline:", f"    {path}"]
     return "\n".join(lines)
+
+
+def _calls_and_plan(failed: RunOutcome, shrunk: RunOutcome) -> list[str]:
+    lines = [*shrunk.calls.rstrip().splitlines(), ""] if shrunk.calls else []
+    count = len(shrunk.plan)
+    if not failed.plan:
+        return [*lines, "No fault happened."]
+    if not count:
+        return [*lines, "It fails without any fault, too."]
+    faults_text = "this fault" if count == 1 else f"these {count} faults"
+    alone = f" alone, of {len(failed.plan)}" if count < len(failed.plan) else ""
+    return [*lines, f"With {faults_text}{alone}:", "", plan_text(shrunk.plan, "    ").rstrip()]
+
+
+def _commands(failed: RunOutcome, shrunk: RunOutcome, options: RunOptions) -> list[str]:
+    """How the seed runs again, and with what it gives the same bytes."""
+    lines = []
+    if options.command:
+        lines += ["To run it again:", f"    {options.command} --kafka-seeds {failed.seed}"]
+        if shrunk.plan:
+            text = "; ".join(map(str, shrunk.plan))
+            lines.append("and with the faults above alone:")
+            lines.append(f"    {options.command} --kafka-seeds {failed.seed} --kafka-faults '{text}'")
+        lines.append("")
+    return [*lines, f"This was {', '.join(_versions(options.code))}."]
+
+
+def _versions(code: Path | None) -> list[str]:
+    """What a seed's bytes depend on: the commit of the code, if git knows it, Python, and packages."""
+    versions = [f"Python {platform.python_version()}"]
+    for name in _PACKAGES:
+        if name.replace("kafka-python", "kafka") in sys.modules:
+            with suppress(PackageNotFoundError):
+                versions.append(f"{name} {version(name)}")
+    commit, status = _git(code, "rev-parse", "--short=12", "HEAD"), _git(code, "status", "--porcelain")
+    if commit:
+        versions.insert(0, f"commit {commit.strip()}{' with changes' if status else ''}")
+    return versions
+
+
+def _git(folder: Path | None, *arguments: str) -> str:
+    """What git says, or nothing."""
+    command = ["git", "-C", str(folder or "."), *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""

@@ -24,7 +24,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
-from coordwire.testing.simulation.surroundings import EnteredWorld, refuse
+from coordwire.testing.simulation.surroundings import EnteredWorld, is_outside, refuse
 
 if TYPE_CHECKING:
     from coordwire.testing.simulation.network import Network
@@ -115,17 +115,15 @@ class _Timer(events.TimerHandle):
 class SimulatedFuture(asyncio.Future[Any]):
     """A future whose hash is not its address."""
 
-    __slots__ = ("_hash",)
-
-    _hash: int
+    _hash = 0
+    """Not drawn yet. An attribute that is missing would cost an exception, which takes longer than all else."""
 
     def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
+        value = self._hash
+        if not value:
             loop: SimulationLoop = self.get_loop()  # type: ignore[assignment]
-            self._hash = loop.new_hash()
-            return self._hash
+            value = self._hash = loop.new_hash()
+        return value
 
 
 class SimulatedTask(asyncio.Task[Any]):
@@ -491,12 +489,13 @@ for _name, _deed in _EXITS.items():
 
 
 def _place(coroutine: Any) -> str:
-    """Where a coroutine waits: the innermost line of those that it awaits."""
+    """Where a coroutine waits: the innermost line that is not one of Python's own."""
     place = getattr(coroutine, "__qualname__", "a coroutine")
     while coroutine is not None:
         frame = getattr(coroutine, "cr_frame", None)
         if frame is None:
             break
-        place = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+        if is_outside(frame.f_code.co_filename):
+            place = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
         coroutine = getattr(coroutine, "cr_await", None)
     return place

@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import dropwhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from coordwire.designs.simulator.faults import PlannedFault, written_faults
 from coordwire.errors import CoordwireError
 from coordwire.testing.simulation.checkers import CHECKERS, Checker, Violation
 from coordwire.testing.simulation.faults import KINDS, DrawnFaults, parse_plan
-from coordwire.testing.simulation.surroundings import entered, installed
+from coordwire.testing.simulation.surroundings import entered, installed, is_outside
 from coordwire.testing.simulation.world import SimulatedWorld, Test
 
 __all__ = [
@@ -255,6 +255,7 @@ def _calls(failure: BaseException) -> str:
     """The calls of a failure, which does not refer to its world any more."""
     entries = traceback.extract_tb(failure.__traceback__)
     calls = [entry for entry in entries if not entry.filename.startswith(_HERE)]
+    calls = [*dropwhile(lambda entry: not is_outside(entry.filename), calls)]
     failure.__traceback__ = failure.__context__ = failure.__cause__ = None
     return "".join(traceback.format_list(calls))
 

@@ -34,7 +34,23 @@ from typing import Any, Literal, Protocol, cast
 
 from coordwire.errors import CoordwireError
 
-__all__ = ["EPOCH", "EXITS", "EnteredWorld", "Exit", "LeftTheWorld", "current", "installed", "line_outside"]
+try:
+    import _posixsubprocess
+except ImportError:  # Windows
+    _posixsubprocess = None  # type: ignore[assignment]
+
+__all__ = [
+    "EPOCH",
+    "EXITS",
+    "EnteredWorld",
+    "Exit",
+    "LeftTheWorld",
+    "current",
+    "entered",
+    "installed",
+    "is_outside",
+    "line_outside",
+]
 
 Exit = Literal["threads", "sockets", "subprocesses", "fsync"]
 """A way out of the world, by the name that allows it."""
@@ -88,17 +104,20 @@ def current() -> EnteredWorld | None:
     return _world
 
 
+def is_outside(name: str) -> bool:
+    """Whether a file of code is neither one of Python's library nor of this package."""
+    is_library = name.startswith(_LIBRARY) and "site-packages" not in name
+    return not (is_library or name.startswith((_HERE, "<")))
+
+
 def line_outside() -> str:
-    """The innermost line of code that is neither Python's library nor this package's: "file.py:12"."""
+    """The innermost line of such code that runs: "file.py:12"."""
     frame: FrameType | None = sys._getframe(1)
-    line = "an unknown line"
     while frame is not None:
-        name = frame.f_code.co_filename
-        is_library = name.startswith(_LIBRARY) and "site-packages" not in name
-        if not (is_library or name.startswith((_HERE, "<"))):
-            return f"{name}:{frame.f_lineno}"
+        if is_outside(frame.f_code.co_filename):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
-    return line
+    return "an unknown line"
 
 
 def refuse(world: EnteredWorld, way: str, deed: str) -> LeftTheWorld:
@@ -144,6 +163,17 @@ def _now_at(original: Callable[..., Any], in_world: Callable[..., Any]) -> Calla
         return in_world(EPOCH + world.wall() if seconds is None else seconds)
 
     return convert
+
+
+def _numbered(original: Callable[[int], Any], wall: Callable[[], Any], passed: Callable[[], Any]) -> Any:
+    """`time.clock_gettime`: one clock has the date, the others how much time has passed."""
+
+    def clock(number: int, /) -> Any:
+        if current() is None:
+            return original(number)
+        return wall() if number == time.CLOCK_REALTIME else passed()
+
+    return clock
 
 
 def _strftime(original: Callable[..., str]) -> Callable[..., str]:
@@ -271,12 +301,27 @@ def _constant(original: Callable[[], Any], value: Any) -> Callable[[], Any]:
     return give
 
 
+def _named(original: Callable[[str], str]) -> Callable[..., str]:
+    def name_of(name: str = "") -> str:
+        return original(name) if current() is None else name or "simulated"
+
+    return name_of
+
+
 def _functions() -> list[tuple[Any, str, Any]]:
     """The functions that are replaced: where they are, their names, their replacements."""
     changes: list[tuple[Any, str, Any]] = []
-    for name, is_wall in (("time", True), ("monotonic", False), ("perf_counter", False)):
-        changes.append((time, name, _seconds(getattr(time, name), is_wall=is_wall)))
-        changes.append((time, f"{name}_ns", _nanoseconds(getattr(time, f"{name}_ns"), is_wall=is_wall)))
+    clocks: dict[str, Any] = {}
+    for name in ("time", "monotonic", "perf_counter", "process_time", "thread_time"):
+        if hasattr(time, name):
+            is_wall = name == "time"
+            clocks[name] = _seconds(getattr(time, name), is_wall=is_wall)
+            clocks[f"{name}_ns"] = _nanoseconds(getattr(time, f"{name}_ns"), is_wall=is_wall)
+    for name in ("clock_gettime", "clock_gettime_ns"):
+        if hasattr(time, name):
+            unit = name[len("clock_gettime") :]
+            clocks[name] = _numbered(getattr(time, name), clocks[f"time{unit}"], clocks[f"monotonic{unit}"])
+    changes += [(time, name, clock) for name, clock in clocks.items()]
     gmtime, localtime, ctime = time.gmtime, time.localtime, time.ctime
     changes += [
         (time, "gmtime", _now_at(gmtime, gmtime)),
@@ -289,6 +334,7 @@ def _functions() -> list[tuple[Any, str, Any]]:
         (random, "seed", _module_seed(random.seed)),
         (os, "getpid", _constant(os.getpid, 1)),
         (socket, "gethostname", _constant(socket.gethostname, "simulated")),
+        (socket, "getfqdn", _named(socket.getfqdn)),
         (platform, "node", _constant(platform.node, "simulated")),
         (uuid, "getnode", _constant(uuid.getnode, 0x0200_0000_0001)),
         (threading.Thread, "start", _guarded(threading.Thread.start, "threads", "starts a thread")),
@@ -298,8 +344,20 @@ def _functions() -> list[tuple[Any, str, Any]]:
         (os, "fsync", _guarded(os.fsync, "fsync", "waits for a real disk")),
     ]  # fmt: skip
     for module, names, way, deed in (
-        (os, ("fork", "system", "posix_spawn"), "subprocesses", "starts a process"),
-        (os, ("fdatasync",), "fsync", "waits for a real disk"),
+        (
+            os,
+            ("fork", "forkpty", "system", "posix_spawn", "posix_spawnp", "execv", "execve"),
+            "subprocesses",
+            "starts a process",
+        ),
+        (_posixsubprocess, ("fork_exec",), "subprocesses", "starts a process"),
+        (os, ("fdatasync", "sync"), "fsync", "waits for a real disk"),
+        (
+            socket,
+            ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr", "getnameinfo"),
+            "sockets",
+            "asks a real name server",
+        ),
         (_thread, ("start_new_thread",), "threads", "starts a thread"),
     ):
         for name in names:

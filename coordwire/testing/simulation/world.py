@@ -25,10 +25,11 @@ import sys
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import Context
 from fnmatch import fnmatchcase
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -47,6 +48,9 @@ Test = Callable[[SimulatedKafka, "SimulatedWorld"], Coroutine[Any, Any, object]]
 """What runs in a world."""
 
 _KEPT_LINES = 400
+_NEAR = 8
+"""A line of the log is repeated if it is one of so many last ones."""
+
 _LINES = 1_000
 """So many lines of a trace are added to its digest at once."""
 
@@ -100,13 +104,32 @@ class Trace:
         return self._digest.hexdigest()
 
 
+class _LogEntry:
+    """A line of the log, with the time of its first and its last occurrence."""
+
+    def __init__(self, text: str, now: float) -> None:
+        self.text = text
+        self.first = self.last = now
+        self.count = 1
+
+    @property
+    def line(self) -> str:
+        repeats = f" ({self.count} times until {self.last:.3f})" if self.count > 1 else ""
+        return f"{self.first:10.3f} {self.text}{repeats}"
+
+
 class _LogLines(logging.Handler):
     """The log of the world's processes, in virtual time."""
 
     def __init__(self, world: SimulatedWorld) -> None:
         super().__init__(logging.INFO)
         self.world = world
-        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._entries: deque[_LogEntry] = deque(maxlen=_KEPT_LINES)
+
+    @property
+    def lines(self) -> list[str]:
+        """The last lines; what is repeated without much in between has one."""
+        return [entry.line for entry in self._entries]
 
     def emit(self, record: logging.LogRecord) -> None:
         if self.world.is_over:
@@ -118,9 +141,14 @@ class _LogLines(logging.Handler):
         world = self.world
         if record.exc_info and record.exc_info[1] is not None:
             message += f" ({record.exc_info[1]!r})"
-        self.lines.append(
-            f"{world.loop.now:12.3f} {world.process_name():12} {record.levelname:7} {record.name}: {message}"
-        )
+        text = f"{world.process_name():12} {record.levelname:7} {record.name}: {message}"
+        for entry in islice(reversed(self._entries), _NEAR):
+            if entry.text == text:
+                entry.count += 1
+                entry.last = world.loop.now
+                break
+        else:
+            self._entries.append(_LogEntry(text, world.loop.now))
         world.trace("log", f"{world.process_name()} {record.levelname} {record.name} {message}")
 
 
@@ -367,35 +395,50 @@ class SimulatedWorld:
         self, condition: Callable[[], object], *, within: float = 60.0, description: str | None = None
     ) -> None:
         """Wait until a condition holds; a violation if it does not, so many seconds after the last fault."""
+        if not await self._holds(condition, within):
+            name = description or getattr(condition, "__qualname__", "the condition")
+            raise Violation("until", f"expected {name} within {within:g} s after the last fault")
+
+    async def _holds(self, condition: Callable[[], object], within: float) -> bool:
+        """Whether a condition holds in time."""
         end = max(self.loop.now, self.driver.ends) + within
         while True:
             value = condition()
             if inspect.isawaitable(value):
                 value = await value
             if value:
-                return
+                return True
             if self.loop.now >= end:
-                name = description or getattr(condition, "__qualname__", "the condition")
-                raise Violation("until", f"expected {name} within {within:g} s after the last fault")
+                return False
             await asyncio.sleep(_SETTLE)
 
     async def caught_up(self, group: str, *topics: str, within: float = 120.0) -> None:
         """Wait until a group has committed all records of topics; a violation if it does not."""
-        await self.until(
-            lambda: not self.lag(group, *topics),
-            within=within,
-            description=f"{group} to have committed all records",
-        )
+        if not await self._holds(lambda: not self.lag(group, *topics), within):
+            places = [
+                f"{place} up to {offset} of {end}" for place, offset, end in self._offsets(group, topics)
+                if offset < end
+            ]  # fmt: skip
+            members = ", ".join(sorted(self.observed.members(group)))
+            raise Violation(
+                "caught_up",
+                f"{group} has not committed all records {within:g} s after the last fault, but "
+                f"{', '.join(places)}; {f'its members are {members}' if members else 'it has no member'}",
+            )
 
     def lag(self, group: str, *topics: str) -> int:
         """How many offsets of topics a group has not committed."""
-        offsets = self.observed.offsets.get(group, {})
-        places = [PartitionPlace(*place) for place in self.partitions() if place[0] in topics]
-        return sum(
-            max(entry.log.last_stable_offset - offsets.get(place, entry.log.start_offset), 0)
-            for place in places
-            if (entry := self.partition(place)) is not None
-        )
+        return sum(max(end - offset, 0) for _, offset, end in self._offsets(group, topics))
+
+    def _offsets(
+        self, group: str, topics: tuple[str, ...]
+    ) -> Iterator[tuple[PartitionPlace, int, int]]:  # fmt: skip
+        """Partitions of topics, with the offset that a group has committed, or the first, and the last."""
+        committed = self.observed.offsets.get(group, {})
+        for place in (PartitionPlace(*place) for place in self.partitions() if place[0] in topics):
+            entry = self.partition(place)
+            if entry is not None:
+                yield place, committed.get(place, entry.log.start_offset), entry.log.last_stable_offset
 
     # --- for faults and checkers ---
 
@@ -485,7 +528,7 @@ class SimulatedWorld:
     @property
     def log_lines(self) -> list[str]:
         """The last lines of the log."""
-        return list(self._lines.lines)
+        return self._lines.lines
 
     def run(self, test: Test) -> None:
         """Run a test; `failure` says how it has ended. To be called within `surroundings.entered`."""

@@ -6,6 +6,7 @@ import asyncio
 import datetime as datetimes
 import gc
 import logging
+import multiprocessing
 import os
 import random
 import secrets
@@ -17,6 +18,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from time import monotonic as taken_by_its_name
 from typing import Any
@@ -69,17 +71,24 @@ def test_sleeping_takes_no_time() -> None:
     assert time.monotonic() - began < 40_000
 
 
+def readings() -> list[float]:
+    """What clocks show, in seconds."""
+    return [
+        time.time(), time.monotonic(), time.perf_counter(), taken_by_its_name(), time.process_time(),
+        time.thread_time(), time.clock_gettime(time.CLOCK_MONOTONIC),
+        time.clock_gettime_ns(time.CLOCK_REALTIME) / 1e9,
+    ]  # fmt: skip
+
+
 def test_all_clocks_are_the_worlds() -> None:
     async def body(world: SimulatedWorld) -> None:
-        first = [time.time(), time.monotonic(), time.perf_counter(), taken_by_its_name()]
+        first = readings()
         assert datetime.now(UTC).year == date.today().year == datetimes.datetime.utcnow().year == 2026
         assert time.gmtime().tm_year == time.localtime().tm_year == 2026
         assert time.strftime("%Y") == "2026"
         assert abs(datetime.now(UTC).timestamp() - time.time()) < 0.001
         await asyncio.sleep(100)
-        for before, now in zip(
-            first, [time.time(), time.monotonic(), time.perf_counter(), taken_by_its_name()], strict=True
-        ):
+        for before, now in zip(first, readings(), strict=True):
             assert 100 <= now - before < 100.1
         assert time.time_ns() // 10**9 == int(time.time())
         time.sleep(50)
@@ -235,19 +244,26 @@ def test_an_executor_runs_in_its_turn() -> None:
     passes(body)
 
 
-WAYS_OUT: dict[str, Callable[[], object]] = {
-    "threads": lambda: threading.Thread(target=print).start(),
-    "sockets": socket.socket,
-    "subprocesses": lambda: subprocess.run([sys.executable, "-V"], check=False),
-    "fsync": lambda: os.fsync(0),
-}
+def spawn() -> None:
+    multiprocessing.get_context("spawn").Process(target=print).start()
 
 
-@pytest.mark.parametrize("way", WAYS_OUT)
-def test_the_way_out_is_refused_by_its_line(way: str) -> None:
+WAYS_OUT: list[tuple[str, Callable[[], object]]] = [
+    ("threads", lambda: threading.Thread(target=print).start()),
+    ("threads", lambda: ThreadPoolExecutor().submit(print)),
+    ("sockets", socket.socket),
+    ("sockets", lambda: socket.getaddrinfo("localhost", 80)),
+    ("subprocesses", lambda: subprocess.run([sys.executable, "-V"], check=False)),
+    ("subprocesses", spawn),
+    ("fsync", lambda: os.fsync(0)),
+]
+
+
+@pytest.mark.parametrize(("way", "leave"), WAYS_OUT)
+def test_the_way_out_is_refused_by_its_line(way: str, leave: Callable[[], object]) -> None:
     async def body(world: SimulatedWorld) -> None:
         try:
-            WAYS_OUT[way]()  # this line
+            leave()  # this line
         except Exception:  # as a client that swallows all errors
             await asyncio.sleep(1)
 
@@ -311,7 +327,7 @@ def test_a_world_has_an_end() -> None:
 
     failure = run(body, limit=10_000).failure
     assert isinstance(failure, TooLong)
-    assert "test (tasks.py:" in str(failure)
+    assert "test (test_loop.py:" in str(failure)
 
 
 def test_code_that_asks_the_clock_gets_on() -> None:
@@ -334,6 +350,23 @@ def test_the_log_has_virtual_times() -> None:
     assert line.split()[:3] == [line.split()[0], "test", "WARNING"]
     assert 12 <= float(line.split()[0]) < 12.1
     assert "0x…" in line
+
+
+def test_a_line_of_the_log_that_is_repeated_is_one() -> None:
+    async def body(world: SimulatedWorld) -> None:
+        for number in range(500):
+            logging.getLogger("shop").warning("closed")
+            logging.getLogger("shop").warning("opened")
+            if number == 250:
+                for till in range(9):
+                    logging.getLogger("shop").warning("till %s", till)
+            await asyncio.sleep(1)
+        raise AssertionError("for its log")
+
+    lines = [line for line in run(body).log_lines if "shop" in line]
+    assert len(lines) == 13
+    assert all("(251 times until 250." in line for line in lines[:2])
+    assert all("(249 times until 499." in line for line in lines[-2:])
 
 
 def test_a_run_within_a_run_is_refused() -> None:

@@ -76,13 +76,13 @@ def test_fixtures_and_blocks_of_seeds(report: str) -> None:
 @pytest.mark.slow
 def test_a_failure_says_all_that_is_needed(report: str) -> None:
     for line in (
-        "seed 2 fails after 2.3 s of virtual time",
+        "seed 2 fails: AssertionError, after 2.3 s of virtual time",
         'test_shop.py", line 23, in test_failing',
         "With this fault alone, of 2:",
         "    2s cut test * for 300ms",
         "    pytest test_shop.py::test_failing --kafka-seeds 2",
         "    pytest test_shop.py::test_failing --kafka-seeds 2 --kafka-faults '2s cut test * for 300ms'",
-        "capture: ",
+        "All bytes, for Wireshark",
     ):
         assert line in report, report
     assert re.search(r"0\.0\d\d test +INFO +coordwire.testing.simulation: it begins", report)

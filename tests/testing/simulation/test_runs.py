@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from coordwire.testing.simulation import (
     kafka_simulation,
     parse_plan,
 )
+from coordwire.testing.simulation.decorator import _versions
 from coordwire.testing.simulation.runs import HASH_BLOCK, command_of_seed
 from tests.testing.simulation.service import TOPIC, correct_service, run_service
 
@@ -58,23 +60,40 @@ def hash_of_none() -> bytes:
     return subprocess.run(command, env=environment, capture_output=True, check=True).stdout
 
 
-def digests(first: int, last: int) -> str:
-    """The traces of seeds in a process with their order of hashes."""
+LAUNCH = """
+import subprocess, sys
+from coordwire.testing.simulation.runs import command_of_seed
+print(hash("orders"), flush=True)
+command, environment = command_of_seed(int(sys.argv[2]), "-c", *sys.argv[1:])
+sys.exit(subprocess.run(command, env=environment).returncode)
+"""
+"""Starts a process with the order of hashes of a seed, as the plugin of pytest does."""
+
+
+def digests(first: int, last: int, *, hash_seed: int) -> tuple[str, list[str]]:
+    """The traces of seeds, of a process that another with the given order of hashes has started.
+
+    First the hash of a string in that other process.
+    """
     if hash_of_none() != hash_of_none():
         pytest.skip("Python 3.11 in a container that refuses to fix addresses")
-    command, environment = command_of_seed(first, "-c", DIGESTS, str(first), str(last))
-    environment["PYTHONPATH"] = str(ROOT)
+    environment = os.environ | {"PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)}
+    command = sys.executable, "-c", LAUNCH, DIGESTS, str(first), str(last)
     completed = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )  # fmt: skip
     assert completed.returncode == 0, completed.stderr
-    return completed.stdout
+    outer_hash, *lines = completed.stdout.splitlines()
+    assert len(lines) == last - first
+    return outer_hash, lines
 
 
 def test_two_processes_have_equal_traces() -> None:
     """The second runs other seeds before, so that everything is elsewhere in memory."""
-    all_digests = digests(0, 2)
-    assert digests(1, 2).splitlines() == all_digests.splitlines()[1:]
+    first_hash, all_digests = digests(0, 2, hash_seed=11)
+    second_hash, last_digests = digests(1, 2, hash_seed=222)
+    assert first_hash != second_hash
+    assert last_digests == all_digests[1:]
 
 
 @pytest.mark.slow
@@ -90,12 +109,14 @@ def test_the_address_of_none_decides_nothing() -> None:
 
 
 @pytest.mark.long
-def test_a_thousand_seeds_have_equal_traces() -> None:
-    for first in range(0, 1_000, HASH_BLOCK):
-        half = first + HASH_BLOCK // 2
-        whole_block = digests(first, first + HASH_BLOCK)
-        assert digests(half, first + HASH_BLOCK).splitlines() == whole_block.splitlines()[HASH_BLOCK // 2 :]
-        assert digests(first, half).splitlines() == whole_block.splitlines()[: HASH_BLOCK // 2]
+@pytest.mark.parametrize("first", range(0, 1_000, HASH_BLOCK))
+def test_a_thousand_seeds_have_equal_traces(first: int) -> None:
+    """Processes with different orders of hashes start those that run the seeds."""
+    half, last = first + HASH_BLOCK // 2, first + HASH_BLOCK
+    _, whole_block = digests(first, last, hash_seed=1_000 + first)
+    _, second_half = digests(half, last, hash_seed=2_000 + first)
+    _, first_half = digests(first, half, hash_seed=3_000 + first)
+    assert first_half + second_half == whole_block
 
 
 def test_a_seed_that_is_run_twice() -> None:
@@ -190,17 +211,54 @@ def test_the_report_of_a_failure(tmp_path: Path) -> None:
     with pytest.raises(SimulationFailed) as raised:
         failing(kafka_simulation_options=options)
     text = str(raised.value)
-    assert text.startswith("seed 3 fails after ")
+    assert text.startswith("seed 3 fails: AssertionError, after ")
     for line in (
         "AssertionError: ",
         "    assert world.seed < 3",
         "It fails without any fault, too.",
         "    pytest test_it.py --kafka-seeds 3",
         "    the story",
+        f"Python {sys.version.split()[0]}, coordwire ",
     ):
         assert line in text
     assert "coordwire.testing.simulation: it begins" in text
     assert (tmp_path / "seed-3.pcapng").read_bytes()[:4] == bytes.fromhex("0a0d0d0a")
+
+
+def test_a_report_names_the_commit(tmp_path: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git isn't installed")
+    commit = (
+        "-c",
+        "user.name=one",
+        "-c",
+        "user.email=one@example.com",
+        "commit",
+        "-qm",
+        "Begin",
+        "--allow-empty",
+    )
+    assert not _versions(tmp_path)[0].startswith("commit")
+    for arguments in (("init", "-q"), commit):
+        subprocess.run(["git", *arguments], cwd=tmp_path, check=True)
+    assert re.fullmatch("commit [0-9a-f]{12}", _versions(tmp_path)[0])
+    (tmp_path / "test_it.py").touch()
+    assert _versions(tmp_path)[0].endswith(" with changes")
+
+
+def test_a_report_of_what_is_not_deterministic() -> None:
+    runs: list[int] = []
+
+    @kafka_simulation(seeds=1, nodes=1)
+    async def counts(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+        runs.append(len(runs))
+        world.note(f"run {len(runs)}")
+
+    with pytest.raises(SimulationFailed) as raised:
+        counts()
+    assert str(raised.value).startswith(
+        "seed 0 fails: Nondeterminism\n\ntwo runs of seed 0 differ from event 1"
+    )
 
 
 def test_the_capture_of_a_failure(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from coordwire.testing.simulation import RunOptions
 
 _UNFIT = re.compile(r"[^\w.-]+")
+_INDENT, _LEAST_WIDTH = 4, 76
+"""Columns of the terminal that a story has: all but these, and no fewer than those."""
 
 
 def add_options(group: pytest.OptionGroup) -> None:
@@ -111,7 +114,7 @@ def kafka_simulation_options(
         folder=folder,
         command=f"pytest {shlex.quote(item.nodeid)}",
         run_elsewhere=None if is_elsewhere else run_elsewhere,
-        story=story_lines,
+        story=partial(story_lines, width=max(config.get_terminal_writer().fullwidth - _INDENT, _LEAST_WIDTH)),
     )
 
 
@@ -138,6 +141,7 @@ def _run_pytest(
             arguments += ["-n", "0"]
         arguments.append(f"{item.path}{item.nodeid.partition('.py')[2]}")
         command, environment = command_of_seed(block[0], *arguments)
+        environment["COLUMNS"] = str(config.get_terminal_writer().fullwidth)
         for name in [name for name in environment if name.startswith(("PYTEST_XDIST", "PYTEST_CURRENT"))]:
             del environment[name]
         completed = subprocess.run(
