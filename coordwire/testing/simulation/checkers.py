@@ -4,7 +4,7 @@
     FallingOffset        a committed offset does not fall
     TwoOwners            one member has a partition in a generation, or epoch
     NoProgress           after faults, a group with members goes on in partitions in which it has committed
-    AbortedRecord        no record is processed whose transaction was aborted
+    AbortedRecord        no record is processed whose transaction was aborted, or has not ended
     SplitTransaction     a transaction ends in each of its partitions as its coordinator has decided
     LeftBehind           a process that ends, or the test, leaves no task and no connection
 
@@ -187,7 +187,15 @@ class NoProgress(Checker):
 
 
 class AbortedRecord(Checker):
-    """No record is processed whose transaction was aborted."""
+    """No record is processed whose transaction was aborted, or has not ended by then."""
+
+    def processed(self, place: PartitionPlace, offset: int) -> None:
+        entry = self.world.partition(place)
+        if entry is None or not entry.log.last_stable_offset <= offset < entry.log.end_offset:
+            return
+        for batch in batches(entry.log.read(offset, 1).data):
+            if batch.transactional and batch.base_offset <= offset <= batch.last_offset:
+                self.fail(f"processed offset {offset} of {place}, of a transaction that has not ended")
 
     def ended(self) -> None:
         for place, processed_offsets in sorted(self.world.marks.items()):
@@ -205,7 +213,7 @@ class AbortedRecord(Checker):
                     read = [offset for offset in written if offset in processed_offsets]
                     if marker.type == ControlType.ABORT and read:
                         self.fail(
-                            f"{_offsets_text(read)} of {place} were processed; their transaction was aborted"
+                            f"processed {_offsets_text(read)} of {place}, of a transaction that was aborted"
                         )
                         return
 

@@ -116,7 +116,7 @@ class SimulatedFuture(asyncio.Future[Any]):
     """A future whose hash is not its address."""
 
     _hash = 0
-    """Not drawn yet. An attribute that is missing would cost an exception, which takes longer than all else."""
+    """Until it is asked for; an attribute that is missing would cost an exception, which is slow."""
 
     def __hash__(self) -> int:
         value = self._hash

@@ -395,11 +395,11 @@ class SimulatedWorld:
         self, condition: Callable[[], object], *, within: float = 60.0, description: str | None = None
     ) -> None:
         """Wait until a condition holds; a violation if it does not, so many seconds after the last fault."""
-        if not await self._holds(condition, within):
+        if not await self._becomes_true(condition, within):
             name = description or getattr(condition, "__qualname__", "the condition")
             raise Violation("until", f"expected {name} within {within:g} s after the last fault")
 
-    async def _holds(self, condition: Callable[[], object], within: float) -> bool:
+    async def _becomes_true(self, condition: Callable[[], object], within: float) -> bool:
         """Whether a condition holds in time."""
         end = max(self.loop.now, self.driver.ends) + within
         while True:
@@ -414,7 +414,7 @@ class SimulatedWorld:
 
     async def caught_up(self, group: str, *topics: str, within: float = 120.0) -> None:
         """Wait until a group has committed all records of topics; a violation if it does not."""
-        if not await self._holds(lambda: not self.lag(group, *topics), within):
+        if not await self._becomes_true(lambda: not self.lag(group, *topics), within):
             places = [
                 f"{place} up to {offset} of {end}" for place, offset, end in self._offsets(group, topics)
                 if offset < end

@@ -86,7 +86,20 @@ async def transact(kafka: SimulatedKafka, *, committed: bool) -> None:
 
 async def aborted_record(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
     await transact(kafka, committed=False)
+    await asyncio.sleep(5)  # the marker is written
     world.processed(TOPIC, 0, 0)
+
+
+async def open_transaction(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
+    """What another program has written meanwhile may be processed."""
+    kafka.produce(TOPIC, "before", partition=0)
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, transactional_id="till") as producer:
+        await producer.begin_transaction()
+        await producer.send_and_wait(TOPIC, b"one", partition=0)
+        kafka.produce(TOPIC, "after", partition=0)
+        for offset in (0, 2, 1):
+            world.processed(TOPIC, 0, offset)
+        await producer.commit_transaction()
 
 
 async def split_transaction(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
@@ -135,7 +148,16 @@ async def stopped_in_vain(kafka: SimulatedKafka, world: SimulatedWorld) -> None:
         ("FallingOffset", falling, "books has committed 2 of orders-0, after 3"),
         ("TwoOwners", two_owners, "orders-0 is one's and two's in books, 1"),
         ("NoProgress", no_progress, "and has committed orders-0 up to 0 of 1 for 12"),
-        ("AbortedRecord", aborted_record, "offset 0 of orders-0 were processed"),
+        (
+            "AbortedRecord",
+            aborted_record,
+            "processed offset 0 of orders-0, of a transaction that was aborted",
+        ),
+        (
+            "AbortedRecord",
+            open_transaction,
+            "processed offset 1 of orders-0, of a transaction that has not ended",
+        ),
         ("SplitTransaction", split_transaction, "end in orders-0 otherwise than decided"),
         (
             "LeftBehind",
