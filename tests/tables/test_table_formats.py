@@ -446,3 +446,23 @@ def test_a_place_that_iceberg_cannot_name() -> None:
     pytest.importorskip("pyiceberg", reason="pyiceberg isn't installed: pip install 'coordwire[iceberg]'")
     with pytest.raises(CoordwireError, match="Iceberg's readers take # and \\? in a path"):
         check_format("iceberg", "/data/out#1?")
+
+
+def test_a_commit_at_the_same_moment_is_made_on_top_of_the_others(logs: Path, tmp_path: Path) -> None:
+    """Another writer has the version that this one was about to create, once it has read the table."""
+    pytest.importorskip("pyiceberg", reason="pyiceberg isn't installed: pip install 'coordwire[iceberg]'")
+    from coordwire.tables.formats.path_catalog import PathCatalog
+
+    out, meet = tmp_path / "out", iter([True])
+    run(logs, out, "iceberg")
+    catalog = PathCatalog(
+        Output(str(out)), lambda _: touch(out / "records", "iceberg") if next(meet, False) else None
+    )
+    table = catalog.load_table("records")
+    tasks = list(table.scan().plan_files())
+    with table.transaction() as transaction, transaction.update_snapshot().overwrite() as change:
+        change.delete_data_file(tasks[0].file)
+    newest = catalog.load_table("records")
+    assert newest.properties["note"] == "another writer's"
+    assert len(list(newest.scan().plan_files())) == len(tasks) - 1
+    assert newest.metadata_location.endswith("/v3.metadata.json")

@@ -126,18 +126,15 @@ class IcebergTableFiles:
     def commit(self, number: int, adds: Mapping[str, int], removes: Collection[str]) -> None:
         stamp = {OWNER: self._id, NUMBER: str(number)}
         try:
-            if self._iceberg is None:
-                transaction: Transaction = self._new(stamp)
-            else:
-                transaction = self._iceberg.transaction()
-                self._add_columns(transaction)
-                transaction.set_properties(stamp)
+            transaction: Transaction = (self._iceberg or self._new()).transaction()
+            self._add_columns(transaction)
+            transaction.set_properties(stamp)
             self._change(transaction, number, adds, removes)
             transaction.commit_transaction()
         except (CommitFailedException, ValidationException) as error:
             raise Conflict(f"{self._output.path(self._table)}: {error}") from None
 
-    def _new(self, stamp: dict[str, str]) -> Transaction:
+    def _new(self) -> Table:
         schema = self._schema
         partition = [field for field in schema.fields if field.name == "date"]
         spec = (
@@ -146,7 +143,7 @@ class IcebergTableFiles:
             else UNPARTITIONED_PARTITION_SPEC
         )
         mapping = {"schema.name-mapping.default": schema.name_mapping.model_dump_json()}
-        return self._catalog.create_transaction(self._table, schema, spec, stamp | mapping)
+        return self._catalog.new_table(self._table, schema, spec, mapping)
 
     @cached_property
     def _schema(self) -> Schema:

@@ -2,8 +2,10 @@
 
 Strategy: a commit creates `metadata/vN.metadata.json`, N being the next number, which only one writer can do;
 `version-hint.text` names the newest for readers. Spark finds such tables by their path, or by a catalog of
-type `hadoop` whose warehouse is the output folder, and any catalog can register them. Rules: files are read
-and written through the pipeline's folder, below its root only, whatever URIs the metadata has.
+type `hadoop` whose warehouse is the output folder, and any catalog can register them. It is a catalog of its
+own by the public interfaces `Catalog` and `FileIO`: pyiceberg makes the metadata, and tries a commit again on
+top of another's. Rules: files are read and written through the folder of the pipeline, below its root only,
+whatever URIs the metadata has.
 """
 
 from __future__ import annotations
@@ -12,19 +14,19 @@ __all__ = ["FolderFiles", "PathCatalog"]
 
 import io
 import re
-import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from pyiceberg.catalog.noop import NoopCatalog
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table import CommitTableResponse, CreateTableTransaction, StagedTable, Table
-from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil, TableMetadataV1, new_table_metadata
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
-from pyiceberg.table.update import AssertCreate, TableRequirement, TableUpdate, update_table_metadata
+from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 
 from coordwire.errors import CoordwireError
 from coordwire.tables.stores import canonical, is_uri
@@ -33,12 +35,7 @@ if TYPE_CHECKING:
     from coordwire.tables.storage.folders import Output
 
 METADATA = "metadata"
-_VERSION = re.compile(r"v(\d+)\.(gz\.)?metadata\.json")
-_LARGEST = 1 << 30
-"""Bytes that a compressed metadata file may have, uncompressed."""
-
-_NOTHING = TableMetadataV1.model_construct(last_column_id=-1, schema=Schema())
-"""What the updates of a transaction that creates a table are applied to."""
+_VERSION = re.compile(r"v(\d+)\.(?:gz\.)?metadata\.json")
 
 
 class _FolderFile(InputFile, OutputFile):
@@ -134,12 +131,16 @@ class PathCatalog(NoopCatalog):
         _, file = self._newest(name)
         if file is None:
             return None
-        location = f"{name}/{METADATA}/{file}"
-        data = self._output.read(location) or b""
-        if file.endswith(".gz.metadata.json"):
-            data = zlib.decompressobj(31).decompress(data, _LARGEST)
-        metadata = TableMetadataUtil.parse_raw(data.decode())
-        return Table((name,), metadata, self.files.location(location), self.files, self)
+        location = self.files.location(f"{name}/{METADATA}/{file}")
+        metadata = FromInputFile.table_metadata(self.files.new_input(location))
+        return Table((name,), metadata, location, self.files, self)
+
+    def load_table(self, identifier: str | tuple[str, ...]) -> Table:
+        name = identifier if isinstance(identifier, str) else identifier[-1]
+        table = self.find_table(name)
+        if table is None:
+            raise NoSuchTableError(f"{self._output.path(name)} is not an Iceberg table")
+        return table
 
     def _newest(self, name: str) -> tuple[int, str | None]:
         versions = [
@@ -149,35 +150,28 @@ class PathCatalog(NoopCatalog):
         ]
         return max(versions, default=(0, None))
 
-    def create_transaction(
-        self, name: str, schema: Schema, spec: PartitionSpec, properties: dict[str, str]
-    ) -> CreateTableTransaction:
-        """A transaction that creates a table and may add files to it."""
-        metadata = new_table_metadata(
-            schema, spec, UNSORTED_SORT_ORDER, self.files.location(name), properties
-        )
-        location = self.files.location(f"{name}/{METADATA}/v1.metadata.json")
-        return CreateTableTransaction(StagedTable((name,), metadata, location, self.files, self))
+    def new_table(self, name: str, schema: Schema, spec: PartitionSpec, properties: dict[str, str]) -> Table:
+        """A table that is there with the first commit on top of it."""
+        place = self.files.location(name)
+        metadata = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, place, properties)
+        return Table((name,), metadata, f"{place}/{METADATA}/v0.metadata.json", self.files, self)
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
         name = table.name()[-1]
+        version, _ = self._newest(name)
         current = self.find_table(name)
         if current is not None:
             self._check(current.metadata)
+        base = current or table
         for requirement in requirements:
-            requirement.validate(current.metadata if current else None)
-        creating = any(isinstance(requirement, AssertCreate) for requirement in requirements)
-        base = current.metadata if current is not None else _NOTHING
+            requirement.validate(base.metadata)
         metadata = update_table_metadata(
-            base, updates, enforce_validation=creating,
-            metadata_location=current.metadata_location if current is not None else None,
-        )  # fmt: skip
-        version, _ = self._newest(name)
+            base.metadata, updates, metadata_location=current.metadata_location if current else None
+        )
         new_name = f"{name}/{METADATA}/v{version + 1}.metadata.json"
-        data = metadata.model_dump_json(exclude_none=True).encode()
-        if not self._output.create(new_name, data):
+        if not self._output.create(new_name, metadata.model_dump_json(exclude_none=True).encode()):
             raise CommitFailedException(f"another writer committed version {version + 1} of {name}")
         self._output.write(f"{name}/{METADATA}/version-hint.text", str(version + 1).encode())
         return CommitTableResponse(
