@@ -28,7 +28,7 @@ from coordwire.tables.options import Options
 from coordwire.tables.pipeline import REPORT, Engine, LocalEngine, PipelineSummary, check
 from coordwire.tables.pipeline import run as run_pipeline
 from coordwire.tables.pipeline.units import cause
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 
 SUMMARIES = ("text", "json")
 MASTER = "local[*]"
@@ -162,7 +162,7 @@ def _engine(options: argparse.Namespace, table_format: str | None) -> Iterator[E
             from coordwire.spark.engines import SparkEngine
 
             if options.catalog is not None:
-                check_place(spark, Output(options.out))
+                check_place(spark, open_output(options.out))
             yield SparkEngine(spark)
             if options.catalog is not None:
                 register_views(spark, options.out, options.catalog)

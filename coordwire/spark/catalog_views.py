@@ -23,7 +23,7 @@ from coordwire.spark.stored_tables import hadoop_reads
 from coordwire.tables.columns import TABLES, table_schema
 from coordwire.tables.formats import PARQUET
 from coordwire.tables.pipeline.manifest import check_folder
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import Output, open_output
 from coordwire.tables.storage.manifest_file import load
 from coordwire.tables.views import VIEWS
 
@@ -40,7 +40,7 @@ def register_views(spark: SparkSession, out: str, database: str | None = None) -
     it is in that catalog. Raises `CoordwireError` where a name is taken by something else, for a folder that
     is not the pipeline's, and for one that Spark itself can't read.
     """
-    output = Output(out)
+    output = open_output(out)
     check_place(spark, output)
     check_folder(output)
     manifest = load(output)

@@ -21,7 +21,7 @@ from coordwire.spark.sources.compatibility import arrow_schema_of
 from coordwire.tables.columns import ddl, select_tables, table_schema
 from coordwire.tables.formats import PARQUET
 from coordwire.tables.pipeline.manifest import named_files, table_format
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import Output, open_output
 from coordwire.tables.storage.manifest_file import load
 from coordwire.tables.storage.parquet_files import read_rows
 from coordwire.tables.stores import is_uri
@@ -45,7 +45,7 @@ def table(
     `CoordwireError` where files alone don't make the rows, and for a folder that has no tables.
     """
     select_tables([name])
-    output = Output(out)
+    output = open_output(out)
     if load(output) is None:
         raise CoordwireError(f"{output.place} has no tables of this pipeline")
     selected = [column for column in table_schema(name) if columns is None or column.name in columns]
@@ -114,12 +114,12 @@ class _Reader(DataSourceReader):
         self.schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        names, _ = named_files(Output(self.out), self.table)
+        names, _ = named_files(open_output(self.out), self.table)
         step = -(-len(names) // MOST_TASKS) or 1
         return [InputPartition(names[at : at + step]) for at in range(0, len(names), step)]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        output, arrow_schema = Output(self.out), arrow_schema_of(self.schema)
+        output, arrow_schema = open_output(self.out), arrow_schema_of(self.schema)
         for name in partition.value or ():
             yield from read_rows(output, name, arrow_schema)
 

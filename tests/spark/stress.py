@@ -37,7 +37,7 @@ from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Engine
 from coordwire.tables.pipeline.local_engine import LocalEngine
 from coordwire.tables.pipeline.manifest import named_files
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 from tests.tables import pipeline_steps
 from tests.tables.made_segments import partition, segment
 from tests.tables.worker_processes import local_workers, spark_workers
@@ -145,7 +145,7 @@ def check(out: Path, wanted: int) -> None:
     keys = pipeline_steps.record_keys(out)
     assert len(keys) == len(set(keys)) == wanted, (out, len(keys), len(set(keys)), wanted)
     assert pipeline_steps.leftovers(out) == [], pipeline_steps.leftovers(out)
-    output = Output(str(out))
+    output = open_output(str(out))
     assert all(alone for _, alone in (named_files(output, table) for table in TABLES)), out
 
 

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
 from coordwire.tables.columns import ddl, table_schema
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 from tests.broker_sample import SAMPLE, unpack
 from tests.tables.test_broker_disk import written
 from tests.tables.test_topic_folders import DAY, TOPICS, write
@@ -26,7 +26,7 @@ def test_topics_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:
         write(out, topics)
         plain = spark.read.option("__globPaths__", "false").parquet(str(out / "lag")).orderBy("lag").collect()
         assert [row.topic for row in plain] == topics
-        table = spark.read.schema(ddl(table_schema("lag"))).parquet(f"{Output(str(out)).uri}/lag")
+        table = spark.read.schema(ddl(table_schema("lag"))).parquet(f"{open_output(str(out)).uri}/lag")
         assert [row.topic for row in table.orderBy("lag").collect()] == topics
         assert {row.date for row in table.collect()} == {DAY.date()}
 

@@ -28,7 +28,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables import pipeline
 from coordwire.tables.formats import Conflict, VersionedTable, check_format, open_table
 from coordwire.tables.report.summary import PipelineSummary
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 from tests.tables.in_process import InProcess
 from tests.tables.made_segments import partition, segment
 from tests.tables.moto_s3 import LocalS3, local_s3
@@ -115,7 +115,7 @@ def test_as_on_the_local_disk(logs: Path, tmp_path: Path, s3: LocalS3, table_for
 
 
 def opened(out: str, table_format: str) -> VersionedTable:
-    opened_table = open_table(table_format, Output(out), "records", "1")
+    opened_table = open_table(table_format, open_output(out), "records", "1")
     opened_table.committed()
     return opened_table
 

@@ -17,7 +17,7 @@ from coordwire.tables.pipeline.engine import Progress
 from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.pipeline.units import Unit, run_units
 from coordwire.tables.storage import folders
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 from tests.tables.made_segments import START
 
 TABLES = ("files", "records")
@@ -190,7 +190,7 @@ def table_rows(out: Path | str, table: str) -> list[dict[str, Any]]:
     """The rows of the files that a table consists of."""
     import pyarrow.dataset
 
-    names, _ = named_files(Output(str(out)), table)
+    names, _ = named_files(open_output(str(out)), table)
     if not names:
         return []
     files = [str(Path(out) / name) for name in names]

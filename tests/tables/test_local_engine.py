@@ -36,7 +36,7 @@ from coordwire.tables.readers.files import find_files
 from coordwire.tables.readers.group_rows import STORIES
 from coordwire.tables.readers.splits import Part
 from coordwire.tables.report.summary import TableRows
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 from tests.broker_sample import broker_sample
 from tests.tables import pipeline_steps
 from tests.tables.made_segments import partition, segment
@@ -253,7 +253,7 @@ def test_options_of_the_other_engine(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_the_first_rows_are_those_of_a_plain_sort(logs: tuple[Path, int], tmp_path: Path) -> None:
     pipeline.run(pipeline.LocalEngine(1), [str(logs[0])], str(tmp_path), tables=["records"], report=False)
-    output = Output(str(tmp_path))
+    output = open_output(str(tmp_path))
     reading = TableRows(output, {"records": named_files(output, "records")[0]})
     rows = pipeline_steps.table_rows(tmp_path, "records")
 
@@ -280,8 +280,8 @@ def test_row_groups_without_values_are_not_read(tmp_path: Path) -> None:
     times = pa.array([rng.getrandbits(50) for _ in range(size)] + [4, 3], pa.timestamp("us"))
     table = pa.table({"time": times, "error_reason": [None] * size + [None, "x"]})
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=size)
-    output, sizes = Output(str(tmp_path)), list[int]()
-    inner = output.folder.open
+    output, sizes = open_output(str(tmp_path)), list[int]()
+    inner = output.open
 
     class Counting(io.BufferedReader):
         def read(self, size: int | None = -1) -> bytes:
@@ -292,7 +292,7 @@ def test_row_groups_without_values_are_not_read(tmp_path: Path) -> None:
     def opened(name: str) -> io.BufferedReader:
         return Counting(cast(io.BufferedReader, inner(name)).detach())
 
-    with mock.patch.object(output.folder, "open", opened):
+    with mock.patch.object(output, "open", opened):
         rows = TableRows(output, {"frames": ["x.parquet"]}).rows(
             "frames", "time error_reason", "time", 9, known=["error_reason"]
         )

@@ -16,15 +16,15 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
 from coordwire.tables.storage import run_lock
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import Output, open_output
 from coordwire.tables.storage.run_lock import InUse, Lock, this_process, why_dead
 from tests.tables import pipeline_steps
 
 HOLD = """
 import sys, time
 from coordwire.tables.storage.run_lock import Lock
-from coordwire.tables.storage.folders import Output
-lock = Lock(Output(sys.argv[1]))
+from coordwire.tables.storage.folders import Output, open_output
+lock = Lock(open_output(sys.argv[1]))
 lock.acquire()
 print(lock.run, flush=True)
 time.sleep(600)
@@ -33,7 +33,7 @@ time.sleep(600)
 
 @pytest.fixture
 def output(tmp_path: Path) -> Output:
-    return Output(str(tmp_path / "out"))
+    return open_output(str(tmp_path / "out"))
 
 
 def holder(output: Output) -> tuple[subprocess.Popen[str], str]:
@@ -157,7 +157,7 @@ def test_a_lock_that_cannot_be_read(output: Output, data: bytes) -> None:
 
 def test_a_store_without_flock() -> None:
     pytest.importorskip("fsspec", reason="fsspec isn't installed").filesystem("memory").store.clear()
-    output = Output("memory://bucket/tables")
+    output = open_output("memory://bucket/tables")
     first = Lock(output)
     first.acquire()
     with pytest.raises(InUse, match=first.run[:8]):

@@ -20,7 +20,7 @@ from coordwire.tables.pipeline import plan
 from coordwire.tables.pipeline.manifest import check_report, complete_units, remove_orphans, write_report
 from coordwire.tables.pipeline.units import UnitFailed
 from coordwire.tables.readers.files import find_files
-from coordwire.tables.storage.folders import LinkError, LocalFolder, Output
+from coordwire.tables.storage.folders import LinkError, LocalFolder, open_output
 from coordwire.tables.storage.names import is_data_name
 from tests.tables import pipeline_steps
 from tests.tables.pipeline_steps import TABLES
@@ -297,8 +297,8 @@ def test_a_file_of_ours_that_is_a_link(tmp_path: Path, out: Path, logs: Path, na
     before = target.read_bytes()
     with pytest.raises((CoordwireError, OSError)):  # noqa: PT012 each looks at files of its own
         pipeline_steps.run(logs, out)
-        check_report(Output(str(out)))
-        write_report(Output(str(out)), b"x")
+        check_report(open_output(str(out)))
+        write_report(open_output(str(out)), b"x")
     assert target.read_bytes() == before
     assert (out / name).is_symlink()
 
@@ -346,7 +346,7 @@ def test_names_that_would_leave_the_folder(tmp_path: Path) -> None:
 
 
 def test_a_report_that_is_not_ours_stays(tmp_path: Path, out: Path, logs: Path) -> None:
-    output = Output(str(out))
+    output = open_output(str(out))
     write_report(output, b"first")
     write_report(output, b"second")
     assert (out / "report.html").read_bytes() == b"second"
@@ -363,7 +363,7 @@ def test_a_report_killed_at_every_step(tmp_path: Path) -> None:
     number, ended = 0, False
     while not ended:
         number += 1
-        output = Output(str(tmp_path / f"out{number}"))
+        output = open_output(str(tmp_path / f"out{number}"))
         write_report(output, b"first")
         with pipeline_steps.steps(pipeline_steps.crash_at(number)) as steps, suppress(pipeline_steps.Crash):
             write_report(output, b"second")
@@ -425,13 +425,13 @@ def test_a_store_that_is_no_disk(logs: Path) -> None:
 def test_the_local_disk_by_other_names(tmp_path: Path) -> None:
     pytest.importorskip("fsspec", reason="fsspec isn't installed")
     for uri in (f"file://{tmp_path}/out", f"local://{tmp_path}/out"):
-        output = Output(uri)
-        assert isinstance(output.folder, LocalFolder)
+        output = open_output(uri)
+        assert isinstance(output, LocalFolder)
         assert output.root == f"{tmp_path}/out"
 
 
 def test_sweep_removes_only_what_is_proven(tmp_path: Path, out: Path, logs: Path) -> None:
-    output = Output(str(out))
+    output = open_output(str(out))
     notes: dict[str, Any] = complete_units(output)
     [note] = notes.values()
     assert all(is_data_name(name) for name in note["files"])

@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.manifest import named_files
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.manifest_file import load
 from tests.tables import pipeline_steps
 from tests.tables.pipeline_steps import Crash
@@ -207,7 +207,7 @@ def test_a_mount_point_that_is_none_any_more(inputs: Path, tmp_path: Path) -> No
     mounted = {str(inputs.resolve()), "/"}
     with mock.patch("os.path.ismount", lambda path: str(path) in mounted):
         pipeline_steps.run(inputs, out)
-        manifest = load(Output(str(out)))
+        manifest = load(open_output(str(out)))
         assert manifest is not None
         assert manifest.mounts == [str(inputs.resolve())]
         shutil.rmtree(inputs / "orders-0")
@@ -263,7 +263,9 @@ def test_killed_at_any_step_it_is_finished_by_the_next_run(inputs: Path, tmp_pat
             assert keys(out) == PAY
             assert pipeline_steps.leftovers(out) == []
             named = {
-                name for table in pipeline_steps.TABLES for name in named_files(Output(str(out)), table)[0]
+                name
+                for table in pipeline_steps.TABLES
+                for name in named_files(open_output(str(out)), table)[0]
             }
             assert pipeline_steps.parquet_files(out) == named
             shutil.rmtree(out)

@@ -18,7 +18,7 @@ from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.pipeline.units import Unit
 from coordwire.tables.readers.splits import Part
 from coordwire.tables.storage import unit_attempt
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 from tests.tables import pipeline_steps
 from tests.tables.moto_s3 import LocalS3, Request, local_s3
 
@@ -51,9 +51,9 @@ def requests(s3: LocalS3, inputs: Path, out: str, segments: int) -> list[Request
 
 def offsets(out: str) -> list[tuple[int, int]]:
     """Each record's partition and offset."""
-    output, rows = Output(out), []
+    output, rows = open_output(out), []
     for name in named_files(output, "records")[0]:
-        with output.folder.open(name) as stream:
+        with output.open(name) as stream:
             rows += pyarrow.parquet.ParquetFile(stream).read(["partition", "log_offset"]).to_pylist()
     return sorted((row["partition"], row["log_offset"]) for row in rows)
 
@@ -126,7 +126,7 @@ def test_a_store_that_stops_answering(s3: LocalS3, tmp_path: Path, stop: int) ->
     pipeline_steps.run(tmp_path, out, tables=TABLES)
     assert offsets(out) == [(number, offset) for number in range(2) for offset in range(3)]
     present = {key.removeprefix("x/") for key in s3.keys(bucket) if key.endswith(".parquet")}
-    assert present == {name for table in TABLES for name in named_files(Output(out), table)[0]}
+    assert present == {name for table in TABLES for name in named_files(open_output(out), table)[0]}
 
 
 @pytest.mark.parametrize(

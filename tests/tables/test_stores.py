@@ -23,7 +23,7 @@ from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.pipeline.job import check
 from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.readers.files import find_files, open_bytes, open_stream
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import StoreFolder, open_output
 from coordwire.tables.storage.parquet_files import read_rows
 from coordwire.tables.storage.unit_attempt import Attempt
 from coordwire.tables.stores import Store, canonical, is_uri, local_path, store_of
@@ -55,7 +55,7 @@ def stored_rows(out: str, table: str) -> list[dict[str, Any]]:
     import pyarrow as pa
 
     schema = pa.schema([*arrow_schema(TABLES[table]), ("date", pa.date32())])
-    output = Output(out)
+    output = open_output(out)
     names, _ = named_files(output, table)
     return [row for name in names for batch in read_rows(output, name, schema) for row in batch.to_pylist()]
 
@@ -260,18 +260,18 @@ def test_of_two_attempts_the_last_note_counts(s3: LocalS3, tmp_path: Path) -> No
     pipeline_steps.put_segment(tmp_path, "orders", 0, range(3))
     s3.put("attempts", {})
     out, is_beside = "s3://attempts/x", True
-    create = Output.create
+    create = StoreFolder.create
 
-    def written(self: Output, name: str, data: bytes) -> bool:
+    def written(self: StoreFolder, name: str, data: bytes) -> bool:
         self.write(name, data)
         return True
 
-    def racing(self: Output, name: str, data: bytes) -> bool:
+    def racing(self: StoreFolder, name: str, data: bytes) -> bool:
         nonlocal is_beside
         if is_beside and "/runs/" not in name:
             is_beside = False
             assert create(self, name, data)  # ours; then the other's, which had looked before
-            with mock.patch.object(Output, "create", written):
+            with mock.patch.object(StoreFolder, "create", written):
                 pipeline_steps.run_unit(*arguments)
             return True
         return create(self, name, data)
@@ -289,7 +289,7 @@ def test_of_two_attempts_the_last_note_counts(s3: LocalS3, tmp_path: Path) -> No
         looks += 1
         return None if own is None else inner(self, own)  # nobody sees a note before its put
 
-    with mock.patch.object(Output, "create", racing):
+    with mock.patch.object(StoreFolder, "create", racing):
         pipeline_steps.run(tmp_path, out, work=work, tables=["records"])
     assert looks == 4
     assert [row["log_offset"] for row in stored_rows(out, "records")] == [0, 1, 2]

@@ -26,7 +26,7 @@ from coordwire.tables import columns, pipeline
 from coordwire.tables.formats import Conflict, check_format, open_table, table_commits
 from coordwire.tables.pipeline import job, manifest
 from coordwire.tables.report.summary import PipelineSummary
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import Output, open_output
 from tests.tables.in_process import InProcess, KilledError
 from tests.tables.made_segments import partition, segment
 
@@ -91,7 +91,7 @@ def rows(table: pa.Table) -> list[str]:
 
 
 def parquet_rows(out: Path, name: str) -> list[str]:
-    names, _ = manifest.named_files(Output(str(out)), name)
+    names, _ = manifest.named_files(open_output(str(out)), name)
     tables = []
     for file in names:
         table = pyarrow.parquet.ParquetFile(out / file).read()
@@ -230,7 +230,7 @@ def test_files_that_were_published_and_never_committed_go(
     run(logs, out, table_format)
     run(logs, plain, None)
     assert_equal(out, plain, table_format)
-    named = {out / name for name in manifest.named_files(Output(str(out)), "records")[0]}
+    named = {out / name for name in manifest.named_files(open_output(str(out)), "records")[0]}
     assert set(out.glob("records/**/*.parquet")) == named
 
 
@@ -302,10 +302,10 @@ def test_two_commits_of_one_number_conflict(logs: Path, tmp_path: Path, table_fo
 
     out = tmp_path / "out"
     run(logs, out, table_format)
-    actual = load(Output(str(out)))
+    actual = load(open_output(str(out)))
     assert actual is not None
     first, second = (
-        open_table(table_format, Output(str(out)), "records", actual.log.table_id) for _ in range(2)
+        open_table(table_format, open_output(str(out)), "records", actual.log.table_id) for _ in range(2)
     )
     assert first.committed() == second.committed() == 1
     missing = first.files()[:1]
@@ -364,7 +364,7 @@ def compact(place: Path, table_format: str) -> None:
         return
     from coordwire.tables.formats.path_catalog import PathCatalog
 
-    table = PathCatalog(Output(str(place.parent)), lambda _: None).find_table(place.name)
+    table = PathCatalog(open_output(str(place.parent)), lambda _: None).find_table(place.name)
     assert table is not None
     table.overwrite(table.scan().to_arrow())
 
@@ -372,10 +372,10 @@ def compact(place: Path, table_format: str) -> None:
 def test_rows_are_replaced_in_compacted_files(logs: Path, tmp_path: Path, table_format: str) -> None:
     out, plain = tmp_path / "out", tmp_path / "plain"
     run(logs, out, table_format)
-    before = manifest.named_files(Output(str(out)), "records")[0]
+    before = manifest.named_files(open_output(str(out)), "records")[0]
     for name in ("records", "batches", "files"):
         compact(out / name, table_format)
-    assert not set(before) & set(manifest.named_files(Output(str(out)), "records")[0])
+    assert not set(before) & set(manifest.named_files(open_output(str(out)), "records")[0])
     rerun = run(logs, out, None)
     assert rerun.reused == rerun.units
     grow(logs)
@@ -456,7 +456,7 @@ def test_a_commit_at_the_same_moment_is_made_on_top_of_the_others(logs: Path, tm
     out, meet = tmp_path / "out", iter([True])
     run(logs, out, "iceberg")
     catalog = PathCatalog(
-        Output(str(out)), lambda _: touch(out / "records", "iceberg") if next(meet, False) else None
+        open_output(str(out)), lambda _: touch(out / "records", "iceberg") if next(meet, False) else None
     )
     table = catalog.load_table("records")
     tasks = list(table.scan().plan_files())

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.tables.columns import LAG, arrow_schema
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.names import data_name, folder_of, is_data_name
 from coordwire.tables.storage.parquet_files import UnitFiles
 from coordwire.tables.storage.unit_attempt import Attempt
@@ -35,7 +35,7 @@ SAFE = re.compile(r"date=2024-02-29/[A-Za-z0-9._~-]+")
 
 def write(out: Path, topics: list[str | None]) -> None:
     rows = [{"time": DAY, "group_id": "g", "topic": topic, "lag": n} for n, topic in enumerate(topics)]
-    files = UnitFiles(Attempt(Output(str(out)), "0" * 24), "0" * 24)
+    files = UnitFiles(Attempt(open_output(str(out)), "0" * 24), "0" * 24)
     for batch in pa.Table.from_pylist(rows, schema=arrow_schema(LAG)).to_batches():
         files.add("lag", batch)
     files.close()
@@ -78,7 +78,7 @@ def test_times_beyond_the_calendar(tmp_path: Path) -> None:
     columns = [
         times if field.name == "time" else pa.nulls(len(ends), field.type) for field in arrow_schema(LAG)
     ]
-    files = UnitFiles(Attempt(Output(str(tmp_path)), "0" * 24), "0" * 24)
+    files = UnitFiles(Attempt(open_output(str(tmp_path)), "0" * 24), "0" * 24)
     files.add("lag", pa.RecordBatch.from_arrays(columns, schema=arrow_schema(LAG)))
     files.close()
     files.attempt.place_files()

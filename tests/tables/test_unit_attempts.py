@@ -21,7 +21,7 @@ from coordwire.tables.pipeline.manifest import commit, complete_units, named_fil
 from coordwire.tables.pipeline.units import Unit, UnitFailed
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.storage import unit_attempt
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.names import NOTES
 from coordwire.tables.storage.run_lock import Lock
 from coordwire.tables.storage.unit_attempt import Attempt, RunOver
@@ -116,7 +116,7 @@ def test_killed_at_every_step_and_run_again(tmp_path: Path) -> None:
             (partition, offset) for partition in range(2) for offset in OFFSETS
         ], number
         assert not pipeline_steps.leftovers(place), number
-        named = {row for table in TABLES for row in named_files(Output(str(place)), table)[0]}
+        named = {row for table in TABLES for row in named_files(open_output(str(place)), table)[0]}
         assert pipeline_steps.parquet_files(place) == named, number
 
 
@@ -168,10 +168,10 @@ def test_what_reads_back_otherwise_is_refused(unit: Unit, out: Path) -> None:
 
 
 def test_an_attempt_of_a_run_that_is_over_publishes_nothing(unit: Unit, out: Path) -> None:
-    lock = Lock(Output(str(out)))
+    lock = Lock(open_output(str(out)))
     lock.acquire()
     assert do(unit, out, lock.run)["files"]
-    commit(Output(str(out)), {})
+    commit(open_output(str(out)), {})
     for path in (out / NOTES).glob("*.json"):
         path.unlink()
     before = pipeline_steps.parquet_files(out)
@@ -187,7 +187,7 @@ def test_an_attempt_of_a_run_that_is_over_publishes_nothing(unit: Unit, out: Pat
 
 def test_a_fence_at_every_step_of_an_attempt(unit: Unit, tmp_path: Path, out: Path) -> None:
     """Whether it comes before or after, a unit is noted with all of its files or not at all."""
-    lock = Lock(Output(str(out)))
+    lock = Lock(open_output(str(out)))
     lock.acquire()
     with pipeline_steps.steps() as steps:
         do(unit, out, lock.run)
@@ -196,7 +196,7 @@ def test_a_fence_at_every_step_of_an_attempt(unit: Unit, tmp_path: Path, out: Pa
     places = fresh(tmp_path)
     for number in range(1, steps.count + 1):
         place = next(places)
-        lock = Lock(Output(str(place)))
+        lock = Lock(open_output(str(place)))
         lock.acquire()
 
         def at(count: int, number: int = number, place: Path = place, lock: Lock = lock) -> None:
@@ -224,7 +224,7 @@ def test_a_run_that_sweeps_meanwhile_leaves_an_attempt_alone(unit: Unit, tmp_pat
 
         def at(count: int, place: Path = place, number: int = number) -> None:
             if count == number:
-                output = Output(str(place))
+                output = open_output(str(place))
                 remove_orphans(output, complete_units(output), set(), ["other"])
 
         with pipeline_steps.steps(at):
@@ -234,6 +234,6 @@ def test_a_run_that_sweeps_meanwhile_leaves_an_attempt_alone(unit: Unit, tmp_pat
 
 
 def test_names_never_collide(out: Path) -> None:
-    output = Output(str(out))
+    output = open_output(str(out))
     tokens = {Attempt(output, "0" * 24).token for _ in range(100)}
     assert len(tokens) == 100

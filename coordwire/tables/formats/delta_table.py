@@ -105,9 +105,9 @@ class DeltaTableFiles:
 
     def committed(self) -> int | None:
         self._delta = None
-        if LOG not in self._output.folder.entries(self._table):
+        if LOG not in self._output.entries(self._table):
             return None
-        self._output.folder.check(f"{self._table}/{LOG}")
+        self._output.check(f"{self._table}/{LOG}")
         with self._explained("read as a Delta table"):
             self._delta = DeltaTable(self._url, storage_options=self._storage)
         number: int | None = self._delta.transaction_version(self._app)
@@ -162,11 +162,7 @@ class DeltaTableFiles:
         except CommitFailedError as error:
             raise Conflict(f"{self._place}: {in_one_line(error)}") from None
         except DeltaError as error:
-            if (
-                action == "written"
-                and self._delta is None
-                and LOG in self._output.folder.entries(self._table)
-            ):
+            if action == "written" and self._delta is None and LOG in self._output.entries(self._table):
                 raise Conflict(f"{self._place}: {in_one_line(error)}") from None
             raise CoordwireError(f"{self._place} can't be {action}: {in_one_line(error)}") from None
         except OSError as error:

@@ -32,7 +32,7 @@ def footers(output: Output, names: Iterable[str]) -> Iterator[tuple[str, FileMet
     import pyarrow.parquet
 
     def read(name: str) -> tuple[str, FileMetaData]:
-        with output.folder.open(name) as stream:
+        with output.open(name) as stream:
             return name, pyarrow.parquet.read_metadata(stream)
 
     with ThreadPoolExecutor(READERS) as pool:

@@ -87,8 +87,8 @@ class IcebergTableFiles:
 
     def committed(self) -> int | None:
         self._number = self._iceberg = None
-        if METADATA in self._output.folder.entries(self._table):
-            self._output.folder.check(f"{self._table}/{METADATA}")
+        if METADATA in self._output.entries(self._table):
+            self._output.check(f"{self._table}/{METADATA}")
             self._iceberg = self._catalog.find_table(self._table)
         if self._iceberg is not None:
             self._number = self._number_of(self._iceberg.metadata)

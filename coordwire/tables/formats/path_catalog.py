@@ -47,19 +47,19 @@ class _FolderFile(InputFile, OutputFile):
         self._name = name
 
     def __len__(self) -> int:
-        status = self._output.folder.stat(self._name)
+        status = self._output.stat(self._name)
         if status is None:
             raise FileNotFoundError(self.location)
         return status.size
 
     def exists(self) -> bool:
-        return self._output.folder.stat(self._name) is not None
+        return self._output.stat(self._name) is not None
 
     def open(self, seekable: bool = True) -> InputStream:
-        return cast(InputStream, self._output.folder.open(self._name))
+        return cast(InputStream, self._output.open(self._name))
 
     def create(self, overwrite: bool = False) -> OutputStream:
-        stream = self._output.folder.open_new(self._name)
+        stream = self._output.open_new(self._name)
         if isinstance(stream, io.RawIOBase):
             stream = io.BufferedWriter(stream)
         return cast(OutputStream, stream)
@@ -145,7 +145,7 @@ class PathCatalog(NoopCatalog):
     def _newest(self, name: str) -> tuple[int, str | None]:
         versions = [
             (int(match[1]), entry)
-            for entry in self._output.folder.entries(f"{name}/{METADATA}")
+            for entry in self._output.entries(f"{name}/{METADATA}")
             if (match := _VERSION.fullmatch(entry)) is not None
         ]
         return max(versions, default=(0, None))

@@ -45,7 +45,7 @@ from coordwire.tables.pipeline.units import printable
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import Output, open_output
 from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog, load
 from coordwire.tables.storage.run_lock import Lock
 from coordwire.tables.storage.unit_attempt import remove_ours
@@ -77,7 +77,7 @@ def run(
     began = time.monotonic()
     options = options or Options()
     names = select_tables(tables)
-    output = Output(out)
+    output = open_output(out)
     files = {file.path: file for file in inputs_of(output, inputs, options)}
     check_folder(output)
     chosen_format(output, format)
@@ -177,7 +177,7 @@ def _end(output: Output, lock: Lock) -> Notes:
 def check(inputs: Sequence[str], out: str, format: str | None = None) -> None:
     """Raise what `run` would raise before it reads or writes anything: `CoordwireError`, and
     `FileNotFoundError` for a missing local input."""
-    output = Output(out)
+    output = open_output(out)
     check_inputs(output, inputs)
     find_files([path for path in inputs if not is_uri(path)], recursive=False)
     check_folder(output)

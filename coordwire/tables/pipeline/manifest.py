@@ -54,7 +54,7 @@ from coordwire.tables.storage.unit_attempt import clear, is_ours, remove_ours
 
 def check_folder(output: Output) -> None:
     """Raises `CoordwireError` unless the folder is empty or has the pipeline's manifest."""
-    entries = output.folder.entries("")
+    entries = output.entries("")
     if MANIFEST in entries:
         load(output)
     elif entries and not (entries == [NOTES] and all(map(is_own_name, output.names(NOTES)))):
@@ -89,10 +89,10 @@ def table_format(output: Output) -> str:
 
 def check_tables(output: Output, tables: Iterable[str]) -> None:
     """Raises `LinkError` where a table's folder is a link, or no folder."""
-    entries = output.folder.entries("")
+    entries = output.entries("")
     for table in tables:
         if table in entries:
-            output.folder.check(table)
+            output.check(table)
 
 
 # --- the report ---
@@ -109,7 +109,7 @@ def _report_proofs(output: Output) -> list[Proof]:
 
 def check_report(output: Output) -> None:
     """Raises `CoordwireError` if there is a report that no run wrote."""
-    if REPORT in output.folder.entries("") and not any(
+    if REPORT in output.entries("") and not any(
         is_ours(output, REPORT, proof) for proof in _report_proofs(output)
     ):
         raise CoordwireError(
@@ -133,7 +133,7 @@ def write_report(output: Output, data: bytes) -> None:
 
 def _file_sizes(output: Output) -> dict[str, int]:
     """The sizes of all files in the tables' folders."""
-    return dict(output.folder.files(*TABLES))
+    return dict(output.files(*TABLES))
 
 
 def _complete(note: dict[str, Any], sizes: dict[str, int]) -> bool:

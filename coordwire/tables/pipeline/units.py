@@ -44,7 +44,7 @@ from coordwire.tables.readers.segment_rows import BatchRows, read_records
 from coordwire.tables.readers.sources import guarded_call, reason_of
 from coordwire.tables.readers.splits import Part
 from coordwire.tables.readers.traffic_rows import TRAFFIC_SIZE, TrafficRows
-from coordwire.tables.storage.folders import Output
+from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.manifest_file import FORMAT
 from coordwire.tables.storage.names import NOTES
 from coordwire.tables.storage.parquet_files import UnitFiles
@@ -130,7 +130,7 @@ def run_units(
     """
     unit, files, notes = units[0], None, []
     try:
-        attempt = Attempt(Output(root), _task_name(units), run)
+        attempt = Attempt(open_output(root), _task_name(units), run)
         for unit in units:
             began = time.monotonic()
             files = UnitFiles(attempt, unit.name)

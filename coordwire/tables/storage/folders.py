@@ -1,12 +1,11 @@
-"""The folder that the pipeline writes into: on the local disk, or in a store that a URI names.
+"""The folder that the tables are in: on the local disk, or in a store that a URI names.
 
-Strategy: `LocalFolder` opens every folder on the way by its descriptor and with O_NOFOLLOW, so that whatever
-another process puts there meanwhile, no operation leaves the root; `StoreFolder` does the same operations
-in a store (`coordwire.tables.stores`), which has no links. Both take names below the root only.
+Strategy: `open_output` gives the folder of a path or URI; everything else uses its operations. `LocalFolder`
+opens every folder on the way by its descriptor and with O_NOFOLLOW, so that whatever another process puts
+there meanwhile, no operation leaves the root; `StoreFolder` does the same in a store
+(`coordwire.tables.stores`), which has no links. Both take names below the root only.
 Rules: a root that is a symbolic link itself is the user's choice; one below it is refused (`LinkError`); a
 small file appears under its name when it is complete; `create` and `move` overwrite nothing.
-
-The folder that the tables are in, on a disk or in a store.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.storage.names import MANIFEST, WRITING
 from coordwire.tables.stores import Store, is_uri, local_path, store_of
 
-__all__ = ["Folder", "LinkError", "LocalFolder", "Output", "Stat", "StoreFolder"]
+__all__ = ["LinkError", "LocalFolder", "Output", "Stat", "StoreFolder", "open_output"]
 
 PART = ".part"
 """How the names of files end that are being written."""
@@ -46,14 +45,27 @@ class Stat(NamedTuple):
     stamp: tuple[int, ...]
 
 
-class Folder(Protocol):
+class Output(Protocol):
     """What the pipeline does with its folder. Names are relative, their components divided by slashes.
 
-    puts_whole: whether a file of any size appears whole or not at all by `write`, in one request.
+    place: as the user named it; root: its path; uri: as Spark reads it, which takes it for a glob; local:
+    whether it is on the local disk; puts_whole: whether a file of any size appears whole or not at all by
+    `write`, in one request.
     """
 
-    @property
-    def puts_whole(self) -> bool: ...
+    local: bool
+    puts_whole: bool
+    place: str
+    root: str
+    uri: str
+
+    def path(self, name: str) -> str:
+        """The path of a file, for messages and for libraries that write themselves."""
+        return posixpath.join(self.root, name)
+
+    def names(self, folder: str) -> list[str]:
+        """The files below a folder, in order."""
+        return sorted(name for name, _ in self.files(folder))
 
     def read(self, name: str) -> bytes | None:
         """A small file; None if it is not there."""
@@ -100,13 +112,29 @@ def checked(name: str) -> list[str]:
     return parts
 
 
-class LocalFolder:
+_GLOB = re.compile(r"([\\*?\[\]{}])")
+
+
+def open_output(place: str) -> Output:
+    """The folder of a path or URI. Raises as `store_of`."""
+    path = place
+    if is_uri(place):
+        store, path = store_of(place)
+        if not store.is_local:
+            return StoreFolder(store, path, place)
+    return LocalFolder(os.path.abspath(local_path(path)), place)
+
+
+class LocalFolder(Output):
     """A folder of the local disk, or of what is mounted there."""
 
+    local = True
     puts_whole = False
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, place: str = "") -> None:
         self.root = root
+        self.place = place or root
+        self.uri = "file://" + _GLOB.sub(r"\\\1", root)
 
     @contextmanager
     def at(self, name: str, create: bool = False) -> Iterator[tuple[int, str]]:
@@ -291,7 +319,7 @@ def _exists(folder: int, name: str) -> bool:
     return True
 
 
-class StoreFolder:
+class StoreFolder(Output):
     """A folder in a store: of objects, HDFS, or what fsspec knows.
 
     A put of one object is atomic there; where files are written in place, one is written under another name
@@ -299,9 +327,13 @@ class StoreFolder:
     all alike. Names that two writers could share are given to one of them only.
     """
 
-    def __init__(self, store: Store, root: str) -> None:
+    local = False
+
+    def __init__(self, store: Store, root: str, place: str) -> None:
         self.store = store
         self.root = root.rstrip("/")
+        self.place = place
+        self.uri = _GLOB.sub(r"\\\1", place.rstrip("/"))
         self.puts_whole = store.puts
 
     def _path(self, name: str) -> str:
@@ -377,55 +409,3 @@ class StoreFolder:
         if self.store.puts and not any(self.store.below(path, recursive=False, missing=True)):
             with suppress(FileNotFoundError):
                 self.store.delete_folder(path)
-
-
-# --- the output ---
-
-
-_GLOB = re.compile(r"([\\*?\[\]{}])")
-
-
-class Output:
-    """The folder that the tables are in: local, or a URI. uri: as Spark reads it, which takes it for a glob;
-    place: as the user named it."""
-
-    def __init__(self, root: str) -> None:
-        self.place = root
-        self.folder: Folder
-        store = None
-        if is_uri(root):
-            store, path = store_of(root)
-            if store.is_local:
-                root, store = path, None
-        self.local = store is None
-        if store is None:
-            self.root = os.path.abspath(local_path(root))
-            self.folder = LocalFolder(self.root)
-            self.uri = "file://" + _GLOB.sub(r"\\\1", self.root)
-        else:
-            self.root = path
-            self.folder = StoreFolder(store, path)
-            self.uri = _GLOB.sub(r"\\\1", root.rstrip("/"))
-
-    def path(self, name: str) -> str:
-        return posixpath.join(self.root, name)
-
-    def write(self, name: str, data: bytes) -> None:
-        """A small file, whole or not at all, in the place of any that is there."""
-        self.folder.write(name, data)
-
-    def create(self, name: str, data: bytes) -> bool:
-        """A small file, whole or not at all, if there is none of this name; whether there was none."""
-        return self.folder.create(name, data)
-
-    def read(self, name: str) -> bytes | None:
-        """A small file; None if it isn't there."""
-        return self.folder.read(name)
-
-    def names(self, folder: str) -> list[str]:
-        """The files below a folder, by their paths from the root."""
-        return sorted(name for name, _ in self.folder.files(folder))
-
-    def delete(self, name: str) -> None:
-        """Remove a file, if it is there."""
-        self.folder.delete(name)

@@ -208,7 +208,7 @@ def _without_commits(notes: Iterable[dict[str, Any]]) -> None:
 
 def note_files(output: Output) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The notes that are not in the manifest yet, by their files' names."""
-    for entry in sorted(output.folder.entries(NOTES)):
+    for entry in sorted(output.entries(NOTES)):
         name = f"{NOTES}/{entry}"
         if is_note_name(name) and (notes := read_notes(output, name)) is not None:
             yield name, notes

@@ -62,7 +62,7 @@ def read_rows(
     day = partition_date(name)
     known = None if day is None else ds.field("date") == date.fromisoformat(day)
     format = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")  # as Spark's compactions write times
-    with output.folder.open(name) as stream:
+    with output.open(name) as stream:
         yield from format.make_fragment(stream, partition_expression=known).to_batches(
             schema, columns=schema.names, filter=condition, batch_size=READ_TOGETHER, batch_readahead=1,
             use_threads=False,

@@ -150,7 +150,7 @@ def _locked(output: Output, operation: int) -> Iterator[None]:
 
 def _flock(output: Output, name: str, operation: int) -> tuple[int | None, bool | None]:
     """A locked file's descriptor, and whether it is locked: None where the file system has no flock."""
-    folder = output.folder
+    folder = output
     if not isinstance(folder, LocalFolder):
         return None, None
     with folder.at(name, create=True) as (place, last):

@@ -153,7 +153,7 @@ class Attempt:
         self._parts: dict[str, tuple[str, int, int]] = {}
         self._sinks: dict[str, Sink] = {}
         self._memory_files: dict[str, MemoryFile] = {}
-        self._room = HELD if output.folder.puts_whole else 0
+        self._room = HELD if output.puts_whole else 0
         self._number = 0
 
     def open(self, unit: str, table: str, folder: str) -> tuple[str, Sink]:
@@ -162,7 +162,7 @@ class Attempt:
         part = f"{self.place}/{self._number:04}.part"
         self._number += 1
         self._parts[name] = (part, 0, 0)
-        open_new = partial(self.output.folder.open_new, part)
+        open_new = partial(self.output.open_new, part)
         if self._room:
             self._memory_files[name] = MemoryFile(open_new, self._room)
         sink = self._sinks[name] = Sink(
@@ -185,7 +185,7 @@ class Attempt:
             _check_rows(BytesIO(content), part, rows)
 
     def _read_back(self, part: str, sink: Sink, rows: int) -> None:
-        with self.output.folder.open(part) as stream:
+        with self.output.open(part) as stream:
             # A store checks what is put there; reading a local file again costs next to nothing.
             proof = _mapped_digest(stream) if self.output.local else [self._size(part), sink.crc]
             if proof != [sink.size, sink.crc]:
@@ -196,7 +196,7 @@ class Attempt:
             _check_rows(stream, part, rows)
 
     def _size(self, part: str) -> int:
-        status = self.output.folder.stat(part)
+        status = self.output.stat(part)
         return -1 if status is None else status.size
 
     def publish(self, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -225,7 +225,7 @@ class Attempt:
         proofs = {}
         for name, proof in files.items():
             if (memory_file := self._memory_files.pop(name, None)) is None:
-                self.output.folder.move(self._parts[name][0], name)
+                self.output.move(self._parts[name][0], name)
                 proofs[name] = [*proof, *self._stamp(name, proof[0])]
             else:  # no other attempt has the token in its name; its content is small enough to identify it
                 self.output.write(name, memory_file.content or b"")
@@ -268,7 +268,7 @@ class Attempt:
 
     def _stamp(self, name: str, size: int) -> tuple[int, ...]:
         """The stamp of a file that was put into its place. Raises `CoordwireError` if it has another size."""
-        status = self.output.folder.stat(name)
+        status = self.output.stat(name)
         if status is not None and status.size != size:
             raise CoordwireError(f"{name}: {status.size} bytes are there, {size} were put there")
         return status.stamp if status else ()
@@ -287,7 +287,7 @@ class Attempt:
     def _leave(self) -> None:
         with suppress(OSError, CoordwireError):
             self.output.delete(f"{self.place}/commit.json")
-            self.output.folder.remove_folder(self.place)
+            self.output.remove_folder(self.place)
 
 
 def _check_rows(stream: BinaryIO, part: str, rows: int) -> None:
@@ -326,17 +326,17 @@ def is_ours(output: Output, name: str, proof: Proof) -> bool:
 
     It is the same by its stamp, or where that changed (a copy, a restored backup) by its content.
     """
-    status = output.folder.stat(name)
+    status = output.stat(name)
     if status is None or status.size != proof[0]:
         return False
     if status.stamp and list(status.stamp) == proof[2:]:
         return True
     try:
-        with output.folder.open(name) as stream:
+        with output.open(name) as stream:
             is_same = digest(stream) == proof[:2]
     except (OSError, CoordwireError):
         return False
-    return is_same and output.folder.stat(name) == status
+    return is_same and output.stat(name) == status
 
 
 def remove_ours(output: Output, name: str, proof: Proof) -> bool:
@@ -346,7 +346,7 @@ def remove_ours(output: Output, name: str, proof: Proof) -> bool:
     if is_ours(output, name, proof):
         output.delete(name)
         return True
-    return output.folder.stat(name) is None
+    return output.stat(name) is None
 
 
 def clear(output: Output, keep: Collection[str]) -> None:
@@ -368,10 +368,10 @@ def clear(output: Output, keep: Collection[str]) -> None:
                 remove_ours(output, name, proof)
         for name in sorted(names, key=lambda name: name == commit):  # what it says is needed until the end
             output.delete(name)
-        output.folder.remove_folder(place)
-    for place in output.folder.entries(ATTEMPTS):
+        output.remove_folder(place)
+    for place in output.entries(ATTEMPTS):
         if not place.startswith(NO_RUN) and attempt_of(f"{ATTEMPTS}/{place}/commit.json"):
-            output.folder.remove_folder(f"{ATTEMPTS}/{place}")
+            output.remove_folder(f"{ATTEMPTS}/{place}")
 
 
 def _planned_files(output: Output, commit: str) -> Iterator[tuple[str, Proof]]:
