@@ -22,9 +22,8 @@ from coordwire.spark.replicas import KEYS, once_sql
 from coordwire.spark.stored_tables import hadoop_reads
 from coordwire.tables.columns import TABLES, table_schema
 from coordwire.tables.formats import PARQUET
-from coordwire.tables.pipeline.manifest import check_folder
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.storage.folders import Output, open_output
-from coordwire.tables.storage.manifest_file import load
 from coordwire.tables.views import VIEWS
 
 if TYPE_CHECKING:
@@ -42,14 +41,11 @@ def register_views(spark: SparkSession, out: str, database: str | None = None) -
     """
     output = open_output(out)
     check_place(spark, output)
-    check_folder(output)
-    manifest = load(output)
-    if manifest is None:
-        raise CoordwireError(f"{output.place} has no tables of this pipeline")
-    if manifest.log.format != PARQUET:
+    table_format = Ledger(output).check_tables().log.format
+    if table_format != PARQUET:
         raise CoordwireError(
-            f"the tables in {output.place} are in {manifest.log.format}, expected parquet: their own catalog "
-            "makes them known"
+            f"the tables in {output.place} are in {table_format}, expected parquet: their own catalog makes "
+            "them known"
         )
     prefix = ""
     if database is not None:

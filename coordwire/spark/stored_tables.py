@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from coordwire.errors import CoordwireError
 from coordwire.spark.sources.compatibility import arrow_schema_of
 from coordwire.tables.columns import ddl, select_tables, table_schema
 from coordwire.tables.formats import PARQUET
-from coordwire.tables.pipeline.manifest import named_files, table_format
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.storage.folders import Output, open_output
-from coordwire.tables.storage.manifest_file import load
 from coordwire.tables.storage.parquet_files import read_rows
 from coordwire.tables.stores import is_uri
 
@@ -46,15 +44,14 @@ def table(
     """
     select_tables([name])
     output = open_output(out)
-    if load(output) is None:
-        raise CoordwireError(f"{output.place} has no tables of this pipeline")
+    ledger = Ledger(output)
+    format_name = ledger.check_tables().log.format
     selected = [column for column in table_schema(name) if columns is None or column.name in columns]
     schema = ddl(selected)
     by_spark = output.local or (hadoop and hadoop_reads(spark, out))
-    format_name = table_format(output)
     if by_spark and format_name != PARQUET and (frame := _read(spark, output, name, format_name)) is not None:
         return frame
-    names, alone = named_files(output, name)
+    names, alone = ledger.named_files(name)
     if not names:
         return spark.createDataFrame([], schema)
     if not by_spark:
@@ -114,7 +111,7 @@ class _Reader(DataSourceReader):
         self.schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        names, _ = named_files(open_output(self.out), self.table)
+        names, _ = Ledger(open_output(self.out)).named_files(self.table)
         step = -(-len(names) // MOST_TASKS) or 1
         return [InputPartition(names[at : at + step]) for at in range(0, len(names), step)]
 

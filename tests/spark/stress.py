@@ -35,8 +35,8 @@ from coordwire.tables import pipeline
 from coordwire.tables.columns import TABLES
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Engine
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.pipeline.local_engine import LocalEngine
-from coordwire.tables.pipeline.manifest import named_files
 from coordwire.tables.storage.folders import open_output
 from tests.tables import pipeline_steps
 from tests.tables.made_segments import partition, segment
@@ -146,7 +146,7 @@ def check(out: Path, wanted: int) -> None:
     assert len(keys) == len(set(keys)) == wanted, (out, len(keys), len(set(keys)), wanted)
     assert pipeline_steps.leftovers(out) == [], pipeline_steps.leftovers(out)
     output = open_output(str(out))
-    assert all(alone for _, alone in (named_files(output, table) for table in TABLES)), out
+    assert all(alone for _, alone in (Ledger(output).named_files(table) for table in TABLES)), out
 
 
 def tasks_started(events: Path) -> tuple[int, int]:

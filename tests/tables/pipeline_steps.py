@@ -14,7 +14,7 @@ from coordwire.records import Record, encode_batch
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress
-from coordwire.tables.pipeline.manifest import named_files
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.pipeline.units import Unit, run_units
 from coordwire.tables.storage import folders
 from coordwire.tables.storage.folders import open_output
@@ -190,7 +190,7 @@ def table_rows(out: Path | str, table: str) -> list[dict[str, Any]]:
     """The rows of the files that a table consists of."""
     import pyarrow.dataset
 
-    names, _ = named_files(open_output(str(out)), table)
+    names, _ = Ledger(open_output(str(out))).named_files(table)
     if not names:
         return []
     files = [str(Path(out) / name) for name in names]

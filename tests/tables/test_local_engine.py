@@ -30,7 +30,7 @@ from coordwire.records import batches
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline import local_engine, plan
-from coordwire.tables.pipeline.manifest import named_files
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.pipeline.units import Unit
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.readers.group_rows import STORIES
@@ -254,7 +254,7 @@ def test_options_of_the_other_engine(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_the_first_rows_are_those_of_a_plain_sort(logs: tuple[Path, int], tmp_path: Path) -> None:
     pipeline.run(pipeline.LocalEngine(1), [str(logs[0])], str(tmp_path), tables=["records"], report=False)
     output = open_output(str(tmp_path))
-    reading = TableRows(output, {"records": named_files(output, "records")[0]})
+    reading = TableRows(output, {"records": Ledger(output).named_files("records")[0]})
     rows = pipeline_steps.table_rows(tmp_path, "records")
 
     def order(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from coordwire.cli.__main__ import main
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline import plan
-from coordwire.tables.pipeline.manifest import check_report, complete_units, remove_orphans, write_report
+from coordwire.tables.pipeline.ledger import Ledger, check_report, write_report
 from coordwire.tables.pipeline.units import UnitFailed
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.storage.folders import LinkError, LocalFolder, open_output
@@ -432,10 +432,10 @@ def test_the_local_disk_by_other_names(tmp_path: Path) -> None:
 
 def test_sweep_removes_only_what_is_proven(tmp_path: Path, out: Path, logs: Path) -> None:
     output = open_output(str(out))
-    notes: dict[str, Any] = complete_units(output)
+    notes: dict[str, Any] = Ledger(output).complete_units()
     [note] = notes.values()
     assert all(is_data_name(name) for name in note["files"])
-    assert remove_orphans(output, notes, set(), ["elsewhere"]) == notes
+    assert Ledger(output).remove_orphans(notes, set(), ["elsewhere"]) == notes
     assert all((out / name).exists() for name in note["files"])
-    assert remove_orphans(output, notes, set(), note["paths"]) == {}
+    assert Ledger(output).remove_orphans(notes, set(), note["paths"]) == {}
     assert not any((out / name).exists() for name in note["files"])

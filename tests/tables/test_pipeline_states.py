@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.manifest import complete_units, named_files
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.run_lock import InUse
 from tests.tables import pipeline_steps
@@ -68,7 +68,7 @@ class Runs(RuleBasedStateMachine):
         named = {
             name
             for table in pipeline_steps.TABLES
-            for name in named_files(open_output(str(self.out)), table)[0]
+            for name in Ledger(open_output(str(self.out))).named_files(table)[0]
         }
         own = {
             name for name in pipeline_steps.parquet_files(self.out) if str(self.out / name) not in user_paths
@@ -204,7 +204,7 @@ class Runs(RuleBasedStateMachine):
     @invariant()
     def what_is_noted_is_readable(self) -> None:
         if hasattr(self, "out") and self.out.exists():
-            for note in complete_units(open_output(str(self.out))).values():
+            for note in Ledger(open_output(str(self.out))).complete_units().values():
                 for name in note["files"]:
                     pyarrow.parquet.read_metadata(self.out / name)
 

@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.manifest import named_files
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.manifest_file import load
 from tests.tables import pipeline_steps
@@ -265,7 +265,7 @@ def test_killed_at_any_step_it_is_finished_by_the_next_run(inputs: Path, tmp_pat
             named = {
                 name
                 for table in pipeline_steps.TABLES
-                for name in named_files(open_output(str(out)), table)[0]
+                for name in Ledger(open_output(str(out))).named_files(table)[0]
             }
             assert pipeline_steps.parquet_files(out) == named
             shutil.rmtree(out)

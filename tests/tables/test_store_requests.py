@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from coordwire.errors import CoordwireError
 from coordwire.tables.pipeline.engine import as_tasks
-from coordwire.tables.pipeline.manifest import named_files
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.pipeline.units import Unit
 from coordwire.tables.readers.splits import Part
 from coordwire.tables.storage import unit_attempt
@@ -52,7 +52,7 @@ def requests(s3: LocalS3, inputs: Path, out: str, segments: int) -> list[Request
 def offsets(out: str) -> list[tuple[int, int]]:
     """Each record's partition and offset."""
     output, rows = open_output(out), []
-    for name in named_files(output, "records")[0]:
+    for name in Ledger(output).named_files("records")[0]:
         with output.open(name) as stream:
             rows += pyarrow.parquet.ParquetFile(stream).read(["partition", "log_offset"]).to_pylist()
     return sorted((row["partition"], row["log_offset"]) for row in rows)
@@ -126,7 +126,7 @@ def test_a_store_that_stops_answering(s3: LocalS3, tmp_path: Path, stop: int) ->
     pipeline_steps.run(tmp_path, out, tables=TABLES)
     assert offsets(out) == [(number, offset) for number in range(2) for offset in range(3)]
     present = {key.removeprefix("x/") for key in s3.keys(bucket) if key.endswith(".parquet")}
-    assert present == {name for table in TABLES for name in named_files(open_output(out), table)[0]}
+    assert present == {name for table in TABLES for name in Ledger(open_output(out)).named_files(table)[0]}
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from coordwire.errors import CoordwireError
 from coordwire.spark.stored_tables import StoredTable
 from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.pipeline.job import check
-from coordwire.tables.pipeline.manifest import named_files
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.readers.files import find_files, open_bytes, open_stream
 from coordwire.tables.storage.folders import StoreFolder, open_output
 from coordwire.tables.storage.parquet_files import read_rows
@@ -56,7 +56,7 @@ def stored_rows(out: str, table: str) -> list[dict[str, Any]]:
 
     schema = pa.schema([*arrow_schema(TABLES[table]), ("date", pa.date32())])
     output = open_output(out)
-    names, _ = named_files(output, table)
+    names, _ = Ledger(output).named_files(table)
     return [row for name in names for batch in read_rows(output, name, schema) for row in batch.to_pylist()]
 
 

@@ -24,7 +24,8 @@ import pyarrow.parquet
 from coordwire.errors import CoordwireError
 from coordwire.tables import columns, pipeline
 from coordwire.tables.formats import Conflict, check_format, open_table, table_commits
-from coordwire.tables.pipeline import job, manifest
+from coordwire.tables.pipeline import job
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.report.summary import PipelineSummary
 from coordwire.tables.storage.folders import Output, open_output
 from tests.tables.in_process import InProcess, KilledError
@@ -91,7 +92,7 @@ def rows(table: pa.Table) -> list[str]:
 
 
 def parquet_rows(out: Path, name: str) -> list[str]:
-    names, _ = manifest.named_files(open_output(str(out)), name)
+    names, _ = Ledger(open_output(str(out))).named_files(name)
     tables = []
     for file in names:
         table = pyarrow.parquet.ParquetFile(out / file).read()
@@ -169,10 +170,10 @@ def kill_before_commit(patch: pytest.MonkeyPatch, number: int) -> InProcess:
     """Kill the run at its end, before the nth table's commit."""
     commit, calls = table_commits._commit, iter(range(1, 1000))
 
-    def called(output: Output, name: str, table: Any, actual: Any, run: str, create: bool) -> bool:
+    def called(output: Output, name: str, table: Any, actual: Any, run: str, create: bool) -> None:
         if create and next(calls) == number:
             raise KilledError
-        return commit(output, name, table, actual, run, create)
+        commit(output, name, table, actual, run, create)
 
     patch.setattr(table_commits, "_commit", called)
     return InProcess()
@@ -230,7 +231,7 @@ def test_files_that_were_published_and_never_committed_go(
     run(logs, out, table_format)
     run(logs, plain, None)
     assert_equal(out, plain, table_format)
-    named = {out / name for name in manifest.named_files(open_output(str(out)), "records")[0]}
+    named = {out / name for name in Ledger(open_output(str(out))).named_files("records")[0]}
     assert set(out.glob("records/**/*.parquet")) == named
 
 
@@ -372,10 +373,10 @@ def compact(place: Path, table_format: str) -> None:
 def test_rows_are_replaced_in_compacted_files(logs: Path, tmp_path: Path, table_format: str) -> None:
     out, plain = tmp_path / "out", tmp_path / "plain"
     run(logs, out, table_format)
-    before = manifest.named_files(open_output(str(out)), "records")[0]
+    before = Ledger(open_output(str(out))).named_files("records")[0]
     for name in ("records", "batches", "files"):
         compact(out / name, table_format)
-    assert not set(before) & set(manifest.named_files(open_output(str(out)), "records")[0])
+    assert not set(before) & set(Ledger(open_output(str(out))).named_files("records")[0])
     rerun = run(logs, out, None)
     assert rerun.reused == rerun.units
     grow(logs)

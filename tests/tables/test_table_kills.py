@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from coordwire.records import batches
 from coordwire.tables.formats import FORMATS, PARQUET
-from coordwire.tables.pipeline.manifest import named_files
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.parquet_files import read_rows
 from tests.tables.made_segments import partition, segment
@@ -57,7 +57,7 @@ def rows(out: str, table_format: str) -> Rows:
     place = Path(out, "records")
     if table_format == PARQUET:
         output, schema = open_output(out), pa.schema([(name, pa.int64()) for name in COLUMNS])
-        names, _ = named_files(output, "records")
+        names, _ = Ledger(output).named_files("records")
         table = pa.Table.from_batches(
             (batch for name in names for batch in read_rows(output, name, schema)), schema
         )

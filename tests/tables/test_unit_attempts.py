@@ -17,7 +17,7 @@ import pyarrow.parquet
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline import plan
-from coordwire.tables.pipeline.manifest import commit, complete_units, named_files, remove_orphans
+from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.pipeline.units import Unit, UnitFailed
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.storage import unit_attempt
@@ -116,7 +116,7 @@ def test_killed_at_every_step_and_run_again(tmp_path: Path) -> None:
             (partition, offset) for partition in range(2) for offset in OFFSETS
         ], number
         assert not pipeline_steps.leftovers(place), number
-        named = {row for table in TABLES for row in named_files(open_output(str(place)), table)[0]}
+        named = {row for table in TABLES for row in Ledger(open_output(str(place))).named_files(table)[0]}
         assert pipeline_steps.parquet_files(place) == named, number
 
 
@@ -171,7 +171,7 @@ def test_an_attempt_of_a_run_that_is_over_publishes_nothing(unit: Unit, out: Pat
     lock = Lock(open_output(str(out)))
     lock.acquire()
     assert do(unit, out, lock.run)["files"]
-    commit(open_output(str(out)), {})
+    Ledger(open_output(str(out))).commit({})
     for path in (out / NOTES).glob("*.json"):
         path.unlink()
     before = pipeline_steps.parquet_files(out)
@@ -225,7 +225,7 @@ def test_a_run_that_sweeps_meanwhile_leaves_an_attempt_alone(unit: Unit, tmp_pat
         def at(count: int, place: Path = place, number: int = number) -> None:
             if count == number:
                 output = open_output(str(place))
-                remove_orphans(output, complete_units(output), set(), ["other"])
+                Ledger(output).remove_orphans(Ledger(output).complete_units(), set(), ["other"])
 
         with pipeline_steps.steps(at):
             note = do(unit, place)

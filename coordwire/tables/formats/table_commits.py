@@ -26,21 +26,21 @@ from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.formats import Conflict, VersionedTable, open_table
 from coordwire.tables.readers.files import is_uri
 from coordwire.tables.storage.folders import Output
-from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog, load
+from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog
 from coordwire.tables.storage.parquet_files import UnitFiles, read_rows
-from coordwire.tables.storage.unit_attempt import Attempt, remove_ours
+from coordwire.tables.storage.unit_attempt import Attempt
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["bring_up", "next_log", "table_files", "unless_same"]
+__all__ = ["bring_up", "next_log", "table_files"]
 
 TRIES = 5
 """How often a commit is tried that conflicts with others', as of a compaction."""
 
 
 def next_log(
-    manifest: Manifest, notes: Notes, dropped: Collection[str], files: dict[str, Proof] | None
+    manifest: Manifest, notes: Notes, dropped: Collection[str], files: dict[str, Proof]
 ) -> tuple[Notes, TableLog]:
     """The notes and the log with which a run ends: one number more, if anything is new or goes.
 
@@ -50,7 +50,7 @@ def next_log(
     number = manifest.log.commit + 1
     retired = [name for unit in dropped for name in notes[unit]["proofs"]]
     remaining = {unit: {"commit": number} | note for unit, note in notes.items() if unit not in dropped}
-    new_files = files is not None and files != manifest.files
+    new_files = files != manifest.files
     if new_files:
         retired += manifest.files
     if not retired and not new_files and all(note["commit"] < number for note in remaining.values()):
@@ -64,45 +64,30 @@ def next_log(
     return remaining, TableLog(before.format, before.table_id, number, last, retired, replaced)
 
 
-def unless_same(
-    output: Output, files: dict[str, Proof] | None, before: dict[str, Proof]
-) -> dict[str, Proof] | None:
-    """The new table of files; None, and its files are removed, if the one before has the same content."""
-    if files is None or sorted(proof[:2] for proof in files.values()) != sorted(
-        proof[:2] for proof in before.values()
-    ):
-        return files
-    for name, proof in files.items():
-        remove_ours(output, name, proof)
-    return None
+def bring_up(
+    output: Output, manifest: Manifest, names: Collection[str], run: str, *, create: bool = False
+) -> None:
+    """Commit what the manifest has to the tables that don't have it.
 
-
-def bring_up(output: Output, names: Collection[str], run: str, *, create: bool = False) -> list[str]:
-    """Commit what the manifest has to the tables that don't have it; the tables that got a commit.
-
-    wanted: tables that are to be there, even without rows, if `create`; the others are if they have files.
+    names: tables that are to be there, even without rows, if `create`; the others are if they have files.
     Raises `CoordwireError` where a table has commits that the manifest doesn't know, and after `TRIES`.
     """
-    manifest = load(output) or Manifest()
-    notices = []
     for name in TABLES:
         if name not in names and not any(manifest.changes(name, 0)):
             continue
         table = open_table(manifest.log.format, output, name, manifest.log.table_id)
         for attempt in range(TRIES):
             try:
-                if _commit(output, name, table, manifest, run, create):
-                    notices.append(name)
+                _commit(output, name, table, manifest, run, create)
                 break
             except Conflict as error:
                 if attempt == TRIES - 1:
                     raise CoordwireError(f"{error.reason}; a rerun goes on where it was") from None
-    return notices
 
 
 def _commit(
     output: Output, name: str, table: VersionedTable, manifest: Manifest, run: str, create: bool
-) -> bool:
+) -> None:
     last = table.committed()
     newest = manifest.log.commit
     if last is not None and last > newest:
@@ -118,10 +103,8 @@ def _commit(
         if removes.difference(present):
             rewritten, changed = without_replaced(output, manifest, name, present, run)
             adds, removes = adds | rewritten, removes.intersection(present) | changed
-    if not adds and not removes and (last is not None or not create):
-        return False
-    table.commit(newest, adds, removes)
-    return True
+    if adds or removes or (last is None and create):
+        table.commit(newest, adds, removes)
 
 
 def table_files(output: Output, manifest: Manifest, table: str) -> list[str]:

@@ -5,7 +5,7 @@ inputs.py         the files of a run, the units of work that they make, and the 
 units.py          one unit of work to rows
 engine.py         what runs units; coordwire.spark has Spark's engines
 local_engine.py   processes of this machine
-manifest.py       which units are complete, and which files are the pipeline's
+ledger.py         which units are complete, and which files are the pipeline's
 pruning.py        which files are gone, whose rows a run removes
 """
 

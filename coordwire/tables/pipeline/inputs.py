@@ -28,7 +28,7 @@ from coordwire.tables.readers.file_origins import FileOrigin, Origins
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.readers.splits import Part, capture_parts, segment_parts
 from coordwire.tables.storage.folders import Output
-from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, load
+from coordwire.tables.storage.manifest_file import Notes, Proof
 from coordwire.tables.storage.parquet_files import UnitFiles
 from coordwire.tables.storage.unit_attempt import Attempt
 from coordwire.tables.stores import canonical, is_uri, local_path
@@ -101,10 +101,8 @@ FILES_UNIT = sha256(b"the table of files").hexdigest()[:24]
 """What the table of files has in the place of a unit's name."""
 
 
-def write_files(
-    output: Output, files: dict[str, File], notes: Notes, run: str
-) -> tuple[dict[str, Proof], dict[str, Proof]]:
-    """Write the table of files. Returns its new Parquet files, and those to remove."""
+def write_files(output: Output, files: dict[str, File], notes: Notes, run: str) -> dict[str, Proof]:
+    """Write the table of files. Returns its new Parquet files."""
     import pyarrow as pa
 
     numbers_of: dict[str, Counter[str]] = {}
@@ -123,7 +121,7 @@ def write_files(
         for batch in pa.Table.from_pylist(rows, schema=arrow_schema(TABLES["files"])).to_batches():
             writing.add("files", batch)
         writing.close()
-        return writing.attempt.place_files(), (load(output) or Manifest()).files
+        return writing.attempt.place_files()
     except BaseException:
         writing.discard()
         raise

@@ -22,33 +22,19 @@ from secrets import token_hex
 from coordwire.errors import CoordwireError
 from coordwire.tables.columns import select_tables
 from coordwire.tables.formats import PARQUET
-from coordwire.tables.formats.table_commits import bring_up, next_log, unless_same
+from coordwire.tables.formats.table_commits import bring_up, next_log
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Engine, Progress
 from coordwire.tables.pipeline.inputs import check_inputs, inputs_of, plan, write_files
-from coordwire.tables.pipeline.manifest import (
-    check_folder,
-    check_report,
-    check_tables,
-    chosen_format,
-    clear_attempts,
-    commit,
-    complete_units,
-    foreign_files,
-    named_files,
-    remove_orphans,
-    write_mounts,
-    write_report,
-)
+from coordwire.tables.pipeline.ledger import Ledger, check_report, write_report
 from coordwire.tables.pipeline.pruning import gone_units, mount_points, paths_of, pruned_notice, renamed_units
 from coordwire.tables.pipeline.units import printable
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
 from coordwire.tables.storage.folders import Output, open_output
-from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog, load
+from coordwire.tables.storage.manifest_file import Notes, Proof, TableLog
 from coordwire.tables.storage.run_lock import Lock
-from coordwire.tables.storage.unit_attempt import remove_ours
 from coordwire.tables.stores import is_uri
 
 
@@ -79,8 +65,9 @@ def run(
     names = select_tables(tables)
     output = open_output(out)
     files = {file.path: file for file in inputs_of(output, inputs, options)}
-    check_folder(output)
-    chosen_format(output, format)
+    ledger = Ledger(output)
+    ledger.check_folder()
+    ledger.chosen_format(format)
     lock = Lock(output)
     lock.acquire()
     try:
@@ -106,32 +93,35 @@ def _locked(
 ) -> PipelineSummary:
     """Run under the folder's lock."""
     began = time.monotonic()
-    check_folder(output)  # who had it until now may have begun it
-    check_tables(output, tables)
+    ledger = Ledger(output)  # who had the lock until now may have begun it
+    ledger.check_folder()
+    ledger.check_links(tables)
     if report:
         check_report(output)
-    format_name = chosen_format(output, format)
-    if load(output) is None:
-        commit(output, {}, log=TableLog(format_name, token_hex(16)))
+    format_name = ledger.chosen_format(format)
+    if not ledger.has_tables:
+        ledger.commit({}, log=TableLog(format_name, token_hex(16)))
     if format_name != PARQUET:  # a run that was killed may have left tables without its commit
-        bring_up(output, tables, lock.run)
-    complete = complete_units(output)
-    clear_attempts(output, complete)
+        bring_up(output, ledger.manifest, tables, lock.run)
+    complete = ledger.complete_units()
+    ledger.clear_attempts(complete)
     units = plan(files, options, tables)
     names = {unit.name for unit in units}
-    stale = set() if pruning is None else gone_units(output, complete, names, files, pruning)
-    write_mounts(output, mount_points(files))
-    valid = remove_orphans(output, complete, names, files, stale | renamed_units(complete, names, files))
+    stale = set[str]()
+    if pruning is not None:
+        stale = gone_units(complete, names, files, pruning, ledger.manifest.mounts)
+    ledger.add_mounts(mount_points(files))
+    valid = ledger.remove_orphans(complete, names, files, stale | renamed_units(complete, names, files))
     pruned = paths_of(complete, stale)
-    notices = [*lock.notices, *_foreign(output, valid), *pruned_notice(pruned)]
+    notices = [*lock.notices, *_foreign(ledger.foreign_files(valid)), *pruned_notice(pruned)]
     todo = [unit for unit in units if unit.name not in valid]
     try:
         engine.run_units(todo, output.place, options, tables, progress, lock.run)
     except BaseException:
         with suppress(OSError, CoordwireError):  # why the job failed matters more
-            _end(output, lock)
+            _end(ledger, lock)
         raise
-    notes = _end(output, lock)
+    notes = _end(ledger, lock)
     missing = [unit for unit in units if unit.name not in notes]
     if missing:
         raise CoordwireError(
@@ -139,39 +129,44 @@ def _locked(
             f"{printable(missing[0].part.path)}"
         )
     run_notes = {unit.name: notes[unit.name] for unit in units}
-    table_files: dict[str, Proof] | None = None
-    removing: dict[str, Proof] = {}
-    if "files" in tables:
-        table_files, removing = write_files(output, files, run_notes, lock.run)
+    before = ledger.manifest.files
+    table_files = write_files(output, files, run_notes, lock.run) if "files" in tables else before
     if format_name == PARQUET:
-        commit(output, notes, files=table_files, removing=removing)
-        for name, proof in removing.items():
-            remove_ours(output, name, proof)
+        removing = before if table_files is not before else {}
+        ledger.commit(notes, files=table_files, removing=removing)
+        ledger.remove(removing)
     else:
-        manifest = load(output) or Manifest()
-        table_files = unless_same(output, table_files, manifest.files)
-        notes, log = next_log(manifest, notes, notes.keys() & (complete.keys() - valid.keys()), table_files)
-        commit(output, notes, files=table_files, log=log)
-        bring_up(output, tables, lock.run, create=True)
-    clear_attempts(output, notes)
+        if table_files is not before and _contents(table_files) == _contents(before):
+            ledger.remove(table_files)
+            table_files = before
+        replaced = notes.keys() & (complete.keys() - valid.keys())
+        notes, log = next_log(ledger.manifest, notes, replaced, table_files)
+        ledger.commit(notes, files=table_files, log=log)
+        bring_up(output, ledger.manifest, tables, lock.run, create=True)
+    ledger.clear_attempts(notes)
     summary = summary_of(files, run_notes)
     summary.reused = len(units) - len(todo)
     summary.notices = notices
     summary.pruned = pruned
     summary.seconds = time.monotonic() - began
     if report:
-        reading = TableRows(output, {name: named_files(output, name)[0] for name in tables})
+        reading = TableRows(output, {name: ledger.named_files(name)[0] for name in tables})
         text = page(reading, summary)
         write_report(output, text.encode("utf-8", "replace"))
     return summary
 
 
-def _end(output: Output, lock: Lock) -> Notes:
+def _end(ledger: Ledger, lock: Lock) -> Notes:
     """Let no task publish any more, and remove what failed attempts left; returns the complete units."""
     lock.fence()
-    notes = complete_units(output)
-    clear_attempts(output, notes)
+    notes = ledger.complete_units()
+    ledger.clear_attempts(notes)
     return notes
+
+
+def _contents(files: dict[str, Proof]) -> list[Proof]:
+    """The sizes and checksums of files."""
+    return sorted(proof[:2] for proof in files.values())
 
 
 def check(inputs: Sequence[str], out: str, format: str | None = None) -> None:
@@ -180,12 +175,13 @@ def check(inputs: Sequence[str], out: str, format: str | None = None) -> None:
     output = open_output(out)
     check_inputs(output, inputs)
     find_files([path for path in inputs if not is_uri(path)], recursive=False)
-    check_folder(output)
-    chosen_format(output, format)
+    ledger = Ledger(output)
+    ledger.check_folder()
+    ledger.chosen_format(format)
 
 
-def _foreign(output: Output, notes: Notes) -> list[str]:
-    foreign = foreign_files(output, notes.values())
+def _foreign(foreign: Sequence[str]) -> list[str]:
+    """A notice on files of others; none if there are none."""
     if not foreign:
         return []
     first = ", ".join(printable(name) for name in foreign[:3])

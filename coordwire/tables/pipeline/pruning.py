@@ -27,8 +27,7 @@ from coordwire.errors import CoordwireError
 from coordwire.segments.names import live_path
 from coordwire.tables.readers.file_origins import Origins, segment_identity
 from coordwire.tables.readers.files import File, glob_pattern
-from coordwire.tables.storage.folders import Output
-from coordwire.tables.storage.manifest_file import Manifest, Notes, load
+from coordwire.tables.storage.manifest_file import Notes
 from coordwire.tables.stores import canonical, is_uri, local_path, store_of
 
 MOST_NAMED = 3
@@ -88,16 +87,16 @@ def _moved(segments: Collection[tuple[Any, ...]], known: set[tuple[Any, ...]]) -
 
 
 def gone_units(
-    output: Output,
     notes: Notes,
     planned: Collection[str],
     files: Mapping[str, File],
     inputs: Sequence[str],
+    mounts: Sequence[str],
 ) -> set[str]:
     """The units of files that were below these inputs and are gone.
 
-    files: what the inputs hold now. Raises `CoordwireError` where it isn't known whether files are gone or
-    only out of reach.
+    files: what the inputs hold now; mounts: the mount points of earlier runs. Raises `CoordwireError` where
+    it isn't known whether files are gone or only out of reach.
     """
     places = [_Place(path) for path in inputs]
     candidates = {}
@@ -110,7 +109,7 @@ def gone_units(
     missing = {path for paths in candidates.values() for path in paths}
     _check_listing(missing, files.values())
     deleted = {path for path in missing if _is_gone(path)}
-    _check_places(deleted, files, places, (load(output) or Manifest()).mounts)
+    _check_places(deleted, files, places, mounts)
     return {name for name, paths in candidates.items() if deleted.issuperset(paths)}
 
 

@@ -9,14 +9,14 @@ refused.
 from __future__ import annotations
 
 __all__ = [
-    "FORMAT", "MADE_BY", "Manifest", "Notes", "Proof", "TableLog", "as_proofs", "load", "new_notes",
-    "note_files", "read_notes",
+    "FORMAT", "Manifest", "Notes", "Proof", "TableLog", "as_proofs", "load", "new_notes", "note_files",
+    "read_notes",
 ]  # fmt: skip
 
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
@@ -78,6 +78,15 @@ class Manifest:
     removing: dict[str, Proof] = field(default_factory=dict)
     mounts: list[str] = field(default_factory=list)
     log: TableLog = field(default_factory=TableLog)
+
+    def encode(self) -> bytes:
+        """As `load` reads it."""
+        form = {
+            "format": FORMAT, "made_by": MADE_BY, "units": self.units, "files": self.files,
+            "removing": self.removing, "mounts": self.mounts,
+            **({} if self.log.format == TableLog().format else {"log": asdict(self.log)}),
+        }  # fmt: skip
+        return json.dumps(form, indent=0, sort_keys=True).encode()
 
     def changes(self, table: str, since: int) -> tuple[dict[str, int], set[str]]:
         """The files that commits after that one add to a table, with their sizes, and those they remove."""
