@@ -23,9 +23,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from coordwire.errors import CoordwireError
-from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress, as_tasks
-from coordwire.tables.pipeline.units import Unit, UnitFailed, printable, run_units
+from coordwire.tables.pipeline.units import Job, Unit, UnitFailed, printable, run_units
 
 if TYPE_CHECKING:
     import pyarrow
@@ -71,26 +70,18 @@ class SparkEngine:
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
 
-    def run_units(
-        self,
-        units: Sequence[Unit],
-        out: str,
-        options: Options,
-        tables: tuple[str, ...],
-        progress: Progress | None,
-        run: str | None = None,
-    ) -> None:
-        tasks, done_count = as_tasks(units, self._workers(), options.split_size), 0
+    def run_units(self, units: Sequence[Unit], job: Job, progress: Progress | None) -> None:
+        tasks, done_count = as_tasks(units, self._workers(), job.options.split_size), 0
         if not tasks:
             return
 
         def work(group: list[Unit]) -> int:
-            return len(run_units(group, out, options, tables, run))
+            return len(run_units(group, job))
 
         with ThreadPoolExecutor(1) as pool:
-            job = pool.submit(self._work_through, tasks, work)
+            running = pool.submit(self._work_through, tasks, work)
             try:
-                while not job.done():
+                while not running.done():
                     done_count = max(done_count, self._done_count())
                     if progress is not None:
                         progress(done_count, len(tasks))
@@ -99,7 +90,7 @@ class SparkEngine:
                 with suppress(Exception):  # Spark itself may be gone
                     self._cancel()
                 raise
-            if (error := job.exception()) is not None:
+            if (error := running.exception()) is not None:
                 raise in_one_sentence(error) from error
         if progress is not None:
             progress(len(tasks), len(tasks))

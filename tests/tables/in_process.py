@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress
-from coordwire.tables.pipeline.units import Unit, run_units
+from coordwire.tables.pipeline.units import Job, Unit, run_units
 
 
 class InProcess:
@@ -16,19 +15,11 @@ class InProcess:
         self.fail_after = fail_after
         self.done = 0
 
-    def run_units(
-        self,
-        units: Sequence[Unit],
-        out: str,
-        options: Options,
-        tables: tuple[str, ...],
-        progress: Progress | None,
-        run: str | None = None,
-    ) -> None:
+    def run_units(self, units: Sequence[Unit], job: Job, progress: Progress | None) -> None:
         for unit in units:
             if self.done == self.fail_after:
                 raise KilledError
-            run_units([unit], out, options, tables, run)
+            run_units([unit], job)
             self.done += 1
 
 

@@ -12,10 +12,9 @@ from unittest import mock
 
 from coordwire.records import Record, encode_batch
 from coordwire.tables import pipeline
-from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress
 from coordwire.tables.pipeline.ledger import Ledger
-from coordwire.tables.pipeline.units import Unit, run_units
+from coordwire.tables.pipeline.units import Job, Unit, run_units
 from coordwire.tables.storage import folders
 from coordwire.tables.storage.folders import open_output
 from tests.tables.made_segments import START
@@ -127,15 +126,13 @@ def crash_at(number: int) -> Callable[[int], None]:
     return at
 
 
-def run_unit(
-    unit: Unit, root: str, options: Options, tables: Sequence[str], run: str | None = None
-) -> dict[str, Any]:
+def run_unit(unit: Unit, job: Job) -> dict[str, Any]:
     """A task of one unit; the note that counts."""
-    [note] = run_units([unit], root, options, tables, run)
+    [note] = run_units([unit], job)
     return note
 
 
-Work = Callable[[Unit, str, Options, Sequence[str], str | None], object]
+Work = Callable[[Unit, Job], object]
 
 
 def run(
@@ -153,21 +150,13 @@ class _Here(pipeline.LocalEngine):
         super().__init__()
         self._work_one = work
 
-    def run_units(
-        self,
-        units: Sequence[Unit],
-        out: str,
-        options: Options,
-        tables: tuple[str, ...],
-        progress: Progress | None,
-        run: str | None = None,
-    ) -> None:
+    def run_units(self, units: Sequence[Unit], job: Job, progress: Progress | None) -> None:
         if self._work_one is None:
             if units:
-                run_units(units, out, options, tables, run)
+                run_units(units, job)
             return
         for unit in units:
-            self._work_one(unit, out, options, tables, run)
+            self._work_one(unit, job)
 
 
 def segment(offsets: Sequence[int]) -> bytes:

@@ -31,7 +31,7 @@ from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline import local_engine, plan
 from coordwire.tables.pipeline.ledger import Ledger
-from coordwire.tables.pipeline.units import Unit
+from coordwire.tables.pipeline.units import Job, Unit
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.readers.group_rows import STORIES
 from coordwire.tables.readers.splits import Part
@@ -167,7 +167,7 @@ def test_a_task_that_kills_every_worker_fails_the_job(
     monkeypatch.setattr(local_engine, "TRIES", 2)
     unit = Poison("poison", Part("segment", "/in/a.log", 1, 0, 1))
     with pytest.raises(CoordwireError) as info:
-        pipeline.LocalEngine(2).run_units([unit], str(tmp_path), Options(), ("records",), None)
+        pipeline.LocalEngine(2).run_units([unit], Job(str(tmp_path), Options(), ("records",)), None)
     assert info.value.reason == (
         "the job failed: /in/a.log: a worker process was ended by SIGKILL (2 attempts); a rerun goes on "
         "where it was"

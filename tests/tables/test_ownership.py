@@ -18,7 +18,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline import plan
 from coordwire.tables.pipeline.ledger import Ledger, check_report, write_report
-from coordwire.tables.pipeline.units import UnitFailed
+from coordwire.tables.pipeline.units import Job, UnitFailed
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.storage.folders import LinkError, LocalFolder, open_output
 from coordwire.tables.storage.names import is_data_name
@@ -324,7 +324,7 @@ def test_a_folder_that_becomes_a_link_at_any_step(tmp_path: Path, logs: Path) ->
 
         with pipeline_steps.steps(at) as steps:
             try:
-                pipeline_steps.run_unit(unit, str(out), Options(), TABLES)
+                pipeline_steps.run_unit(unit, Job(str(out), Options(), TABLES))
             except UnitFailed as error:
                 causes.append(error.__cause__)
         assert pipeline_steps.tree(elsewhere) == {}, number

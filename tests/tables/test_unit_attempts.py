@@ -18,7 +18,7 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline import plan
 from coordwire.tables.pipeline.ledger import Ledger
-from coordwire.tables.pipeline.units import Unit, UnitFailed
+from coordwire.tables.pipeline.units import Job, Unit, UnitFailed
 from coordwire.tables.readers.files import find_files
 from coordwire.tables.storage import unit_attempt
 from coordwire.tables.storage.folders import open_output
@@ -47,7 +47,7 @@ def out(tmp_path: Path) -> Path:
 
 
 def do(unit: Unit, out: Path, run: str | None = None) -> dict[str, Any]:
-    return pipeline_steps.run_unit(unit, str(out), Options(), TABLES, run)
+    return pipeline_steps.run_unit(unit, Job(str(out), Options(), TABLES, run))
 
 
 def count_steps(unit: Unit, out: Path) -> int:

@@ -14,8 +14,7 @@ __all__ = ["Engine", "Progress", "as_tasks"]
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from coordwire.tables.options import Options
-from coordwire.tables.pipeline.units import Unit
+from coordwire.tables.pipeline.units import Job, Unit
 from coordwire.tables.readers.splits import OPENING
 
 Progress = Callable[[int, int], None]
@@ -32,15 +31,7 @@ workers there are."""
 class Engine(Protocol):
     """Runs units."""
 
-    def run_units(
-        self,
-        units: Sequence[Unit],
-        out: str,
-        options: Options,
-        tables: tuple[str, ...],
-        progress: Progress | None,
-        run: str | None = None,
-    ) -> None:
+    def run_units(self, units: Sequence[Unit], job: Job, progress: Progress | None) -> None:
         """Run the units, in any order, each to its note. Raises `CoordwireError` where the job fails."""
 
 

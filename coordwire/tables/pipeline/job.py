@@ -28,7 +28,7 @@ from coordwire.tables.pipeline.engine import Engine, Progress
 from coordwire.tables.pipeline.inputs import check_inputs, inputs_of, plan, write_files
 from coordwire.tables.pipeline.ledger import Ledger, check_report, write_report
 from coordwire.tables.pipeline.pruning import gone_units, mount_points, paths_of, pruned_notice, renamed_units
-from coordwire.tables.pipeline.units import printable
+from coordwire.tables.pipeline.units import Job, printable
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.report.page import page
 from coordwire.tables.report.summary import PipelineSummary, TableRows, summary_of
@@ -116,7 +116,7 @@ def _locked(
     notices = [*lock.notices, *_foreign(ledger.foreign_files(valid)), *pruned_notice(pruned)]
     todo = [unit for unit in units if unit.name not in valid]
     try:
-        engine.run_units(todo, output.place, options, tables, progress, lock.run)
+        engine.run_units(todo, Job(output.place, options, tables, lock.run), progress)
     except BaseException:
         with suppress(OSError, CoordwireError):  # why the job failed matters more
             _end(ledger, lock)

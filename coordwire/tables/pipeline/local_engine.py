@@ -24,17 +24,13 @@ from multiprocessing.connection import Connection, wait
 from typing import cast
 
 from coordwire.errors import CoordwireError
-from coordwire.tables.options import Options
 from coordwire.tables.pipeline.engine import Progress, as_tasks
-from coordwire.tables.pipeline.units import Unit, cause, printable, run_units
+from coordwire.tables.pipeline.units import Job, Unit, cause, printable, run_units
 
 TRIES = 4
 """How often a task is begun before the job fails."""
 
 _START = f"import sys; sys.path[:] = sys.argv[2:]; from {__name__} import serve; serve(int(sys.argv[1]))"
-
-Work = tuple[str, Options, tuple[str, ...], str | None]
-"""What all tasks have in common: output, options, tables, run."""
 
 
 class LocalEngine:
@@ -45,23 +41,15 @@ class LocalEngine:
             raise CoordwireError(f"expected at least 1 worker, got {workers}")
         self.workers = workers or _processors()
 
-    def run_units(
-        self,
-        units: Sequence[Unit],
-        out: str,
-        options: Options,
-        tables: tuple[str, ...],
-        progress: Progress | None,
-        run: str | None = None,
-    ) -> None:
-        tasks = as_tasks(units, self.workers, options.split_size)
+    def run_units(self, units: Sequence[Unit], job: Job, progress: Progress | None) -> None:
+        tasks = as_tasks(units, self.workers, job.options.split_size)
         if not tasks:
             return
-        job = _Job(tasks, (out, options, tables, run), progress)
+        pool = _Pool(tasks, job, progress)
         try:
-            job.run(min(self.workers, len(tasks)))
+            pool.run(min(self.workers, len(tasks)))
         finally:
-            job.stop()
+            pool.stop()
 
 
 def _processors() -> int:
@@ -71,7 +59,7 @@ def _processors() -> int:
 class _Worker:
     """A process, its pipe, and the task that it has."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, job: Job) -> None:
         own_end, worker_end = socket.socketpair()
         with worker_end:
             number = worker_end.fileno()
@@ -85,7 +73,7 @@ class _Worker:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.pipe = Connection(own_end.detach())
         self.task: int | None = None
-        self._send(work)
+        self._send(job)
 
     def _send(self, value: object) -> None:
         with suppress(OSError):  # it has ended, which the pipe is about to say
@@ -123,12 +111,12 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-class _Job:
+class _Pool:
     """Distributes tasks to workers."""
 
-    def __init__(self, tasks: list[list[Unit]], work: Work, progress: Progress | None) -> None:
+    def __init__(self, tasks: list[list[Unit]], job: Job, progress: Progress | None) -> None:
         self._tasks = tasks
-        self._work = work
+        self._job = job
         self._progress = progress
         self._waiting = deque(range(len(tasks)))
         self._tries = [0] * len(tasks)
@@ -143,7 +131,7 @@ class _Job:
                 self._hear(self._workers[cast("Connection", pipe)])
 
     def _add(self) -> None:
-        worker = _Worker(self._work)
+        worker = _Worker(self._job)
         self._workers[worker.pipe] = worker
         self._feed(worker)
 
@@ -189,11 +177,11 @@ def serve(file: int) -> None:
     """Work as a worker: run tasks from a socket until it closes."""
     pipe = Connection(file)
     with suppress(EOFError, OSError):
-        out, options, tables, run = cast("Work", pipe.recv())
+        job = cast("Job", pipe.recv())
         while True:
             group = pipe.recv()
             try:
-                run_units(group, out, options, tables, run)
+                run_units(group, job)
                 answer = None
             except Exception as error:
                 answer = cause(error)

@@ -9,7 +9,7 @@ is kept between units.
 
 from __future__ import annotations
 
-__all__ = ["NOTES", "Unit", "UnitFailed", "as_units", "cause", "printable", "run_units", "story_units"]
+__all__ = ["Job", "Unit", "UnitFailed", "as_units", "cause", "printable", "run_units", "story_units"]
 
 import gc
 import json
@@ -46,7 +46,6 @@ from coordwire.tables.readers.splits import Part
 from coordwire.tables.readers.traffic_rows import TRAFFIC_SIZE, TrafficRows
 from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.manifest_file import FORMAT
-from coordwire.tables.storage.names import NOTES
 from coordwire.tables.storage.parquet_files import UnitFiles
 from coordwire.tables.storage.unit_attempt import Attempt
 from coordwire.timeline.from_wire.timeline import Timeline
@@ -76,6 +75,17 @@ class Unit:
     def kind(self) -> str:
         """capture, segment, story or lag."""
         return "lag" if self.part.lag is not None else "story" if self.story else self.part.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the units of a run have in common. out: the folder or URI of the tables; run: the run, which must
+    still have the folder's lock when a unit's files appear."""
+
+    out: str
+    options: Options
+    tables: tuple[str, ...]
+    run: str | None = None
 
 
 def as_units(
@@ -121,20 +131,16 @@ def story_units(
     return as_units(parts, files, options, tables, story=True)
 
 
-def run_units(
-    units: Sequence[Unit], root: str, options: Options, tables: Sequence[str], run: str | None = None
-) -> list[dict[str, Any]]:
+def run_units(units: Sequence[Unit], job: Job) -> list[dict[str, Any]]:
     """Read the units of a task, write their rows and their notes together; returns the notes that count.
-
-    run: the run that they belong to, which must still have the folder's lock. Raises `UnitFailed`.
-    """
+    Raises `UnitFailed`."""
     unit, files, notes = units[0], None, []
     try:
-        attempt = Attempt(open_output(root), _task_name(units), run)
+        attempt = Attempt(open_output(job.out), _task_name(units), job.run)
         for unit in units:
             began = time.monotonic()
             files = UnitFiles(attempt, unit.name)
-            work = _Work(unit, options, tables, files)
+            work = _Work(unit, job.options, job.tables, files)
             work.run()
             notes.append(work.note() | {"seconds": round(time.monotonic() - began, 3)})
         return attempt.publish(notes)
