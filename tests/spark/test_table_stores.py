@@ -5,15 +5,9 @@ The formats' own libraries read them, with the environment of the pipeline.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,7 +27,7 @@ from tests.tables.in_process import InProcess
 from tests.tables.made_segments import partition, segment
 from tests.tables.moto_s3 import LocalS3, local_s3
 from tests.tables.test_table_formats import parquet_rows, rows, table_format
-from tests.tables.test_table_kills import TIMES, expected
+from tests.tables.test_table_kills import COLUMNS, LOCAL, TIMES, Rows, count_kills, expected
 
 __all__ = ["table_format"]
 
@@ -157,57 +151,19 @@ def test_what_is_refused(logs: Path, s3: LocalS3, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.tables
-@pytest.mark.skipif("COORDWIRE_TABLES" not in os.environ, reason="takes minutes: set COORDWIRE_TABLES=1")
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_killed_at_any_moment(tmp_path: Path, s3: LocalS3, table_format: str, engine: str) -> None:
     """Rows are all of a run or none of it, at each moment, and each once in the end."""
-    logs, out = tmp_path / "logs", f"s3://lake/killed/{table_format}-{engine}"
-    rng = random.Random(f"{table_format} {engine}")
-    option = ["--master", "local[2]"]  # its report reads the tables in Spark
-    if engine == "local":
-        option = ["--engine", "local", "--workers", "2", "--no-report"]
-    command = [
-        sys.executable, "-m", "coordwire.cli", "pipeline", str(logs), "--out", out, "--format", table_format,
-        "--tables", "records,files", "--summary", "json", *option,
-    ]  # fmt: skip
-    versions: list[Counter[tuple[int, int]]] = [Counter()]
-    took, killed, last = 10.0, 0, 0
 
-    def actual() -> Counter[tuple[int, int]]:
-        place = out.removeprefix("s3://lake/")
-        if not commits(s3, place, "records"):
-            return Counter()
+    def table_rows(out: str, table_format: str) -> Rows:
+        if not commits(s3, out.removeprefix("s3://lake/"), "records"):
+            return Rows()
         table = stored(out, "records", table_format)
-        columns = [table.column(name).to_pylist() for name in ("partition", "log_offset")]
-        return Counter(zip(*columns, strict=True))
+        return Rows(zip(*(table.column(name).to_pylist() for name in COLUMNS), strict=True))
 
-    for turn in range(TIMES):
-        for number in range(3):
-            place = logs / f"orders-{number}"
-            place.mkdir(parents=True, exist_ok=True)
-            with (place / f"{0:020}.log").open("ab") as file:
-                file.write(segment(random.Random(100 * turn + number), 8, base=10_000 * turn))
-        versions.append(expected(logs))
-        running = subprocess.Popen(
-            command, start_new_session=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        began = time.monotonic()
-        try:
-            running.communicate(timeout=took * rng.uniform(0.3, 1.0))
-            took = max(time.monotonic() - began, 1.0)
-        except subprocess.TimeoutExpired:
-            os.killpg(running.pid, signal.SIGKILL)
-            killed += 1
-        _, errors = running.communicate()
-        assert "Traceback" not in errors
-        assert actual() in versions[last:]
-        last = versions.index(actual(), last)
-        if rng.random() < 0.5 or turn == TIMES - 1:
-            began = time.monotonic()
-            process = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-            took = time.monotonic() - began
-            assert process.returncode == 0, process.stderr
-            assert json.loads(process.stdout)["records"] == versions[-1].total()
-            assert actual() == versions[-1]
-            last = len(versions) - 1
+    words = LOCAL if engine == "local" else ("--master", "local[2]")  # its report reads the tables in Spark
+    out = f"s3://lake/killed/{table_format}-{engine}"
+    killed = count_kills(
+        tmp_path / "logs", out, table_format, TIMES, rows=table_rows, engine=words, took=10.0
+    )
     print(f"{killed} of {TIMES} runs were killed")

@@ -1,6 +1,6 @@
 """The pipeline's tables, read and compacted by Spark's own Delta and Iceberg, and streams into such tables.
 
-Run them with a PySpark that the formats know, as 4.1: pytest -m tables tests/spark/test_tables_in_spark.py
+Run them with a PySpark that both formats know, 4.0 or 4.1, and pyiceberg: `.ci/run tables`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,7 @@ from tests.tables.made_segments import partition, segment
 from tests.tables.test_table_kills import expected
 from tests.tables.worker_processes import spark_workers
 
-pytestmark = [
-    pytest.mark.tables,
-    pytest.mark.skipif(
-        "COORDWIRE_TABLES" not in os.environ,
-        reason="takes minutes, and jars of 60 MB: set COORDWIRE_TABLES=1, with PySpark 4.0 to 4.2",
-    ),
-]
+pytestmark = pytest.mark.tables
 
 CAPTURE = "tests/data/captures/confluent__rdmock__group-range.pcap"
 PACKAGES = {"delta": "deltalake", "iceberg": "pyiceberg"}

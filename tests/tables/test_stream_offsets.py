@@ -90,7 +90,7 @@ class Folder:
         else:
             start = self.log[-2] if len(self.log) > 1 else initial_offset()
         end = self.log[-1]
-        actual = arrivals_between(start, end, lambda: self.files.values())
+        actual = arrivals_between(start, end)
         self.known, self.remembered = end, stream_offsets.read_between(start, end)
         if killed:
             self.restart()
@@ -161,32 +161,17 @@ def files_of(**sizes: int) -> list[File]:
     return [File(f"/in/{name}.pcap", size, number) for number, (name, size) in enumerate(sizes.items())]
 
 
-def test_a_checkpoint_of_the_first_format() -> None:
-    """Its last batch, and what was to come after it."""
-    files = files_of(a=10, b=20, c=30)
-    first, last = {"modified": 0, "path": ""}, {"modified": 1, "path": "/in/b.pcap"}
-    assert [a.file for a in arrivals_between(first, last, lambda: files)] == files[:2]
-    end = next_offset(last, files, KINDS)
-    assert [a.file for a in arrivals_between(last, end, lambda: files)] == files[2:]
-    unknown = next_offset(initial_offset(), files, KINDS)
-    assert [a.file for a in arrivals_between(last, unknown, lambda: files)] == files[2:]
-    assert next_offset({"modified": 2, "path": "/in/c.pcap"}, files, KINDS) == {
-        "modified": 2,
-        "path": "/in/c.pcap",
-    }
-
-
 def test_a_checkpoint_of_another_format() -> None:
     with pytest.raises(CoordwireError, match=r"offset is of format 3, expected 2: .*a new checkpoint"):
         next_offset({"version": 3}, [], KINDS)
     with pytest.raises(CoordwireError, match="offset is of format None, expected 2"):
-        arrivals_between({}, {}, list)
+        arrivals_between({}, {})
 
 
 def test_what_changed_is_reported_once() -> None:
     start = next_offset(initial_offset(), files_of(a=10, b=20), KINDS)
     end = next_offset(start, files_of(a=10, b=25), KINDS)
-    [arrival] = arrivals_between(start, end, list)
+    [arrival] = arrivals_between(start, end)
     assert arrival.change == "it had 20 bytes when it was read and has 25 now; it is not read again"
     assert next_offset(end, files_of(a=10, b=25), KINDS) is end
 
@@ -194,10 +179,10 @@ def test_what_changed_is_reported_once() -> None:
 def test_what_could_not_be_read_comes_when_it_can() -> None:
     blind = [File("/in/a.pcap", 0, 1, trouble="Permission denied")]
     start = next_offset(initial_offset(), blind, KINDS)
-    assert [a.file for a in arrivals_between(initial_offset(), start, list)] == blind
+    assert [a.file for a in arrivals_between(initial_offset(), start)] == blind
     assert next_offset(start, blind, KINDS) is start
     end = next_offset(start, files_of(a=10), KINDS)
-    assert arrivals_between(start, end, list) == [Arrival(File("/in/a.pcap", 10, 0))]
+    assert arrivals_between(start, end) == [Arrival(File("/in/a.pcap", 10, 0))]
     assert next_offset(end, blind, KINDS) is end
 
 

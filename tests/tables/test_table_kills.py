@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -43,12 +44,13 @@ Rows = Counter[tuple[int, int]]
 """How often each record is there, by its partition and offset."""
 
 
-def command(logs: Path, out: str, table_format: str) -> list[str]:
-    words = ["--engine", "local", "--workers", "2", "--no-report", "--format", table_format,
-             "--split-size", "16000"]  # fmt: skip
+LOCAL = ("--engine", "local", "--workers", "2", "--no-report")
+
+
+def command(logs: Path, out: str, table_format: str, engine: Sequence[str]) -> list[str]:
     return [
-        sys.executable, "-m", "coordwire.cli", "pipeline", str(logs), "--out", out, *words,
-        "--tables", "records,files", "--summary", "json",
+        sys.executable, "-m", "coordwire.cli", "pipeline", str(logs), "--out", out, *engine, "--format",
+        table_format, "--split-size", "16000", "--tables", "records,files", "--summary", "json",
     ]  # fmt: skip
 
 
@@ -93,12 +95,11 @@ def add_records(logs: Path, turn: int) -> None:
                 file.write(data)
 
 
-def run_and_kill(logs: Path, out: str, table_format: str, seconds: float) -> bool:
+def run_and_kill(words: Sequence[str], seconds: float) -> bool:
     """Whether the run was killed; else it had ended."""
     running = subprocess.Popen(
-        command(logs, out, table_format), start_new_session=True, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        words, start_new_session=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     try:
         running.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -108,18 +109,29 @@ def run_and_kill(logs: Path, out: str, table_format: str, seconds: float) -> boo
     return running.returncode == -signal.SIGKILL
 
 
-def count_kills(logs: Path, out: str, table_format: str, times: int) -> int:
+def count_kills(
+    logs: Path,
+    out: str,
+    table_format: str,
+    times: int,
+    *,
+    rows: Callable[[str, str], Rows] = rows,
+    engine: Sequence[str] = LOCAL,
+    took: float = 3.0,
+) -> int:
     """Start runs, each on more records than the one before; how many of them were killed.
 
     With a log of their own, tables have all rows of a run or none, at each moment. In plain Parquet they may
-    have some of them, each once. A run that isn't killed adds the missing ones.
+    have some of them, each once. A run that isn't killed adds the missing ones. rows: reads the
+    table; took: how many seconds a run takes, at first.
     """
     rng = random.Random(f"{table_format} {out.partition('://')[1]}")
-    versions, took, killed, last = [Rows()], 3.0, 0, 0
+    versions, killed, last = [Rows()], 0, 0
+    words = command(logs, out, table_format, engine)
     for turn in range(times):
         add_records(logs, turn)
         versions.append(expected(logs))
-        killed += run_and_kill(logs, out, table_format, took * rng.uniform(0.3, 1.0))
+        killed += run_and_kill(words, took * rng.uniform(0.3, 1.0))
         actual = rows(out, table_format)
         if table_format == PARQUET:
             assert actual <= versions[-1]
@@ -128,9 +140,7 @@ def count_kills(logs: Path, out: str, table_format: str, times: int) -> int:
             last = versions.index(actual, last)
         if rng.random() < 0.5 or turn == times - 1:
             began = time.monotonic()
-            process = subprocess.run(
-                command(logs, out, table_format), capture_output=True, text=True, timeout=600, check=False
-            )
+            process = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
             took = time.monotonic() - began
             assert process.returncode == 0, process.stderr
             assert json.loads(process.stdout)["records"] == versions[-1].total()

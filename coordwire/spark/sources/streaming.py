@@ -73,7 +73,7 @@ class _Reader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         source, options = SOURCES[self.source_name], self.options
-        arrivals = arrivals_between(start, end, self._files)
+        arrivals = arrivals_between(start, end)
         changed = tuple(
             Bad(arrival.file.path, 0, arrival.file.size, arrival.change)
             for arrival in arrivals

@@ -65,9 +65,7 @@ def run(
     names = select_tables(tables)
     output = open_output(out)
     files = {file.path: file for file in inputs_of(output, inputs, options)}
-    ledger = Ledger(output)
-    ledger.check_folder()
-    ledger.chosen_format(format)
+    Ledger(output).check_folder(format)
     lock = Lock(output)
     lock.acquire()
     try:
@@ -94,11 +92,10 @@ def _locked(
     """Run under the folder's lock."""
     began = time.monotonic()
     ledger = Ledger(output)  # who had the lock until now may have begun it
-    ledger.check_folder()
+    format_name = ledger.check_folder(format)
     ledger.check_links(tables)
     if report:
         check_report(output)
-    format_name = ledger.chosen_format(format)
     if not ledger.has_tables:
         ledger.commit({}, log=TableLog(format_name, token_hex(16)))
     if format_name != PARQUET:  # a run that was killed may have left tables without its commit
@@ -175,9 +172,7 @@ def check(inputs: Sequence[str], out: str, format: str | None = None) -> None:
     output = open_output(out)
     check_inputs(output, inputs)
     find_files([path for path in inputs if not is_uri(path)], recursive=False)
-    ledger = Ledger(output)
-    ledger.check_folder()
-    ledger.chosen_format(format)
+    Ledger(output).check_folder(format)
 
 
 def _foreign(foreign: Sequence[str]) -> list[str]:

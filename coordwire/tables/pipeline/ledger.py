@@ -46,21 +46,19 @@ class Ledger:
             raise CoordwireError(f"{self.output.place} has no tables of this pipeline")
         return self.manifest
 
-    def check_folder(self) -> None:
-        """Raises `CoordwireError` unless the folder is empty or has the pipeline's manifest."""
+    def check_folder(self, requested: str | None) -> str:
+        """The format of the folder's tables: the one that they have, or the requested one where there are no
+        tables.
+
+        Raises `CoordwireError` unless the folder is empty or has the pipeline's manifest, and for a format
+        that is unknown, whose package is missing, or that is another than the tables have.
+        """
         entries = [] if self.has_tables else self.output.entries("")
         if entries and not (entries == [NOTES] and all(map(is_own_name, self.output.names(NOTES)))):
             raise CoordwireError(
                 f"{self.output.place} is not empty and has no {MANIFEST} of this pipeline, which says what "
                 "in it may be replaced; nothing was read or written: choose another --out, or an empty folder"
             )
-
-    def chosen_format(self, requested: str | None) -> str:
-        """The format of the folder's tables: the one that they have, or the requested one where there are no
-        tables.
-
-        Raises `CoordwireError` for an unknown one, one whose package is missing, and another than they have.
-        """
         present = self.manifest.log.format if self.has_tables else None
         if present is not None and requested is not None and requested != present:
             raise CoordwireError(

@@ -20,7 +20,7 @@ __all__ = [
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -77,7 +77,7 @@ def next_offset(
     what `start` says. Raises `CoordwireError` for an offset of another format.
     """
     files_by_key = _by_path(files)
-    state = _read_state(start, files_by_key)
+    state = _decoded(start)
     for key, size in (remembered or {}).items():
         state.setdefault(key, size)
     arrivals = [
@@ -101,17 +101,9 @@ def next_offset(
     return _offset(state, arrivals, start)
 
 
-def arrivals_between(
-    start: StreamOffset, end: StreamOffset, files: Callable[[], Iterable[File]]
-) -> list[Arrival]:
-    """The files of the micro-batch between two offsets, in the order of reading.
-
-    files: lists what is there, for offsets of the first format only. Raises `CoordwireError` for an unknown
-    format.
-    """
-    if _is_first_format(end):
-        low, high = _place(start), _place(end)
-        return [Arrival(file) for file in _ordered(files()) if low < (file.modified, file.path) <= high]
+def arrivals_between(start: StreamOffset, end: StreamOffset) -> list[Arrival]:
+    """The files of the micro-batch between two offsets, in the order of reading. Raises `CoordwireError` for
+    an unknown format."""
     _check(end)
     arrivals = [
         Arrival(File(path, size, modified, named, trouble), read)
@@ -120,7 +112,7 @@ def arrivals_between(
     if end["after"] == _digest(start):
         return arrivals
     # The offset was made without its start: all files are named in it, and some were read before.
-    state = _read_state(start, _by_path(files()) if _is_first_format(start) else {})
+    state = _decoded(start)
     unread = []
     for arrival in arrivals:
         key, file = _key(arrival.file.path), arrival.file
@@ -131,7 +123,7 @@ def arrivals_between(
 
 def read_between(start: StreamOffset, end: StreamOffset) -> ReadFiles:
     """What both offsets together say that was read: what is gone may be in one of them alone."""
-    return {} if _is_first_format(end) else _decoded(start) | _decoded(end)
+    return _decoded(start) | _decoded(end)
 
 
 # --- offsets ---
@@ -149,8 +141,6 @@ def _offset(
 
 
 def _decoded(offset: StreamOffset) -> ReadFiles:
-    if _is_first_format(offset):
-        return {}
     _check(offset)
     entries, step = b64decode(offset["read"]), HASH + SIZE
     return {
@@ -159,29 +149,12 @@ def _decoded(offset: StreamOffset) -> ReadFiles:
     }
 
 
-def _read_state(offset: StreamOffset, files_by_key: Mapping[bytes, File]) -> ReadFiles:
-    """What was read; by an offset of the first format, all that has a time and path up to its own."""
-    if not _is_first_format(offset):
-        return _decoded(offset)
-    last = _place(offset)
-    return {key: file.size for key, file in files_by_key.items() if (file.modified, file.path) <= last}
-
-
 def _check(offset: StreamOffset) -> None:
     if offset.get("version") != VERSION:
         raise CoordwireError(
             f"the checkpoint's offset is of format {offset.get('version')!r}, expected {VERSION}: it was "
             "written by another version of coordwire; go on with that one, or start with a new checkpoint"
         )
-
-
-def _is_first_format(offset: StreamOffset) -> bool:
-    """Whether it is the time and path of the last file, as coordwire 0.1 wrote it."""
-    return set(offset) == {"modified", "path"}
-
-
-def _place(offset: StreamOffset) -> tuple[int, str]:
-    return offset["modified"], offset["path"]
 
 
 def _digest(offset: StreamOffset) -> str:
@@ -203,7 +176,3 @@ def _by_path(files: Iterable[File]) -> dict[bytes, File]:
         if key not in files_by_key or file.path == live_path(file.path):
             files_by_key[key] = file
     return files_by_key
-
-
-def _ordered(files: Iterable[File]) -> list[File]:
-    return sorted(files, key=lambda file: (file.modified, file.path))
