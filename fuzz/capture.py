@@ -1,5 +1,5 @@
 """Any bytes are a capture or none: entries that end, or one DecodeError; never another error, and no byte
-of a length-prefixed stream goes missing."""
+of a length-prefixed stream goes missing. The lines of plain frames are those of the slow path."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.jsonlines import line
+from coordwire.capture.plain_lines import PlainJsonLines
 from coordwire.capture.reader import Capture
 from coordwire.errors import DecodeError, UnreadableRange
 from fuzz._run import main
@@ -45,8 +47,10 @@ def fuzz(data: bytes, strict: bool, lazy: bool, ports: tuple[int, ...]) -> None:
         entries = list(capture.entries())
     except DecodeError:
         return
+    plain_line = PlainJsonLines(show_secrets=strict).line
     for entry in entries:
         assert isinstance(entry, (FrameEntry, UnreadableRange))
+        assert plain_line(entry, 6) in (None, line(entry, 6, show_secrets=strict))
         if isinstance(entry, FrameEntry) and entry.error is None and not entry.token:
             assert entry.message is not None
     if capture.format == "frames":

@@ -36,6 +36,7 @@
       packets.c             ordinary packets of a capture to the chunks of their streams
       packet_records.c      pcap and pcapng; packet_headers.c: from the link layer to TCP
       frame_walk.c          chunks that hold one frame each to lazy entries; frame_walk_object.c: its type
+      plain_lines.c         the lines of plain frames, from their texts
       slots.c               where classes made in Python have their slots; their objects from all values
     crc32c/
       crc32c.c              the checksum, by the processor's own instructions where it has them

@@ -198,6 +198,30 @@ class FrameWalk:
     ) -> FrameWalk: ...
     def take(self, chunk: tuple[Any, ...], limit: int, /) -> Any: ...
 
+ApiRow: TypeAlias = tuple[Transcriber, Transcriber, bool, bool, str, str]
+PlaceRow: TypeAlias = tuple[object, str, str, str, str]
+
+class PlainLines:
+    number_width: int
+    latency_width: int
+    def __new__(
+        cls,
+        classes: tuple[type, type, type],
+        tables: tuple[
+            dict[int, ApiRow | None],
+            dict[int, PlaceRow],
+            dict[int, tuple[str, str] | None],
+            dict[str, str] | None,
+        ],
+        learn: Callable[[Any], None],
+        body_text: Callable[[Any], object],
+        is_shown_whole: Callable[[Any, str], bool] | None,
+        errors: Callable[[Any, str], str],
+        subject: Callable[[Any], str | None],
+        /,
+    ) -> PlainLines: ...
+    def line(self, entry: object, digits: int, /) -> str | None: ...
+
 class SlotMaker:
     def __new__(cls, made: type, names: tuple[str, ...], /) -> SlotMaker: ...
     def make(self, *values: object) -> Any: ...

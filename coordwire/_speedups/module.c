@@ -11,7 +11,7 @@
 static int module_exec(PyObject *module)
 {
     bool failed = engine_exec(module) < 0 || records_exec(module) < 0 || slots_exec(module) < 0
-                  || packets_exec(module) < 0 || frame_walk_exec(module) < 0;
+                  || packets_exec(module) < 0 || frame_walk_exec(module) < 0 || plain_lines_exec(module) < 0;
     return failed ? -1 : 0;
 }
 

@@ -31,6 +31,13 @@ int records_exec(PyObject *module);
 int slots_exec(PyObject *module);
 int packets_exec(PyObject *module);
 int frame_walk_exec(PyObject *module);
+int plain_lines_exec(PyObject *module);
+
+/* The place of a slot in an object. */
+static inline PyObject **slot_at(PyObject *object, Py_ssize_t offset)
+{
+    return (PyObject **)((char *)object + offset);
+}
 
 /* The engine's part of the module's life; `engine_size` bytes of it are in the module's state. */
 extern const Py_ssize_t engine_size;

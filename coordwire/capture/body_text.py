@@ -8,7 +8,15 @@ unknown tagged fields, and what was refused. A look-up costs as little as can be
 
 from __future__ import annotations
 
-__all__ = ["NO_TEXT", "BodyText", "body_text", "has_no_codes", "is_refused", "known_client"]
+__all__ = [
+    "NO_TEXT",
+    "BodyText",
+    "body_text",
+    "find_transcribers",
+    "has_no_codes",
+    "is_refused",
+    "known_client",
+]
 
 import struct
 from collections.abc import Callable
@@ -97,30 +105,38 @@ def _client_of(entry: FrameEntry, is_named: bool) -> str | None:
 def _remember_transcribers(key: _Key) -> _Known:
     """Make and remember what writes the text of an API in a version. There are as many as the schemas have,
     and the versions of ApiVersions that clients may send."""
-    known = _KNOWN[key] = _build_transcribers(*key)
+    transcribers = find_transcribers(*key)
+    if transcribers is None:
+        known: _Known = _no_text, None, False
+    else:
+        message, header, is_named = transcribers
+        known = message.transcribe, header, is_named
+    _KNOWN[key] = known
     return known
 
 
-def _build_transcribers(
+def find_transcribers(
     direction: str, api_key: int | None, version: int | None, body_version: int | None
-) -> _Known:
+) -> tuple[_native.Transcriber, _native.Transcriber, bool] | None:
+    """The transcribers of a message and of its header, and whether that has a client id; None where there is
+    no text."""
     if native is None or api_key is None or version is None or body_version is None:
-        return _no_text, None, False
+        return None
     try:
         cls = find_message(api_key, direction)
     except KeyError:
-        return _no_text, None, False
+        return None
     if version not in cls.versions or body_version not in cls.versions:
-        return _no_text, None, False
+        return None
     head = RequestHeader if direction == "request" else ResponseHeader
     kind = header_version(api_key, version, direction)
     if direction == "request" and kind >= LASTING_CLIENT:  # its line says what its header omits
-        return _no_text, None, False
+        return None
     header = layout_transcriber(layout_of(head, kind))
     message = layout_transcriber(layout_of(cls, body_version))
     if header is None or message is None:
-        return _no_text, None, False
-    return message.transcribe, header, direction == "request" and kind > 0
+        return None
+    return message, header, direction == "request" and kind > 0
 
 
 def _no_text(body: bytes, header: _native.Transcriber | None) -> BodyText | None:

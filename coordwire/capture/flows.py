@@ -22,6 +22,7 @@ __all__ = [
     "Opened",
     "TcpConnection",
     "format_time",
+    "second_texts",
 ]
 
 from collections import Counter
@@ -155,12 +156,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def format_time(time_ns: int, digits: int = 9) -> str:
     """ISO 8601 in UTC with that many decimals; "@seconds" for a time beyond what the calendar holds."""
     seconds, fraction = divmod(time_ns, 1_000_000_000)
-    beginning, end = _second(seconds)
+    beginning, end = second_texts(seconds)
     return f"{beginning}.{fraction:09d}"[: len(beginning) + 1 + digits] + end if digits else beginning + end
 
 
 @lru_cache(256)  # entries follow each other in time
-def _second(seconds: int) -> tuple[str, str]:
+def second_texts(seconds: int) -> tuple[str, str]:
     """The texts before and after the decimals of a second."""
     try:
         moment = _EPOCH + timedelta(seconds=seconds)

@@ -1,113 +1,151 @@
-"""JSON lines of plain frames, put together from their texts.
+"""Lines of plain frames, put together from their texts by the native half: as JSON here, and for reading in
+`coordwire.cli.decode.line`.
 
 Strategy: most frames are plain: whole Kafka frames whose body's text is known and of which nothing is
-withheld. Their lines differ in a few numbers and texts; what a connection and
-an API add is put together once. Rules: a line is that of `coordwire.capture.jsonlines`, which is the oracle
-and serves for all other entries; no message is decoded for it; what is kept is bounded.
+withheld. Their lines differ in a few numbers and texts; what an API, a connection and a second add is put
+together here once, when the native half (`PlainLines`) meets them first. Rules: a line is that of
+`coordwire.capture.jsonlines`, which is the oracle and serves for all other entries, and without the native
+half for all; no message is decoded for it but where an answer has errors; what is kept is bounded.
 """
 
 from __future__ import annotations
 
-__all__ = ["PlainLines"]
+__all__ = ["PlainJsonLines", "PlainLines"]
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from json.encoder import encode_basestring_ascii as quoted
+from typing import TYPE_CHECKING, TypeVar
 
+from coordwire._speedups import native
 from coordwire.capture.answer_errors import AnswerError, ErrorTexts
-from coordwire.capture.body_text import body_text, known_client
+from coordwire.capture.body_text import body_text, find_transcribers
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.flows import TcpConnection, format_time
+from coordwire.capture.flows import second_texts
+from coordwire.capture.frame_decoding import LazyEntry, StrictLazyEntry
 from coordwire.capture.jsonlines import encode, error_form
 from coordwire.capture.jsonlines import text as name_text
-from coordwire.capture.redaction.entry_secrets import is_shown_whole
-from coordwire.codec.transcriber import HAS_CODES, OTHERWISE
-from coordwire.errors import UnreadableRange
-from coordwire.versions import api_name
+from coordwire.capture.redaction.entry_secrets import is_always_harmless, is_shown_whole
+from coordwire.versions import api_name, omits_client
+
+if TYPE_CHECKING:
+    from coordwire._speedups import _native
+
+V = TypeVar("V")
 
 MOST_PLACES = 50_000
-"""The places of so many flows are kept as text; a connection has two."""
+"""The places of so many directions of connections are kept; a connection has two."""
 
-LONGEST_LATENCY_NS = 1 << 53
-"""Latencies below this are exact in milliseconds with six decimals."""
+MOST_APIS = 10_000
+"""Those of so many APIs in their versions, which are more than the schemas have."""
+
+MOST_SECONDS = 256
+"""The texts of so many seconds are kept: entries follow each other in time."""
 
 
-class PlainLines:
-    """The lines of one output. show_secrets: nothing is withheld."""
+class PlainLines(ABC):
+    """The lines of one output. show_secrets: nothing is withheld; subjects: the texts of what lines are
+    about, by their names; None where lines have none.
 
-    def __init__(self, *, show_secrets: bool) -> None:
-        self._show_secrets = show_secrets
-        self._capture: tuple[str | None, str] = (None, "")
-        self._places: dict[tuple[int, bool], tuple[TcpConnection | None, str, str]] = {}
-        self._apis: dict[tuple[int | None, int | None], str] = {}
-        self._errors = ErrorTexts(_errors)
+    line: a plain frame's line; None for every other entry. Its second argument: decimals of its time.
+    """
 
-    def line(self, entry: Entry, digits: int) -> str | None:
-        """A plain frame's line; None for every other entry. digits: decimals of a second in its time."""
-        if isinstance(entry, UnreadableRange):
+    def __init__(self, *, show_secrets: bool, subjects: dict[str, str] | None = None) -> None:
+        self._apis: dict[int, _native.ApiRow | None] = {}
+        self._places: dict[int, _native.PlaceRow] = {}
+        self._seconds: dict[int, tuple[str, str] | None] = {}
+        self._errors = ErrorTexts(self.error_text)
+        self.native: _native.PlainLines | None = None
+        self.line: Callable[[Entry, int], str | None] = _no_line
+        if native is not None:
+            self.native = native.PlainLines(
+                (FrameEntry, LazyEntry, StrictLazyEntry),
+                (self._apis, self._places, self._seconds, subjects),
+                self._learn, body_text, None if show_secrets else is_shown_whole, self._errors.of,
+                self.subject_text,
+            )  # fmt: skip
+            self.line = self.native.line
+
+    @abstractmethod
+    def api_text(self, entry: FrameEntry) -> tuple[str, str]:
+        """The text of an entry's API in its version; and how a body's text begins that names its subject."""
+
+    @abstractmethod
+    def place_texts(self, entry: FrameEntry) -> tuple[str, str] | None:
+        """The texts of the direction of an entry's connection; None if such entries are not plain."""
+
+    @abstractmethod
+    def second_texts(self, seconds: int) -> tuple[str, str] | None:
+        """The texts of a second, before and after its decimals; None if such entries are not plain."""
+
+    @abstractmethod
+    def error_text(self, entry: FrameEntry, errors: list[AnswerError]) -> str:
+        """The text of an answer's errors."""
+
+    def subject_text(self, entry: FrameEntry) -> str | None:
+        """The text of what an entry is about, where its body's text doesn't begin with it."""
+        return None
+
+    def clear(self) -> None:
+        """Drop the texts that are kept."""
+        for table in (self._apis, self._places, self._seconds):
+            table.clear()
+
+    def _learn(self, entry: FrameEntry) -> None:
+        """Add what an entry brings to the tables that is not there yet."""
+        key, version, time_ns = entry.api_key, entry.api_version, entry.time_ns
+        if key is None or version is None or time_ns is None:
+            return
+        is_answer, seconds = entry.request is not None, time_ns // 1_000_000_000
+        api = key << 17 | version << 1 | is_answer
+        if api not in self._apis:
+            _add(self._apis, api, self._api_row(entry, key, version), MOST_APIS)
+        if (texts := self.place_texts(entry)) is not None:
+            connection = entry.connection  # whose id is its own for as long as it is kept
+            place = connection, entry.flow, entry.capture, *texts
+            _add(self._places, id(connection) | is_answer, place, MOST_PLACES)
+        if seconds not in self._seconds:
+            _add(self._seconds, seconds, self.second_texts(seconds), MOST_SECONDS)
+
+    def _api_row(self, entry: FrameEntry, key: int, version: int) -> _native.ApiRow | None:
+        transcribers = find_transcribers(entry.direction, key, version, version)
+        if transcribers is None or omits_client(key, version):
             return None
-        text, flags = entry.text or body_text(entry)
-        request = entry.request
-        if text is None or flags & OTHERWISE:
-            return None
-        version, time_ns, packet = entry.api_version, entry.time_ns, entry.packet
-        if version != entry.body_version or time_ns is None or packet is None:
-            return None
-        api = self._apis.get((entry.api_key, version)) or self._add_api(entry)
-        if not self._show_secrets and not is_shown_whole(entry, text):
-            return None
-        place = self._places.get((id(entry.connection), request is None))
-        if place is None or place[1] != entry.flow:
-            place = self._add_place(entry)
-        client = known_client(entry)
-        if client is None and entry.client_is_unknown:
-            return None
-        latency = request_place = ""
-        if request is not None:
-            request_place = f',"request":{request.number}'
-            if request.packet is not None:
-                request_place += f',"requestPacket":{request.packet}'
-            if request.time_ns is not None:
-                latency_ns = time_ns - request.time_ns
-                if not -LONGEST_LATENCY_NS < latency_ns < LONGEST_LATENCY_NS:
-                    return None
-                latency = f',"latencyMs":{latency_ns / 1e6!r}'
-        errors = ""
-        if flags & HAS_CODES and request is not None:
-            errors = self._errors.of(entry, text)
-        capture = self._capture
-        if capture[0] is not entry.capture:
-            name = entry.capture
-            capture = self._capture = name, f'{{"capture":{quoted(name_text(name))},"frame":'
-        return (
-            f'{capture[1]}{entry.number},"packet":{packet},"firstPacket":{entry.first_packet}{place[2]}'
-            f'{format_time(time_ns, digits)}","direction":"{entry.direction}"{request_place}{api}'
-            f'{entry.correlation_id},"clientId":{"null" if client is None else quoted(client)},'
-            f'"size":{len(entry.body)}{latency},"body":{text},"error":null{errors}}}\n'
-        )
+        return *transcribers, is_always_harmless(key, entry.direction), *self.api_text(entry)
 
-    def _add_api(self, entry: FrameEntry) -> str:
-        """What an API in a version adds to its lines. There are as many as the schemas have."""
-        key, version = entry.api_key, entry.api_version
+
+def _add(table: dict[int, V], key: int, row: V, most: int) -> None:
+    """Add a row to a table that has so many at most."""
+    if len(table) >= most:
+        table.clear()
+    table[key] = row
+
+
+def _no_line(entry: Entry, digits: int) -> str | None:
+    """No line."""
+    return None
+
+
+class PlainJsonLines(PlainLines):
+    """As JSON."""
+
+    def api_text(self, entry: FrameEntry) -> tuple[str, str]:
+        key = entry.api_key
         assert key is not None
         name = quoted(api_name(key) or "")
-        self._apis[key, version] = api = (
-            f',"apiKey":{key},"api":{name},"apiVersion":{version},"correlationId":'
-        )
-        return api
+        return f',"apiKey":{key},"api":{name},"apiVersion":{entry.api_version},"correlationId":', ""
 
-    def _add_place(self, entry: FrameEntry) -> tuple[TcpConnection | None, str, str]:
-        """What the flow adds to the lines of one direction of a connection."""
+    def place_texts(self, entry: FrameEntry) -> tuple[str, str]:
         connection = entry.connection
         ends = ""
         if connection is not None:
             client, broker = quoted(str(connection.client)), quoted(str(connection.broker))
             ends = f',"connection":{connection.stream},"client":{client},"broker":{broker}'
-        if len(self._places) >= MOST_PLACES:
-            self._places.clear()
-        place = connection, entry.flow, f'{ends},"flow":{quoted(entry.flow)},"time":"'
-        self._places[id(connection), entry.request is None] = place  # its own id for as long as it is kept
-        return place
+        capture = quoted(name_text(entry.capture))
+        return f'{{"capture":{capture},"frame":', f'{ends},"flow":{quoted(entry.flow)},"time":"'
 
+    def second_texts(self, seconds: int) -> tuple[str, str]:
+        return second_texts(seconds)
 
-def _errors(_: FrameEntry, errors: list[AnswerError]) -> str:
-    """What the errors of an answer add to its line."""
-    return f',"errors":{encode([error_form(error) for error in errors])}' if errors else ""
+    def error_text(self, entry: FrameEntry, errors: list[AnswerError]) -> str:
+        return f',"errors":{encode([error_form(error) for error in errors])}' if errors else ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
 import resource
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +22,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from coordwire.capture.plain_lines import PlainJsonLines
+from coordwire.capture.reader import Capture
+from coordwire.cli.decode.line import LineFormat
+from coordwire.cli.selection.names import TopicNames
 from coordwire.codec import Message
 from coordwire.codec.program import message_program
 from coordwire.codec.transcriber import layout_transcriber
@@ -33,6 +38,8 @@ from coordwire.records import Record, RecordBatchBuilder, backend, batches, enco
 from coordwire.records.compression import CODECS
 
 Calls = list[Callable[[], Any]]
+
+CAPTURE = Path(__file__).parent.parent.parent / "tests/data/captures/aio__tansu__txn.pcap"
 
 SLACK = 4 << 20
 """Bytes by which memory may seem to grow."""
@@ -117,7 +124,21 @@ def messages() -> Calls:
         transcriber = layout_transcriber(cls._layout_.at(version))
         if transcriber is not None:
             results += [partial(transcriber.transcribe, data) for data in (wire, *mutated(wire, 20))]
+    capture = CAPTURE.read_bytes()
+    results += [partial(_lines, data) for data in (capture, *mutated(capture, 1))]
     return results
+
+
+def _lines(data: bytes) -> None:
+    """The lines of plain frames, as JSON and for reading."""
+    formats = (
+        PlainJsonLines(show_secrets=False),
+        LineFormat(show_secrets=True, names=TopicNames())._plain,
+    )
+    with suppress(DecodeError):
+        for entry in Capture(io.BytesIO(data), "x", lazy=True).entries():
+            for lines in formats:
+                lines.line(entry, 6)
 
 
 def mutated(data: bytes, count: int) -> Iterator[bytes]:

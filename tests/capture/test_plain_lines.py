@@ -11,7 +11,7 @@ from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.jsonlines import line
-from coordwire.capture.plain_lines import MOST_PLACES, PlainLines
+from coordwire.capture.plain_lines import MOST_PLACES, PlainJsonLines
 from tests.capture.test_lazy import broken, read
 from tests.capture.test_share import CAPTURES, traffic, traffic_rows
 from tests.capture.test_walks import damaged
@@ -21,7 +21,7 @@ with_texts = pytest.mark.skipif(native is None, reason="no native extension, whi
 
 def plain_count(data: bytes, *, digits: int, show_secrets: bool) -> int:
     """How many entries have a plain line; each is compared."""
-    lines = PlainLines(show_secrets=show_secrets)
+    lines = PlainJsonLines(show_secrets=show_secrets)
     count = 0
     for eager, lazy in zip(read(data, lazy=False), read(data, lazy=True), strict=True):
         text = lines.line(lazy, digits)
@@ -55,9 +55,9 @@ def test_most_frames_of_groups_are_plain() -> None:
 
 @with_texts
 def test_places_are_bounded() -> None:
-    lines = PlainLines(show_secrets=False)
+    lines = PlainJsonLines(show_secrets=False)
     entry = next(entry for entry in read(traffic(20), lazy=False) if lines.line(entry, 9) is not None)
-    lines._places.update(dict.fromkeys(((number, True) for number in range(MOST_PLACES)), (None, "", "")))
+    lines._places.update(dict.fromkeys(range(-MOST_PLACES, 0), (None, "", "", "", "")))
     assert isinstance(entry, FrameEntry)
     entry.flow = "another > flow"
     assert '"flow":"another > flow"' in str(lines.line(entry, 9))

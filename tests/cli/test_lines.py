@@ -12,7 +12,7 @@ import pytest
 
 from coordwire._speedups import native
 from coordwire.capture.body_text import body_text
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import FrameEntry
 from coordwire.capture.formats.pcap import as_pcap
 from coordwire.capture.reader import Capture
 from coordwire.capture.redaction.entry_secrets import NOTHING, withheld
@@ -272,18 +272,16 @@ def test_a_plain_subject_is_the_one_that_is_looked_for(path: Path) -> None:
 def written(data: bytes, *, lazy: bool, show_secrets: bool, is_plain: bool) -> tuple[str, int]:
     """All lines of a capture, and how many were put together from texts."""
     output = LineFormat(show_secrets=show_secrets, names=TopicNames())
-    output._is_plain, plain_line, count = is_plain, output._plain_line, 0
-
-    def counted(entry: Entry, digits: int) -> str | None:
-        nonlocal count
-        line = plain_line(entry, digits)
-        count += line is not None
-        return line
-
-    output._plain_line = counted  # type: ignore[method-assign]
+    assert output.plain_line is not None
+    count = 0
     with redirect_stdout(io.StringIO()) as out:
         for entry in read(data, lazy=lazy):
-            output.write(entry, 6)
+            line = output.plain_line(entry, 6) if is_plain else None
+            count += line is not None
+            if line is None:
+                output.write(entry, 6)
+            else:
+                out.write(line)
     return out.getvalue(), count
 
 

@@ -16,11 +16,6 @@ Py_ssize_t find_slot(PyTypeObject *cls, const char *name);
 /* Whether objects of a class are made by the allocator that all classes made in Python have. */
 bool is_plain_class(const PyTypeObject *cls);
 
-static inline PyObject **slot_at(PyObject *object, Py_ssize_t offset)
-{
-    return (PyObject **)((char *)object + offset);
-}
-
 /* The value, borrowed, or NULL. */
 static inline PyObject *slot_value(PyObject *object, Py_ssize_t offset) { return *slot_at(object, offset); }
 

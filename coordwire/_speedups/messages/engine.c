@@ -66,7 +66,7 @@ const Py_ssize_t engine_size = sizeof(Engine);
 int engine_exec(PyObject *module)
 {
     Engine *engine = PyModule_GetState(module);
-    PyTypeObject *exchange_type, *transcriber_type;
+    PyTypeObject *exchange_type;
     if (add_type(module, &program_spec, &engine->program_type) < 0
         || add_type(module, &decoder_spec, &engine->decoder_type) < 0
         || add_type(module, &encoder_spec, &engine->encoder_type) < 0
@@ -74,9 +74,8 @@ int engine_exec(PyObject *module)
         || add_type(module, &exchange_spec, &exchange_type) < 0)
         return -1;
     Py_DECREF(exchange_type); /* the module has it */
-    if (add_type(module, &transcriber_spec, &transcriber_type) < 0)
+    if (add_type(module, &transcriber_spec, &engine->transcriber_type) < 0)
         return -1;
-    Py_DECREF(transcriber_type);
     for (int i = 0; i < SMALLS; i++)
         if ((engine->smalls[i] = PyLong_FromLong(LEAST_SMALL + i)) == NULL)
             return -1;
@@ -98,6 +97,7 @@ int engine_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(engine->decoder_type);
     Py_VISIT(engine->encoder_type);
     Py_VISIT(engine->framer_type);
+    Py_VISIT(engine->transcriber_type);
     Py_VISIT(engine->uuid_type);
     Py_VISIT(engine->limits_type);
     Py_VISIT(engine->safety);
@@ -112,6 +112,7 @@ int engine_clear(PyObject *module)
     Py_CLEAR(engine->decoder_type);
     Py_CLEAR(engine->encoder_type);
     Py_CLEAR(engine->framer_type);
+    Py_CLEAR(engine->transcriber_type);
     Py_CLEAR(engine->uuid_type);
     Py_CLEAR(engine->limits_type);
     Py_CLEAR(engine->safety);

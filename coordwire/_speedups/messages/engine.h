@@ -104,7 +104,7 @@ struct Engine {
     PyObject *smalls[SMALLS];
     InternTable interned;
     PyTypeObject *program_type, *decoder_type, *encoder_type;
-    PyTypeObject *framer_type;
+    PyTypeObject *framer_type, *transcriber_type;
     PyObject *version, *strict, *deviations, *api_key; /* names of arguments, and of an attribute */
     /* What bind() was given; NULL before. */
     PyTypeObject *uuid_type, *limits_type;
@@ -115,12 +115,6 @@ struct Engine {
     int64_t kept_back; /* bytes of memory a byte that the factor keeps for texts and numbers */
     int64_t tag_cost;  /* bytes of memory that an unknown tagged field counts for */
 };
-
-/* The place of a slot in an object. */
-static inline PyObject **slot_at(PyObject *object, Py_ssize_t offset)
-{
-    return (PyObject **)((char *)object + offset);
-}
 
 /* A number, the interpreter's own object where it is small. */
 static inline PyObject *read_number(Engine *engine, int64_t number)

@@ -120,7 +120,7 @@ def is_shown_whole(entry: FrameEntry, text: str) -> bool:
     """Whether nothing is withheld of an entry whose body's text is known, nor of the request that it answers.
     `is_harmless` decides, after a look that suffices for most frames."""
     request = entry.request
-    if ZERO not in text and _is_always_harmless(entry.api_key, entry.direction):
+    if ZERO not in text and is_always_harmless(entry.api_key, entry.direction):
         if request is None:
             return True
         request_text = (request.text or body_text(request))[0]
@@ -130,7 +130,7 @@ def is_shown_whole(entry: FrameEntry, text: str) -> bool:
 
 
 @cache
-def _is_always_harmless(key: int | None, direction: Direction) -> bool:
+def is_always_harmless(key: int | None, direction: Direction) -> bool:
     """Whether `is_harmless` holds for every frame of an API and direction whose text, and that of its
     request, is known and has no zeros. Asked for APIs that have texts, of which there are few."""
     return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -324,6 +325,8 @@ def _entries_to(
     names_topics = search.uses_names
     misses = selection.misses(filter_)
     is_open = search.is_open
+    plain_line = getattr(output, "plain_line", None)
+    put = sys.stdout.write
     for entry in cast(Iterator[Entry], _entries(name, capture, ends=observe is not None)):
         if observe is not None:
             observe(entry)
@@ -337,6 +340,9 @@ def _entries_to(
             continue
         digits = counts.digits
         if is_open or search.saw(entry, filter_(entry) and selection(entry, digits)):
+            if plain_line is not None and (line := plain_line(entry, digits)) is not None:
+                put(line)
+                continue
             write(entry, digits)
             if isinstance(entry, UnreadableRange) or is_refused(entry):
                 status = 1

@@ -23,7 +23,9 @@ NAMING = ("line", "tsv", "csv")
 
 class DecodeFormat(Protocol):
     """Writes the entries of captures. One with a method `observe` is shown all of them, before filters, and
-    where connections end. One whose output depends on the captures before has a `state`, for pickle."""
+    where connections end. One with a `plain_line` writes only what that gives no text of: it takes an entry
+    and decimals, and gives what goes to standard output for it, or None. One whose output depends on the
+    captures before has a `state`, for pickle."""
 
     def write(self, entry: Entry, digits: int) -> None:
         """One entry; `digits`: decimals of a second that its time has."""
@@ -84,19 +86,16 @@ class DecodeJsonFormat:
 
     def __init__(self, *, show_secrets: bool, deep: bool) -> None:
         from coordwire.capture.jsonlines import line
-        from coordwire.capture.plain_lines import PlainLines
+        from coordwire.capture.plain_lines import PlainJsonLines
 
         self._line = line
-        self._plain = None if deep else PlainLines(show_secrets=show_secrets).line
+        self.plain_line = None if deep else PlainJsonLines(show_secrets=show_secrets).line
         self._show_secrets = show_secrets
         self._opened = _opened if deep else None
         self._write = sys.stdout.write
 
     def write(self, entry: Entry, digits: int) -> None:
-        text = None if self._plain is None else self._plain(entry, digits)
-        if text is None:
-            text = self._line(entry, digits, show_secrets=self._show_secrets, opened=self._opened)
-        self._write(text)
+        self._write(self._line(entry, digits, show_secrets=self._show_secrets, opened=self._opened))
 
     def finish(self) -> None:
         """Do nothing: every entry is written at once."""

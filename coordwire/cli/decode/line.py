@@ -15,15 +15,15 @@ a bound, so that lines are aligned; colours on a terminal only, and only where r
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import islice
 
-from coordwire.capture.answer_errors import AnswerError, ErrorTexts, is_routine
+from coordwire.capture.answer_errors import AnswerError, is_routine
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
+from coordwire.capture.plain_lines import PlainLines
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction.entry_secrets import is_shown_whole
 from coordwire.cli.decode.tree import SLOW_NS
@@ -55,16 +55,14 @@ class LineFormat:
 
     def __init__(self, *, show_secrets: bool, names: TopicNames) -> None:
         self._write = line_writer()
-        self._is_plain = is_plain(self._write)
         self._show_secrets = show_secrets
         self._names = names
         self._widths = dict(_LEAST)
         self._day: str | None = None
         self._ends: dict[tuple[int, str], tuple[TcpConnection, Pieces]] = {}
-        self._end_texts: dict[tuple[int, bool], tuple[TcpConnection, str, str]] = {}
-        self._apis: dict[tuple[int | None, int | None], str] = {}
-        self._subjects: dict[str, str] = {}
-        self._errors = ErrorTexts(_errors)
+        self._plain = PlainTextLines(self._ends_of, self._padded, self._on_first_day, names, show_secrets)
+        self._plain.set_widths(self._widths)
+        self.plain_line = self._plain.line if is_plain(self._write) else None
 
     @property
     def state(self) -> tuple[dict[str, int], str | None]:
@@ -79,71 +77,12 @@ class LineFormat:
 
     def _drop_texts(self) -> None:
         """Drop the texts that have the widths in them."""
-        for texts in (self._ends, self._end_texts, self._apis, self._subjects):
-            texts.clear()
+        self._ends.clear()
+        self._plain.clear()
+        self._plain.set_widths(self._widths)
 
     def write(self, entry: Entry, digits: int) -> None:
-        if self._is_plain and (line := self._plain_line(entry, digits)) is not None:
-            sys.stdout.write(line)
-        else:
-            self._write([self._pieces(entry, digits)])
-
-    def _plain_line(self, entry: Entry, digits: int) -> str | None:
-        """A plain frame's line; None for every other entry."""
-        if isinstance(entry, UnreadableRange):
-            return None
-        text, flags = entry.text or body_text(entry)
-        time_ns, packet, connection, request = entry.time_ns, entry.packet, entry.connection, entry.request
-        if text is None or time_ns is None or packet is None or connection is None:
-            return None
-        if not self._show_secrets and not is_shown_whole(entry, text):
-            return None
-        subject = plain_subject(entry)
-        if subject is None:
-            subject = named_subject(entry, self._names)
-            if subject is None:
-                return None
-        ends = self._end_texts.get((id(connection), request is None))
-        if ends is None or ends[1] != entry.flow:
-            ends = self._add_ends(entry, connection)
-        time = format_time(time_ns, digits)
-        if time[:10] != self._day or time[10:11] != "T" or time[-1] != "Z":
-            time = self._clock(entry, digits)
-        else:
-            time = time[11:-1]
-        number = str(packet)
-        if len(number) > self._widths["number"]:
-            self._padded("number", number)
-        api = self._apis.get((entry.api_key, entry.api_version)) or self._add_api(entry)
-        subject_text = self._subjects.get(subject) or self._add_subject(subject)
-        line = f"{time}  {number.rjust(self._widths['number'])}{ends[2]}{api}{subject_text}"
-        if request is not None and request.time_ns is not None:
-            latency = f"{(time_ns - request.time_ns) / 1e6:,.3f} ms"
-            if len(latency) > self._widths["latency"]:
-                self._padded("latency", latency)
-            line += latency.rjust(self._widths["latency"])
-        if flags & HAS_CODES and request is not None:
-            line += self._errors.of(entry, text)
-        return line.rstrip() + "\n"
-
-    def _add_ends(self, entry: FrameEntry, connection: TcpConnection) -> tuple[TcpConnection, str, str]:
-        ends = connection, entry.flow, "".join(text for text, _ in self._ends_of(entry))
-        if len(self._end_texts) >= MOST_KEPT:
-            self._end_texts.clear()
-        self._end_texts[id(connection), entry.request is None] = ends  # its own id for as long as it is kept
-        return ends
-
-    def _add_api(self, entry: FrameEntry) -> str:
-        text = self._padded("api", _api(entry))
-        self._apis[entry.api_key, entry.api_version] = text
-        return text
-
-    def _add_subject(self, subject: str) -> str:
-        text = f"  {self._padded('about', subject)}  "
-        if len(self._subjects) >= MOST_KEPT:
-            self._subjects.clear()
-        self._subjects[subject] = text
-        return text
+        self._write([self._pieces(entry, digits)])
 
     def _pieces(self, entry: Entry, digits: int) -> Pieces:
         pieces: Pieces = [(self._clock(entry, digits), "plain"), ("  ", "plain")]
@@ -166,7 +105,11 @@ class LineFormat:
     def _clock(self, entry: Entry, digits: int) -> str:
         if entry.time_ns is None:
             return ""
-        day, _, clock = format_time(entry.time_ns, digits).removesuffix("Z").partition("T")
+        return self._on_first_day(format_time(entry.time_ns, digits))
+
+    def _on_first_day(self, time: str) -> str:
+        """A time without its date, if that is the first line's."""
+        day, _, clock = time.removesuffix("Z").partition("T")
         self._day = self._day or day
         return clock if day == self._day and clock else f"{day} {clock}".rstrip()
 
@@ -230,21 +173,97 @@ class LineFormat:
         return _joined(FIELDS["topic"].values(fields))
 
 
+class PlainTextLines(PlainLines):
+    """The lines of plain frames, for one output that has no styles.
+
+    ends_of: the pieces of client, arrow and broker of an entry; padded: a text in its column; clock: a time
+    as its column has it.
+    """
+
+    def __init__(
+        self,
+        ends_of: Callable[[FrameEntry], Pieces],
+        padded: Callable[[str, str], str],
+        clock: Callable[[str], str],
+        names: TopicNames,
+        show_secrets: bool,
+    ) -> None:
+        self._subjects: dict[str, str] = {}
+        super().__init__(show_secrets=show_secrets, subjects=self._subjects)
+        self._ends_of = ends_of
+        self._padded = padded
+        self._clock = clock
+        self._names = names
+
+    def clear(self) -> None:
+        super().clear()
+        self._subjects.clear()
+
+    def set_widths(self, widths: dict[str, int]) -> None:
+        """Set the widths of the columns of numbers; a text that is wider has no plain line."""
+        if self.native is not None:
+            self.native.number_width, self.native.latency_width = widths["number"], widths["latency"]
+
+    def api_text(self, entry: FrameEntry) -> tuple[str, str]:
+        source = entry.request or entry
+        has_own_subject = source is not entry and _has_own_subject(entry.api_key)
+        beginning = "" if has_own_subject else _subject_field(source.api_key, source.direction)[1]
+        return self._padded("api", _api(entry)), beginning
+
+    def place_texts(self, entry: FrameEntry) -> tuple[str, str] | None:
+        if entry.connection is None:
+            return None
+        return "", "".join(text for text, _ in self._ends_of(entry))
+
+    def second_texts(self, seconds: int) -> tuple[str, str] | None:
+        time = format_time(seconds * 1_000_000_000, 0)
+        return None if time.startswith("@") else (self._clock(time), "")
+
+    def error_text(self, entry: FrameEntry, errors: list[AnswerError]) -> str:
+        return "".join(text for text, _ in _error_pieces(entry, errors))
+
+    def subject_text(self, entry: FrameEntry) -> str | None:
+        name = _first_name(entry)
+        subject = _short(name) if name else plain_subject(entry)
+        if subject is None:
+            subject = named_subject(entry, self._names)
+            if subject is None:
+                return None
+        text = f"  {self._padded('about', subject)}  "
+        if name:
+            if len(self._subjects) >= MOST_KEPT:
+                self._subjects.clear()
+            self._subjects[name] = text
+        return text
+
+
 def plain_subject(entry: FrameEntry) -> str | None:
     """The group or transactional id of a frame of which nothing is withheld, by its API's own field for it;
     None where `LineFormat` must look further."""
+    first = _first_name(entry)
+    if first is not None:
+        return _short(first) if first else None
     if entry.request is not None:
         if _has_own_subject(entry.api_key):
             return None
         entry = entry.request
-    name, beginning = _subject_field(entry.api_key, entry.direction)
-    text = (entry.text or body_text(entry))[0]
-    if beginning and text is not None and text.startswith(beginning):
-        subject = text[len(beginning) : text.index('"', len(beginning))]
-        if "\\" not in subject:  # which may be before a quotation mark
-            return _short(subject) if subject else None
+    name = _subject_field(entry.api_key, entry.direction)[0]
     value = None if name is None else getattr(entry.message, name, None)
     return _short(value) if value else None
+
+
+def _first_name(entry: FrameEntry) -> str | None:
+    """The same as far as the body's text, or the request's, begins with it; perhaps empty."""
+    if entry.request is not None:
+        if _has_own_subject(entry.api_key):
+            return None
+        entry = entry.request
+    beginning = _subject_field(entry.api_key, entry.direction)[1]
+    text = (entry.text or body_text(entry))[0]
+    if not beginning or text is None or not text.startswith(beginning):
+        return None
+    name = text[len(beginning) : text.index('"', len(beginning))]
+    return None if "\\" in name else name  # which may be before a quotation mark
 
 
 def named_subject(entry: FrameEntry, names: TopicNames) -> str | None:
@@ -318,10 +337,6 @@ def _error_pieces(entry: FrameEntry, errors: list[AnswerError]) -> Pieces:
         style = "odd" if is_routine(entry, error.code) else "error"
         pieces += [("  " if not pieces else ", ", "plain"), (error.name + times, style)]
     return pieces
-
-
-def _errors(entry: FrameEntry, errors: list[AnswerError]) -> str:
-    return "".join(text for text, _ in _error_pieces(entry, errors))
 
 
 def _troubles(entry: FrameEntry, fields: EntryFields) -> Pieces:

@@ -1,0 +1,635 @@
+/* `PlainLines`: the lines of plain frames, as JSON or for reading, put together from their texts.
+
+   Strategy: a line is a row of texts and numbers. What an API in a version, one direction of a connection, a second
+   and a subject add to it is in Python's tables; what isn't there yet Python adds (`learn`), and the line is begun
+   again. Of an entry that isn't decoded the body's text is written here, and kept in the entry as `body_text` keeps
+   it. Rules: whatever is out of the ordinary is declined, and nothing but that text is changed for it: the slow path
+   writes its line. Whatever may run Python comes before the look-ups whose results are borrowed. */
+
+#include "../messages/transcribe.h"
+#include "slots.h"
+
+#include <structmember.h>
+
+enum {
+    CAPTURE, NUMBER, FLOW, TIME_NS, BODY, API_KEY, API_VERSION, BODY_VERSION, CORRELATION_ID, CLIENT_ID, REQUEST,
+    PACKET, FIRST_PACKET, CONNECTION, TEXT, SLOTS
+};
+static const char *const slot_names[SLOTS] = {
+    "capture", "number", "flow", "time_ns", "body", "api_key", "api_version", "body_version", "correlation_id",
+    "client_id", "request", "packet", "first_packet", "connection", "text",
+};
+
+/* The rows of the tables, and a body's text. beginning: how a body begins that names its subject. */
+enum { API_TRANSCRIBER, API_HEADER, API_IS_NAMED, API_IS_HARMLESS, API_TEXT, API_BEGINNING, API_SIZE };
+enum { PLACE_CONNECTION, PLACE_FLOW, PLACE_CAPTURE, PLACE_BEFORE, PLACE_TEXT, PLACE_SIZE };
+enum { SECOND_TEXT, SECOND_END, SECOND_SIZE };
+enum { BODY_JSON, BODY_FACTS, BODY_SIZE };
+
+enum { CLIENT_LENGTH = 8, CLIENT_TEXT = 10 }; /* where a request has its client id */
+
+#define SECOND 1000000000LL
+#define MOST_LATENCY (1LL << 53) /* up to here it is exact in a float64 */
+#define MOST_DIGITS 1000000000000000LL /* below this, all digits of a latency are those of its float64 */
+
+typedef struct {
+    PyObject_HEAD
+    PyTypeObject *entry, *lazy, *strict_lazy, *transcriber;
+    PyObject *apis, *places, *seconds, *subjects; /* subjects: NULL for JSON */
+    PyObject *learn, *body_text, *is_shown_whole, *errors, *subject; /* is_shown_whole: NULL to show all */
+    int number_width, latency_width;
+    Py_ssize_t slots[SLOTS];
+} PlainLines;
+
+enum Outcome { FAILED = -1, DECLINED, UNKNOWN, WRITTEN };
+
+/* What is read of an entry. Owned, where it is not NULL: request (of an answer), api, body, client, errors, subject. */
+typedef struct {
+    PyObject *entry, *request, *api, *body, *client, *errors, *subject;
+    PyObject *place, *second; /* borrowed */
+    int64_t key, version, facts, time_ns, packet, latency;
+    bool has_latency;
+    int digits;
+} Frame;
+
+static PyObject *value_of(const PlainLines *lines, PyObject *entry, int index)
+{
+    return slot_value(entry, lines->slots[index]);
+}
+
+static bool number_of(const PlainLines *lines, PyObject *entry, int index, int64_t *number)
+{
+    return slot_number(entry, lines->slots[index], number);
+}
+
+static bool is_row(PyObject *row, Py_ssize_t size)
+{
+    return row != NULL && PyTuple_CheckExact(row) && PyTuple_GET_SIZE(row) == size;
+}
+
+/* The row of a number in a table, borrowed; NULL, perhaps with an exception, where it has none. */
+static PyObject *row_of(PyObject *table, int64_t number)
+{
+    PyObject *key = PyLong_FromLongLong(number);
+    PyObject *row = key == NULL ? NULL : PyDict_GetItemWithError(table, key);
+    Py_XDECREF(key);
+    return row;
+}
+
+static enum Outcome unknown(void) { return PyErr_Occurred() ? FAILED : UNKNOWN; }
+
+/* --- the body's text --- */
+
+static bool is_transcriber(const PlainLines *lines, PyObject *object) { return Py_IS_TYPE(object, lines->transcriber); }
+
+/* The client id of an entry whose bytes are sound, as a new reference; NULL with an exception. */
+static PyObject *client_of(const PlainLines *lines, const Frame *frame, PyObject *bytes)
+{
+    if (frame->request != NULL) {
+        PyObject *known = value_of(lines, frame->request, CLIENT_ID);
+        return known != NULL ? Py_NewRef(known) : PyObject_GetAttrString(frame->request, "client_id");
+    }
+    const uint8_t *data = (const uint8_t *)PyBytes_AS_STRING(bytes);
+    const Py_ssize_t room = PyBytes_GET_SIZE(bytes) - CLIENT_TEXT;
+    const int size = PyTuple_GET_ITEM(frame->api, API_IS_NAMED) == Py_True && room >= 0
+                         ? (int16_t)load16(data + CLIENT_LENGTH)
+                         : -1;
+    if (size < 0 || size > room)
+        Py_RETURN_NONE;
+    return PyUnicode_DecodeUTF8((const char *)data + CLIENT_TEXT, size, NULL);
+}
+
+/* Write the text of an entry that isn't decoded, and keep it there; false where that is left to Python. */
+static bool write_body(const PlainLines *lines, const Frame *frame)
+{
+    PyObject *const transcriber = PyTuple_GET_ITEM(frame->api, API_TRANSCRIBER);
+    PyObject *const header = PyTuple_GET_ITEM(frame->api, API_HEADER);
+    PyObject *bytes = value_of(lines, frame->entry, BODY);
+    PyObject *const version = value_of(lines, frame->entry, API_VERSION);
+    if ((!Py_IS_TYPE(frame->entry, lines->lazy) && !Py_IS_TYPE(frame->entry, lines->strict_lazy)) || bytes == NULL
+        || !PyBytes_CheckExact(bytes) || value_of(lines, frame->entry, BODY_VERSION) != version
+        || !is_transcriber(lines, transcriber) || !is_transcriber(lines, header))
+        return false;
+    Py_INCREF(bytes);
+    const uint8_t *const at = (const uint8_t *)PyBytes_AS_STRING(bytes), *const end = at + PyBytes_GET_SIZE(bytes);
+    int flags;
+    PyObject *json = transcribe((Transcriber *)transcriber, (Transcriber *)header, at, end, &flags);
+    PyObject *facts = json == NULL ? NULL : PyLong_FromLong(flags);
+    PyObject *text = facts == NULL ? NULL : PyTuple_Pack(BODY_SIZE, json, facts);
+    PyObject *client = text == NULL ? NULL : client_of(lines, frame, bytes);
+    if (client != NULL) {
+        set_slot(frame->entry, lines->slots[CLIENT_ID], client);
+        set_slot(frame->entry, lines->slots[TEXT], text);
+    }
+    const bool is_written = client != NULL;
+    PyErr_Clear();
+    Py_DECREF(bytes);
+    Py_XDECREF(json);
+    Py_XDECREF(facts);
+    Py_XDECREF(text);
+    Py_XDECREF(client);
+    return is_written;
+}
+
+/* The body's text and its facts. */
+static enum Outcome read_body(const PlainLines *lines, Frame *frame)
+{
+    PyObject *text = value_of(lines, frame->entry, TEXT);
+    if ((text == NULL || text == Py_None) && !write_body(lines, frame)) {
+        PyObject *known = PyObject_CallOneArg(lines->body_text, frame->entry);
+        if (known == NULL)
+            return FAILED;
+        Py_DECREF(known);
+    }
+    text = value_of(lines, frame->entry, TEXT);
+    if (!is_row(text, BODY_SIZE))
+        return DECLINED;
+    PyObject *json = PyTuple_GET_ITEM(text, BODY_JSON), *facts = PyTuple_GET_ITEM(text, BODY_FACTS);
+    if (!PyUnicode_CheckExact(json) || !PyUnicode_IS_COMPACT_ASCII(json) || !PyLong_CheckExact(facts))
+        return DECLINED;
+    frame->facts = PyLong_AsLong(facts);
+    frame->body = Py_NewRef(json);
+    return WRITTEN;
+}
+
+/* --- what of it may be shown --- */
+
+static bool has_zero(PyObject *json)
+{
+    const char *at = (const char *)PyUnicode_1BYTE_DATA(json), *const end = at + PyUnicode_GET_LENGTH(json);
+    while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
+        if (end - at >= 6 && memcmp(at, "\\u0000", 6) == 0)
+            return true;
+        at++;
+    }
+    return false;
+}
+
+/* As `is_shown_whole`, which is asked where a look doesn't suffice. */
+static enum Outcome look(const PlainLines *lines, const Frame *frame)
+{
+    if (lines->is_shown_whole == NULL)
+        return WRITTEN;
+    if (PyTuple_GET_ITEM(frame->api, API_IS_HARMLESS) == Py_True && !has_zero(frame->body)) {
+        PyObject *request_text = frame->request == NULL ? NULL : value_of(lines, frame->request, TEXT);
+        PyObject *json = is_row(request_text, BODY_SIZE) ? PyTuple_GET_ITEM(request_text, BODY_JSON) : Py_None;
+        if (frame->request == NULL
+            || (PyUnicode_CheckExact(json) && PyUnicode_IS_COMPACT_ASCII(json) && !has_zero(json)))
+            return WRITTEN;
+    }
+    PyObject *arguments[] = {frame->entry, frame->body};
+    PyObject *answer = PyObject_Vectorcall(lines->is_shown_whole, arguments, 2, NULL);
+    if (answer == NULL)
+        return FAILED;
+    const bool is_shown = answer == Py_True;
+    Py_DECREF(answer);
+    return is_shown ? WRITTEN : DECLINED;
+}
+
+/* --- what lines have in common --- */
+
+static enum Outcome find_api(const PlainLines *lines, Frame *frame)
+{
+    PyObject *request = value_of(lines, frame->entry, REQUEST);
+    if (request == NULL || (request != Py_None && !PyObject_TypeCheck(request, lines->entry))
+        || !number_of(lines, frame->entry, API_KEY, &frame->key)
+        || !number_of(lines, frame->entry, API_VERSION, &frame->version) || frame->key < 0
+        || frame->key > INT16_MAX || frame->version < 0 || frame->version > INT16_MAX)
+        return DECLINED;
+    frame->request = request == Py_None ? NULL : Py_NewRef(request);
+    PyObject *api = row_of(lines->apis, frame->key << 17 | frame->version << 1 | (frame->request != NULL));
+    if (api == NULL)
+        return unknown();
+    if (!is_row(api, API_SIZE))
+        return DECLINED;
+    frame->api = Py_NewRef(api);
+    return WRITTEN;
+}
+
+/* What runs Python for an answer with error codes. */
+static enum Outcome find_errors(const PlainLines *lines, Frame *frame)
+{
+    if (!(frame->facts & HAS_CODES) || frame->request == NULL)
+        return WRITTEN;
+    PyObject *arguments[] = {frame->entry, frame->body};
+    frame->errors = PyObject_Vectorcall(lines->errors, arguments, 2, NULL);
+    if (frame->errors == NULL)
+        return FAILED;
+    return PyUnicode_CheckExact(frame->errors) ? WRITTEN : DECLINED;
+}
+
+static bool is_same_text(PyObject *first, PyObject *second)
+{
+    if (first == second)
+        return true;
+    return second != NULL && PyUnicode_CheckExact(first) && PyUnicode_CheckExact(second)
+           && PyUnicode_Compare(first, second) == 0;
+}
+
+/* The connection's and the second's texts, the packet and the latency. */
+static enum Outcome find_place(const PlainLines *lines, Frame *frame)
+{
+    PyObject *entry = frame->entry;
+    PyObject *connection = value_of(lines, entry, CONNECTION), *flow = value_of(lines, entry, FLOW);
+    int64_t asked_ns;
+    if (connection == NULL || flow == NULL || !number_of(lines, entry, TIME_NS, &frame->time_ns)
+        || !number_of(lines, entry, PACKET, &frame->packet) || frame->time_ns < 0 || frame->packet < 0)
+        return DECLINED;
+    frame->place = row_of(lines->places, (int64_t)((uintptr_t)connection | (frame->request != NULL)));
+    if (!is_row(frame->place, PLACE_SIZE) || !is_same_text(PyTuple_GET_ITEM(frame->place, PLACE_FLOW), flow)
+        || !is_same_text(PyTuple_GET_ITEM(frame->place, PLACE_CAPTURE), value_of(lines, entry, CAPTURE)))
+        return unknown();
+    frame->second = row_of(lines->seconds, frame->time_ns / SECOND);
+    if (!is_row(frame->second, SECOND_SIZE))
+        return frame->second == NULL ? unknown() : DECLINED;
+    if (frame->request != NULL && number_of(lines, frame->request, TIME_NS, &asked_ns) && asked_ns >= 0) {
+        frame->latency = frame->time_ns - asked_ns;
+        frame->has_latency = true;
+    } else if (frame->request != NULL && value_of(lines, frame->request, TIME_NS) != Py_None)
+        return DECLINED;
+    return WRITTEN;
+}
+
+/* --- pieces --- */
+
+static bool put_bytes(JsonText *line, const char *bytes, size_t size)
+{
+    if (!make_room(line, size))
+        return false;
+    put_plain(line, bytes, size);
+    return true;
+}
+
+#define PUT(line, literal) put_bytes(line, literal, sizeof(literal) - 1)
+
+static bool put_text(JsonText *line, PyObject *text)
+{
+    Py_ssize_t size;
+    const char *bytes = PyUnicode_CheckExact(text) ? PyUnicode_AsUTF8AndSize(text, &size) : NULL;
+    if (bytes == NULL) {
+        PyErr_Clear();
+        return false;
+    }
+    return put_bytes(line, bytes, (size_t)size);
+}
+
+static bool put_whole(JsonText *line, int64_t number)
+{
+    if (!make_room(line, NUMBER_ROOM))
+        return false;
+    put_number(line, number);
+    return true;
+}
+
+static bool put_slot(const PlainLines *lines, JsonText *line, PyObject *entry, int index)
+{
+    int64_t number;
+    return number_of(lines, entry, index, &number) && put_whole(line, number);
+}
+
+/* The first `digits` of a number of so many. */
+static void put_digits(JsonText *line, int64_t number, int64_t first, int digits)
+{
+    for (; digits; digits--, first /= 10)
+        put_char(line, (char)('0' + number / first % 10));
+}
+
+static bool put_time(const Frame *frame, JsonText *line)
+{
+    if (!put_text(line, PyTuple_GET_ITEM(frame->second, SECOND_TEXT)) || !make_room(line, 10))
+        return false;
+    if (frame->digits)
+        put_char(line, '.');
+    put_digits(line, frame->time_ns % SECOND, SECOND / 10, frame->digits);
+    return put_text(line, PyTuple_GET_ITEM(frame->second, SECOND_END));
+}
+
+static bool put_blanks(JsonText *line, Py_ssize_t count)
+{
+    if (count < 0 || !make_room(line, (size_t)count))
+        return false;
+    memset(line->data + line->size, ' ', (size_t)count);
+    line->size += (size_t)count;
+    return true;
+}
+
+/* --- JSON --- */
+
+/* A latency in milliseconds, as Python has the float. */
+static bool put_milliseconds(JsonText *line, int64_t latency)
+{
+    const int64_t size = latency < 0 ? -latency : latency;
+    if (size >= MOST_DIGITS || (size && size < 100)) { /* with an exponent, or not all digits */
+        const double number = (double)latency / 1e6;
+        uint64_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        return size < MOST_LATENCY && put_float(line, bits);
+    }
+    if (!make_room(line, NUMBER_ROOM + 8))
+        return false;
+    if (latency < 0)
+        put_char(line, '-');
+    put_number(line, size / 1000000);
+    put_char(line, '.');
+    put_digits(line, size % 1000000, 100000, 6);
+    for (int zeros = 0; zeros < 5 && line->data[line->size - 1] == '0'; zeros++)
+        line->size--;
+    return true;
+}
+
+static bool put_client(JsonText *line, PyObject *client)
+{
+    if (client == Py_None)
+        return PUT(line, "null");
+    Py_ssize_t size;
+    const char *bytes = PyUnicode_CheckExact(client) ? PyUnicode_AsUTF8AndSize(client, &size) : NULL;
+    if (bytes == NULL)
+        PyErr_Clear();
+    return bytes != NULL && put_string(line, (const uint8_t *)bytes, (size_t)size);
+}
+
+static bool put_request(const PlainLines *lines, JsonText *line, PyObject *request)
+{
+    if (!PUT(line, "\",\"direction\":\"response\",\"request\":") || !put_slot(lines, line, request, NUMBER))
+        return false;
+    return value_of(lines, request, PACKET) == Py_None
+           || (PUT(line, ",\"requestPacket\":") && put_slot(lines, line, request, PACKET));
+}
+
+static bool put_json(const PlainLines *lines, const Frame *frame, JsonText *line)
+{
+    PyObject *entry = frame->entry, *bytes = value_of(lines, entry, BODY);
+    return bytes != NULL && PyBytes_CheckExact(bytes) && put_text(line, PyTuple_GET_ITEM(frame->place, PLACE_BEFORE))
+           && put_slot(lines, line, entry, NUMBER) && PUT(line, ",\"packet\":") && put_whole(line, frame->packet)
+           && PUT(line, ",\"firstPacket\":") && put_slot(lines, line, entry, FIRST_PACKET)
+           && put_text(line, PyTuple_GET_ITEM(frame->place, PLACE_TEXT)) && put_time(frame, line)
+           && (frame->request == NULL ? PUT(line, "\",\"direction\":\"request\"")
+                                      : put_request(lines, line, frame->request))
+           && put_text(line, PyTuple_GET_ITEM(frame->api, API_TEXT)) && put_slot(lines, line, entry, CORRELATION_ID)
+           && PUT(line, ",\"clientId\":") && put_client(line, frame->client) && PUT(line, ",\"size\":")
+           && put_whole(line, PyBytes_GET_SIZE(bytes))
+           && (!frame->has_latency || (PUT(line, ",\"latencyMs\":") && put_milliseconds(line, frame->latency)))
+           && PUT(line, ",\"body\":") && put_text(line, frame->body) && PUT(line, ",\"error\":null")
+           && (frame->errors == NULL || put_text(line, frame->errors)) && PUT(line, "}\n");
+}
+
+/* What JSON has besides: the client, and nothing that has to be said of the body. */
+static enum Outcome find_client(const PlainLines *lines, Frame *frame)
+{
+    PyObject *client = value_of(lines, frame->entry, CLIENT_ID);
+    if (frame->facts & OTHERWISE || client == NULL
+        || value_of(lines, frame->entry, BODY_VERSION) != value_of(lines, frame->entry, API_VERSION))
+        return DECLINED;
+    frame->client = Py_NewRef(client);
+    return WRITTEN;
+}
+
+/* --- lines for reading --- */
+
+/* What a line is about: what its body, or that of its request, names first; or what Python finds. */
+static enum Outcome find_subject(const PlainLines *lines, Frame *frame)
+{
+    PyObject *beginning = PyTuple_GET_ITEM(frame->api, API_BEGINNING), *json = frame->body;
+    if (frame->request != NULL) {
+        PyObject *request_text = value_of(lines, frame->request, TEXT);
+        json = is_row(request_text, BODY_SIZE) ? PyTuple_GET_ITEM(request_text, BODY_JSON) : Py_None;
+    }
+    if (PyUnicode_CheckExact(beginning) && PyUnicode_IS_COMPACT_ASCII(beginning) && PyUnicode_CheckExact(json)
+        && PyUnicode_IS_COMPACT_ASCII(json)) {
+        const Py_ssize_t start = PyUnicode_GET_LENGTH(beginning), size = PyUnicode_GET_LENGTH(json) - start;
+        const char *name = (const char *)PyUnicode_1BYTE_DATA(json) + start, *end = NULL;
+        if (start && size > 0 && memcmp(name - start, PyUnicode_1BYTE_DATA(beginning), (size_t)start) == 0)
+            end = memchr(name, '"', (size_t)size);
+        if (end != NULL && end > name && memchr(name, '\\', (size_t)(end - name)) == NULL) {
+            PyObject *key = PyUnicode_DecodeASCII(name, end - name, NULL);
+            PyObject *row = key == NULL ? NULL : PyDict_GetItemWithError(lines->subjects, key);
+            Py_XDECREF(key);
+            frame->subject = Py_XNewRef(row);
+            if (row != NULL || PyErr_Occurred())
+                return row == NULL ? FAILED : WRITTEN;
+        }
+    }
+    frame->subject = PyObject_CallOneArg(lines->subject, frame->entry);
+    return frame->subject == NULL ? FAILED : WRITTEN;
+}
+
+/* A latency with three decimals, right in its column. */
+static bool put_latency(const PlainLines *lines, JsonText *line, int64_t latency)
+{
+    const int64_t digits = (latency + 500) / 1000, milliseconds = digits / 1000;
+    if (latency < 0 || latency % 1000 == 500 || milliseconds >= 1000000 || !make_room(line, NUMBER_ROOM + 20))
+        return false; /* how a half is rounded depends on the float64 */
+    JsonText text;
+    begin_text(&text);
+    put_number(&text, milliseconds >= 1000 ? milliseconds / 1000 : milliseconds);
+    if (milliseconds >= 1000) {
+        put_char(&text, ',');
+        put_digits(&text, milliseconds % 1000, 100, 3);
+    }
+    put_char(&text, '.');
+    put_digits(&text, digits % 1000, 100, 3);
+    put_plain(&text, " ms", 3);
+    return put_blanks(line, lines->latency_width - (Py_ssize_t)text.size) && put_bytes(line, text.data, text.size);
+}
+
+static bool put_line(const PlainLines *lines, const Frame *frame, JsonText *line)
+{
+    JsonText number;
+    begin_text(&number);
+    put_number(&number, frame->packet);
+    if (!put_time(frame, line) || !PUT(line, "  ")
+        || !put_blanks(line, lines->number_width - (Py_ssize_t)number.size)
+        || !put_bytes(line, number.data, number.size) || !put_text(line, PyTuple_GET_ITEM(frame->place, PLACE_TEXT))
+        || !put_text(line, PyTuple_GET_ITEM(frame->api, API_TEXT)) || !put_text(line, frame->subject)
+        || (frame->has_latency && !put_latency(lines, line, frame->latency))
+        || (frame->errors != NULL && !put_text(line, frame->errors)))
+        return false;
+    while (line->size && line->data[line->size - 1] == ' ')
+        line->size--;
+    return PUT(line, "\n");
+}
+
+/* --- a line --- */
+
+static enum Outcome put(const PlainLines *lines, Frame *frame, JsonText *line)
+{
+    enum Outcome (*find)(const PlainLines *, Frame *) = lines->subjects == NULL ? find_client : find_subject;
+    enum Outcome outcome = find_api(lines, frame);
+    if (outcome == WRITTEN)
+        outcome = read_body(lines, frame);
+    if (outcome == WRITTEN)
+        outcome = look(lines, frame);
+    if (outcome == WRITTEN)
+        outcome = find_errors(lines, frame);
+    if (outcome == WRITTEN)
+        outcome = find(lines, frame);
+    if (outcome == WRITTEN)
+        outcome = find_place(lines, frame);
+    if (outcome != WRITTEN)
+        return outcome;
+    return (lines->subjects == NULL ? put_json : put_line)(lines, frame, line) ? WRITTEN : DECLINED;
+}
+
+static enum Outcome make(const PlainLines *lines, PyObject *entry, int digits, PyObject **text)
+{
+    Frame frame = {.entry = entry, .digits = digits};
+    JsonText line;
+    begin_text(&line);
+    enum Outcome outcome = put(lines, &frame, &line);
+    if (outcome == WRITTEN) {
+        *text = PyUnicode_DecodeUTF8(line.data, (Py_ssize_t)line.size, NULL);
+        outcome = *text == NULL ? FAILED : WRITTEN;
+    }
+    end_text(&line);
+    Py_XDECREF(frame.request);
+    Py_XDECREF(frame.api);
+    Py_XDECREF(frame.body);
+    Py_XDECREF(frame.client);
+    Py_XDECREF(frame.errors);
+    Py_XDECREF(frame.subject);
+    return outcome;
+}
+
+PyDoc_STRVAR(line_doc, "line(entry, digits) -> str | None\n\n"
+                       "The line of a plain frame, whose time has so many decimals; None for every other entry.");
+
+static PyObject *plain_lines_line(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    const PlainLines *lines = (PlainLines *)self;
+    const long digits = count == 2 ? PyLong_AsLong(arguments[1]) : -1;
+    if (digits < 0 || digits > 9) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "expected an entry and a number of decimals up to 9");
+        return NULL;
+    }
+    PyObject *text = NULL;
+    enum Outcome outcome = PyObject_TypeCheck(arguments[0], lines->entry) ? UNKNOWN : DECLINED;
+    for (int turn = 0; outcome == UNKNOWN && turn < 2; turn++) {
+        outcome = make(lines, arguments[0], (int)digits, &text);
+        if (outcome != UNKNOWN || turn)
+            break;
+        PyObject *learned = PyObject_CallOneArg(lines->learn, arguments[0]);
+        if (learned == NULL)
+            return NULL;
+        Py_DECREF(learned);
+    }
+    if (outcome == WRITTEN || outcome == FAILED)
+        return text;
+    Py_RETURN_NONE;
+}
+
+/* --- its life --- */
+
+PyDoc_STRVAR(plain_lines_doc, "PlainLines(classes, tables, learn, body_text, is_shown_whole, errors, subject)\n\n"
+                              "Puts lines of plain frames together; see coordwire.capture.plain_lines.");
+
+/* What it owns, by the places of the pointers. */
+static const size_t owned[] = {
+    offsetof(PlainLines, entry),   offsetof(PlainLines, lazy),           offsetof(PlainLines, strict_lazy),
+    offsetof(PlainLines, transcriber), offsetof(PlainLines, apis),       offsetof(PlainLines, places),
+    offsetof(PlainLines, seconds), offsetof(PlainLines, subjects),       offsetof(PlainLines, learn),
+    offsetof(PlainLines, body_text), offsetof(PlainLines, is_shown_whole), offsetof(PlainLines, errors),
+    offsetof(PlainLines, subject),
+};
+enum { OWNED = sizeof owned / sizeof *owned };
+
+static PyObject *plain_lines_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    PyTypeObject *entry, *lazy, *strict_lazy;
+    PyObject *apis, *places, *seconds, *subjects, *learn, *body_text, *is_shown_whole, *errors, *subject;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords)) {
+        PyErr_SetString(PyExc_TypeError, "PlainLines takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(arguments, "(O!O!O!)(O!O!O!O)OOOOO", &PyType_Type, &entry, &PyType_Type, &lazy, &PyType_Type,
+                          &strict_lazy, &PyDict_Type, &apis, &PyDict_Type, &places, &PyDict_Type, &seconds, &subjects,
+                          &learn, &body_text, &is_shown_whole, &errors, &subject))
+        return NULL;
+    PyObject *module = PyType_GetModule(type);
+    Engine *engine = module == NULL ? NULL : PyModule_GetState(module);
+    if (engine == NULL || engine->transcriber_type == NULL || (subjects != Py_None && !PyDict_Check(subjects))) {
+        PyErr_SetString(PyExc_TypeError, "expected a dict or None for subjects");
+        return NULL;
+    }
+    PlainLines *lines = (PlainLines *)type->tp_alloc(type, 0);
+    if (lines == NULL)
+        return NULL;
+    PyObject *const parts[OWNED] = {
+        (PyObject *)entry, (PyObject *)lazy, (PyObject *)strict_lazy, (PyObject *)engine->transcriber_type, apis,
+        places, seconds, subjects == Py_None ? NULL : subjects, learn, body_text,
+        is_shown_whole == Py_None ? NULL : is_shown_whole, errors, subject,
+    };
+    for (int index = 0; index < OWNED; index++)
+        *slot_at((PyObject *)lines, (Py_ssize_t)owned[index]) = Py_XNewRef(parts[index]);
+    for (int index = 0; index < SLOTS; index++) {
+        lines->slots[index] = find_slot(entry, slot_names[index]);
+        if (lines->slots[index] < 0) {
+            Py_DECREF(lines);
+            return NULL;
+        }
+    }
+    return (PyObject *)lines;
+}
+
+static int plain_lines_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    for (int index = 0; index < OWNED; index++)
+        Py_VISIT(*slot_at(self, (Py_ssize_t)owned[index]));
+    return 0;
+}
+
+static int plain_lines_clear(PyObject *self)
+{
+    for (int index = 0; index < OWNED; index++)
+        Py_CLEAR(*slot_at(self, (Py_ssize_t)owned[index]));
+    return 0;
+}
+
+static void plain_lines_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    (void)plain_lines_clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef plain_lines_members[] = {
+    {"number_width", T_INT, offsetof(PlainLines, number_width), 0, "Characters of a packet's number."},
+    {"latency_width", T_INT, offsetof(PlainLines, latency_width), 0, "Characters of a latency."},
+    {NULL},
+};
+
+static PyMethodDef plain_lines_methods[] = {
+    {"line", (PyCFunction)(void (*)(void))plain_lines_line, METH_FASTCALL, line_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot plain_lines_slots[] = {
+    {Py_tp_doc, (void *)plain_lines_doc},
+    {Py_tp_new, plain_lines_new},
+    {Py_tp_traverse, plain_lines_traverse},
+    {Py_tp_clear, plain_lines_clear},
+    {Py_tp_dealloc, plain_lines_dealloc},
+    {Py_tp_members, plain_lines_members},
+    {Py_tp_methods, plain_lines_methods},
+    {0, NULL},
+};
+
+static PyType_Spec plain_lines_spec = {
+    .name = "coordwire._speedups._native.PlainLines",
+    .basicsize = sizeof(PlainLines),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = plain_lines_slots,
+};
+
+int plain_lines_exec(PyObject *module)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, &plain_lines_spec, NULL);
+    if (type == NULL)
+        return -1;
+    int status = PyModule_AddType(module, (PyTypeObject *)type);
+    Py_DECREF(type);
+    return status;
+}
