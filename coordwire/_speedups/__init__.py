@@ -1,6 +1,7 @@
 """The native half, where it was built, and which half runs.
 
     module.c              the extension module: joins the parts below
+    slots.c               where classes made in Python have their slots; their objects from all values
     rows.py               objects of which there are millions, made by it or without it
 
     messages/             runs the generated field tables
@@ -37,7 +38,6 @@
       packet_records.c      pcap and pcapng; packet_headers.c: from the link layer to TCP
       frame_walk.c          chunks that hold one frame each to lazy entries; frame_walk_object.c: its type
       plain_lines.c         the lines of plain frames, from their texts
-      slots.c               where classes made in Python have their slots; their objects from all values
     crc32c/
       crc32c.c              the checksum, by the processor's own instructions where it has them
 

@@ -1,18 +1,22 @@
 /* The extension module: what Python sees of the message engine, the record kernel and the
-   walks over packets and frames.
+   walks over packets and frames, and lines.
 
    Each part adds its own functions and types to the module (`*_exec`), keeps its state in a struct of its own
    and frees it in its own functions; this file only joins them. */
 
-#include "module.h"
-
-#include <stdbool.h>
+#include "slots.h"
 
 static int module_exec(PyObject *module)
 {
-    bool failed = engine_exec(module) < 0 || records_exec(module) < 0 || slots_exec(module) < 0
-                  || packets_exec(module) < 0 || frame_walk_exec(module) < 0 || plain_lines_exec(module) < 0;
-    return failed ? -1 : 0;
+    static PyType_Spec *const specs[] = {
+        &slot_maker_spec, &packet_walk_spec, &frame_walk_spec, &plain_lines_spec, NULL,
+    };
+    if (engine_exec(module) < 0 || records_exec(module) < 0)
+        return -1;
+    for (PyType_Spec *const *spec = specs; *spec != NULL; spec++)
+        if (add_type(module, *spec) < 0)
+            return -1;
+    return 0;
 }
 
 static void module_free(void *module) { engine_clear(module); }

@@ -28,16 +28,9 @@ typedef struct Engine Engine;
 /* Each adds its functions and types to the module; 0, or -1 with an exception set. */
 int engine_exec(PyObject *module);
 int records_exec(PyObject *module);
-int slots_exec(PyObject *module);
-int packets_exec(PyObject *module);
-int frame_walk_exec(PyObject *module);
-int plain_lines_exec(PyObject *module);
 
-/* The place of a slot in an object. */
-static inline PyObject **slot_at(PyObject *object, Py_ssize_t offset)
-{
-    return (PyObject **)((char *)object + offset);
-}
+/* The types of captures: the makers of objects, the walks over packets and frames, the lines. */
+extern PyType_Spec slot_maker_spec, packet_walk_spec, frame_walk_spec, plain_lines_spec;
 
 /* The engine's part of the module's life; `engine_size` bytes of it are in the module's state. */
 extern const Py_ssize_t engine_size;

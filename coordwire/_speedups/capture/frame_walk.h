@@ -3,7 +3,7 @@
 #ifndef COORDWIRE_FRAME_WALK_H
 #define COORDWIRE_FRAME_WALK_H
 
-#include "slots.h"
+#include "../slots.h"
 
 enum { ROUTE, SPLITTER, CONVERSATION, PENDING, AWAITED, ENTRY, SUMMARY, SHARE, CHUNK, LAZY, STRICT_LAZY, KINDS };
 

@@ -55,11 +55,9 @@ static bool read_kinds(FrameWalk *walk, PyObject *kinds)
             return false;
         }
     }
-    for (int index = 0; index < SLOTS; index++) {
-        walk->slots[index] = find_slot(walk->kinds[places[index].kind], places[index].name);
-        if (walk->slots[index] < 0)
+    for (int index = 0; index < SLOTS; index++)
+        if (find_slots(walk->kinds[places[index].kind], &places[index].name, 1, walk->slots + index) < 0)
             return false;
-    }
     return true;
 }
 
@@ -106,39 +104,7 @@ static PyObject *frame_walk_new(PyTypeObject *type, PyObject *arguments, PyObjec
     return (PyObject *)walk;
 }
 
-static int frame_walk_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    FrameWalk *walk = (FrameWalk *)self;
-    Py_VISIT(Py_TYPE(self));
-    for (int kind = 0; kind < KINDS; kind++)
-        Py_VISIT(walk->kinds[kind]);
-    Py_VISIT(walk->forget);
-    Py_VISIT(walk->dialect);
-    Py_VISIT(walk->routes);
-    Py_VISIT(walk->summary);
-    Py_VISIT(walk->share);
-    return 0;
-}
-
-static void frame_walk_dealloc(PyObject *self)
-{
-    FrameWalk *walk = (FrameWalk *)self;
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    for (int kind = 0; kind < KINDS; kind++)
-        Py_CLEAR(walk->kinds[kind]);
-    Py_CLEAR(walk->forget);
-    Py_CLEAR(walk->dialect);
-    Py_CLEAR(walk->routes);
-    Py_CLEAR(walk->summary);
-    Py_CLEAR(walk->share);
-    Py_CLEAR(walk->request);
-    Py_CLEAR(walk->response);
-    Py_CLEAR(walk->takes);
-    Py_CLEAR(walk->zero);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+OWNS(FrameWalk, kinds, zero)
 
 static PyMethodDef frame_walk_methods[] = {
     {"take", (PyCFunction)(void (*)(void))frame_walk_take, METH_FASTCALL, take_doc},
@@ -146,23 +112,13 @@ static PyMethodDef frame_walk_methods[] = {
 };
 
 static PyType_Slot frame_walk_slots[] = {
-    {Py_tp_doc, (void *)frame_walk_doc},       {Py_tp_new, frame_walk_new},         {Py_tp_traverse, frame_walk_traverse},
-    {Py_tp_dealloc, frame_walk_dealloc},       {Py_tp_methods, frame_walk_methods}, {0, NULL},
+    {Py_tp_doc, (void *)frame_walk_doc},       {Py_tp_new, frame_walk_new},         {Py_tp_traverse, FrameWalk_traverse},
+    {Py_tp_dealloc, FrameWalk_dealloc},       {Py_tp_methods, frame_walk_methods}, {0, NULL},
 };
 
-static PyType_Spec frame_walk_spec = {
+PyType_Spec frame_walk_spec = {
     .name = "coordwire._speedups._native.FrameWalk",
     .basicsize = sizeof(FrameWalk),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = frame_walk_slots,
 };
-
-int frame_walk_exec(PyObject *module)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, &frame_walk_spec, NULL);
-    if (type == NULL)
-        return -1;
-    int status = PyModule_AddType(module, (PyTypeObject *)type);
-    Py_DECREF(type);
-    return status;
-}

@@ -8,7 +8,7 @@
    given; what a slot holds is checked each time it is read; what is wrong with a packet is worded by Python. */
 
 #include "packets.h"
-#include "slots.h"
+#include "../slots.h"
 
 #include <string.h>
 
@@ -21,6 +21,7 @@ static const char *const slot_names[SLOTS] = {"next",         "edge",           
 typedef struct {
     PyObject_HEAD
     PyObject *halves; /* dict: key of a direction to its HalfStream */
+    PyObject *interfaces; /* the layout's */
     PyTypeObject *half;
     PyTypeObject *chunk; /* a tuple of five with names */
     Py_ssize_t slots[SLOTS];
@@ -190,7 +191,7 @@ static PyObject *packets_new(PyTypeObject *type, PyObject *arguments, PyObject *
     if (walk == NULL)
         return NULL;
     walk->halves = Py_NewRef(halves);
-    walk->layout.interfaces = interfaces == Py_None ? NULL : Py_NewRef(interfaces);
+    walk->layout.interfaces = walk->interfaces = interfaces == Py_None ? NULL : Py_NewRef(interfaces);
     walk->half = (PyTypeObject *)Py_NewRef(half);
     walk->chunk = (PyTypeObject *)Py_NewRef(chunk);
     walk->layout.big = big != 0;
@@ -198,39 +199,12 @@ static PyObject *packets_new(PyTypeObject *type, PyObject *arguments, PyObject *
     walk->layout.header = header;
     walk->layout.limit = limit;
     walk->layout.link = link;
-    for (int index = 0; index < SLOTS; index++) {
-        walk->slots[index] = find_slot(half, slot_names[index]);
-        if (walk->slots[index] < 0) {
-            Py_DECREF(walk);
-            return NULL;
-        }
-    }
+    if (find_slots(half, slot_names, SLOTS, walk->slots) < 0)
+        Py_CLEAR(walk);
     return (PyObject *)walk;
 }
 
-static int packets_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    PacketWalk *walk = (PacketWalk *)self;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(walk->halves);
-    Py_VISIT(walk->layout.interfaces);
-    Py_VISIT(walk->half);
-    Py_VISIT(walk->chunk);
-    return 0;
-}
-
-static void packets_dealloc(PyObject *self)
-{
-    PacketWalk *walk = (PacketWalk *)self;
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_CLEAR(walk->halves);
-    Py_CLEAR(walk->layout.interfaces);
-    Py_CLEAR(walk->half);
-    Py_CLEAR(walk->chunk);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+OWNS(PacketWalk, halves, chunk)
 
 static PyMethodDef packets_methods[] = {
     {"advance", packets_advance, METH_VARARGS, advance_doc},
@@ -238,23 +212,13 @@ static PyMethodDef packets_methods[] = {
 };
 
 static PyType_Slot packets_slots[] = {
-    {Py_tp_doc, (void *)walk_type_doc},     {Py_tp_new, packets_new},         {Py_tp_traverse, packets_traverse},
-    {Py_tp_dealloc, packets_dealloc},       {Py_tp_methods, packets_methods}, {0, NULL},
+    {Py_tp_doc, (void *)walk_type_doc},     {Py_tp_new, packets_new},         {Py_tp_traverse, PacketWalk_traverse},
+    {Py_tp_dealloc, PacketWalk_dealloc},       {Py_tp_methods, packets_methods}, {0, NULL},
 };
 
-static PyType_Spec packets_spec = {
+PyType_Spec packet_walk_spec = {
     .name = "coordwire._speedups._native.PacketWalk",
     .basicsize = sizeof(PacketWalk),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = packets_slots,
 };
-
-int packets_exec(PyObject *module)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, &packets_spec, NULL);
-    if (type == NULL)
-        return -1;
-    int status = PyModule_AddType(module, (PyTypeObject *)type);
-    Py_DECREF(type);
-    return status;
-}

@@ -7,7 +7,7 @@
    writes its line. Whatever may run Python comes before the look-ups whose results are borrowed. */
 
 #include "../messages/transcribe.h"
-#include "slots.h"
+#include "../slots.h"
 
 #include <structmember.h>
 
@@ -218,14 +218,6 @@ static enum Outcome find_errors(const PlainLines *lines, Frame *frame)
     return PyUnicode_CheckExact(frame->errors) ? WRITTEN : DECLINED;
 }
 
-static bool is_same_text(PyObject *first, PyObject *second)
-{
-    if (first == second)
-        return true;
-    return second != NULL && PyUnicode_CheckExact(first) && PyUnicode_CheckExact(second)
-           && PyUnicode_Compare(first, second) == 0;
-}
-
 /* The connection's and the second's texts, the packet and the latency. */
 static enum Outcome find_place(const PlainLines *lines, Frame *frame)
 {
@@ -236,8 +228,8 @@ static enum Outcome find_place(const PlainLines *lines, Frame *frame)
         || !number_of(lines, entry, PACKET, &frame->packet) || frame->time_ns < 0 || frame->packet < 0)
         return DECLINED;
     frame->place = row_of(lines->places, (int64_t)((uintptr_t)connection | (frame->request != NULL)));
-    if (!is_row(frame->place, PLACE_SIZE) || !is_same_text(PyTuple_GET_ITEM(frame->place, PLACE_FLOW), flow)
-        || !is_same_text(PyTuple_GET_ITEM(frame->place, PLACE_CAPTURE), value_of(lines, entry, CAPTURE)))
+    if (!is_row(frame->place, PLACE_SIZE) || PyTuple_GET_ITEM(frame->place, PLACE_FLOW) != flow
+        || PyTuple_GET_ITEM(frame->place, PLACE_CAPTURE) != value_of(lines, entry, CAPTURE))
         return unknown();
     frame->second = row_of(lines->seconds, frame->time_ns / SECOND);
     if (!is_row(frame->second, SECOND_SIZE))
@@ -262,15 +254,30 @@ static bool put_bytes(JsonText *line, const char *bytes, size_t size)
 
 #define PUT(line, literal) put_bytes(line, literal, sizeof(literal) - 1)
 
+/* The UTF-8 of a text, borrowed; NULL where it has none. */
+static const char *utf8_of(PyObject *text, Py_ssize_t *size)
+{
+    const char *bytes = PyUnicode_CheckExact(text) ? PyUnicode_AsUTF8AndSize(text, size) : NULL;
+    if (bytes == NULL)
+        PyErr_Clear();
+    return bytes;
+}
+
 static bool put_text(JsonText *line, PyObject *text)
 {
     Py_ssize_t size;
-    const char *bytes = PyUnicode_CheckExact(text) ? PyUnicode_AsUTF8AndSize(text, &size) : NULL;
-    if (bytes == NULL) {
-        PyErr_Clear();
-        return false;
-    }
-    return put_bytes(line, bytes, (size_t)size);
+    const char *bytes = utf8_of(text, &size);
+    return bytes != NULL && put_bytes(line, bytes, (size_t)size);
+}
+
+/* A text or None in JSON. */
+static bool put_quoted(JsonText *line, PyObject *text)
+{
+    if (text == Py_None)
+        return PUT(line, "null");
+    Py_ssize_t size;
+    const char *bytes = utf8_of(text, &size);
+    return bytes != NULL && put_string(line, (const uint8_t *)bytes, (size_t)size);
 }
 
 static bool put_whole(JsonText *line, int64_t number)
@@ -337,17 +344,6 @@ static bool put_milliseconds(JsonText *line, int64_t latency)
     return true;
 }
 
-static bool put_client(JsonText *line, PyObject *client)
-{
-    if (client == Py_None)
-        return PUT(line, "null");
-    Py_ssize_t size;
-    const char *bytes = PyUnicode_CheckExact(client) ? PyUnicode_AsUTF8AndSize(client, &size) : NULL;
-    if (bytes == NULL)
-        PyErr_Clear();
-    return bytes != NULL && put_string(line, (const uint8_t *)bytes, (size_t)size);
-}
-
 static bool put_request(const PlainLines *lines, JsonText *line, PyObject *request)
 {
     if (!PUT(line, "\",\"direction\":\"response\",\"request\":") || !put_slot(lines, line, request, NUMBER))
@@ -366,7 +362,7 @@ static bool put_json(const PlainLines *lines, const Frame *frame, JsonText *line
            && (frame->request == NULL ? PUT(line, "\",\"direction\":\"request\"")
                                       : put_request(lines, line, frame->request))
            && put_text(line, PyTuple_GET_ITEM(frame->api, API_TEXT)) && put_slot(lines, line, entry, CORRELATION_ID)
-           && PUT(line, ",\"clientId\":") && put_client(line, frame->client) && PUT(line, ",\"size\":")
+           && PUT(line, ",\"clientId\":") && put_quoted(line, frame->client) && PUT(line, ",\"size\":")
            && put_whole(line, PyBytes_GET_SIZE(bytes))
            && (!frame->has_latency || (PUT(line, ",\"latencyMs\":") && put_milliseconds(line, frame->latency)))
            && PUT(line, ",\"body\":") && put_text(line, frame->body) && PUT(line, ",\"error\":null")
@@ -523,16 +519,6 @@ static PyObject *plain_lines_line(PyObject *self, PyObject *const *arguments, Py
 PyDoc_STRVAR(plain_lines_doc, "PlainLines(classes, tables, learn, body_text, is_shown_whole, errors, subject)\n\n"
                               "Puts lines of plain frames together; see coordwire.capture.plain_lines.");
 
-/* What it owns, by the places of the pointers. */
-static const size_t owned[] = {
-    offsetof(PlainLines, entry),   offsetof(PlainLines, lazy),           offsetof(PlainLines, strict_lazy),
-    offsetof(PlainLines, transcriber), offsetof(PlainLines, apis),       offsetof(PlainLines, places),
-    offsetof(PlainLines, seconds), offsetof(PlainLines, subjects),       offsetof(PlainLines, learn),
-    offsetof(PlainLines, body_text), offsetof(PlainLines, is_shown_whole), offsetof(PlainLines, errors),
-    offsetof(PlainLines, subject),
-};
-enum { OWNED = sizeof owned / sizeof *owned };
-
 static PyObject *plain_lines_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     PyTypeObject *entry, *lazy, *strict_lazy;
@@ -554,46 +540,25 @@ static PyObject *plain_lines_new(PyTypeObject *type, PyObject *arguments, PyObje
     PlainLines *lines = (PlainLines *)type->tp_alloc(type, 0);
     if (lines == NULL)
         return NULL;
-    PyObject *const parts[OWNED] = {
-        (PyObject *)entry, (PyObject *)lazy, (PyObject *)strict_lazy, (PyObject *)engine->transcriber_type, apis,
-        places, seconds, subjects == Py_None ? NULL : subjects, learn, body_text,
-        is_shown_whole == Py_None ? NULL : is_shown_whole, errors, subject,
-    };
-    for (int index = 0; index < OWNED; index++)
-        *slot_at((PyObject *)lines, (Py_ssize_t)owned[index]) = Py_XNewRef(parts[index]);
-    for (int index = 0; index < SLOTS; index++) {
-        lines->slots[index] = find_slot(entry, slot_names[index]);
-        if (lines->slots[index] < 0) {
-            Py_DECREF(lines);
-            return NULL;
-        }
-    }
+    lines->entry = (PyTypeObject *)Py_NewRef(entry);
+    lines->lazy = (PyTypeObject *)Py_NewRef(lazy);
+    lines->strict_lazy = (PyTypeObject *)Py_NewRef(strict_lazy);
+    lines->transcriber = (PyTypeObject *)Py_NewRef(engine->transcriber_type);
+    lines->apis = Py_NewRef(apis);
+    lines->places = Py_NewRef(places);
+    lines->seconds = Py_NewRef(seconds);
+    lines->subjects = subjects == Py_None ? NULL : Py_NewRef(subjects);
+    lines->learn = Py_NewRef(learn);
+    lines->body_text = Py_NewRef(body_text);
+    lines->is_shown_whole = is_shown_whole == Py_None ? NULL : Py_NewRef(is_shown_whole);
+    lines->errors = Py_NewRef(errors);
+    lines->subject = Py_NewRef(subject);
+    if (find_slots(entry, slot_names, SLOTS, lines->slots) < 0)
+        Py_CLEAR(lines);
     return (PyObject *)lines;
 }
 
-static int plain_lines_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(Py_TYPE(self));
-    for (int index = 0; index < OWNED; index++)
-        Py_VISIT(*slot_at(self, (Py_ssize_t)owned[index]));
-    return 0;
-}
-
-static int plain_lines_clear(PyObject *self)
-{
-    for (int index = 0; index < OWNED; index++)
-        Py_CLEAR(*slot_at(self, (Py_ssize_t)owned[index]));
-    return 0;
-}
-
-static void plain_lines_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    (void)plain_lines_clear(self);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+OWNS(PlainLines, entry, subject)
 
 static PyMemberDef plain_lines_members[] = {
     {"number_width", T_INT, offsetof(PlainLines, number_width), 0, "Characters of a packet's number."},
@@ -609,27 +574,17 @@ static PyMethodDef plain_lines_methods[] = {
 static PyType_Slot plain_lines_slots[] = {
     {Py_tp_doc, (void *)plain_lines_doc},
     {Py_tp_new, plain_lines_new},
-    {Py_tp_traverse, plain_lines_traverse},
-    {Py_tp_clear, plain_lines_clear},
-    {Py_tp_dealloc, plain_lines_dealloc},
+    {Py_tp_traverse, PlainLines_traverse},
+    {Py_tp_clear, PlainLines_clear},
+    {Py_tp_dealloc, PlainLines_dealloc},
     {Py_tp_members, plain_lines_members},
     {Py_tp_methods, plain_lines_methods},
     {0, NULL},
 };
 
-static PyType_Spec plain_lines_spec = {
+PyType_Spec plain_lines_spec = {
     .name = "coordwire._speedups._native.PlainLines",
     .basicsize = sizeof(PlainLines),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = plain_lines_slots,
 };
-
-int plain_lines_exec(PyObject *module)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, &plain_lines_spec, NULL);
-    if (type == NULL)
-        return -1;
-    int status = PyModule_AddType(module, (PyTypeObject *)type);
-    Py_DECREF(type);
-    return status;
-}

@@ -23,13 +23,9 @@ static PyObject *bind(PyObject *module, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     Py_ssize_t offsets[6];
-    for (int i = 0; i < 6; i++) {
-        PyObject *name = PyUnicode_FromString(slots[i]);
-        offsets[i] = name == NULL ? -1 : slot_offset((PyTypeObject *)(i < 2 ? uuid : limits), name);
-        Py_XDECREF(name);
-        if (offsets[i] < 0)
-            return NULL;
-    }
+    if (find_slots((PyTypeObject *)uuid, slots, 2, offsets) < 0
+        || find_slots((PyTypeObject *)limits, slots + 2, 4, offsets + 2) < 0)
+        return NULL;
     if (!is_plain((PyTypeObject *)uuid)) {
         PyErr_SetString(PyExc_TypeError, "this UUID is made in another way");
         return NULL;
@@ -55,7 +51,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
+static int keep_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
 {
     *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
     return *type == NULL ? -1 : PyModule_AddType(module, *type);
@@ -66,15 +62,12 @@ const Py_ssize_t engine_size = sizeof(Engine);
 int engine_exec(PyObject *module)
 {
     Engine *engine = PyModule_GetState(module);
-    PyTypeObject *exchange_type;
-    if (add_type(module, &program_spec, &engine->program_type) < 0
-        || add_type(module, &decoder_spec, &engine->decoder_type) < 0
-        || add_type(module, &encoder_spec, &engine->encoder_type) < 0
-        || add_type(module, &framer_spec, &engine->framer_type) < 0
-        || add_type(module, &exchange_spec, &exchange_type) < 0)
-        return -1;
-    Py_DECREF(exchange_type); /* the module has it */
-    if (add_type(module, &transcriber_spec, &engine->transcriber_type) < 0)
+    if (keep_type(module, &program_spec, &engine->program_type) < 0
+        || keep_type(module, &decoder_spec, &engine->decoder_type) < 0
+        || keep_type(module, &encoder_spec, &engine->encoder_type) < 0
+        || keep_type(module, &framer_spec, &engine->framer_type) < 0
+        || keep_type(module, &transcriber_spec, &engine->transcriber_type) < 0
+        || add_type(module, &exchange_spec) < 0)
         return -1;
     for (int i = 0; i < SMALLS; i++)
         if ((engine->smalls[i] = PyLong_FromLong(LEAST_SMALL + i)) == NULL)

@@ -13,7 +13,7 @@
 #ifndef COORDWIRE_MESSAGES_ENGINE_H
 #define COORDWIRE_MESSAGES_ENGINE_H
 
-#include "../module.h"
+#include "../slots.h"
 #include "freelist.h"
 #include "intern.h"
 #include "wire.h"
@@ -125,8 +125,6 @@ static inline PyObject *read_number(Engine *engine, int64_t number)
 
 /* program.c */
 extern PyType_Spec program_spec;
-/* The offset of a class's slot; -1 with an exception where the name isn't a slot that can be read by it. */
-Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name);
 /* Whether objects of a class are made in the common way, and have no dictionary. */
 bool is_plain(PyTypeObject *cls);
 

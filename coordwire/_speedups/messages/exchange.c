@@ -60,35 +60,7 @@ static PyObject *exchange_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     return (PyObject *)exchange;
 }
 
-static int exchange_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Exchange *exchange = (Exchange *)self;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(exchange->requests);
-    Py_VISIT(exchange->responses);
-    Py_VISIT(exchange->buffer);
-    Py_VISIT(exchange->sent);
-    Py_VISIT(exchange->request);
-    Py_VISIT(exchange->response);
-    return 0;
-}
-
-static void exchange_dealloc(PyObject *self)
-{
-    Exchange *exchange = (Exchange *)self;
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_CLEAR(exchange->requests);
-    Py_CLEAR(exchange->responses);
-    Py_CLEAR(exchange->buffer);
-    Py_CLEAR(exchange->sent);
-    Py_CLEAR(exchange->request);
-    Py_CLEAR(exchange->response);
-    Py_CLEAR(exchange->append);
-    Py_CLEAR(exchange->popleft);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+OWNS(Exchange, requests, popleft)
 
 static PyMethodDef exchange_methods[] = {
     {"next_request", (PyCFunction)(void (*)(void))next_request, METH_FASTCALL, next_request_doc},
@@ -101,8 +73,8 @@ static PyMethodDef exchange_methods[] = {
 static PyType_Slot exchange_slots[] = {
     {Py_tp_doc, "The steps of a Kafka connection."},
     {Py_tp_new, exchange_new},
-    {Py_tp_traverse, exchange_traverse},
-    {Py_tp_dealloc, exchange_dealloc},
+    {Py_tp_traverse, Exchange_traverse},
+    {Py_tp_dealloc, Exchange_dealloc},
     {Py_tp_methods, exchange_methods},
     {0, NULL},
 };

@@ -223,18 +223,6 @@ static PyObject *framer_write(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 /* --- the type --- */
 
-int find_slots(PyTypeObject *cls, const char *const *names, int count, Py_ssize_t *offsets)
-{
-    for (int i = 0; i < count; i++) {
-        PyObject *name = PyUnicode_FromString(names[i]);
-        offsets[i] = name == NULL ? -1 : slot_offset(cls, name);
-        Py_XDECREF(name);
-        if (offsets[i] < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static PyObject *framer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"frame", "header", "request", "route", NULL};
@@ -263,31 +251,7 @@ static PyObject *framer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     return (PyObject *)framer;
 }
 
-static int framer_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Framer *framer = (Framer *)self;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(framer->module);
-    Py_VISIT(framer->cls);
-    Py_VISIT(framer->header);
-    Py_VISIT(framer->route);
-    Py_VISIT(framer->routes);
-    return 0;
-}
-
-static void framer_dealloc(PyObject *self)
-{
-    Framer *framer = (Framer *)self;
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_CLEAR(framer->cls);
-    Py_CLEAR(framer->header);
-    Py_CLEAR(framer->route);
-    Py_CLEAR(framer->routes);
-    Py_CLEAR(framer->module);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+OWNS(Framer, cls, module)
 
 static PyMethodDef framer_methods[] = {
     {"read", (PyCFunction)(void (*)(void))framer_read, METH_FASTCALL, read_doc},
@@ -299,8 +263,8 @@ static PyMethodDef framer_methods[] = {
 static PyType_Slot framer_slots[] = {
     {Py_tp_doc, "Reads and writes the frames of one direction."},
     {Py_tp_new, framer_new},
-    {Py_tp_traverse, framer_traverse},
-    {Py_tp_dealloc, framer_dealloc},
+    {Py_tp_traverse, Framer_traverse},
+    {Py_tp_dealloc, Framer_dealloc},
     {Py_tp_methods, framer_methods},
     {0, NULL},
 };

@@ -34,7 +34,4 @@ PyObject *frame_at(Framer *framer, PyObject *data, long long position, PyObject 
 PyObject *write_frame(Framer *framer, PyObject *message, PyObject *version, PyObject *correlation_id,
                       PyObject *client_id);
 
-/* The offsets of a class's slots; -1 with an exception where one cannot be read that way. */
-int find_slots(PyTypeObject *cls, const char *const *names, int count, Py_ssize_t *offsets);
-
 #endif

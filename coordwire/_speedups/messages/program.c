@@ -12,26 +12,6 @@
 /* So that count (32 bits) times either fits 63 bits. */
 #define MAX_LEAST ((int64_t)1 << 30)
 
-Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name)
-{
-    PyObject *descr = PyObject_GetAttr((PyObject *)cls, name);
-    if (descr == NULL)
-        return -1;
-    Py_ssize_t offset = -1;
-    if (Py_IS_TYPE(descr, &PyMemberDescr_Type) && PyType_IsSubtype(cls, PyDescr_TYPE(descr))) {
-        const PyMemberDef *member = ((PyMemberDescrObject *)descr)->d_member;
-        Py_ssize_t at = member->offset;
-        if (member->type == T_OBJECT_EX && member->flags == 0 && at >= (Py_ssize_t)sizeof(PyObject)
-            && at % (Py_ssize_t)sizeof(PyObject *) == 0
-            && at + (Py_ssize_t)sizeof(PyObject *) <= PyDescr_TYPE(descr)->tp_basicsize)
-            offset = at;
-    }
-    Py_DECREF(descr);
-    if (offset < 0)
-        PyErr_Format(PyExc_TypeError, "%.200s.%U is not a slot", cls->tp_name, name);
-    return offset;
-}
-
 bool is_plain(PyTypeObject *cls)
 {
     if (!PyType_HasFeature(cls, Py_TPFLAGS_HEAPTYPE) || !PyType_IS_GC(cls) || cls->tp_itemsize != 0)
@@ -230,10 +210,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     program->inlined = (uint16_t)PyTuple_GET_SIZE(places[0]);
     program->tagged = (uint16_t)PyTuple_GET_SIZE(places[1]);
     program->depth = 1;
-    PyObject *tags = PyUnicode_FromString("tags");
-    program->tags = tags == NULL ? -1 : slot_offset(program->cls, tags);
-    Py_XDECREF(tags);
-    if (program->tags < 0)
+    static const char *const tags[] = {"tags"};
+    if (find_slots(program->cls, tags, 1, &program->tags) < 0)
         goto fail;
     Op *op = program->ops;
     for (int place = 0; place < 3; place++)

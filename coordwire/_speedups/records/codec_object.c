@@ -29,12 +29,9 @@ PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
         Py_DECREF(self);
         return NULL;
     }
-    for (int field = 0; field < FIELDS; field++) {
-        self->slots[field] = place_of_slot(record, fields[field]);
-        if (self->slots[field] < 0) {
-            Py_DECREF(self);
-            return NULL;
-        }
+    if (find_slots(record, fields, FIELDS, self->slots) < 0) {
+        Py_DECREF(self);
+        return NULL;
     }
     return (PyObject *)self;
 }

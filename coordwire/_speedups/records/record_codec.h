@@ -3,7 +3,7 @@
 #ifndef COORDWIRE_RECORDS_RECORD_CODEC_H
 #define COORDWIRE_RECORDS_RECORD_CODEC_H
 
-#include "../module.h"
+#include "../slots.h"
 
 enum { OFFSET, TIMESTAMP, KEY, VALUE, HEADERS, FIELDS };         /* of a Record */
 
@@ -33,14 +33,8 @@ static inline PyObject **slot(Codec *codec, PyObject *record, int field)
     return (PyObject **)((char *)record + codec->slots[field]);
 }
 
-/* types.c: the offset of a class's slot, or -1 with TypeError. */
-Py_ssize_t place_of_slot(PyTypeObject *type, const char *name);
-
-/* Whether a class is nothing but slots; if not, with TypeError. */
+/* types.c: whether a class is nothing but slots; if not, with TypeError. */
 int is_slotted(PyTypeObject *type);
-
-/* Make a type and put it into the module; 0, or -1 with an exception set. */
-int add_type(PyObject *module, PyType_Spec *spec);
 
 /* Another type of the module that `type` is of, or NULL with an exception set. */
 PyTypeObject *own_type(PyTypeObject *type, const char *name);

@@ -8,27 +8,48 @@
 #include <stddef.h>
 #include <structmember.h>
 
-Py_ssize_t find_slot(PyTypeObject *cls, const char *name)
+Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name)
 {
-    PyObject *attribute = PyObject_GetAttrString((PyObject *)cls, name);
-    if (attribute == NULL)
-        return -1;
+    PyObject *descr = PyObject_GetAttr((PyObject *)cls, name);
     Py_ssize_t offset = -1;
-    if (Py_IS_TYPE(attribute, &PyMemberDescr_Type) && PyDescr_TYPE(attribute) == cls) {
-        const PyMemberDef *member = ((PyMemberDescrObject *)attribute)->d_member;
-        if (member->type == T_OBJECT_EX && member->flags == 0)
-            offset = member->offset;
+    if (descr != NULL && Py_IS_TYPE(descr, &PyMemberDescr_Type) && PyType_IsSubtype(cls, PyDescr_TYPE(descr))) {
+        const PyMemberDef *member = ((PyMemberDescrObject *)descr)->d_member;
+        Py_ssize_t at = member->offset;
+        if (member->type == T_OBJECT_EX && member->flags == 0 && at >= (Py_ssize_t)sizeof(PyObject)
+            && at % (Py_ssize_t)sizeof(PyObject *) == 0
+            && at + (Py_ssize_t)sizeof(PyObject *) <= PyDescr_TYPE(descr)->tp_basicsize)
+            offset = at;
     }
-    Py_DECREF(attribute);
+    Py_XDECREF(descr);
     if (offset < 0)
-        PyErr_Format(PyExc_TypeError, "%.200s.%s is not a slot", cls->tp_name, name);
+        PyErr_Format(PyExc_TypeError, "%.200s.%S is not a slot", cls->tp_name, name);
     return offset;
+}
+
+int find_slots(PyTypeObject *cls, const char *const *names, int count, Py_ssize_t *offsets)
+{
+    for (int i = 0; i < count; i++) {
+        PyObject *name = PyUnicode_FromString(names[i]);
+        offsets[i] = name == NULL ? -1 : slot_offset(cls, name);
+        Py_XDECREF(name);
+        if (offsets[i] < 0)
+            return -1;
+    }
+    return 0;
 }
 
 bool is_plain_class(const PyTypeObject *cls)
 {
     return cls->tp_alloc == PyType_GenericAlloc && cls->tp_itemsize == 0
            && PyType_HasFeature((PyTypeObject *)cls, Py_TPFLAGS_HEAPTYPE);
+}
+
+int add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    int failed = !type || PyModule_AddType(module, (PyTypeObject *)type) < 0;
+    Py_XDECREF(type);
+    return failed ? -1 : 0;
 }
 
 /* --- SlotMaker --- */
@@ -55,25 +76,6 @@ static PyObject *slot_maker_make(PyObject *self, PyObject *const *values, Py_ssi
     return object;
 }
 
-/* The offset of a slot that a class has or inherits; -1 with a TypeError where there is none of that name. */
-static Py_ssize_t inherited_slot(PyTypeObject *cls, PyObject *name)
-{
-    PyObject *attribute = PyUnicode_Check(name) ? PyObject_GetAttr((PyObject *)cls, name) : NULL;
-    Py_ssize_t offset = -1;
-    if (attribute != NULL && Py_IS_TYPE(attribute, &PyMemberDescr_Type)
-        && PyType_IsSubtype(cls, PyDescr_TYPE(attribute))) {
-        const PyMemberDef *member = ((PyMemberDescrObject *)attribute)->d_member;
-        if (member->type == T_OBJECT_EX && member->flags == 0)
-            offset = member->offset;
-    }
-    Py_XDECREF(attribute);
-    if (offset < 0) {
-        PyErr_Clear();
-        PyErr_Format(PyExc_TypeError, "%.200s has no slot %R", cls->tp_name, name);
-    }
-    return offset;
-}
-
 PyDoc_STRVAR(slot_maker_doc, "SlotMaker(cls, names)\n\nMakes objects of a class from the values of these slots.");
 
 static PyObject *slot_maker_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
@@ -96,7 +98,7 @@ static PyObject *slot_maker_new(PyTypeObject *type, PyObject *arguments, PyObjec
         return NULL;
     maker->cls = (PyTypeObject *)Py_NewRef(cls);
     for (Py_ssize_t index = 0; index < count; index++) {
-        maker->offsets[index] = inherited_slot(cls, PyTuple_GET_ITEM(names, index));
+        maker->offsets[index] = slot_offset(cls, PyTuple_GET_ITEM(names, index));
         if (maker->offsets[index] < 0) {
             Py_DECREF(maker);
             return NULL;
@@ -105,21 +107,7 @@ static PyObject *slot_maker_new(PyTypeObject *type, PyObject *arguments, PyObjec
     return (PyObject *)maker;
 }
 
-static int slot_maker_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((SlotMaker *)self)->cls);
-    return 0;
-}
-
-static void slot_maker_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_CLEAR(((SlotMaker *)self)->cls);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+OWNS(SlotMaker, cls, cls)
 
 static PyMethodDef slot_maker_methods[] = {
     {"make", (PyCFunction)(void (*)(void))slot_maker_make, METH_FASTCALL, make_doc},
@@ -127,24 +115,14 @@ static PyMethodDef slot_maker_methods[] = {
 };
 
 static PyType_Slot slot_maker_slots[] = {
-    {Py_tp_doc, (void *)slot_maker_doc},   {Py_tp_new, slot_maker_new},         {Py_tp_traverse, slot_maker_traverse},
-    {Py_tp_dealloc, slot_maker_dealloc},   {Py_tp_methods, slot_maker_methods}, {0, NULL},
+    {Py_tp_doc, (void *)slot_maker_doc}, {Py_tp_new, slot_maker_new},         {Py_tp_traverse, SlotMaker_traverse},
+    {Py_tp_dealloc, SlotMaker_dealloc},  {Py_tp_methods, slot_maker_methods}, {0, NULL},
 };
 
-static PyType_Spec slot_maker_spec = {
+PyType_Spec slot_maker_spec = {
     .name = "coordwire._speedups._native.SlotMaker",
     .basicsize = offsetof(SlotMaker, offsets),
     .itemsize = sizeof(Py_ssize_t),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = slot_maker_slots,
 };
-
-int slots_exec(PyObject *module)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, &slot_maker_spec, NULL);
-    if (type == NULL)
-        return -1;
-    int status = PyModule_AddType(module, (PyTypeObject *)type);
-    Py_DECREF(type);
-    return status;
-}
