@@ -4,14 +4,17 @@ of a length-prefixed stream goes missing. The lines of plain frames are those of
 from __future__ import annotations
 
 import io
+from contextlib import redirect_stdout
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.capture.entries import FrameEntry
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.jsonlines import line
 from coordwire.capture.plain_lines import PlainJsonLines
 from coordwire.capture.reader import Capture
+from coordwire.cli.decode.line import LineFormat
+from coordwire.cli.selection.names import TopicNames
 from coordwire.errors import DecodeError, UnreadableRange
 from fuzz._run import main
 from fuzz.seeds import CAPTURES, framed
@@ -47,15 +50,29 @@ def fuzz(data: bytes, strict: bool, lazy: bool, ports: tuple[int, ...]) -> None:
         entries = list(capture.entries())
     except DecodeError:
         return
-    plain_line = PlainJsonLines(show_secrets=strict).line
+    check_lines(entries, show_secrets=strict)
     for entry in entries:
         assert isinstance(entry, (FrameEntry, UnreadableRange))
-        assert plain_line(entry, 6) in (None, line(entry, 6, show_secrets=strict))
         if isinstance(entry, FrameEntry) and entry.error is None and not entry.token:
             assert entry.message is not None
     if capture.format == "frames":
         total = sum(e.size + 4 if isinstance(e, FrameEntry) else e.length for e in entries)
         assert total == len(data)
+
+
+def check_lines(entries: list[Entry], *, show_secrets: bool) -> None:
+    """Compare the lines of plain frames with those of the slow path."""
+    plain_line = PlainJsonLines(show_secrets=show_secrets).line
+    fast, slow = (LineFormat(show_secrets=show_secrets, names=TopicNames()) for _ in range(2))
+    for entry in entries:
+        assert plain_line(entry, 6) in (None, line(entry, 6, show_secrets=show_secrets))
+        text = None if fast.plain_line is None else fast.plain_line(entry, 6)
+        with redirect_stdout(io.StringIO()) as expected:
+            slow.write(entry, 6)
+        with redirect_stdout(io.StringIO()) as actual:
+            if text is None:
+                fast.write(entry, 6)
+        assert (text or actual.getvalue()) == expected.getvalue()
 
 
 if __name__ == "__main__":

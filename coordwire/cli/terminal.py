@@ -12,6 +12,7 @@ alone; a command that cannot work without rich refuses with the command that ins
 from __future__ import annotations
 
 __all__ = [
+    "SLOW_NS",
     "STYLES",
     "Pieces",
     "TrimmedOutput",
@@ -50,6 +51,9 @@ STYLES = {
     "error": "bold red", "odd": "yellow", "slow": "bold yellow", "plain": "",
 }  # fmt: skip
 """rich's styles by their names."""
+
+SLOW_NS = 1_000_000_000
+"""A latency beyond this has the style "slow"."""
 
 COLUMNS = 80
 """The width of a line where there is no terminal."""

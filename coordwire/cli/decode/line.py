@@ -9,8 +9,8 @@ topics, latency, errors. The client is always on the left, and the arrow says wh
 stays together under `grep`. A plain frame's line (its body's text is known, nothing of it is withheld, its
 group is its own or its request's) is put together from texts that are kept, without decoding it. Rules:
 nothing is held back; a plain line is that of `_pieces`, which serves for all else and wherever there are
-styles; a column is as wide as its widest text so far, up to
-a bound, so that lines are aligned; colours on a terminal only, and only where rich is installed.
+styles; a column is as wide as its widest text so far, up to a bound, so that lines are aligned; colours on a
+terminal only, and only where rich is installed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from coordwire.capture.flows import TcpConnection, format_time
 from coordwire.capture.plain_lines import PlainLines
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction.entry_secrets import is_shown_whole
-from coordwire.cli.decode.tree import SLOW_NS
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.names import TopicNames
-from coordwire.cli.terminal import Pieces, is_plain, line_writer
+from coordwire.cli.terminal import SLOW_NS, Pieces, is_plain, line_writer
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.codec.walk import FieldSelection
 from coordwire.connection.dialect import KAFKA, Direction

@@ -28,7 +28,7 @@ from coordwire.capture.redaction.entry_secrets import (
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import sasl
 from coordwire.cli.plain_message_lines import PlainMessageLines
-from coordwire.cli.terminal import Pieces, columns, is_plain, line_writer, packets, plain_text
+from coordwire.cli.terminal import SLOW_NS, Pieces, columns, is_plain, line_writer, packets, plain_text
 from coordwire.connection.dialect import KAFKA
 from coordwire.embedded import open_embedded
 from coordwire.errors import UnreadableRange, counted
@@ -42,7 +42,6 @@ MOST_BODIES, LONGEST_BODY = 4_000, 500
 """Bodies whose lines are kept, and the longest of their texts."""
 
 PRODUCE = 0
-SLOW_NS = 1_000_000_000
 
 
 class TreeFormat:
