@@ -247,7 +247,7 @@ class FaultDriver:
     def _inflict(self, fault: PlannedFault) -> None:
         world = self._world
         self.inflicted.append(fault)
-        world.trace("fault", str(fault))
+        world.happened("fault", str(fault))
         ends = self._begin(fault)
         if fault.duration is None:
             if fault.kind == "inject":

@@ -141,15 +141,18 @@ class _LogLines(logging.Handler):
         world = self.world
         if record.exc_info and record.exc_info[1] is not None:
             message += f" ({record.exc_info[1]!r})"
-        text = f"{world.process_name():12} {record.levelname:7} {record.name}: {message}"
+        self.add(world.process_name(), record.levelname, f"{record.name}: {message}")
+        world.trace("log", f"{world.process_name()} {record.levelname} {record.name} {message}")
+
+    def add(self, source: str, level: str, message: str) -> None:
+        """Write a line of a process, or of the world."""
+        text, now = f"{source:12} {level:7} {message}", self.world.loop.now
         for entry in islice(reversed(self._entries), _NEAR):
             if entry.text == text:
                 entry.count += 1
-                entry.last = world.loop.now
-                break
-        else:
-            self._entries.append(_LogEntry(text, world.loop.now))
-        world.trace("log", f"{world.process_name()} {record.levelname} {record.name} {message}")
+                entry.last = now
+                return
+        self._entries.append(_LogEntry(text, now))
 
 
 class SimulatedProcess(LoopProcess):
@@ -199,7 +202,7 @@ class Service:
         world.network.by_process[process] = self.machine
         self.machine.process = process
         self.starts += 1
-        world.trace("start", self.name)
+        world.happened("start", self.name)
         context = Context()
         context.run(PROCESS.set, process)
         process.main = world.loop.create_task(self._life(process), name=self.name, context=context)
@@ -478,6 +481,11 @@ class SimulatedWorld:
             self.trace("failed", _ADDRESS.sub("0x…", repr(error)))
             if self._failed is not None and not self._failed.done():
                 self._failed.set_result(None)
+
+    def happened(self, kind: str, text: str) -> None:
+        """Write what happens to a process or the network into trace and log."""
+        self.trace(kind, text)
+        self._lines.add("world", kind.upper(), text)
 
     def check_left(self, name: str, process: SimulatedProcess) -> None:
         """Let checkers see what a process has left."""

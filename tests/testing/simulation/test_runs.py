@@ -170,6 +170,13 @@ def test_a_plan_is_shrunk_to_what_it_needs() -> None:
         "41s crash orders-1 for 300ms",
     ]
     assert shrunk.kind == failed.kind
+    happened = [line.split(maxsplit=2)[2] for line in shrunk.log_lines if line.split()[1] == "world"]
+    assert happened == [
+        "START   orders-1",
+        "START   orders-2",
+        "FAULT   20s freeze orders-2 for 300ms",
+        "FAULT   41s crash orders-1 for 300ms",
+    ]
     assert replace(simulation, faults=shrunk.plan).run(0).digest == shrunk.digest
 
 
