@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from coordwire.capture.body_text import has_no_codes
 from coordwire.capture.entries import FrameEntry
@@ -24,13 +24,17 @@ __all__ = [
     "ROUTINE",
     "AnswerError",
     "ErrorPlace",
-    "ErrorTexts",
+    "KnownAnswers",
     "answer_errors",
+    "asked_places",
     "carries_codes",
     "error_code",
     "error_places",
     "is_routine",
+    "own_places",
 ]
+
+T = TypeVar("T")
 
 ROUTINE = frozenset({(ApiKey.JOIN_GROUP, 79), (ApiKey.API_VERSIONS, 35)})
 """API and code of answers that belong to the protocol's normal course and that clients act on by themselves:
@@ -76,9 +80,9 @@ class ErrorPlace(NamedTuple):
 
 def answer_errors(entry: FrameEntry) -> list[AnswerError]:
     """The error codes other than 0 that a response carries, each once, in the order of the message."""
-    message = entry.message
     if not _has_codes(entry):
         return []
+    message = entry.message
     errors: dict[int, AnswerError] = {}
     for path, owner, _, code in entity_places(message, _CODE):
         if not code:
@@ -95,41 +99,55 @@ MOST_TEXTS, LONGEST_TEXT = 1_000, 300
 """Answers whose errors are kept, and the longest text of their bodies."""
 
 
-class ErrorTexts:
-    """The texts that an output writes of the errors of answers whose bodies' texts are known.
+class KnownAnswers(Generic[T]):
+    """What is made of answers whose bodies' texts are known and that their texts alone decide.
 
-    Groups have the same answers again and again, so that those of short ones are kept.
+    Groups have the same answers again and again, so that of short texts it is kept, in `known`: by API, the
+    body's version and text.
 
-    write: the text of an answer's errors.
+    make: makes it.
     """
 
-    def __init__(self, write: Callable[[FrameEntry, list[AnswerError]], str]) -> None:
-        self._write = write
-        self._texts: dict[tuple[int | None, int | None, str], str] = {}
+    def __init__(self, make: Callable[[FrameEntry], T]) -> None:
+        self._make = make
+        self.known: dict[tuple[int | None, int | None, str | None], T] = {}
 
-    def of(self, entry: FrameEntry, body: str) -> str:
-        """The text of the errors of an answer. body: its body's text."""
+    def of(self, entry: FrameEntry, body: str) -> T:
+        """What is made of an answer. body: its body's text."""
         key = entry.api_key, entry.body_version, body
-        text = self._texts.get(key)
-        if text is None:
-            text = self._write(entry, answer_errors(entry))
+        value = self.known.get(key)
+        if value is None:
+            value = self._make(entry)
             if len(body) <= LONGEST_TEXT:
-                if len(self._texts) >= MOST_TEXTS:
-                    self._texts.clear()
-                self._texts[key] = text
-        return text
+                if len(self.known) >= MOST_TEXTS:
+                    self.known.clear()
+                self.known[key] = value
+        return value
 
 
-def error_places(entry: FrameEntry) -> Iterator[ErrorPlace]:
+def error_places(entry: FrameEntry) -> list[ErrorPlace]:
     """All error codes other than 0 that a response carries, in the order of the message."""
-    message, version = entry.message, entry.body_version
-    if version is not None and _has_codes(entry):
-        yield from _places(message, version, "", _About(None, None, _asked_group(entry)))
+    return asked_places(entry, own_places(entry))
+
+
+def own_places(entry: FrameEntry) -> list[ErrorPlace]:
+    """The same, without a group that only the request names."""
+    if not _has_codes(entry) or entry.body_version is None:
+        return []
+    return list(_places(entry.message, entry.body_version, "", _About(None, None, None)))
+
+
+def asked_places(entry: FrameEntry, places: list[ErrorPlace]) -> list[ErrorPlace]:
+    """`own_places` with the group that the request names, where the response does not."""
+    if all(place.group is not None for place in places):
+        return places
+    group = _asked_group(entry)
+    return [place if place.group is not None else place._replace(group=group) for place in places]
 
 
 def _has_codes(entry: FrameEntry) -> bool:
     """Whether it is a response with an error code other than 0."""
-    if entry.direction != "response" or entry.message is None or has_no_codes(entry):
+    if entry.direction != "response" or has_no_codes(entry) or entry.message is None:
         return False
     return any(entity_values(entry.message, _CODE))
 

@@ -18,7 +18,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import TYPE_CHECKING, TypeVar
 
 from coordwire._speedups import native
-from coordwire.capture.answer_errors import AnswerError, ErrorTexts
+from coordwire.capture.answer_errors import KnownAnswers, answer_errors
 from coordwire.capture.body_text import body_text, find_transcribers
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import second_texts
@@ -54,7 +54,7 @@ class PlainLines(ABC):
         self._apis: dict[int, _native.ApiRow | None] = {}
         self._places: dict[int, _native.PlaceRow] = {}
         self._seconds: dict[int, tuple[str, str] | None] = {}
-        self._errors = ErrorTexts(self.error_text)
+        self._errors = KnownAnswers(self.error_text)
         self.native: _native.PlainLines | None = None
         self.line: Callable[[Entry, int], str | None] = _no_line
         if native is not None:
@@ -79,7 +79,7 @@ class PlainLines(ABC):
         """The texts of a second, before and after its decimals; None if such entries are not plain."""
 
     @abstractmethod
-    def error_text(self, entry: FrameEntry, errors: list[AnswerError]) -> str:
+    def error_text(self, entry: FrameEntry) -> str:
         """The text of an answer's errors."""
 
     def subject_text(self, entry: FrameEntry) -> str | None:
@@ -147,5 +147,6 @@ class PlainJsonLines(PlainLines):
     def second_texts(self, seconds: int) -> tuple[str, str]:
         return second_texts(seconds)
 
-    def error_text(self, entry: FrameEntry, errors: list[AnswerError]) -> str:
+    def error_text(self, entry: FrameEntry) -> str:
+        errors = answer_errors(entry)
         return f',"errors":{encode([error_form(error) for error in errors])}' if errors else ""

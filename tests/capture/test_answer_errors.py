@@ -10,9 +10,8 @@ import pytest
 import coordwire
 from coordwire.capture.answer_errors import (
     MOST_TEXTS,
-    AnswerError,
     ErrorPlace,
-    ErrorTexts,
+    KnownAnswers,
     answer_errors,
     error_code,
     error_places,
@@ -136,11 +135,11 @@ def test_places_are_those_of_the_schema(path: Path) -> None:
 def test_texts_of_errors_are_kept_within_bounds() -> None:
     asked: list[FrameEntry] = []
 
-    def write(entry: FrameEntry, errors: list[AnswerError]) -> str:
+    def write(entry: FrameEntry) -> str:
         asked.append(entry)
-        return " ".join(error.name for error in errors)
+        return " ".join(error.name for error in answer_errors(entry))
 
-    texts = ErrorTexts(write)
+    texts = KnownAnswers(write)
     entry = answered(HeartbeatRequest(), HeartbeatResponse(error_code=27), 4)
     for number in range(MOST_TEXTS):
         assert texts.of(entry, f"body {number}") == "REBALANCE_IN_PROGRESS"
@@ -148,4 +147,4 @@ def test_texts_of_errors_are_kept_within_bounds() -> None:
     assert len(asked) == MOST_TEXTS
     texts.of(entry, "one more")
     texts.of(entry, "long" * 1000)
-    assert len(texts._texts) == 1
+    assert len(texts.known) == 1

@@ -67,7 +67,7 @@ def check(entry: FrameEntry) -> None:
         short, long = (
             (
                 list(rows.row(item)),
-                list(errors.rows(item)),
+                [list(row) for row in errors.rows(item)],
                 line(item, 9, show_secrets=secrets),
                 withheld(item),
             )

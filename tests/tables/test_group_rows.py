@@ -15,7 +15,7 @@ from coordwire.tables.columns import TABLES, arrow_schema
 from coordwire.tables.readers import group_rows
 from coordwire.tables.readers import rows as batches
 from coordwire.tables.readers.group_rows import STORIES, EventRows, event_row, event_table
-from coordwire.tables.readers.rows import Builder
+from coordwire.tables.readers.rows import Builder, builders_of
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_wire.timeline import timeline
 from tests.bench import group_traffic
@@ -41,7 +41,7 @@ def test_rows_by_columns(together: int, most: int, monkeypatch: pytest.MonkeyPat
     made = as_pcap(islice(group_traffic.traffic(), 1_200))
     for data in (made, *(path.read_bytes() for path in CAPTURES)):
         events = list(timeline(Capture(io.BytesIO(data), "x", lazy=True).entries()))
-        rows = EventRows(STORIES, most, "capture")
+        rows = EventRows(builders_of(STORIES, most), "capture")
         actual = [*rows.add(events), *rows.finish()]
         for name in STORIES:
             assert [item for table, item in actual if table == name] == one_by_one(events, name, most)

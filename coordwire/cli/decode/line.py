@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import islice
 
-from coordwire.capture.answer_errors import AnswerError, is_routine
+from coordwire.capture.answer_errors import AnswerError, answer_errors, is_routine
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import TcpConnection, format_time
@@ -218,8 +218,8 @@ class PlainTextLines(PlainLines):
         time = format_time(seconds * 1_000_000_000, 0)
         return None if time.startswith("@") else (self._clock(time), "")
 
-    def error_text(self, entry: FrameEntry, errors: list[AnswerError]) -> str:
-        return "".join(text for text, _ in _error_pieces(entry, errors))
+    def error_text(self, entry: FrameEntry) -> str:
+        return "".join(text for text, _ in _error_pieces(entry, answer_errors(entry)))
 
     def subject_text(self, entry: FrameEntry) -> str | None:
         name = _first_name(entry)

@@ -2,8 +2,8 @@
 
 Strategy: rows are made by the pipeline's own readers; each capture's events come from a timeline of its own.
 Filters choose the rows of frames, errors and quarantine, and what traffic counts; the timelines of groups
-are made from all frames, since they would be wrong otherwise. Rules: rows go on to the writers at
-once; memory is that of the timeline and of one batch.
+are made from all frames, since they would be wrong otherwise. Rules: rows are made some at
+a time; memory is that of the timeline and of one batch of each table.
 
 Rows to one file of a table, in CSV or in Parquet.
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from coordwire._quantities import counted
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
@@ -27,14 +27,13 @@ from coordwire.errors import UnreadableRange
 from coordwire.tables.columns import TABLES, Column, arrow_schema
 from coordwire.tables.local.owned_files import OwnedFiles
 from coordwire.tables.options import MEBI
-from coordwire.tables.readers.captures import bad_of
-from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows, row_size
-from coordwire.tables.readers.group_rows import STORIES, RowMaker, event_rows, event_table
-from coordwire.tables.readers.rows import Builder, quarantine_row
-from coordwire.tables.readers.traffic_rows import TrafficRows
+from coordwire.tables.readers.captures import HELD, TOGETHER, bad_of
+from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows
+from coordwire.tables.readers.group_rows import STORIES, EventRows
+from coordwire.tables.readers.rows import RowBuffer, quarantine_row, record_batch
+from coordwire.tables.readers.traffic_rows import NAMING, TrafficRows
 from coordwire.tables.storage.parquet_files import parquet_writer
 from coordwire.tables.storage.unit_attempt import Sink
-from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_wire.timeline import Timeline, TimelineDialect
 
 __all__ = ["TABLES_OF_CAPTURES", "CsvTable", "TablesFormat"]
@@ -61,50 +60,57 @@ _FORMS: dict[str, Callable[[Any], str]] = {
 """By Spark's names of the types."""
 
 
-class CsvTable:
-    """One table's file."""
+class TableFile(RowBuffer):
+    """One table's file, into which batches of rows are written. count: of the rows that it has."""
 
-    def __init__(self, sink: Sink, columns: Sequence[Column]) -> None:
-        self._sink = sink
-        self._forms = [_FORMS[column.type] for column in columns]
-        self._lines = [",".join(column.name for column in columns)]
-        self._used = 0
-
-    def add(self, row: Sequence[Any], size: int) -> None:
-        cells = ("" if value is None else form(value) for form, value in zip(self._forms, row, strict=True))
-        self._lines.append(",".join(cells))
-        self._used += size
-        if self._used >= BUFFER:
-            self._write()
+    count = 0
 
     def close(self) -> None:
-        self._write()
+        """Write the remaining rows, and complete the file."""
+        self.take()
 
-    def _write(self) -> None:
+
+class CsvTable(TableFile):
+    """One table's file in CSV."""
+
+    def __init__(self, sink: Sink, columns: Sequence[Column]) -> None:
+        super().__init__(BUFFER)
+        self._sink = sink
+        self._forms = [_FORMS[column.type] for column in columns]
+        self._write([",".join(column.name for column in columns)])
+
+    def _batch(self, columns: Iterable[Sequence[Any]]) -> None:
+        cells = [
+            ["" if value is None else form(value) for value in column]
+            for form, column in zip(self._forms, columns, strict=True)
+        ]
+        self.count += len(cells[0])
+        self._write(map(",".join, zip(*cells, strict=True)))
+
+    def _write(self, lines: Iterable[str]) -> None:
         # A lone surrogate has no UTF-8.
-        self._sink.write("".join(f"{line}\r\n" for line in self._lines).encode("utf-8", "backslashreplace"))
-        self._lines.clear()
-        self._used = 0
+        self._sink.write("".join([f"{line}\r\n" for line in lines]).encode("utf-8", "backslashreplace"))
 
 
 BATCH = 8 * MEBI
 """Bytes of rows that are written together, about."""
 
 
-class ParquetTable:
-    """One table's file."""
+class ParquetTable(TableFile):
+    """One table's file in Parquet."""
 
     def __init__(self, sink: Sink, columns: Sequence[Column]) -> None:
-        self._builder = Builder(arrow_schema(columns), BATCH)
-        self._writer = parquet_writer(sink, self._builder.schema)
+        super().__init__(BATCH)
+        self._schema = arrow_schema(columns)
+        self._writer = parquet_writer(sink, self._schema)
 
-    def add(self, row: Sequence[Any], size: int) -> None:
-        if (batch := self._builder.add(row, size)) is not None:
-            self._writer.write_batch(batch)
+    def _batch(self, columns: Iterable[Sequence[Any]]) -> None:
+        batch = record_batch(columns, self._schema)
+        self.count += len(batch)
+        self._writer.write_batch(batch)
 
     def close(self) -> None:
-        if (batch := self._builder.take()) is not None:
-            self._writer.write_batch(batch)
+        super().close()
         self._writer.close()
 
 
@@ -116,16 +122,6 @@ EVENT = 300
 """About how many bytes a row of any other table than frames has."""
 
 
-class TableWriter(Protocol):
-    """One table's file."""
-
-    def add(self, row: Sequence[Any], size: int) -> None:
-        """Add a row, in the order of the table's columns. size: about how many bytes it has."""
-
-    def close(self) -> None:
-        """Complete the table."""
-
-
 class TablesFormat:
     """Makes rows of all tables from the entries of `coordwire decode`. dialect: of the groups, if any."""
 
@@ -134,43 +130,61 @@ class TablesFormat:
     ) -> None:
         self._names = {table: f"{table}.{format}" for table in TABLES_OF_CAPTURES}
         files.check(self._names.values())
-        self._writers = {table: _writer(files, table, name, format) for table, name in self._names.items()}
-        self._columns = {table: [column.name for column in TABLES[table]] for table in TABLES_OF_CAPTURES}
-        self._frames = FrameRows(self._columns["frames"], show_secrets=show_secrets)
-        self._errors = ErrorRows(self._columns["errors"], show_secrets=show_secrets)
+        kind = CsvTable if format == "csv" else ParquetTable
+        self._tables = {table: kind(files.open(name), TABLES[table]) for table, name in self._names.items()}
+        names = {table: [column.name for column in TABLES[table]] for table in TABLES_OF_CAPTURES}
+        self._frames = FrameRows(names["frames"], show_secrets=show_secrets)
+        self._errors = ErrorRows(names["errors"], show_secrets=show_secrets)
+        self._events = EventRows(self._tables, "capture")
+        self._quarantine_columns = names["quarantine"]
         self._traffic = TrafficRows(show_secrets=show_secrets)
         self._show_secrets = show_secrets
         self._dialect = dialect
         self._timeline = Timeline(ends=True, dialect=dialect)
         self._capture = ""
-        self._rows = dict.fromkeys(TABLES_OF_CAPTURES, 0)
-        self._event_rows: dict[type[GroupEvent], RowMaker] = {}
+        self._waiting: list[FrameEntry] = []
+        self._waiting_bytes = 0
 
     def observe(self, entry: Entry | ConnectionSign) -> None:
         """Take an entry of the capture for the timelines, before filters, or where a connection ends."""
         capture = entry.file if isinstance(entry, UnreadableRange) else entry.capture
-        if capture != self._capture:  # reading the one before it may have failed
+        if (
+            capture is not self._capture and capture != self._capture
+        ):  # reading the one before may have failed
             self.finish()
             self._capture = capture
-        if isinstance(entry, FrameEntry):
+        if isinstance(entry, FrameEntry) and entry.api_key in NAMING:
             self._count(self._traffic.feed(entry, counted=False))
-        self._events(self._timeline.feed(entry))
+        if events := self._timeline.feed(entry):
+            self._events.add(events)
 
     def write(self, entry: Entry, digits: int) -> None:
         """Write an entry that the filters selected."""
-        if isinstance(entry, FrameEntry):
-            self._add("frames", self._frames.row(entry), row_size(entry))
-            self._count(self._traffic.feed(entry))
-            for row in self._errors.rows(entry):
-                self._add("errors", row, EVENT)
-        else:
+        if isinstance(entry, UnreadableRange):
             bad_range = bad_of(entry, entry.file, show_secrets=self._show_secrets)
-            row = quarantine_row(bad_range, self._columns["quarantine"])
-            self._add("quarantine", row, EVENT + len(bad_range.data or b""))
+            size = EVENT + len(bad_range.data or b"")
+            self._tables["quarantine"].add(quarantine_row(bad_range, self._quarantine_columns), size)
+            return
+        if rows := self._traffic.feed(entry):
+            self._count(rows)
+        for row in self._errors.rows(entry):
+            self._tables["errors"].add(row, EVENT)
+        self._waiting.append(entry)
+        self._waiting_bytes += len(entry.body)
+        if len(self._waiting) >= TOGETHER or self._waiting_bytes >= HELD:
+            self._make_frames()
+
+    def _make_frames(self) -> None:
+        """Make rows of the waiting frames."""
+        for _ in self._frames.add(self._waiting, self._tables["frames"]):
+            pass  # the table writes its batches
+        self._waiting.clear()
+        self._waiting_bytes = 0
 
     def finish(self) -> None:
         """End the timeline of the current capture."""
-        self._events(self._timeline.finish())
+        self._make_frames()
+        self._events.add(self._timeline.finish())
         self._timeline = Timeline(ends=True, dialect=self._dialect)
         self._count(self._traffic.finish())
         self._traffic = TrafficRows(show_secrets=self._show_secrets)
@@ -178,36 +192,16 @@ class TablesFormat:
     def close(self) -> None:
         """End the last timeline and complete all tables."""
         self.finish()
-        for writer in self._writers.values():
-            writer.close()
+        for _ in self._events.flush():
+            pass
+        for table in self._tables.values():
+            table.close()
 
     def report(self) -> None:
         """Print the tables with their counts of rows on standard output."""
         for table, name in self._names.items():
-            print(f"{name:<24} {counted(self._rows[table], 'row')}")
-
-    def _events(self, events: Iterable[GroupEvent]) -> None:
-        for event in events:
-            table, cls = event_table(event), type(event)
-            row = self._event_rows.get(cls)
-            if row is None:
-                row = self._event_rows[cls] = event_rows(cls, self._columns[table], "capture")
-            self._add(table, row(event), EVENT)
+            print(f"{name:<24} {counted(self._tables[table].count, 'row')}")
 
     def _count(self, rows: Iterable[Sequence[Any]]) -> None:
         for row in rows:
-            self._add("traffic", row, EVENT)
-
-    def _add(self, table: str, row: Sequence[Any], size: int) -> None:
-        self._rows[table] += 1
-        self._writers[table].add(row, size)
-
-
-def _writer(files: OwnedFiles, table: str, name: str, format: str) -> TableWriter:
-    if format == "csv":
-        from coordwire.tables.local.capture_tables import CsvTable
-
-        return CsvTable(files.open(name), TABLES[table])
-    from coordwire.tables.local.capture_tables import ParquetTable
-
-    return ParquetTable(files.open(name), TABLES[table])
+            self._tables["traffic"].add(row, EVENT)

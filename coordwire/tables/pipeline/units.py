@@ -31,7 +31,7 @@ from coordwire.designs.dialects import find_alternative, find_dialect
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.records import RecordBatch
 from coordwire.records.compression import missing_codecs
-from coordwire.tables.columns import TABLES, arrow_schema, default_columns
+from coordwire.tables.columns import TABLES, default_columns
 from coordwire.tables.options import Options
 from coordwire.tables.readers.captures import in_time_range, read_frames
 from coordwire.tables.readers.disk_lag import read_lag
@@ -39,7 +39,7 @@ from coordwire.tables.readers.file_origins import FileOrigin, segment_identity
 from coordwire.tables.readers.files import File
 from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows
 from coordwire.tables.readers.group_rows import STORIES, EventRows, log_events
-from coordwire.tables.readers.rows import Bad, Builder, quarantine_batch
+from coordwire.tables.readers.rows import Bad, builders_of, quarantine_batch
 from coordwire.tables.readers.segment_rows import BatchRows, read_records
 from coordwire.tables.readers.sources import guarded_call, reason_of
 from coordwire.tables.readers.splits import Part
@@ -276,12 +276,13 @@ class _Work:
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         dialect = self.options.dialect
         timeline = Timeline(ends=True, dialect=find_dialect(dialect) or find_alternative(dialect))
-        stories = EventRows(self.tables, self.options.batch_size, "capture")
+        builders = builders_of(
+            [name for name in (*STORIES, "errors", "traffic") if name in self.tables], self.options.batch_size
+        )
+        stories = EventRows(builders, "capture")
         tables: list[tuple[str, pyarrow.RecordBatch]] = []
         apis: dict[tuple[int | None, bool], int] = {}
-        errors = Builder(arrow_schema(TABLES["errors"]), self.options.batch_size)
         traffic = TrafficRows(show_secrets=self.options.show_secrets)
-        traffic_rows = Builder(arrow_schema(TABLES["traffic"]), self.options.batch_size)
         names = [column.name for column in TABLES["errors"]]
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
         has_timeline = any(name in self.tables for name in STORIES)
@@ -305,17 +306,20 @@ class _Work:
                 for code in {*entity_values(entry.message, "error_code")} - {0}:
                     self.error_codes[entry.api_name or "unknown", code] += 1
             if "errors" in self.tables and in_time_range(entry, self.options):
-                batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
+                batches = builders["errors"].add_all(error_rows.rows(entry), ERROR_SIZE)
                 tables.extend(("errors", batch) for batch in batches)
 
         def tell(entry: Entry | ConnectionSign) -> None:
             if has_timeline and (events := timeline.feed(entry)):
                 tables.extend(stories.add(events))
             if has_traffic and isinstance(entry, FrameEntry):
-                add_traffic(traffic.feed(entry, counted=in_time_range(entry, self.options)))
+                rows = traffic.feed(entry, counted=in_time_range(entry, self.options))
+                if rows:
+                    add_traffic(rows)
 
         def add_traffic(rows: list[tuple[Any, ...]]) -> None:
-            tables.extend(("traffic", batch) for batch in traffic_rows.add_all(rows, TRAFFIC_SIZE))
+            batches = builders["traffic"].add_all(rows, TRAFFIC_SIZE)
+            tables.extend(("traffic", batch) for batch in batches)
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
@@ -330,20 +334,22 @@ class _Work:
                 yield tables.pop()
         if telling:
             yield from stories.add_all(timeline.finish())
-            add_traffic(traffic.finish())
+            if has_traffic:
+                add_traffic(traffic.finish())
         for (key, refused), count in apis.items():
             name = None if key is None else api_name(key)
             self.apis[name or "unknown", refused] += count
             self.refused += count * refused
         yield from tables
         yield from stories.finish()
-        for name, builder in (("errors", errors), ("traffic", traffic_rows)):
-            if (rows := builder.take()) is not None:
+        for name in ("errors", "traffic"):
+            if name in builders and (rows := builders[name].take()) is not None:
                 yield name, rows
 
     def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         part = self.unit.part
-        stories = EventRows(self.tables, self.options.batch_size, "log")
+        tables = [name for name in STORIES if name in self.tables]
+        stories = EventRows(builders_of(tables, self.options.batch_size), "log")
         try:
             yield from stories.add_all(log_events((part.path, *part.further_paths), part.partition))
         except Exception as error:

@@ -9,7 +9,7 @@ less than one by one in between. The files of a rotated capture are read as one 
 
 from __future__ import annotations
 
-__all__ = ["bad_of", "entries", "in_time_range", "joined", "read_errors", "read_frames"]
+__all__ = ["HELD", "TOGETHER", "bad_of", "entries", "in_time_range", "joined", "read_errors", "read_frames"]
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -11,16 +11,25 @@ from __future__ import annotations
 __all__ = ["ERROR_SIZE", "ErrorRows", "FrameRows", "row_size"]
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
-from coordwire.capture.answer_errors import ErrorPlace, error_code, error_places
+from coordwire.capture.answer_errors import (
+    ErrorPlace,
+    KnownAnswers,
+    asked_places,
+    error_code,
+    error_places,
+    own_places,
+)
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import encode, frame_form, text
-from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, is_harmless, withheld
-from coordwire.tables.readers.plain_frames import NO_CODE, THROTTLE, column_maker, row_maker
-from coordwire.tables.readers.rows import FEW, Builder, microseconds
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, is_shown_whole, withheld
+from coordwire.codec.transcriber import HAS_CODES
+from coordwire.tables.readers.plain_frames import NO_CODE, THROTTLE, column_maker, error_row_maker, row_maker
+from coordwire.tables.readers.rows import FEW, RowBuffer, microseconds
 
 NINE = 9
 """Decimals of a second; the JSON line's own time isn't used."""
@@ -51,19 +60,19 @@ class FrameRows:
         """The values, in the order of the columns."""
         if not self._formed:
             return [get(entry, _NO_FORM) for get in self._getters]
-        if self._is_plain(entry):
+        if is_plain(entry, show_secrets=self._show_secrets):
             return self._plain_row(entry)
         hidden = NOTHING if self._show_secrets else withheld(entry)
         form = frame_form(entry, NINE, show_secrets=self._show_secrets, hidden=hidden)
         form["answered"] = (None if hidden.body else error_code(entry)) or NO_CODE
         return [get(entry, form) for get in self._getters]
 
-    def add(self, entries: Sequence[FrameEntry], builder: Builder) -> Iterator[Any]:
+    def add(self, entries: Sequence[FrameEntry], builder: RowBuffer) -> Iterator[Any]:
         """Add the rows of these frames; the batches that have come together, as if each were added alone."""
         if not self._formed:
             yield from self._add(entries, builder, self._any_columns)
             return
-        for plain, run in groupby(entries, self._is_plain):
+        for plain, run in groupby(entries, partial(is_plain, show_secrets=self._show_secrets)):
             if plain:
                 yield from self._add(list(run), builder, self._plain_columns)
             else:
@@ -76,7 +85,7 @@ class FrameRows:
     def _add(
         self,
         entries: Sequence[FrameEntry],
-        builder: Builder,
+        builder: RowBuffer,
         columns: Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]],
     ) -> Iterator[Any]:
         count = len(entries)
@@ -87,18 +96,10 @@ class FrameRows:
                 return
         yield from self._add_rows(entries, builder)
 
-    def _add_rows(self, entries: Iterable[FrameEntry], builder: Builder) -> Iterator[Any]:
+    def _add_rows(self, entries: Iterable[FrameEntry], builder: RowBuffer) -> Iterator[Any]:
         for entry in entries:
             if (batch := builder.add(self.row(entry), row_size(entry))) is not None:
                 yield batch
-
-    def _is_plain(self, entry: FrameEntry) -> bool:
-        """Whether its body's text is known, and nothing of it is withheld."""
-        body, _ = entry.text or body_text(entry)
-        time_ns = entry.time_ns
-        if body is None or time_ns is None or not 0 <= time_ns < LATEST:
-            return False
-        return self._show_secrets or is_harmless(entry)
 
 
 class ErrorRows:
@@ -107,17 +108,40 @@ class ErrorRows:
     def __init__(self, columns: Sequence[str], *, show_secrets: bool) -> None:
         self._columns = columns
         self._show_secrets = show_secrets
+        self._places = KnownAnswers(own_places)
+        self._plain_row = error_row_maker(columns)
 
-    def rows(self, entry: FrameEntry) -> Iterator[list[Any]]:
+    def rows(self, entry: FrameEntry) -> Sequence[Sequence[Any]]:
         """One for each error code that is not 0, in the order of the columns."""
-        hidden: Withheld | None = None
-        for place in error_places(entry):
-            if hidden is None:
-                hidden = NOTHING if self._show_secrets else withheld(entry)
-            if hidden.body:
-                return
-            row = _error_row(entry, place, hidden)
-            yield [row[name] for name in self._columns]
+        if entry.direction == "request":
+            return ()
+        body, flags = entry.text or body_text(entry)
+        if body is None:
+            return self._rows(entry)
+        if not flags & HAS_CODES:
+            return ()
+        if not is_plain(entry, show_secrets=self._show_secrets):
+            return self._rows(entry)
+        row = self._plain_row
+        return [row(entry, place) for place in asked_places(entry, self._places.of(entry, body))]
+
+    def _rows(self, entry: FrameEntry) -> Sequence[Sequence[Any]]:
+        """The rows of any response."""
+        places = error_places(entry)
+        hidden = NOTHING if self._show_secrets or not places else withheld(entry)
+        if hidden.body:
+            return ()
+        rows = [_error_row(entry, place, hidden) for place in places]
+        return [[row[name] for name in self._columns] for row in rows]
+
+
+def is_plain(entry: FrameEntry, *, show_secrets: bool) -> bool:
+    """Whether a frame's body's text is known, and nothing of it is withheld."""
+    body, _ = entry.text or body_text(entry)
+    time_ns = entry.time_ns
+    if body is None or time_ns is None or not 0 <= time_ns < LATEST:
+        return False
+    return show_secrets or is_shown_whole(entry, body)
 
 
 def _error_row(entry: FrameEntry, place: ErrorPlace, hidden: Withheld) -> dict[str, Any]:

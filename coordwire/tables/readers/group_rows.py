@@ -9,7 +9,7 @@ from __future__ import annotations
 
 __all__ = ["STORIES", "EventRows", "RowMaker", "event_row", "event_rows", "event_table", "log_events"]
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from itertools import groupby
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from coordwire.capture.flows import NetworkAddress
 from coordwire.capture.jsonlines import text
 from coordwire.errors import UnreadableRange
-from coordwire.tables.columns import TABLES, arrow_schema
+from coordwire.tables.columns import TABLES
 from coordwire.tables.readers.files import open_bytes
-from coordwire.tables.readers.rows import FEW, Builder, microseconds
+from coordwire.tables.readers.rows import FEW, RowBuffer, microseconds
 from coordwire.timeline.events import (
     EVENTS,
     BrokerAway,
@@ -76,13 +76,12 @@ _OWN: dict[type[GroupEvent], dict[str, Callable[[Any], Any]]] = {
 
 
 class EventRows:
-    """Events as rows of the tables `groups`, `offset_commits` and `lag`. seen_in: capture or log."""
+    """Events as rows of the tables `groups`, `offset_commits` and `lag`, as far as they have a buffer.
+    seen_in: capture or log."""
 
-    def __init__(self, tables: Iterable[str], most: int, seen_in: SeenIn) -> None:
+    def __init__(self, buffers: Mapping[str, RowBuffer], seen_in: SeenIn) -> None:
         self._seen_in: SeenIn = seen_in
-        self._builders = {
-            name: Builder(arrow_schema(TABLES[name]), most) for name in STORIES if name in tables
-        }
+        self._builders = {name: buffers[name] for name in STORIES if name in buffers}
         self._columns = {name: [column.name for column in TABLES[name]] for name in self._builders}
         self._rows: dict[type[GroupEvent], RowMaker] = {}
         self._many: dict[type[GroupEvent], ColumnMaker] = {}
@@ -121,11 +120,16 @@ class EventRows:
                 self._rows[cls] = event_rows(cls, self._columns[name], self._seen_in)
             yield from builder.add_all(map(self._rows[cls], run), SIZE)
 
-    def finish(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        """The remaining batches."""
-        for name, builder in self._builders.items():
+    def flush(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        """Make rows of all waiting events; gives the batches that are complete."""
+        for name in self._builders:
             for batch in self._make(name):
                 yield name, batch
+
+    def finish(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        """The remaining batches."""
+        yield from self.flush()
+        for name, builder in self._builders.items():
             if (batch_left := builder.take()) is not None:
                 yield name, batch_left
 

@@ -1,4 +1,5 @@
-"""Rows of plain frames: whole Kafka frames whose body's text is known and of which nothing is withheld.
+"""Rows of plain frames and of the error codes in them: whole Kafka frames whose body's text is known and of
+which nothing is withheld.
 
 Strategy: each wanted column has an expression by the entry `e`, and perhaps a cheaper one for many entries
 `es`; the functions that make a row and columns are built from these once. Rule: columns hold what the rows
@@ -7,25 +8,30 @@ of the same frames hold.
 
 from __future__ import annotations
 
-__all__ = ["NO_CODE", "THROTTLE", "column_maker", "row_maker"]
+__all__ = ["NO_CODE", "THROTTLE", "column_maker", "error_row_maker", "row_maker"]
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from coordwire.capture.answer_errors import carries_codes, error_code
-from coordwire.capture.body_text import known_client
+from coordwire.capture.answer_errors import ErrorPlace, KnownAnswers, carries_codes, error_code
+from coordwire.capture.body_text import NO_TEXT, known_client
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import TcpConnection
 from coordwire.capture.jsonlines import text
+from coordwire.codec.transcriber import HAS_CODES
 from coordwire.codec.walk import fields_of
 from coordwire.messages import find_message
 from coordwire.versions import api_name
 
 NO_CODE: tuple[int | None, str | None] = (None, None)
 
+ConnectionSides: TypeAlias = "tuple[TcpConnection | None, str | None, str | None]"
+"""A connection and its two sides in words."""
+
 MOST_ENDS = 10_000
 """The ends of so many connections are kept in words."""
+
+NO_ENDS: ConnectionSides = (None, None, None)
 
 
 def row_maker(columns: Sequence[str]) -> Callable[[FrameEntry], Sequence[Any]]:
@@ -44,12 +50,20 @@ def column_maker(columns: Sequence[str]) -> Callable[[Sequence[FrameEntry]], Seq
     return function
 
 
+def error_row_maker(columns: Sequence[str]) -> Callable[[FrameEntry, ErrorPlace], Sequence[Any]]:
+    """A function that makes the row of an error code of a plain response."""
+    values = "".join(f"{_PLACES.get(name) or _VALUES[name]}, " for name in columns)
+    function: Callable[[FrameEntry, ErrorPlace], Sequence[Any]] = eval(f"lambda e, p: ({values})", _scope())
+    return function
+
+
 def _scope() -> dict[str, Any]:
     """The names that the expressions use."""
+    ends, answers = _Ends(), KnownAnswers(_Answers().of)
     return {
-        "names": _Names(), "ends_of": _Ends(), "apis": _Apis(), "no_error": _NoError(),
-        "error_code": error_code, "NO_CODE": NO_CODE, "known_client": known_client,
-        "throttle": _Throttle(),
+        "names": _Names(), "apis": _Apis(), "known_client": known_client,
+        "known_ends": ends.known, "ends_of": ends,
+        "no_answer": NO_ANSWER, "known_answers": answers.known, "answer_of": answers.of,
     }  # fmt: skip
 
 
@@ -70,32 +84,20 @@ class _Apis(dict[int, str | None]):
 
 
 class _Ends:
-    """The two sides of connections in words, each put together once."""
+    """The two sides of connections in words, each put together once. known: by the connections' own ids,
+    which are theirs for as long as they are kept here."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[TcpConnection, tuple[str, str]]] = {}
+        self.known: dict[int, ConnectionSides] = {}
 
-    def __call__(self, connection: TcpConnection | None) -> tuple[str | None, str | None]:
+    def __call__(self, connection: TcpConnection | None) -> ConnectionSides:
+        """Add the ends of a connection."""
         if connection is None:
-            return (None, None)
-        known = self._known.get(id(connection))  # its own for as long as it is kept here
-        if known is not None:
-            return known[1]
-        if len(self._known) >= MOST_ENDS:
-            self._known.clear()
-        words = str(connection.client), str(connection.broker)
-        self._known[id(connection)] = connection, words
-        return words
-
-
-class _NoError(dict[tuple[int, int], tuple[int | None, str | None]]):
-    """By api key and version, the error code and name of a response in which all codes are 0."""
-
-    def __missing__(self, key: tuple[int, int]) -> tuple[int | None, str | None]:
-        api_key, version = key
-        carries = carries_codes(find_message(api_key, "response"), version)
-        value = self[key] = (0, "NONE") if carries else NO_CODE
-        return value
+            return NO_ENDS
+        if len(self.known) >= MOST_ENDS:
+            self.known.clear()
+        ends = self.known[id(connection)] = connection, str(connection.client), str(connection.broker)
+        return ends
 
 
 THROTTLE = "throttleTimeMs"
@@ -104,37 +106,62 @@ THROTTLE = "throttleTimeMs"
 _KEY = f'"{THROTTLE}":'
 """A key in compact JSON; inside of a text its quotes would be escaped."""
 
-_NUMBER = re.compile(r"-?\d+")
+_DIGITS = len(str(-(1 << 31)))
+
+AnswerValues: TypeAlias = "tuple[int | None, int | None, str | None]"
+"""The throttle time of a response, its error code and the code's name."""
+
+NO_ANSWER: AnswerValues = (None, *NO_CODE)
 
 
-class _Throttle:
-    """The throttle time in a response's text. Most are the first field of the text, or the last one."""
+class _Answers:
+    """What the texts of responses say."""
 
     def __init__(self) -> None:
-        self._present: dict[tuple[int | None, int | None], bool] = {}
+        self._layouts: dict[tuple[int | None, int | None], tuple[bool, tuple[int | None, str | None]]] = {}
 
-    def __call__(self, entry: FrameEntry) -> int | None:
+    def of(self, entry: FrameEntry) -> AnswerValues:
+        """What the text of a plain response says."""
         key = entry.api_key, entry.body_version
-        present = self._present.get(key)
-        if present is None:
-            fields = fields_of(find_message(entry.api_key or 0, "response"))
-            present = self._present[key] = any(
-                field.name == "throttle_time_ms" and field.exists(entry.body_version or 0) for field in fields
-            )
-        if not present or entry.text is None or entry.text[0] is None:
-            return None
-        text = entry.text[0]
-        at = text.rfind(_KEY, len(text) - 40) if text.find(_KEY, 0, 40) < 0 else text.find(_KEY)
-        at = text.find(_KEY) if at < 0 else at
-        number = _NUMBER.match(text, at + len(_KEY)) if at >= 0 else None
-        return int(number[0]) if number else None
+        has_throttle, code = self._layouts.get(key) or self._add_layout(*key)
+        text, flags = entry.text or NO_TEXT
+        if flags & HAS_CODES:
+            code = error_code(entry) or NO_CODE
+        return _throttle(text) if has_throttle and text is not None else None, *code
+
+    def _add_layout(self, key: int | None, version: int | None) -> tuple[bool, tuple[int | None, str | None]]:
+        """Whether a response has a throttle time; its error code and name where all codes in it are 0."""
+        assert key is not None
+        assert version is not None
+        cls = find_message(key, "response")
+        code = (0, "NONE") if carries_codes(cls, version) else NO_CODE
+        has_throttle = any(
+            field.name == "throttle_time_ms" and field.exists(version) for field in fields_of(cls)
+        )
+        layout = self._layouts[key, version] = has_throttle, code
+        return layout
 
 
-_CODE = """\
-(NO_CODE if e.direction == "request" else error_code(e) or NO_CODE if e.text[1] & 1 else
-no_error[e.api_key, e.body_version])"""
-"""The error code and its name. `e.text[1]` has 1 for an error code other than 0, 2 for what would be written
-otherwise (see `coordwire.codec.transcriber`)."""
+def _throttle(text: str) -> int | None:
+    """The throttle time in a response's text. Most are the first field of the text, or the last one."""
+    at = text.find(_KEY, 0, 40)
+    if at < 0:
+        at = text.rfind(_KEY, len(text) - 40)
+    if at < 0:
+        at = text.find(_KEY)
+    if at < 0:
+        return None
+    at += len(_KEY)
+    return int(text[at : at + _DIGITS].partition(",")[0].partition("}")[0])
+
+
+_ENDS = "known_ends.get(id(e.connection)) or ends_of(e.connection)"
+"""The connection and its two sides."""
+
+_ANSWER = """\
+no_answer if e.direction == "request" else
+known_answers.get((e.api_key, e.body_version, e.text[0])) or answer_of(e, e.text[0])"""
+"""What a response's text says."""
 
 _LATENCY = """\
 None if e.direction == "request" or e.request.time_ns is None else (e.time_ns - e.request.time_ns) / 1e6"""
@@ -144,8 +171,8 @@ _VALUES = {
     "input_file": "names[e.capture]",
     "frame": "e.number",
     "flow": "e.flow",
-    "client_address": "ends_of(e.connection)[0]",
-    "broker_address": "ends_of(e.connection)[1]",
+    "client_address": f"({_ENDS})[1]",
+    "broker_address": f"({_ENDS})[2]",
     "time": "e.time_ns // 1000",
     "time_ns": "e.time_ns",
     "direction": "e.direction",
@@ -157,11 +184,11 @@ _VALUES = {
     "client_id": "e.client_id",
     "size": "len(e.body)",
     "latency_ms": _LATENCY,
-    "throttle_time_ms": "None if e.direction == 'request' else throttle(e)",
+    "throttle_time_ms": f"({_ANSWER})[0]",
     "dialect": "'kafka'",
     "token": "False",
-    "error_code": f"{_CODE}[0]",
-    "error_name": f"{_CODE}[1]",
+    "error_code": f"({_ANSWER})[1]",
+    "error_name": f"({_ANSWER})[2]",
     "error_reason": "None",
     "error_position": "None",
     "error_path": "None",
@@ -173,13 +200,25 @@ _VALUES = {
 }
 """The columns, as expressions by an entry whose text is known."""
 
+_PLACES = {
+    "error_path": "p.path",
+    "error_code": "p.code",
+    "error_name": "p.name",
+    "error_message": "p.message",
+    "topic": "p.topic or None",
+    "partition": "p.partition",
+    "group_id": "p.group",
+}
+"""The columns of an error code, as expressions by its place `p`."""
+
 _MANY = {
-    "client_address": "[one[0] for one in ends]",
-    "broker_address": "[one[1] for one in ends]",
+    "client_address": "[one[1] for one in ends]",
+    "broker_address": "[one[2] for one in ends]",
     "client_id": "list(map(known_client, es))",
     "dialect": "['kafka'] * len(es)",
-    "error_code": "[one[0] for one in codes]",
-    "error_name": "[one[1] for one in codes]",
+    "throttle_time_ms": "[one[0] for one in answers]",
+    "error_code": "[one[1] for one in answers]",
+    "error_name": "[one[2] for one in answers]",
     **{
         name: f"[{_VALUES[name]}] * len(es)"
         for name in ("token", "error_reason", "error_position", "error_path", "header_tags", "redacted",
@@ -190,7 +229,7 @@ _MANY = {
 
 _COLUMNS = f"""\
 def plain_columns(es):
-    ends = [ends_of(e.connection) for e in es]
-    codes = [{_CODE} for e in es]
+    ends = [{_ENDS} for e in es]
+    answers = [{_ANSWER} for e in es]
     return ({{values}})
 """

@@ -6,8 +6,19 @@ exactly the schema that was asked for.
 
 from __future__ import annotations
 
-__all__ = ["Bad", "Builder", "conform", "part_columns", "quarantine_batch", "quarantine_row"]
+__all__ = [
+    "Bad",
+    "Builder",
+    "RowBuffer",
+    "builders_of",
+    "conform",
+    "part_columns",
+    "quarantine_batch",
+    "quarantine_row",
+    "record_batch",
+]
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -15,7 +26,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import text
-from coordwire.tables.columns import QUARANTINE, arrow_schema
+from coordwire.tables.columns import QUARANTINE, TABLES, arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow
@@ -48,25 +59,25 @@ class Bad:
         return f"{self.path}: bytes {self.start} to {self.end}{flow}: {self.reason}"
 
 
-class Builder:
-    """Gathers rows of `schema`; `add` returns a batch whenever it is large enough."""
+class RowBuffer(ABC):
+    """Gathers rows until they have about `most` bytes together, or are `MOST_ROWS`."""
 
-    def __init__(self, schema: pyarrow.Schema, most: int) -> None:
-        self.schema = schema
+    def __init__(self, most: int) -> None:
         self.most = most
         self._pieces: list[Sequence[Sequence[Any]]] = []  # columns of rows, before those of `_rows`
         self._rows: list[Sequence[Any]] = []
         self._count = 0
         self._used = 0
 
-    def add(self, values: Sequence[Any], size: int) -> pyarrow.RecordBatch | None:
-        """Add a row, in the schema's order. size: about how many bytes it has."""
+    def add(self, values: Sequence[Any], size: int) -> Any:
+        """Add a row, in the order of the columns; the batch that is complete, if any. size: about how many
+        bytes it has."""
         self._rows.append(values)
         self._count += 1
         self._used += size
         return self.take() if self._used >= self.most or self._count >= MOST_ROWS else None
 
-    def add_all(self, rows: Iterable[Sequence[Any]], size: int) -> Iterator[pyarrow.RecordBatch]:
+    def add_all(self, rows: Iterable[Sequence[Any]], size: int) -> Iterator[Any]:
         """Add rows of about that many bytes each; gives the batches that are complete."""
         for row in rows:
             if (batch := self.add(row, size)) is not None:
@@ -85,10 +96,8 @@ class Builder:
         self._count += count
         self._used += size
 
-    def take(self) -> pyarrow.RecordBatch | None:
-        """The remaining rows; None if there are none."""
-        import pyarrow as pa
-
+    def take(self) -> Any:
+        """The batch of the remaining rows; None if there are none."""
         if not self._count:
             return None
         if self._rows:
@@ -98,8 +107,35 @@ class Builder:
         columns: Iterable[Sequence[Any]] = pieces[0]
         if len(pieces) > 1:
             columns = (list(chain.from_iterable(parts)) for parts in zip(*pieces, strict=True))
-        arrays = [_array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return self._batch(columns)
+
+    @abstractmethod
+    def _batch(self, columns: Iterable[Sequence[Any]]) -> Any:
+        """What is made of gathered rows: a batch, or None where they are written at once."""
+
+
+class Builder(RowBuffer):
+    """Rows of `schema` as Arrow batches."""
+
+    def __init__(self, schema: pyarrow.Schema, most: int) -> None:
+        super().__init__(most)
+        self.schema = schema
+
+    def _batch(self, columns: Iterable[Sequence[Any]]) -> pyarrow.RecordBatch:
+        return record_batch(columns, self.schema)
+
+
+def record_batch(columns: Iterable[Sequence[Any]], schema: pyarrow.Schema) -> pyarrow.RecordBatch:
+    """A batch of these columns, in the schema's order."""
+    import pyarrow as pa
+
+    arrays = [_array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def builders_of(tables: Iterable[str], most: int) -> dict[str, Builder]:
+    """A builder for each of these tables, with all of its columns."""
+    return {name: Builder(arrow_schema(TABLES[name]), most) for name in tables}
 
 
 def _array(values: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:

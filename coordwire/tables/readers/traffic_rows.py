@@ -10,7 +10,7 @@ minute, there may be several rows of one key, of which everything but the latenc
 
 from __future__ import annotations
 
-__all__ = ["TRAFFIC_SIZE", "TrafficRows", "record_count"]
+__all__ = ["NAMING", "TRAFFIC_SIZE", "TrafficRows", "record_count"]
 
 import struct
 from array import array
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 from coordwire.capture.body_text import body_text, has_no_codes, known_client
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import text
-from coordwire.capture.redaction.entry_secrets import NOTHING, is_harmless, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, is_shown_whole, withheld
 from coordwire.codec.entities import entity_values
 from coordwire.codec.transcriber import HAS_CODES
 from coordwire.connection.dialect import KAFKA
@@ -68,7 +68,7 @@ class _Key(NamedTuple):
     partition: int | None = None
 
 
-_NAMING = (ApiKey.API_VERSIONS, ApiKey.METADATA)
+NAMING = (ApiKey.API_VERSIONS, ApiKey.METADATA)
 """APIs whose frames name software and topics."""
 
 
@@ -96,18 +96,21 @@ class TrafficRows:
 
     def feed(self, entry: FrameEntry, *, counted: bool = True) -> list[tuple[Any, ...]]:
         """Count a frame; the rows that are complete. counted: False to learn names from it alone."""
-        self._capture = entry.capture
-        if not counted and entry.api_key not in _NAMING:
+        api_key, connection = entry.api_key, entry.connection
+        if not counted and api_key not in NAMING:
             return []
+        self._capture = entry.capture
         minute = None if entry.time_ns is None else entry.time_ns // MINUTE_NS
         body, flags = entry.text or body_text(entry)
-        is_plain = body is not None and entry.api_key not in _OPENED
         place = None
-        if is_plain and counted and (self._show_secrets or is_harmless(entry)):
-            stream = None if entry.connection is None else entry.connection.stream
-            place = minute, stream, entry.api_key, known_client(entry)
+        if (
+            counted and body is not None and api_key not in _OPENED
+            and (self._show_secrets or is_shown_whole(entry, body))
+        ):  # fmt: skip
+            stream = None if connection is None else connection.stream
+            place = minute, stream, api_key, known_client(entry)
             if (counts := self._recent.get(place)) is not None:  # as most are
-                self._add(counts, entry, failed=bool(flags & HAS_CODES) and _has_errors(entry))
+                self._add(counts, entry, flags & HAS_CODES, len(entry.body))
                 return [] if self._latencies <= MOST_LATENCIES else self.finish()
         readable = body is not None or (entry.message is not None and entry.error is None)
         hidden = NOTHING if self._show_secrets else withheld(entry)
@@ -117,19 +120,18 @@ class TrafficRows:
         if not counted:
             return []
         rows = [] if minute in self._minutes else list(self._over(minute))
-        connection = entry.connection
         key = _Key(
             None if hidden.client else entry.client_id,
             None if connection is None else str(connection.client),
             None if connection is None else str(connection.broker),
             (None, None) if connection is None else self._software.get(connection.stream, (None, None)),
-            entry.api_key,
+            api_key,
             entry.api_name,
         )
         counts = self._of(minute, key)
         if place is not None:
             self._recent[place] = counts
-        self._add(counts, entry, failed=not hidden.body and _has_errors(entry))
+        self._add(counts, entry, not hidden.body and _has_errors(entry), entry.size)
         if readable and entry.dialect == KAFKA:
             self._count_partitions(minute, key, entry)
         if self._rows > MOST_ROWS or self._latencies > MOST_LATENCIES:
@@ -159,17 +161,19 @@ class TrafficRows:
                 if topic.name and topic.topic_id.int:
                     _remember(self._topics, topic.topic_id, topic.name)
 
-    def _add(self, counts: _Counts, entry: FrameEntry, *, failed: bool, size: int | None = None) -> None:
-        """Count a frame, or its part of so many bytes."""
-        counts.bytes += entry.size if size is None else size
+    def _add(self, counts: _Counts, entry: FrameEntry, errors: int, size: int) -> None:
+        """Count a frame, or its part of so many bytes, as one that has errors, or not."""
+        counts.bytes += size
         if entry.direction == "request":
             counts.requests += 1
             return
         counts.responses += 1
-        counts.errors += failed
-        if (latency := entry.latency_ns) is not None:
-            counts.latencies.append(round(latency / 1e6, 6))
-            self._latencies += 1
+        counts.errors += errors
+        time_ns, request = entry.time_ns, entry.request
+        if time_ns is None or request is None or request.time_ns is None:
+            return
+        counts.latencies.append((time_ns - request.time_ns) / 1e6)
+        self._latencies += 1
 
     def _of(self, minute: int | None, key: _Key) -> _Counts:
         keys = self._minutes.setdefault(minute, {})
@@ -191,7 +195,7 @@ class TrafficRows:
             name = topic if isinstance(topic, str) else self._topics.get(topic) or id_text(topic)
             counts = self._of(minute, key._replace(topic=name, partition=partition))
             counts.records += record_count(data)
-            self._add(counts, entry, failed=code != 0, size=len(data or b""))
+            self._add(counts, entry, code != 0, len(data or b""))
             if not produces:  # which partitions a session's requests are about is not in each
                 counts.requests += 1
 
