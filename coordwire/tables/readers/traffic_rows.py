@@ -40,6 +40,9 @@ MOST_MINUTES = 3
 MOST_ROWS, MOST_LATENCIES = 20_000, 1_000_000
 """So many rows and latencies are kept before all of them leave."""
 
+MOST_RECENT = 1_000
+"""Of so many connections the rows are remembered that their frames are counted in."""
+
 MOST_NAMES = 100_000
 """So many connections' software and topics' names are kept."""
 
@@ -51,6 +54,8 @@ _NUMBER = struct.Struct(">i").unpack_from
 _LENGTH_AT, _MAGIC_AT, _ATTRIBUTES_AT, _COUNT_AT = 8, 16, 22, 57
 
 Software: TypeAlias = "tuple[str | None, str | None]"
+_Place: TypeAlias = "tuple[int | None, int | None, str | None]"
+"""The minute, API and client of a frame, of one connection."""
 
 
 _OPENED = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.API_VERSIONS, ApiKey.METADATA))
@@ -88,7 +93,7 @@ class TrafficRows:
     def __init__(self, *, show_secrets: bool) -> None:
         self._show_secrets = show_secrets
         self._minutes: dict[int | None, dict[_Key, _Counts]] = {}
-        self._recent: dict[tuple[int | None, int | None, int | None, str | None], _Counts] = {}
+        self._recent: dict[int | None, dict[_Place, _Counts]] = {}
         self._rows = self._latencies = 0
         self._software: dict[int, Software] = {}
         self._topics: dict[Any, str] = {}
@@ -102,41 +107,60 @@ class TrafficRows:
         self._capture = entry.capture
         minute = None if entry.time_ns is None else entry.time_ns // MINUTE_NS
         body, flags = entry.text or body_text(entry)
-        place = None
         if (
-            counted and body is not None and api_key not in _OPENED
-            and (self._show_secrets or is_shown_whole(entry, body))
+            body is None
+            or api_key in _OPENED
+            or not (self._show_secrets or is_shown_whole(entry, body))
         ):  # fmt: skip
-            stream = None if connection is None else connection.stream
-            place = minute, stream, api_key, known_client(entry)
-            if (counts := self._recent.get(place)) is not None:  # as most are
-                self._add(counts, entry, flags & HAS_CODES, len(entry.body))
-                return [] if self._latencies <= MOST_LATENCIES else self.finish()
-        readable = body is not None or (entry.message is not None and entry.error is None)
+            return self._feed(entry, minute, counted=counted)
+        stream = None if connection is None else connection.stream
+        place = minute, api_key, known_client(entry)
+        recent = self._recent.get(stream)
+        counts = None if recent is None else recent.get(place)
+        rows: list[tuple[Any, ...]] = []
+        if counts is None:
+            rows = self._over(minute)
+            counts = self._of(minute, self._key(entry, place[2]))
+            self._remember_place(stream, place, counts)
+        self._add(counts, entry, flags & HAS_CODES, len(entry.body))
+        return rows if self._has_room() else [*rows, *self.finish()]
+
+    def _feed(self, entry: FrameEntry, minute: int | None, *, counted: bool) -> list[tuple[Any, ...]]:
+        """Count a frame whose message is looked into, or of which something is withheld."""
+        is_readable = body_text(entry)[0] is not None or (entry.message is not None and entry.error is None)
         hidden = NOTHING if self._show_secrets else withheld(entry)
-        readable = readable and not hidden.body
-        if readable and entry.dialect == KAFKA:
+        is_opened = is_readable and not hidden.body and entry.dialect == KAFKA
+        if is_opened:
             self._learn(entry)
         if not counted:
             return []
-        rows = [] if minute in self._minutes else list(self._over(minute))
-        key = _Key(
-            None if hidden.client else entry.client_id,
-            None if connection is None else str(connection.client),
-            None if connection is None else str(connection.broker),
-            (None, None) if connection is None else self._software.get(connection.stream, (None, None)),
-            api_key,
-            entry.api_name,
-        )
-        counts = self._of(minute, key)
-        if place is not None:
-            self._recent[place] = counts
-        self._add(counts, entry, not hidden.body and _has_errors(entry), entry.size)
-        if readable and entry.dialect == KAFKA:
+        rows = self._over(minute)
+        key = self._key(entry, None if hidden.client else entry.client_id)
+        self._add(self._of(minute, key), entry, not hidden.body and _has_errors(entry), entry.size)
+        if is_opened:
             self._count_partitions(minute, key, entry)
-        if self._rows > MOST_ROWS or self._latencies > MOST_LATENCIES:
-            rows += self.finish()
-        return rows
+        return rows if self._has_room() else [*rows, *self.finish()]
+
+    def _has_room(self) -> bool:
+        return self._rows <= MOST_ROWS and self._latencies <= MOST_LATENCIES
+
+    def _key(self, entry: FrameEntry, client: str | None) -> _Key:
+        """The key of a frame's row. client: the client id that is shown."""
+        connection = entry.connection
+        if connection is None:
+            return _Key(client, None, None, (None, None), entry.api_key, entry.api_name)
+        software = self._software.get(connection.stream, (None, None))
+        ends = str(connection.client), str(connection.broker)
+        return _Key(client, *ends, software, entry.api_key, entry.api_name)
+
+    def _remember_place(self, stream: int | None, place: _Place, counts: _Counts) -> None:
+        """Remember the row of a connection's frames of one API, minute and client."""
+        places = self._recent.get(stream)
+        if places is None:
+            if len(self._recent) >= MOST_RECENT:
+                self._recent.clear()
+            places = self._recent[stream] = {}
+        places[place] = counts
 
     def finish(self) -> list[tuple[Any, ...]]:
         """The remaining rows."""
@@ -154,7 +178,7 @@ class TrafficRows:
             if entry.connection is not None and message is not None:
                 software = message.client_software_name, message.client_software_version
                 _remember(self._software, entry.connection.stream, software)
-                self._recent.clear()
+                self._recent.pop(entry.connection.stream, None)
         elif not is_request and entry.api_key == ApiKey.METADATA:
             message = entry.message
             for topic in message.topics or ():
@@ -199,12 +223,16 @@ class TrafficRows:
             if not produces:  # which partitions a session's requests are about is not in each
                 counts.requests += 1
 
-    def _over(self, minute: int | None) -> Iterator[tuple[Any, ...]]:
+    def _over(self, minute: int | None) -> list[tuple[Any, ...]]:
         """The rows of the minutes that are over once this one has begun."""
+        if minute in self._minutes:
+            return []
+        rows: list[tuple[Any, ...]] = []
         open_minutes = sorted(number for number in self._minutes if number is not None)
         for index, number in enumerate(open_minutes):
             if minute is not None and (number < minute - 1 or index <= len(open_minutes) - MOST_MINUTES):
-                yield from self._take(number)
+                rows += self._take(number)
+        return rows
 
     def _take(self, minute: int | None) -> Iterator[tuple[Any, ...]]:
         time = None if minute is None else microseconds(minute * MINUTE_NS)
