@@ -210,9 +210,13 @@ class Connections:
             entry = lazy(data, chunk.time_ns, chunk.packet, route.name)
             if entry is None:
                 return None
-            return (entry,) if share is None or share.takes(len(data)) else ()
+            if share is None or share.takes(len(data)):
+                return (entry,)
+            if share.hear is not None and not route.is_client and entry.api_key in share.hear_keys:
+                share.hear(entry)
+            return ()
         request = conversation.request_of(_ID(chunk.data)[0]) if len(data) >= PREFIX else None
-        if share is None or request is None:
+        if share is None or request is None or request.api_key in share.hear_keys:
             return None
         share.takes(len(data))  # its answer is counted, though no entry is made of it
         conversation.pass_answer(request)
@@ -429,8 +433,14 @@ class Connections:
         return None
 
     def _response(self, conversation: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
-        if self.share is None or self.share.takes(len(body.data)):
+        share = self.share
+        if share is None or share.takes(len(body.data)):
             return conversation.response(body, name)
+        if share.hear is not None and len(body.data) >= PREFIX:
+            request = conversation.request_of(_SIZE(body.data)[0])
+            if request is not None and request.api_key in share.hear_keys:
+                share.hear(conversation.response(body, name))
+                return None
         conversation.pass_response(body, name)
         return None
 

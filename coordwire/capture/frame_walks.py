@@ -43,10 +43,11 @@ def frame_walk(
         route, FrameSplitter, Conversation, PendingRequests, AwaitedRequest, FrameEntry, type(summary), Share,
         Chunk, LazyEntry, StrictLazyEntry,
     )  # fmt: skip
+    eager = conversation.EAGER_ANSWERS if share is None else conversation.EAGER_ANSWERS | share.hear_keys
     numbers = conversation.LATEST, REDUCED, GUESS, FRAME
     walk: FrameWalk = native.FrameWalk(
         kinds, Conversation._forget, KAFKA, routes, summary, share,
-        _bits(conversation.TELLING), _bits(conversation.EAGER_ANSWERS), numbers,
+        _bits(conversation.TELLING), _bits(eager), numbers,
     )  # fmt: skip
     return walk
 

@@ -107,7 +107,7 @@ class Capture:
             yield from self._entries()
         else:
             yield from shared(self._entries(), share, dealt=self.format in ("pcap", "pcapng"))
-        if (fault := fault_of(self._stream)) and (share is None or share.index == 0):
+        if (fault := fault_of(self._stream)) and (share is None or share.has_ranges):
             yield UnreadableRange(fault.position, 0, fault.reason, file=self.name)
 
     def entries_and_ends(self) -> Iterator[Entry | ConnectionSign]:

@@ -5,14 +5,15 @@ belong together, where frames begin after a loss and what a frame's number is; b
 its own share alone, which is most of the work. Frames go to the shares in stripes of about `STRIPE` bytes,
 one share after the other, in the order of their numbers, so that all shares cost the same, whatever the
 connections. Rules: each frame is in exactly one share, with the number that it has in the whole capture;
-unreadable ranges are in the first share.
+unreadable ranges are in the first share, or in the one whose turn it is (`in_order`), so that the entries of
+all shares, turn by turn, are those of one reader in their order.
 """
 
 from __future__ import annotations
 
 __all__ = ["Share", "shared"]
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry
 
@@ -28,12 +29,13 @@ class Share:
 
     index: from 0. is_next: whether the next frame is in it. stories: whether the reader of the first share
     makes the stories of groups too, for which it reads all frames: its share is then empty, if there are
-    others.
+    others. in_order: where unreadable ranges are. hear: called with the answers to requests of the APIs
+    `hear_keys` that are in other shares; None where they aren't needed.
     """
 
-    __slots__ = ("_remaining", "_turn", "_turns", "index", "is_next")
+    __slots__ = ("_remaining", "_turn", "_turns", "hear", "hear_keys", "in_order", "index", "is_next")
 
-    def __init__(self, index: int, count: int, *, stories: bool = False) -> None:
+    def __init__(self, index: int, count: int, *, stories: bool = False, in_order: bool = False) -> None:
         if not 0 <= index < count:
             raise ValueError(f"expected a share from 0 to {count - 1}, got {index}")
         self.index = index
@@ -41,6 +43,19 @@ class Share:
         self._turn = 0
         self._remaining = STRIPE
         self.is_next = self._turns[0] == index
+        self.in_order = in_order
+        self.hear: Callable[[FrameEntry], object] | None = None
+        self.hear_keys: frozenset[int] = frozenset()
+
+    @property
+    def turn(self) -> int:
+        """The share that the next frame is in."""
+        return self._turns[self._turn]
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether an unreadable range that comes now is in this share."""
+        return self.is_next if self.in_order else self.index == 0
 
     def takes(self, size: int) -> bool:
         """Whether the next frame, which has so many bytes, is in this share, as `is_next` said."""
@@ -60,5 +75,7 @@ def shared(entries: Iterable[Entry], share: Share, *, dealt: bool) -> Iterator[E
         if isinstance(entry, FrameEntry):
             if dealt or share.takes(entry.size):
                 yield entry
-        elif share.index == 0:
+            elif share.hear is not None and entry.api_key in share.hear_keys:
+                share.hear(entry)
+        elif share.has_ranges:
             yield entry

@@ -11,15 +11,16 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
+from coordwire.capture.share import Share
 from coordwire.cli import Failure, live_capture
 from coordwire.cli.capture_hints import capture_hints, is_lone_response
 from coordwire.cli.decode import formats, tables
@@ -30,6 +31,9 @@ from coordwire.cli.selection.names import TELLING, TopicNames
 from coordwire.cli.selection.survey import SurveyCounts
 from coordwire.designs.dialects import dialect_options
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
+
+if TYPE_CHECKING:
+    from coordwire.cli.decode.jobs import ShareTurns
 
 SEGMENT = "segment"
 MOST_JOBS = 1_000
@@ -65,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_jobs,
         default=1,
         metavar="N",
-        help="decode several inputs in N processes; the output is the same, in the same order",
+        help="decode several inputs, or one capture, in N processes, with the output of one",
     )
     filters.configure(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -118,19 +122,54 @@ def _all(
     """All inputs, of which each is one file or the files of a rotated capture."""
     reading = _Reading(inputs, options, output, search)
     statuses = map(reading.status, range(len(inputs)))
-    if options.jobs > 1 and len(inputs) > 1 and "-" not in options.files:
+    if options.jobs > 1 and inputs and "-" not in options.files:
         from coordwire.cli.decode import jobs  # which most commands do without
 
         if jobs.is_possible():
-            results = jobs.read_all(reading, [names[0] for names in inputs], options.jobs)
-            statuses = map(reading.add, results)
+            names = [names[0] for names in inputs]
+            if len(inputs) > 1:
+                statuses = map(reading.add, jobs.read_all(reading, names, options.jobs))
+            elif (count := _share_count(inputs[0], options)) > 1:
+                statuses = map(reading.concluded, [jobs.read_shares(reading, names[0], count)])
     status = max(statuses, default=0)
     search.report()
     return status
 
 
+def _share_count(names: Sequence[str], options: argparse.Namespace) -> int:
+    """How many processes one input is read by: one where it is short, a log segment, or can't be opened
+    several times."""
+    from coordwire.capture import share
+
+    try:
+        if not all(map(os.path.isfile, names)):
+            return 1
+        with opened(names[0]) as stream:
+            if _is_segment(read_head(stream), options):
+                return 1
+        size = sum(map(os.path.getsize, names))
+    except (CoordwireError, OSError, Failure):  # which the reader of the input reports
+        return 1
+    jobs: int = options.jobs
+    return min(jobs, 1 + size // share.STRIPE)
+
+
+class _Outcome(NamedTuple):
+    """What was not written of a capture, or of a share of it. status: 1 if something in the output was
+    refused, 2 after a trouble; hints: on what the capture shows; passed_over: entries that the filters could
+    not be applied to; lone_responses: refused frames that may be responses; trouble: what ended the
+    reading."""
+
+    status: int
+    hints: Sequence[str] = ()
+    passed_over: int = 0
+    lone_responses: int = 0
+    trouble: str | None = None
+
+
 class _Reading:
-    """The inputs, read one after the other, or by several processes (`jobs.InputReading`)."""
+    """The inputs, read one after the other, or by several processes (`jobs.InputReading`), or one of them by
+    several (`jobs.ShareReading`)."""
 
     def __init__(
         self, inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat,
@@ -145,11 +184,44 @@ class _Reading:
         """Write the output of an input; its status."""
         names = self._inputs[index]
         try:
-            with opened(names[0]) if len(names) == 1 else tables.opened_chain(names) as stream:
+            with _opened(names) as stream:
                 return _decode(names[0], stream, self._options, self._output, self._search)
         except Failure as trouble:
             note(str(trouble))
             return 2
+
+    def read_share(self, turns: ShareTurns) -> _Outcome:
+        """Write the output of a share of the only input."""
+        (names,), options, search = self._inputs, self._options, self._search
+        if search.survey is not None:
+            search.survey.keep_all()  # a turn's counts are few, and are put together by the command
+        turns.begin(formats.choose_format(options, search.topics), search.topics, learns=search.uses_names)
+        outcome = _Outcome(2)
+        try:
+            with _opened(names) as stream:
+                head = _head(names[0], stream)
+                capture = _guarded(names[0], lambda: _capture(names[0], stream, head, options, turns.share))
+                outcome = _entries_to(names[0], capture, options, turns.output, search, turns)
+        except Failure as trouble:
+            return outcome._replace(status=2, trouble=str(trouble))
+        return outcome
+
+    def take(self) -> SearchCounts:
+        return self._search.take()
+
+    def add_counts(self, counts: SearchCounts) -> None:
+        self._search.add(counts)
+
+    def concluded(self, outcomes: Sequence[_Outcome]) -> int:
+        """Report what the shares of the input have left; the input's status."""
+        first = outcomes[0]  # every process has read the whole capture
+        sums = first._replace(
+            status=max(outcome.status for outcome in outcomes),
+            passed_over=sum(outcome.passed_over for outcome in outcomes),
+            lone_responses=sum(outcome.lone_responses for outcome in outcomes),
+        )
+        trouble = next((outcome.trouble for outcome in outcomes if outcome.trouble is not None), None)
+        return _concluded(self._inputs[0][0], sums._replace(trouble=trouble), self._options)
 
     @property
     def state(self) -> Any:
@@ -217,11 +289,12 @@ class _Search:
         self.selection = filters.Selection(options, self.topics)
         self.digits = 0
         self._ranges = 0
+        self._has_matched = False
 
     @property
     def has_matched(self) -> bool:
         """Whether an entry matched, after which those that don't need not be counted."""
-        return self.survey is not None and self.survey.counts.matched > 0
+        return self._has_matched or (self.survey is not None and self.survey.counts.matched > 0)
 
     def _entries(self) -> Iterator[Entry]:
         """The entries of all inputs once more; what can't be read is reported elsewhere."""
@@ -239,6 +312,7 @@ class _Search:
 
     def take(self) -> SearchCounts:
         """What was counted so far; counting begins again."""
+        self._has_matched = self.has_matched
         counts = None if self.survey is None else self.survey.take(), self.digits, self._ranges
         self.digits = self._ranges = 0
         return counts
@@ -283,7 +357,7 @@ def _live(options: argparse.Namespace, output: DecodeFormat, search: _Search) ->
         head = _head(name, capture.stream)
         if head:  # else the program has said why
             reader = _guarded(name, lambda: _capture(name, capture.stream, head, options))
-            status = _entries_to(name, reader, options, output, search)
+            status = _concluded(name, _entries_to(name, reader, options, output, search), options)
         capture.conclude(0 if reader is None else reader.counts.packets)
     if reader is None:
         raise Failure(f"{shown(name)}: nothing was captured, not even a file's header")
@@ -308,13 +382,14 @@ def _decode(
 
         return decode(name, stream, head, options)
     capture = _guarded(name, lambda: _capture(name, stream, head, options))
-    return _entries_to(name, capture, options, output, search)
+    return _concluded(name, _entries_to(name, capture, options, output, search), options)
 
 
 def _entries_to(
-    name: str, capture: Capture, options: argparse.Namespace, output: DecodeFormat, search: _Search
-) -> int:
-    """Write the selected entries: 1 if one of them was refused."""
+    name: str, capture: Capture, options: argparse.Namespace, output: DecodeFormat, search: _Search,
+    turns: ShareTurns | None = None,
+) -> _Outcome:  # fmt: skip
+    """Write the selected entries. turns: of the output, where this is a share of the capture."""
     status = 0
     observe = getattr(output, "observe", None)
     selection = search.selection
@@ -327,7 +402,11 @@ def _entries_to(
     is_open = search.is_open
     plain_line = getattr(output, "plain_line", None)
     put = sys.stdout.write
-    for entry in cast(Iterator[Entry], _entries(name, capture, ends=observe is not None)):
+    entries = cast(Iterator[Entry], _entries(name, capture, ends=observe is not None))
+    if turns is not None:
+        entries, learn, write = turns.entries(entries), turns.learn, turns.write
+        plain_line = plain_line and turns.plain_line
+    for entry in entries:
         if observe is not None:
             observe(entry)
             if isinstance(entry, ConnectionSign):  # there are none otherwise
@@ -347,20 +426,42 @@ def _entries_to(
             if isinstance(entry, UnreadableRange) or is_refused(entry):
                 status = 1
                 lone_responses += capture.format in ("hex", "frames") and is_lone_response(entry)
-    output.finish()
+    if turns is None:
+        output.finish()
     search.digits = max(search.digits, capture.counts.digits)
-    _notes(name, capture, filter_.passed_over + selection.passed_over)
+    passed_over = filter_.passed_over + selection.passed_over
     selection.passed_over = 0
-    if lone_responses and options.dialect == "kafka":
-        frames = "1 frame" if lone_responses == 1 else f"{lone_responses:,} frames"
+    return _Outcome(status, list(capture_hints(capture)), passed_over, lone_responses)
+
+
+def _concluded(name: str, outcome: _Outcome, options: argparse.Namespace) -> int:
+    """Report on standard error what the output does not show; the status."""
+    for text in outcome.hints:
+        note(f"{shown(name)}: {text}")
+    if outcome.passed_over:
+        note(
+            f"{shown(name)}: not shown: {counted(outcome.passed_over, 'unreadable or undated part')}, "
+            "which filters cannot be applied to"
+        )
+    if outcome.lone_responses and options.dialect == "kafka":
+        frames = "1 frame" if outcome.lone_responses == 1 else f"{outcome.lone_responses:,} frames"
         note(
             f"{shown(name)}: {frames} may be a response whose request is not in the input; "
             "coordwire explain --response-to API --version N HEX reads one"
         )
-    return status
+    if outcome.trouble is not None:
+        note(outcome.trouble)
+    return outcome.status
 
 
-def _capture(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace) -> Capture:
+def _opened(names: Sequence[str]) -> AbstractContextManager[BinaryIO]:
+    """An input: a file, or the files of a rotated capture."""
+    return opened(names[0]) if len(names) == 1 else tables.opened_chain(names)
+
+
+def _capture(
+    name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace, share: Share | None = None
+) -> Capture:
     return Capture(
         stream,
         name,
@@ -368,6 +469,7 @@ def _capture(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespa
         strict=options.strict,
         ports=frozenset(options.port),
         head=head,
+        share=share,
         lazy=True,
         dialect=dialect_options.dialect_of(options),
         alternative=dialect_options.alternative_of(options),
@@ -407,14 +509,3 @@ def _entries(name: str, capture: Capture, *, ends: bool) -> Iterator[Entry | Con
         raise Failure(f"{shown(name)}: {error.reason}") from None
     except OSError as error:
         raise failure(name, error) from None
-
-
-def _notes(name: str, capture: Capture, passed_over: int) -> None:
-    """Report on standard error what the output does not show."""
-    for text in capture_hints(capture):
-        note(f"{shown(name)}: {text}")
-    if passed_over:
-        note(
-            f"{shown(name)}: not shown: {counted(passed_over, 'unreadable or undated part')}, "
-            "which filters cannot be applied to"
-        )

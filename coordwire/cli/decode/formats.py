@@ -25,7 +25,8 @@ class DecodeFormat(Protocol):
     """Writes the entries of captures. One with a method `observe` is shown all of them, before filters, and
     where connections end. One with a `plain_line` writes only what that gives no text of: it takes an entry
     and decimals, and gives what goes to standard output for it, or None. One whose output depends on the
-    captures before has a `state`, for pickle."""
+    entries before has a `state`, for pickle, and perhaps `keep`: entries that are written in one state may be
+    written again in another."""
 
     def write(self, entry: Entry, digits: int) -> None:
         """One entry; `digits`: decimals of a second that its time has."""

@@ -12,7 +12,9 @@ secrets and refusals are in their fields' places.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from typing import TextIO
 
 from coordwire.capture.body_text import body_text, known_client
 from coordwire.capture.entries import Entry, FrameEntry
@@ -40,6 +42,8 @@ MOST_DEVIATIONS = 100
 """Deviations of one frame that are shown."""
 MOST_BODIES, LONGEST_BODY = 4_000, 500
 """Bodies whose lines are kept, and the longest of their texts."""
+LONGEST_KEPT = 32 << 10
+"""Bytes of the frames of a block whose text is kept, to be written again, at most."""
 
 PRODUCE = 0
 
@@ -56,9 +60,25 @@ class TreeFormat:
         self._waiting: dict[int, tuple[FrameEntry, int]] = {}
         self._waiting_bytes = 0
         self._written: set[int] = set()
+        self._block_texts: dict[tuple[int, ...], str] | None = None
         self._bodies: dict[tuple[str, int | None, int | None, str], str] = {}
         self._clients: dict[str, str] = {}
         self._plain_lines = PlainMessageLines(self._width)
+
+    @property
+    def state(self) -> tuple[dict[int, tuple[FrameEntry, int]], int, set[int]]:
+        """What the blocks so far have left for the next ones: requests that wait, and the numbers of those
+        that were written without their answers."""
+        return dict(self._waiting), self._waiting_bytes, set(self._written)
+
+    @state.setter
+    def state(self, state: tuple[dict[int, tuple[FrameEntry, int]], int, set[int]]) -> None:
+        waiting, self._waiting_bytes, written = state
+        self._waiting, self._written = dict(waiting), set(written)
+
+    def keep(self, is_on: bool) -> None:
+        """Keep the texts of blocks from now on, to write them again, or drop those that are kept."""
+        self._block_texts = {} if is_on and self._is_plain else None
 
     def write(self, entry: Entry, digits: int) -> None:
         if isinstance(entry, UnreadableRange):
@@ -101,33 +121,43 @@ class TreeFormat:
     # --- blocks ---
 
     def _block(self, request: FrameEntry | None, response: FrameEntry | None, digits: int) -> None:
-        first = request or response
-        assert first is not None
-        numbers = " ".join([f"#{entry.number}" for entry in (request, response) if entry is not None])
-        rule = self._rule(first, digits, numbers)
-        if self._is_plain:
-            self._plain_block(request, response, rule)
+        entries = [entry for entry in (request, response) if entry is not None]
+        if not self._is_plain:
+            self._print(self._lines(request, response, self._head_rule(entries, digits)))
+        elif self._block_texts is None or sum(len(entry.body) for entry in entries) > LONGEST_KEPT:
+            self._plain_block(request, response, self._head_rule(entries, digits), sys.stdout)
         else:
-            self._print(self._lines(request, response, rule))
+            key = *(entry.number for entry in entries), entries[0].released
+            text = self._block_texts.get(key)
+            if text is None:
+                out = StringIO()
+                self._plain_block(request, response, self._head_rule(entries, digits), out)
+                text = self._block_texts[key] = out.getvalue()
+            sys.stdout.write(text)
 
-    def _plain_block(self, request: FrameEntry | None, response: FrameEntry | None, rule: Pieces) -> None:
+    def _head_rule(self, entries: Sequence[FrameEntry], digits: int) -> Pieces:
+        return self._rule(entries[0], digits, " ".join([f"#{entry.number}" for entry in entries]))
+
+    def _plain_block(
+        self, request: FrameEntry | None, response: FrameEntry | None, rule: Pieces, out: TextIO
+    ) -> None:
         """`_block` without styles."""
-        write = sys.stdout.write
+        write = out.write
         write(plain_text(rule))
         if request is not None:
-            self._plain_frame(request)
+            self._plain_frame(request, out)
             if response is None and not request.token:
                 write("  no response shown\n")
         if response is not None:
-            self._plain_frame(response)
+            self._plain_frame(response, out)
             if request is None and (original := response.request) is not None:
                 write(f"  answers #{original.number}{packets(original)}, shown before\n")
         write("\n")
 
-    def _plain_frame(self, entry: FrameEntry) -> None:
+    def _plain_frame(self, entry: FrameEntry, out: TextIO) -> None:
         text = (entry.text or body_text(entry))[0]
         if text is None or not (self._show_secrets or is_shown_whole(entry, text)):
-            self._write(self._frame(entry))
+            out.writelines(map(plain_text, self._frame(entry)))
             return
         head = f"{'→' if entry.request is None else '←'} {entry.api_name} v{entry.api_version}"
         if entry.body_version != entry.api_version:
@@ -137,22 +167,22 @@ class TreeFormat:
             head += self._clients.get(client) or self._add_client(client)
         latency = entry.latency_ns
         latency_part = "" if latency is None else f"  {latency_text(latency)}"
-        sys.stdout.write(f"{head}  {len(entry.body):,} B{latency_part}{packets(entry)}\n")
+        out.write(f"{head}  {len(entry.body):,} B{latency_part}{packets(entry)}\n")
         key = entry.direction, entry.api_key, entry.body_version, text
         body = self._bodies.get(key)
         if body is not None:
-            sys.stdout.write(body)
+            out.write(body)
             return
         assert entry.message is not None
         assert entry.body_version is not None
         lines = self._plain_lines.lines(entry.message, entry.body_version)
         if len(text) > LONGEST_BODY:
-            sys.stdout.writelines(lines)
+            out.writelines(lines)
             return
         if len(self._bodies) >= MOST_BODIES:
             self._bodies.clear()
         body = self._bodies[key] = "".join(lines)
-        sys.stdout.write(body)
+        out.write(body)
 
     def _add_client(self, client: str) -> str:
         text = f"  {message_lines.quoted(client, self._width)}"
