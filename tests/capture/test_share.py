@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -76,6 +77,31 @@ def test_shares_are_the_whole(path: Path) -> None:
     data = path.read_bytes()
     check(data, (1, 2, 3, 7) if len(data) < 60_000 else (3,))
     check(damaged(data, random.Random(path.name)), (2,))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_share_hears_answers_of_others(lazy: bool) -> None:
+    """Each answer of the APIs that were named is in the share or heard, in order; and so are ranges."""
+    keys = frozenset((3, 12, 18))
+    whole = next(path for path in CAPTURES if "group-range" in path.name).read_bytes()
+    for data in (whole, damaged(whole, random.Random(3))):
+        expected = [
+            said(one)
+            for one in read(data)
+            if isinstance(one, FrameEntry) and one.direction == "response" and one.api_key in keys
+        ]
+        assert len(expected) > 9
+        ranges = []
+        for index in range(3):
+            share, answers = Share(index, 3, in_order=True), list[tuple[object, ...]]()
+            share.hear, share.hear_keys = lambda entry, to=answers: to.append(said(entry)), keys
+            for one in Capture(io.BytesIO(data), "x", share=share, lazy=lazy).entries():
+                if isinstance(one, UnreadableRange):
+                    ranges.append(one)
+                elif one.direction == "response" and one.api_key in keys:
+                    answers.append(said(one))
+            assert answers == expected
+        assert Counter(map(repr, ranges)) == Counter(map(repr, split(read(data))[1]))
 
 
 def traffic_rows(frames: int) -> Iterator[tuple[int, int, bool, bytes]]:
