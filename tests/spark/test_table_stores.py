@@ -27,7 +27,7 @@ from tests.tables.in_process import InProcess
 from tests.tables.made_segments import partition, segment
 from tests.tables.moto_s3 import LocalS3, local_s3
 from tests.tables.test_table_formats import parquet_rows, rows, table_format
-from tests.tables.test_table_kills import COLUMNS, LOCAL, TIMES, Rows, count_kills, expected
+from tests.tables.test_table_kills import COLUMNS, LOCAL, TIMES, Command, Rows, command, count_kills, expected
 
 __all__ = ["table_format"]
 
@@ -163,7 +163,7 @@ def test_killed_at_any_moment(tmp_path: Path, s3: LocalS3, table_format: str, en
 
     words = LOCAL if engine == "local" else ("--master", "local[2]")  # its report reads the tables in Spark
     out = f"s3://lake/killed/{table_format}-{engine}"
-    killed = count_kills(
-        tmp_path / "logs", out, table_format, TIMES, rows=table_rows, engine=words, took=10.0
-    )
+    logs = tmp_path / "logs"
+    runner = Command(command(logs, out, table_format, words))
+    killed = count_kills(logs, out, table_format, TIMES, runner=runner, rows=table_rows, took=10.0)
     print(f"{killed} of {TIMES} runs were killed")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-import json
+import multiprocessing
 import os
 import random
 import signal
@@ -26,10 +26,13 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 import pyarrow as pa
 
 from coordwire.records import batches
+from coordwire.tables import pipeline
 from coordwire.tables.formats import FORMATS, PARQUET
+from coordwire.tables.options import Options
 from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.storage.folders import open_output
 from coordwire.tables.storage.parquet_files import read_rows
+from tests.tables.in_process import InProcess
 from tests.tables.made_segments import partition, segment
 from tests.tables.moto_s3 import local_s3
 
@@ -95,18 +98,52 @@ def add_records(logs: Path, turn: int) -> None:
                 file.write(data)
 
 
-def run_and_kill(words: Sequence[str], seconds: float) -> bool:
-    """Whether the run was killed; else it had ended."""
-    running = subprocess.Popen(
-        words, start_new_session=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
-        running.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(running.pid, signal.SIGKILL)
-    _, errors = running.communicate()
-    assert "Traceback" not in errors
-    return running.returncode == -signal.SIGKILL
+class Command:
+    """Runs the command, with its workers, in a process group of its own."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = words
+
+    def run(self, seconds: float) -> bool:
+        """Whether it was killed after so many seconds; else it had ended by itself, with success."""
+        running = subprocess.Popen(
+            self.words, start_new_session=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        try:
+            running.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+        _, errors = running.communicate()
+        assert "Traceback" not in errors
+        assert running.returncode in (0, -signal.SIGKILL), errors
+        return running.returncode != 0
+
+
+class Process:
+    """Runs the pipeline without workers in a process that is forked from one with all modules."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._arguments = arguments
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([__name__, *PACKAGES.values(), "pyarrow.parquet"])
+
+    def run(self, seconds: float) -> bool:
+        """As `Command.run`."""
+        process = self._context.Process(target=run_pipeline, args=(*self._arguments, dict(os.environ)))
+        process.start()
+        process.join(seconds)
+        process.kill()
+        process.join()
+        assert process.exitcode in (0, -signal.SIGKILL)
+        return process.exitcode != 0
+
+
+def run_pipeline(logs: str, out: str, table_format: str, environment: dict[str, str]) -> None:
+    os.environ.update(environment)
+    pipeline.run(
+        InProcess(), [logs], out, tables=("records", "files"), options=Options(split_size=16_000),
+        report=False, format=table_format,
+    )  # fmt: skip
 
 
 def count_kills(
@@ -115,8 +152,8 @@ def count_kills(
     table_format: str,
     times: int,
     *,
+    runner: Command | Process,
     rows: Callable[[str, str], Rows] = rows,
-    engine: Sequence[str] = LOCAL,
     took: float = 3.0,
 ) -> int:
     """Start runs, each on more records than the one before; how many of them were killed.
@@ -127,11 +164,10 @@ def count_kills(
     """
     rng = random.Random(f"{table_format} {out.partition('://')[1]}")
     versions, killed, last = [Rows()], 0, 0
-    words = command(logs, out, table_format, engine)
     for turn in range(times):
         add_records(logs, turn)
         versions.append(expected(logs))
-        killed += run_and_kill(words, took * rng.uniform(0.3, 1.0))
+        killed += runner.run(took * rng.uniform(0.3, 1.0))
         actual = rows(out, table_format)
         if table_format == PARQUET:
             assert actual <= versions[-1]
@@ -140,23 +176,23 @@ def count_kills(
             last = versions.index(actual, last)
         if rng.random() < 0.5 or turn == times - 1:
             began = time.monotonic()
-            process = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+            assert not runner.run(600)
             took = time.monotonic() - began
-            assert process.returncode == 0, process.stderr
-            assert json.loads(process.stdout)["records"] == versions[-1].total()
             assert rows(out, table_format) == versions[-1]
             last = len(versions) - 1
     return killed
 
 
-def run_all(folder: Path, table_format: str, store: bool, times: int) -> int:
+def run_all(folder: Path, table_format: str, store: bool, times: int, *, with_workers: bool) -> int:
     """In a folder of the local disk, or of a local S3."""
+    logs, out = folder / "logs", "s3://kills/out" if store else str(folder / "out")
+    runner: Command | Process = Process(str(logs), out, table_format)
+    if with_workers:
+        runner = Command(command(logs, out, table_format, LOCAL))
     with local_s3() if store else nullcontext() as s3:
         if s3 is not None:
             s3.put("kills", {})
-        return count_kills(
-            folder / "logs", "s3://kills/out" if store else str(folder / "out"), table_format, times
-        )
+        return count_kills(logs, out, table_format, times, runner=runner)
 
 
 @pytest.mark.slow
@@ -169,20 +205,23 @@ def test_killed_at_any_moment(tmp_path: Path, table_format: str, store: bool) ->
         pytest.importorskip(
             package, reason=f"{package} isn't installed: pip install 'coordwire[{table_format}]'"
         )
-    killed = run_all(tmp_path, table_format, store, TIMES)
+    killed = run_all(tmp_path, table_format, store, TIMES, with_workers=True)
     print(f"{killed} of {TIMES} runs were killed")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.tables.test_table_kills", description=__doc__)
     parser.add_argument("--times", type=int, default=60, help="how many runs are started (%(default)s)")
+    parser.add_argument("--workers", action="store_true", help="the command, with two workers")
     parser.add_argument("--formats", default=",".join(FORMATS), help="of %(default)s")
     options = parser.parse_args()
     for table_format in options.formats.split(","):
         for store in (False, True) if table_format == PARQUET else (False,):
             began = time.monotonic()
             with tempfile.TemporaryDirectory() as folder:
-                killed = run_all(Path(folder), table_format, store, options.times)
+                killed = run_all(
+                    Path(folder), table_format, store, options.times, with_workers=options.workers
+                )
             place = "a local S3" if store else "a disk"
             seconds = time.monotonic() - began
             print(f"{table_format} on {place}: nothing found in {seconds:.0f} s, {killed} cases", flush=True)
