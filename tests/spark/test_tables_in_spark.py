@@ -37,6 +37,7 @@ KILLS = int(os.environ.get("COORDWIRE_KILLS", "3"))
 
 READER = """
 import json, sys
+import coordwire.spark
 from pathlib import Path
 from coordwire.tables import columns
 from coordwire.tables import pipeline
