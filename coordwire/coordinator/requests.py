@@ -34,11 +34,6 @@ IMMEDIATE: Mapping[type[Message], ImmediateRequest] = {
     **share.IMMEDIATE,
 }
 
-STEADY: Mapping[type[Message], SteadyAnswer] = {
-    request: immediate.steady for request, immediate in IMMEDIATE.items() if immediate.steady is not None
-}
-"""The fast paths of heartbeats."""
-
 _HANDLERS: Mapping[type[Message], Handler] = {
     **{request: immediate.route for request, immediate in IMMEDIATE.items()},
     **classic_protocol.HANDLERS,
@@ -53,6 +48,18 @@ REQUESTS: Mapping[type[Message], frozenset[int]] = {
     request: frozenset(request.versions) for request in _HANDLERS
 }
 """The request types of a shard, with their versions."""
+
+
+STEADY: Mapping[type[Message], Mapping[int, SteadyAnswer | None]] = {
+    request: dict.fromkeys(versions, IMMEDIATE[request].steady if request in IMMEDIATE else None)
+    for request, versions in REQUESTS.items()
+}
+"""The fast path of each request type in each version, None where it has none."""
+
+NOT_STEADY: Mapping[type[Message], Mapping[int, SteadyAnswer | None]] = {
+    request: dict.fromkeys(versions) for request, versions in REQUESTS.items()
+}
+"""The same for a shard that has no service: none."""
 
 
 def refused_request(kind: type[Message], version: int) -> Exception:

@@ -33,7 +33,7 @@ from coordwire.coordinator.offsets.deletion import remove_topics, schedule_expir
 from coordwire.coordinator.persister import PERSISTER_TIMER, LatestOffsets, Persister
 from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.replay import replay_entry
-from coordwire.coordinator.requests import IMMEDIATE, KINDS, REQUESTS, STEADY, refused_request, route
+from coordwire.coordinator.requests import IMMEDIATE, KINDS, NOT_STEADY, STEADY, refused_request, route
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
@@ -87,6 +87,7 @@ class Shard:
         self.partition = partition
         self._outbox = outbox or Outbox()
         self._effects = self._outbox.effects
+        self._tickets = self._outbox.tickets
         self._state = State(
             config or CoordinatorConfig(), now, KINDS, assignors=assignors or {}, listener=listener,
             resolves_in_turns=resolves_in_turns,
@@ -110,7 +111,7 @@ class Shard:
 
     def answer(self, response: Message) -> int:
         """Answer a request that the shard does not need to see; returns the ticket."""
-        ticket = next(self._outbox.tickets)
+        ticket = next(self._tickets)
         self._effects.append(Answer(ticket, response))
         return ticket
 
@@ -133,20 +134,19 @@ class Shard:
         Raises `EncodeError` for a version that the request does not have, and `TypeError` for a request that
         no group coordinator takes (`REQUESTS` has those).
         """
-        kind = type(request)
-        versions = REQUESTS.get(kind)
-        if versions is None or version not in versions:
-            raise refused_request(kind, version)
-        ticket = next(self._outbox.tickets)
+        try:
+            steady = self._steady[type(request)][version]
+        except KeyError:
+            raise refused_request(type(request), version) from None
+        ticket = next(self._tickets)
         if self.is_behind:
             self._finish()
         if now > self._state.now:
             self._run_until(now)
-        if self.is_behind:
-            # A lambda would put each local of every call into a cell.
-            self._queued = partial(self._handle, ticket, request, version, context)
-            return ticket
-        steady = self._steady.get(kind)
+            if self.is_behind:
+                # A lambda would put each local of every call into a cell.
+                self._queued = partial(self._handle, ticket, request, version, context)
+                return ticket
         if steady is not None and not self._writes.pending:
             response = steady(self._state, request, context)
             if response is not None:
@@ -204,7 +204,7 @@ class Shard:
         if now is not None:
             self._run_until(now)
         self._finish()
-        ticket = next(self._outbox.tickets)
+        ticket = next(self._tickets)
 
         def completed(error: int, result: Result) -> None:
             self._effects.append(TransactionCompleted(ticket=ticket, error_code=int(error)))
@@ -267,7 +267,7 @@ class Shard:
     def _enter(self, status: ShardStatus) -> None:
         self.status = status
         self._error = int(_ERRORS[status])
-        self._steady = STEADY if status is ShardStatus.ACTIVE else {}
+        self._steady = STEADY if status is ShardStatus.ACTIVE else NOT_STEADY
 
     # --- the log ---
 

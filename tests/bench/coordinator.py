@@ -285,18 +285,28 @@ def kafkas_heartbeat(steps: list[str], requests: list[Message], version: int, ro
 # --- what grows ---
 
 
-def large_group(count: int) -> None:
-    bench = Bench()
-    start = process_time()
-    requests = bench.classic("payments", count)
-    joined = process_time() - start
-    start = process_time()
-    for request in requests:
-        (answer,) = bench.ask(request, 4)
-        assert answer.error_code == 0  # type: ignore[attr-defined]
-    beaten = process_time() - start
-    print(f"\n{count:,} members of one classic group joined and steady: {joined:.2f} s; a heartbeat of each:")
-    print(f"{beaten:.2f} s, with the encoding of requests for Kafka's coordinator.", flush=True)
+def large_groups(most: int) -> None:
+    """The joins of one group's members, until all are steady, for half as many members and for all.
+
+    Without Python's collector the work is the same for each; with it more objects are looked at more often.
+    """
+    print("\n| members of one group join and are steady | s | µs a member | without Python's collector |")
+    print("|---|---:|---:|---:|")
+    for kind in ("classic", "consumer"):
+        for count in (most // 4, most // 2, most):
+            costs = []
+            for collects in (True, False):
+                bench = Bench(1 << 30)  # no session ends while the others join
+                gc.collect()
+                if not collects:
+                    gc.disable()
+                start = process_time()
+                getattr(bench, kind)("payments", count)
+                costs.append(process_time() - start)
+                gc.enable()
+            name = "KIP-848" if kind == "consumer" else kind
+            cells = " | ".join(f"{cost / count * 1e6:.0f}" for cost in costs)
+            print(f"| {name}, {count:,} | {costs[0]:.2f} | {cells} |", flush=True)
 
 
 KINDS = ("equal", "2 kinds", "10 kinds", "1 to 60 each", "500 each")
@@ -346,14 +356,14 @@ def targets(members: int, rounds: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.coordinator", description=__doc__)
     parser.add_argument("--rounds", type=int, default=300, help="of heartbeats (%(default)s)")
-    parser.add_argument("--members", type=int, default=10_000, help="of the large group (%(default)s)")
+    parser.add_argument("--members", type=int, default=10_000, help="of the large groups (%(default)s)")
     options = parser.parse_args()
     print(
         f"messages: {implementation}; a turn of the plain loop: {fastest(loop, 100) / _TURNS * 1e9:.0f} ns\n"
     )
     heartbeats(options.rounds)
     many_groups(max(options.rounds // 30, 1))
-    large_group(options.members)
+    large_groups(options.members)
     targets(1_000, 3)
     return 0
 

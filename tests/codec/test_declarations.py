@@ -20,7 +20,9 @@ from coordwire.codec import (
     struct,
     wire_class,
 )  # fmt: skip
-from coordwire.messages import HeartbeatRequest, HeartbeatResponse
+from coordwire.codec.declarations import positional
+from coordwire.messages import HeartbeatRequest, HeartbeatResponse, StreamsGroupHeartbeatResponse
+from coordwire.messages.streams_group_heartbeat import Status
 
 
 @wire_class
@@ -136,3 +138,16 @@ def test_type_checkers_know_the_fields() -> None:
     facts: Any = wire_class
     assert facts.__dataclass_transform__["field_specifiers"] == (field, array, struct)
     assert facts.__dataclass_transform__["kw_only_default"]
+
+
+def test_a_positional_constructor_makes_what_the_class_makes() -> None:
+    make = positional(StreamsGroupHeartbeatResponse, "member_epoch", "member_id")
+    made = make(3, "m")
+    assert made == StreamsGroupHeartbeatResponse(member_id="m", member_epoch=3)
+    assert type(made) is StreamsGroupHeartbeatResponse
+    assert made.status is not None
+    made.status.append(Status())
+    assert make(3, "m").status == []  # each has a list of its own
+    assert positional(HeartbeatResponse)() == HeartbeatResponse()
+    with pytest.raises(TypeError):
+        make(3)

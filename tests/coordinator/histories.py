@@ -38,6 +38,8 @@ from coordwire.messages import (
     DeleteGroupsResponse,
     DescribeGroupsResponse,
     GroupMetadataValue,
+    InitializeShareGroupStateRequest,
+    InitializeShareGroupStateResponse,
     JoinGroupResponse,
     ListGroupsResponse,
     OffsetFetchResponse,
@@ -46,6 +48,7 @@ from coordwire.messages import (
     StreamsGroupHeartbeatResponse,
     find_message,
 )
+from coordwire.messages.initialize_share_group_state import InitializeStateResult, PartitionResult
 
 __all__ = [
     "HOST",
@@ -58,6 +61,7 @@ __all__ = [
     "kafka_outcome",
     "log_entry",
     "request_step",
+    "state_answer",
 ]
 
 HOST = "/127.0.0.1"
@@ -334,6 +338,26 @@ class Replayer:
             self.log = [entry_from_text(entry) for entry in entries]
             self.end_offset = int(end_offset)
         self.shard.load(map(log_entry, self.log), end_offset=self.end_offset)
+
+
+def state_answer(replayer: Replayer) -> str | None:
+    """The step in which share coordinators answer the oldest request that waits, if one does.
+
+    The heartbeats between the steps of a history change what share coordinators are asked for.
+    """
+    number, request = next(iter(replayer.state_requests.items()), (0, None))
+    if not isinstance(request, InitializeShareGroupStateRequest):
+        return None if request is None else f"persisted {number} COORDINATOR_NOT_AVAILABLE"
+    response = InitializeShareGroupStateResponse(
+        results=[
+            InitializeStateResult(
+                topic_id=topic.topic_id,
+                partitions=[PartitionResult(partition=part.partition) for part in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+    return f"persisted {number} {response.encode(version=0).hex()}"
 
 
 def log_entry(entry: tuple[int, Record]) -> LogEntry:

@@ -24,7 +24,7 @@ from types import ModuleType
 
 import coordwire
 
-__all__ = ["BUGS", "PlantedBug", "Planter", "find_planted"]
+__all__ = ["BUGS", "PlantedBug", "Planter", "differing", "find_planted"]
 
 _ROOT = Path(__file__).parents[2]
 _COORDINATOR = Path(coordwire.__file__).parent / "coordinator"  # as installed, which may be elsewhere
@@ -157,9 +157,8 @@ BUGS = [
     _B(
         "the session of a steady member is not renewed",
         "classic.requests",
-        "        or not state.timers.renew(\n"
-        "            (SESSION_TIMER, group_id, member.member_id), state.now + member.session_timeout_ms\n"
-        "        )\n",
+        "        or not state.timers.renew((SESSION_TIMER, group_id, member_id), "
+        "state.now + member.session_timeout_ms)\n",
         "",
     ),
     _B(
@@ -398,6 +397,12 @@ BUGS = [
         "        self._end(waiting, 0)\n        return\n",
     ),
     _B(
+        "a steady heartbeat does not wait for appends on their way",
+        "shard",
+        "        if steady is not None and not self._writes.pending:",
+        "        if steady is not None:",
+    ),
+    _B(
         "old timers fire after an unload",
         "shard",
         "        return State(\n",
@@ -611,7 +616,7 @@ def _by_histories() -> Iterator[str | None]:
     """A kept history that comes out differently than Kafka made it. The newest reach the most."""
     from tests.coordinator.recorded_histories import RULES, read_histories
 
-    return _differing([*read_histories(RULES), *_from_both_ends(list(read_histories()))])
+    return differing([*read_histories(RULES), *_from_both_ends(list(read_histories()))])
 
 
 _History = tuple[int, list[tuple[int, str]]]
@@ -622,7 +627,7 @@ def _from_both_ends(histories: Sequence[_History]) -> Iterator[_History]:
     return itertools.islice(both_ends, len(histories))
 
 
-def _differing(histories: Iterable[_History]) -> Iterator[str | None]:
+def differing(histories: Iterable[_History]) -> Iterator[str | None]:
     """The first step of each history that differs."""
     from tests.coordinator.histories import Replayer
     from tests.coordinator.recorded_histories import checksum
@@ -646,7 +651,7 @@ def _by_streams_histories() -> Iterator[str | None]:
     """A kept history with streams groups that comes out differently than Kafka made it."""
     from tests.coordinator.recorded_histories import STREAMS, read_histories
 
-    return _differing(_from_both_ends(list(read_histories(STREAMS))))
+    return differing(_from_both_ends(list(read_histories(STREAMS))))
 
 
 def _by_random_histories() -> Iterator[str | None]:

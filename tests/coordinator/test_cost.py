@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,13 +19,17 @@ KINDS = [("classic", 4, 7), ("consumer", 1, 8)]
 
 
 def calls(bench: Bench, requests: list[Any], version: int) -> Counter[str]:
+    return counted(bench.beats(requests, version))
+
+
+def counted(run: Callable[[], object]) -> Counter[str]:
+    """How often which function of Python is called."""
     counts: Counter[str] = Counter()
 
     def count(frame: Any, event: str, _: Any) -> None:
         if event == "call":
             counts[frame.f_code.co_name] += 1
 
-    run = bench.beats(requests, version)
     gc.disable()  # what a collection calls would be counted
     sys.setprofile(count)
     try:
@@ -58,3 +64,14 @@ def test_the_number_of_groups_changes_nothing(kind: str, version: int, limit: in
         counts.pop("run")
         totals.append(counts.total() / counts["handle"])
     assert totals[0] == totals[1] == totals[2]
+
+
+@pytest.mark.growth
+@pytest.mark.parametrize("kind", ["classic", "consumer"])
+def test_a_members_way_into_a_group_costs_the_same_in_a_large_one(kind: str) -> None:
+    totals = []
+    for count in (100, 200, 400):
+        bench = Bench(1 << 30)
+        counts = counted(partial(getattr(bench, kind), "payments", count))
+        totals.append(counts.total() / count)
+    assert totals[2] <= 1.05 * totals[0]

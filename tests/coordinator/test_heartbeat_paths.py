@@ -18,29 +18,27 @@ import pytest
 
 from coordwire.codec import Message
 from coordwire.coordinator import RequestContext, Shard, ShardStatus
+from coordwire.coordinator.incoming import SteadyAnswer
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.model.share_group import ShareGroupModel
-from coordwire.coordinator.requests import STEADY
+from coordwire.coordinator.requests import NOT_STEADY
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
-    InitializeShareGroupStateRequest,
-    InitializeShareGroupStateResponse,
     ShareGroupHeartbeatRequest,
     StreamsGroupHeartbeatRequest,
 )
 from coordwire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
-from coordwire.messages.initialize_share_group_state import InitializeStateResult, PartitionResult
 from coordwire.messages.streams_group_heartbeat import (
     KeyValue,
     StreamsGroupHeartbeatRequestEndpoint,
     Topology,
 )
-from tests.coordinator.histories import Replayer, request_step
+from tests.coordinator.histories import Replayer, request_step, state_answer
 from tests.coordinator.recorded_histories import HISTORIES, STREAMS, read_histories
 from tests.coordinator.settings import settings
 from tests.shares.kept_histories import GROUPS
@@ -54,7 +52,7 @@ class _SlowShard(Shard):
 
     def _enter(self, status: ShardStatus) -> None:
         super()._enter(status)
-        self._steady = {}
+        self._steady = NOT_STEADY
 
 
 class _CountingShard(Shard):
@@ -66,15 +64,19 @@ class _CountingShard(Shard):
 
     def _enter(self, status: ShardStatus) -> None:
         super()._enter(status)
-        self._steady = {kind: self._counting(kind) for kind in self._steady}
+        self._steady = {
+            kind: {version: self._counting(kind, steady) for version, steady in versions.items()}
+            for kind, versions in self._steady.items()
+        }
 
-    def _counting(self, kind: type[Message]) -> Any:
-        def steady(state: Any, request: Any, context: RequestContext) -> Message | None:
-            response = STEADY[kind](state, request, context)
+    def _counting(self, kind: type[Message], steady: SteadyAnswer | None) -> SteadyAnswer | None:
+        def counting(state: Any, request: Any, context: RequestContext) -> Message | None:
+            assert steady is not None
+            response = steady(state, request, context)
             self.answered[kind] += response is not None
             return response
 
-        return steady
+        return None if steady is None else counting
 
 
 _VALUES: dict[str, list[Any]] = {
@@ -152,33 +154,13 @@ def _owned(member: ConsumerMember) -> list[ConsumerGroupHeartbeatRequestTopicPar
     ]
 
 
-def _state_answer(replayer: Replayer) -> str | None:
-    """The step in which share coordinators answer the oldest request that waits, if one does.
-
-    The heartbeats between the steps of a history change what share coordinators are asked for.
-    """
-    number, request = next(iter(replayer.state_requests.items()), (0, None))
-    if not isinstance(request, InitializeShareGroupStateRequest):
-        return None if request is None else f"persisted {number} COORDINATOR_NOT_AVAILABLE"
-    response = InitializeShareGroupStateResponse(
-        results=[
-            InitializeStateResult(
-                topic_id=topic.topic_id,
-                partitions=[PartitionResult(partition=part.partition) for part in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
-    return f"persisted {number} {response.encode(version=0).hex()}"
-
-
-def _compare(seed: int, steps: list[tuple[int, str]]) -> Counter[type[Message]]:
+def compare(seed: int, steps: list[tuple[int, str]]) -> Counter[type[Message]]:
     """Run a history on both shards, and return how many heartbeats took the fast path."""
     coin = random.Random(seed)
     fast, slow = Replayer(settings(seed), _CountingShard), Replayer(settings(seed), _SlowShard)
     tickets = count(_TICKETS)
     for _, recorded_step in steps:
-        step = _state_answer(fast) if recorded_step.startswith("persisted") else recorded_step
+        step = state_answer(fast) if recorded_step.startswith("persisted") else recorded_step
         if step is None:
             continue
         assert fast.run(step) == slow.run(step)
@@ -208,5 +190,5 @@ def test_the_fast_path_changes_nothing(path: Path, kinds: set[type[Message]], sh
     answered: Counter[type[Message]] = Counter()
     for index, (seed, steps) in enumerate(read_histories(path)):
         if index % share < 1:
-            answered += _compare(seed, steps)
+            answered += compare(seed, steps)
     assert min(answered[kind] for kind in kinds) >= 10

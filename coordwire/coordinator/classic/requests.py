@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coordwire.codec.declarations import positional
 from coordwire.coordinator.classic.rebalance import (
     SESSION_TIMER,
     cancel_session,
@@ -399,25 +400,26 @@ def heartbeat(state: State, group: ClassicGroupModel | None, request: HeartbeatR
     return HeartbeatResponse(error_code=_REBALANCE_IN_PROGRESS if entered is _PREPARING else 0)
 
 
+_steady_response = positional(HeartbeatResponse)
+
+
 def steady_heartbeat(
     state: State, request: HeartbeatRequest, context: RequestContext
 ) -> HeartbeatResponse | None:
     """Answer a dynamic member of a stable group; None for all others, of whom `heartbeat` decides."""
-    group_id = request.group_id
+    group_id, member_id = request.group_id, request.member_id
     group = state.groups.get(group_id)
     if type(group) is not ClassicGroupModel or group.state is not _STABLE or not group_id:
         return None
-    member = group.members.get(request.member_id)
+    member = group.members.get(member_id)
     if (
         member is None
         or request.generation_id != group.generation
         or request.group_instance_id is not None
-        or not state.timers.renew(
-            (SESSION_TIMER, group_id, member.member_id), state.now + member.session_timeout_ms
-        )
+        or not state.timers.renew((SESSION_TIMER, group_id, member_id), state.now + member.session_timeout_ms)
     ):
         return None
-    return HeartbeatResponse()
+    return _steady_response()
 
 
 # --- LeaveGroup ---

@@ -10,6 +10,7 @@ import base64
 from dataclasses import replace
 from uuid import UUID
 
+from coordwire.codec.declarations import positional
 from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.members import (
     find_member,
@@ -142,6 +143,11 @@ def consumer_group_heartbeat(
     return Result(records, response) if records else response
 
 
+_steady_response = positional(
+    ConsumerGroupHeartbeatResponse, "member_id", "member_epoch", "heartbeat_interval_ms"
+)
+
+
 def steady_heartbeat(
     state: State, request: ConsumerGroupHeartbeatRequest, context: RequestContext
 ) -> ConsumerGroupHeartbeatResponse | None:
@@ -162,7 +168,6 @@ def steady_heartbeat(
         or request.instance_id is not None
         or request.rack_id is not None
         or request.server_assignor is not None
-        or member.instance_id is not None
         or member.classic is not None
         or context.client_id != member.client_id
         or context.client_host != member.client_host
@@ -177,11 +182,7 @@ def steady_heartbeat(
         (sessions.SESSION_TIMER, group_id, member_id), state.now + config.session_timeout_ms
     ):
         return None
-    response = ConsumerGroupHeartbeatResponse()  # keywords would make a dictionary first
-    response.member_id = member_id
-    response.member_epoch = epoch
-    response.heartbeat_interval_ms = config.heartbeat_interval_ms
-    return response
+    return _steady_response(member_id, epoch, config.heartbeat_interval_ms)
 
 
 def _advanced(

@@ -108,7 +108,7 @@ class ShareGroupModel:
         self._facts: SnapshotValue[_Facts] = SnapshotValue(snapshots, _Facts())
         self._states: SnapshotValue[PartitionStates | None] = SnapshotValue(snapshots, None)
         self.refresh = MetadataRefresh()
-        self._settled: tuple[tuple[object, ...], int | None] = ((), None)
+        self._settled: tuple[PartitionStates | None, object, int | None] = (None, None, None)
 
     # --- facts ---
 
@@ -186,24 +186,22 @@ class ShareGroupModel:
 
     # --- heartbeats that change nothing ---
 
-    def _marks(self, topics: object) -> tuple[object, ...]:
-        """What the need for changes depends on, besides time and the member."""
-        return self.members.changes, self.targets.changes, self._facts.value, self._states.value, topics
-
     def settle(self, topics: object, until: int | None) -> None:
         """Nothing is to be assigned or initialized with these topics, until a time; None for no limit."""
-        self._settled = self._marks(topics), until
+        self._settled = self._states.value, topics, until
 
     def is_settled(self, member: ShareMember, topics: object, now: int) -> bool:
-        """Whether a heartbeat without news of this member changes nothing."""
+        """Whether a heartbeat without news of this member changes nothing.
+
+        What members subscribe to and what they are assigned changes with the group's epochs alone.
+        """
         facts = self._facts.value
-        marks, until = self._settled
+        states, settled_topics, until = self._settled
         return (
-            member.epoch == facts.assignment_epoch >= facts.epoch >= self.refresh.epoch
-            and not member.state
-            and now < self.refresh.at
+            member.epoch == facts.assignment_epoch >= facts.epoch
+            and states is self._states.value
+            and settled_topics is topics
             and (until is None or now < until)
-            and marks == self._marks(topics)
         )
 
     # --- changes, by records ---

@@ -154,33 +154,30 @@ class StreamsGroupModel:
 
         configs: the settings with which a target would be computed.
         """
-        facts, topology = self.facts.value, self.topology_value.value
-        marks = facts, topology, self.configured.value, topics, configs
+        facts = self.facts.value
+        marks = facts, topics, configs
         if marks != self._settled:
             if not self._is_ready(topics, configs):
                 return False
             self._settled = marks
         return (
-            topology is not None
-            and member.epoch == facts.assignment_epoch
-            and member.topology_epoch >= topology.epoch
+            member.epoch == facts.assignment_epoch
+            and member.topology_epoch >= facts.validated_topology_epoch
             and member.state is _STABLE
-            and member.is_placed
-            and member.is_described
             and self.shutdown_member is None
         )
 
     def _is_ready(self, topics: TopicsImage, configs: Mapping[str, str]) -> bool:
         """Whether the target is the newest, and computed from the topology and the topics that there are."""
-        facts, topology, configured = self.facts.value, self.topology, self.configured.value
+        facts, configured = self.facts.value, self.configured.value
+        if configured is None:
+            return False
+        assert self.topology is not None  # which was configured
         return (
-            topology is not None
-            and configured is not None
-            and configured.is_ready
-            and facts.assignment_epoch >= facts.epoch
-            and facts.validated_topology_epoch == topology.epoch
+            facts.assignment_epoch >= facts.epoch
+            and facts.validated_topology_epoch == configured.epoch  # which is ready then
             and facts.assignment_configs == configs
-            and facts.metadata_hash == self.hash_of_topics(topics, topology)
+            and facts.metadata_hash == self.hash_of_topics(topics, self.topology)
         )
 
     # --- changes that no record has ---

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from uuid import UUID
 
+from coordwire.codec.declarations import positional
 from coordwire.coordinator.assignors import GroupSpec, MemberSpec
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap, HashSet
@@ -113,6 +114,11 @@ def share_group_heartbeat(
     return Result(records, response, None if to_initialize is None else _after_append(state, to_initialize))
 
 
+_steady_response = positional(
+    ShareGroupHeartbeatResponse, "member_id", "member_epoch", "heartbeat_interval_ms"
+)
+
+
 def steady_heartbeat(
     state: State, request: ShareGroupHeartbeatRequest, context: RequestContext
 ) -> ShareGroupHeartbeatResponse | None:
@@ -131,7 +137,6 @@ def steady_heartbeat(
         or request.rack_id is not None
         or context.client_id != member.client_id
         or context.client_host != member.client_host
-        or group_id < VISIBLE
         or member_id < VISIBLE
         or not group.is_settled(member, state.topics, state.now)
     ):
@@ -140,11 +145,7 @@ def steady_heartbeat(
     config = configs.share_groups.get(group_id, configs.share)
     if not state.timers.renew((_SESSION, group_id, member_id), state.now + config.session_timeout_ms):
         return None
-    response = ShareGroupHeartbeatResponse()  # keywords would make a dictionary first
-    response.member_id = member_id
-    response.member_epoch = epoch
-    response.heartbeat_interval_ms = config.heartbeat_interval_ms
-    return response
+    return _steady_response(member_id, epoch, config.heartbeat_interval_ms)
 
 
 def _group(state: State, group_id: str, *, join: bool) -> ShareGroupModel:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 
+from coordwire.codec.declarations import positional
 from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_tables import HashMap
 from coordwire.coordinator.incoming import VISIBLE, is_blank
@@ -227,6 +228,12 @@ def _assignment_configs(standby_replicas: int) -> Mapping[str, str]:
     return {STANDBY_REPLICAS: str(standby_replicas)}
 
 
+_steady_response = positional(
+    StreamsGroupHeartbeatResponse, "member_id", "member_epoch", "heartbeat_interval_ms",
+    "endpoint_information_epoch",
+)  # fmt: skip
+
+
 def steady_heartbeat(
     state: State, request: StreamsGroupHeartbeatRequest, context: RequestContext
 ) -> StreamsGroupHeartbeatResponse | None:
@@ -259,19 +266,13 @@ def steady_heartbeat(
         or request.shutdown_application
         or context.client_id != member.client_id
         or context.client_host != member.client_host
-        or group_id < VISIBLE
         or member_id < VISIBLE
         or not group.is_settled(member, state.topics, _assignment_configs(config.num_standby_replicas))
         or timers.is_set(initial_delay_key(group_id))
         or not timers.renew((SESSION_TIMER, group_id, member_id), state.now + config.session_timeout_ms)
     ):
         return None
-    response = StreamsGroupHeartbeatResponse()  # keywords would make a dictionary first
-    response.member_id = member_id
-    response.member_epoch = epoch
-    response.heartbeat_interval_ms = config.heartbeat_interval_ms
-    response.endpoint_information_epoch = group.endpoint_epoch
-    return response
+    return _steady_response(member_id, epoch, config.heartbeat_interval_ms, group.endpoint_epoch)
 
 
 def _leave(state: State, request: StreamsGroupHeartbeatRequest) -> Result:

@@ -19,6 +19,7 @@ from coordwire.coordinator import Answer, Append, Effect, RequestContext, Shard,
 from coordwire.coordinator.log_entries import LogEntry
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.requests import NOT_STEADY
 from coordwire.logs import LogRecord
 
 __all__ = ["Call", "Checker", "Violation", "WatchedShard"]
@@ -145,7 +146,7 @@ class WatchedShard(Shard):
 
     def _enter(self, status: ShardStatus) -> None:
         super()._enter(status)
-        self._steady = {}  # so that each request comes to `_handle`
+        self._steady = NOT_STEADY  # so that each request comes to `_handle`
 
     def _handle(self, ticket: int, request: Message, version: int, context: RequestContext) -> None:
         call = Call(ticket, request, version, context, self.now, self.status)
