@@ -232,22 +232,17 @@ def test_the_report_of_a_failure(tmp_path: Path) -> None:
     assert (tmp_path / "seed-3.pcapng").read_bytes()[:4] == bytes.fromhex("0a0d0d0a")
 
 
-def test_a_report_names_the_commit(tmp_path: Path) -> None:
+def test_a_report_names_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("git") is None:
         pytest.skip("git isn't installed")
-    commit = (
-        "-c",
-        "user.name=one",
-        "-c",
-        "user.email=one@example.com",
-        "commit",
-        "-qm",
-        "Begin",
-        "--allow-empty",
-    )
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     assert not _versions(tmp_path)[0].startswith("commit")
-    for arguments in (("init", "-q"), commit):
-        subprocess.run(["git", *arguments], cwd=tmp_path, check=True)
+    author = "-c user.name=one -c user.email=one@example.com"
+    for arguments in ("init -q", f"{author} commit -q --allow-empty -m Begin"):
+        subprocess.run(["git", *arguments.split()], cwd=tmp_path, check=True)
     assert re.fullmatch("commit [0-9a-f]{12}", _versions(tmp_path)[0])
     (tmp_path / "test_it.py").touch()
     assert _versions(tmp_path)[0].endswith(" with changes")
