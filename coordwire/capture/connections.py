@@ -148,25 +148,52 @@ class Connections:
 
     def entries(self, events: Iterable[Event]) -> Iterator[Entry]:
         """The entries of all events, in their order."""
-        find = self._routes.get
         take = None if self._walk is None else self._walk.take
         for event in events:
             if type(event) is not Chunk:
                 yield from self._of_event(event)
                 continue
-            if take is not None and (walked := take(event, current().frame)) is not None:
-                if walked is not True:
-                    yield walked
-                continue
-            route = find(id(event.flow))
-            if route is None:
-                yield from self._data(event)
-                self._decided(event.flow)
-            elif route.cutter is not None:
-                whole_frame = event.packet and _is_one_frame(route.cutter, event.data)
-                yield from (
-                    self._frame(route, route.cutter, event) if whole_frame else self._read(route.link, event)
-                )
+            walked = None if take is None else take(event, current().frame)
+            if walked is None:
+                yield from self._of_chunk(event)
+            elif walked is not True:
+                yield walked
+
+    def batches(
+        self, events: Iterable[Event | list[Chunk]], signs: list[ConnectionSign]
+    ) -> Iterator[list[Entry | ConnectionSign]]:
+        """The same, the entries of chunks that were read at once in one list, with the signs that `ended` has
+        put into another meanwhile, each before the entry that follows it."""
+        take = None if self._walk is None else self._walk.take
+        for event in events:
+            batch: list[Entry | ConnectionSign] = []
+            if isinstance(event, (list, Chunk)):
+                limit = current().frame
+                for chunk in event if isinstance(event, list) else (event,):
+                    walked = None if take is None else take(chunk, limit)
+                    if walked is None:
+                        _add(batch, self._of_chunk(chunk), signs)
+                    elif walked is not True:
+                        batch.append(walked)
+            else:
+                _add(batch, self._of_event(event), signs)
+            if batch:
+                yield batch
+
+    def _of_chunk(self, chunk: Chunk) -> Iterable[Entry]:
+        """The entries of a chunk, without the native walk."""
+        route = self._routes.get(id(chunk.flow))
+        if route is None:
+            return self._of_undecided(chunk)
+        if route.cutter is None:
+            return ()
+        if chunk.packet and _is_one_frame(route.cutter, chunk.data):
+            return self._frame(route, route.cutter, chunk)
+        return self._read(route.link, chunk)
+
+    def _of_undecided(self, chunk: Chunk) -> Iterator[Entry]:
+        yield from self._data(chunk)
+        self._decided(chunk.flow)
 
     def _of_event(self, event: Event) -> Iterable[Entry]:
         """The entries of an event without bytes."""
@@ -501,6 +528,16 @@ class Connections:
             self._let_go(link, number)
             link.conversation.close()
             del self._links[number]
+
+
+def _add(batch: list[Entry | ConnectionSign], entries: Iterable[Entry], signs: list[ConnectionSign]) -> None:
+    """Add entries to a batch, with the signs that came before and between them."""
+    for entry in entries:
+        batch += signs
+        signs.clear()
+        batch.append(entry)
+    batch += signs
+    signs.clear()
 
 
 def _is_one_frame(cutter: FrameSplitter, data: bytes) -> bool:

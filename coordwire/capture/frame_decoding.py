@@ -27,6 +27,7 @@ from coordwire.versions import API_VERSIONS, header_version
 
 __all__ = [
     "LATE",
+    "UNDECODED",
     "LazyEntry",
     "StrictLazyEntry",
     "lazy_entry",
@@ -161,6 +162,10 @@ class StrictLazyEntry(LazyEntry):
     def decode(self) -> None:
         self.__class__ = FrameEntry  # type: ignore[assignment]
         _fill_in(self, strict=True)
+
+
+UNDECODED = frozenset((LazyEntry, StrictLazyEntry))
+"""The classes of frames that aren't decoded yet."""
 
 
 class _Late:

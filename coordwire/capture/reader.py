@@ -21,7 +21,7 @@ from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.input_format import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.pending_requests import PendingRequests
 from coordwire.capture.share import Share, shared
-from coordwire.capture.tcp.streams import read_streams
+from coordwire.capture.tcp.streams import read_stream_lists, read_streams
 from coordwire.errors import Malformed, UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
@@ -113,24 +113,35 @@ class Capture:
     def entries_and_ends(self) -> Iterator[Entry | ConnectionSign]:
         """As `entries`, and what else is learned of connections: where they end, and where answers wait for
         requests. `coordwire.timeline.timeline` can use it."""
-        ends: list[ConnectionSign] = []
-        self._ended = ends.append
-        for entry in self.entries():
-            yield from ends
-            ends.clear()
-            yield entry
-        yield from ends
+        return chain.from_iterable(self.batches())
+
+    def batches(self) -> Iterator[list[Entry | ConnectionSign]]:
+        """The same in lists: what was read at once. None waits for more of the input."""
+        signs: list[ConnectionSign] = []
+        self._ended = signs.append
+        if self.format not in ("pcap", "pcapng") or self.share is not None:
+            for entry in self.entries():
+                yield [*signs, entry]
+                signs.clear()
+            yield [*signs]
+            return
+        events = read_stream_lists(self._stream, head=self._head, counts=self.counts)
+        yield from self._connections().batches(events, signs)
+        if fault := fault_of(self._stream):
+            yield [UnreadableRange(fault.position, 0, fault.reason, file=self.name)]
 
     def _entries(self) -> Iterator[Entry]:
         if self.format in ("pcap", "pcapng"):
             events = read_streams(self._stream, head=self._head, counts=self.counts)
-            reader = Connections(
-                self.name, self.summary, self._conversations, ports=self.ports, share=self.share,
-                lazy=self.lazy, ended=self._ended,
-            )  # fmt: skip
-            return reader.entries(events)
+            return self._connections().entries(events)
         conversation = self._conversation()
         return self._hex(conversation) if self.format == "hex" else self._frames(conversation)
+
+    def _connections(self) -> Connections:
+        return Connections(
+            self.name, self.summary, self._conversations, ports=self.ports, share=self.share,
+            lazy=self.lazy, ended=self._ended,
+        )  # fmt: skip
 
     def _conversation(self) -> AnyConversation:
         """The conversation of a new connection."""

@@ -16,20 +16,22 @@ import re
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, TypeVar, overload
+from itertools import chain
+from typing import Any, BinaryIO, TypeVar, cast, overload
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.formats.compressed import fault_of
 from coordwire.capture.formats.pcap import MAGICS
-from coordwire.capture.frame_decoding import read_answer
+from coordwire.capture.frame_decoding import UNDECODED, read_answer
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import PREFIX
 
-__all__ = ["RotatedFiles", "continued", "is_capture_name", "rejoined", "rotated"]
+__all__ = ["RotatedFiles", "continued", "is_capture_name", "rejoined", "rejoined_batches", "rotated"]
 
 T = TypeVar("T")
+A = TypeVar("A", bound=Entry | ConnectionSign)
 
 PCAP_HEADER = 24
 
@@ -192,8 +194,29 @@ def rejoined(
 
     strict: as for `Capture`. An answer from an `UnreadableRange` has the number 0.
     """
+    return chain.from_iterable(rejoined_batches(([entry] for entry in entries), strict=strict))
+
+
+def rejoined_batches(batches: Iterable[list[A]], *, strict: bool = False) -> Iterator[Sequence[A | Entry]]:
+    """The same for entries in lists. Of lazy entries that are in one list with their requests nothing is
+    noted; each of the others costs an operation of a dict."""
     waiting = _Requests()
-    for entry in entries:
+    for batch in batches:
+        if not UNDECODED.issuperset(map(type, batch)):
+            yield [*_rejoined(batch, waiting, strict)]
+            continue
+        lazy = cast(list[FrameEntry], batch)
+        asked = {id(entry): entry for entry in lazy if entry.request is None}
+        for answer in lazy:
+            if (request := answer.request) is not None and asked.pop(id(request), None) is None:
+                waiting.pop((request.flow, cast(int, answer.correlation_id)))
+        for entry in asked.values():
+            waiting.add((entry.flow, cast(int, entry.correlation_id)), entry)
+        yield batch
+
+
+def _rejoined(batch: Iterable[A], waiting: _Requests, strict: bool) -> Iterator[A | Entry]:
+    for entry in batch:
         if isinstance(entry, FrameEntry):
             correlation_id = entry.correlation_id
             if entry.flow and correlation_id is not None and entry.dialect == KAFKA:

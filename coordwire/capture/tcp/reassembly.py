@@ -172,16 +172,13 @@ ENDED = "never captured before the flow ended"
 def reassemble(
     segments: Iterable[TcpSegment | UnreadableRange | list[Chunk]],
     table: FlowTable | None = None,
-) -> Iterator[Event]:
+) -> Iterator[Event | list[Chunk]]:
     """The streams of the segments, event by event in the order of the capture. Chunks that were made already
-    are of connections in this table."""
+    are of connections in this table, and are passed on."""
     table = FlowTable() if table is None else table
     find = table.halves.get
     for segment in segments:
-        if type(segment) is list:
-            yield from segment
-            continue
-        if type(segment) is UnreadableRange:
+        if type(segment) is list or type(segment) is UnreadableRange:
             yield segment
             continue
         assert isinstance(segment, TcpSegment)

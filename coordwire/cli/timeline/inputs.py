@@ -15,17 +15,17 @@ import heapq
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import chain, groupby
 from typing import BinaryIO
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
-from coordwire.capture.frame_decoding import LazyEntry
+from coordwire.capture.frame_decoding import UNDECODED
 from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined, rotated
+from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined_batches, rotated
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.cli import Failure
 from coordwire.cli.capture_hints import capture_hints
@@ -40,7 +40,7 @@ from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem
 from coordwire.timeline.from_log.events import log_timeline, topic_names
 from coordwire.timeline.from_log.files import LogFile, find_files
-from coordwire.timeline.from_wire.timeline import USED_APIS, timeline
+from coordwire.timeline.from_wire.timeline import USED_APIS, Timeline
 from coordwire.versions import api_name
 
 _Found = Entry | ConnectionSign
@@ -129,10 +129,10 @@ class TimelineInputs:
             count += 1
             if path not in known and (is_capture_name(path) or content_kind(path) in ("pcap", "pcapng")):
                 captures.append(path)
-        for chain in rotated(captures, str):
-            with opened(chain[0]) as stream:
+        for names in rotated(captures, str):
+            with opened(names[0]) as stream:
                 head = stream.read(HEAD)
-            self._captures.append((_start(chain[0], head), tuple(chain)))
+            self._captures.append((_start(names[0], head), tuple(names)))
         self._logs += logs
         if not logs and not captures:
             counted = "1 file" if count == 1 else f"{count:,} files"
@@ -165,11 +165,7 @@ class TimelineInputs:
 
     def events(self) -> Iterator[GroupEvent]:
         """The events of the captures and of the logs, by time."""
-        sources = (
-            [timeline(self._counted(), ends=True, dialect=self._dialect or self._alternative)]
-            if self._captures
-            else []
-        )
+        sources = [self._captured()] if self._captures else []
         names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
         group_logs = [file for file in self._logs if file.log in (None, "consumer_offsets")]
         by_partition = groupby(group_logs, key=lambda file: (os.path.dirname(file.path), file.partition))
@@ -204,25 +200,38 @@ class TimelineInputs:
 
     # --- captures ---
 
-    def _counted(self) -> Iterator[_Found]:
-        """All captures' entries; those that a story may lack are counted."""
-        apis = self._apis
-        for entry in rejoined(self._entries(), strict=self._options.strict):
-            if entry.time_ns is not None:
-                self._reach(entry.time_ns)
-            if not isinstance(entry, FrameEntry):
-                self._unread += isinstance(entry, UnreadableRange)
-                yield entry
+    def _captured(self) -> Iterator[GroupEvent]:
+        """The events of all captures; the frames that these may lack are counted."""
+        story = Timeline(ends=True, dialect=self._dialect or self._alternative)
+        any_events = False
+        for batch in rejoined_batches(self._batches(), strict=self._options.strict):
+            times = [time_ns for entry in batch if (time_ns := entry.time_ns) is not None]
+            if times:
+                self._reach(min(times))
+                self._reach(max(times))
+            if not any_events:
+                self._apis.update(_api(entry) for entry in batch if isinstance(entry, FrameEntry))
+            events = story.feed_all(batch)
+            any_events |= bool(events)
+            yield from events
+            self._count_refused(batch)
+        yield from story.finish()
+
+    def _count_refused(self, batch: Sequence[_Found]) -> None:
+        """Count what couldn't be read of entries that the story has seen. It decodes those that it doesn't
+        know to be whole."""
+        for entry in batch:
+            if type(entry) in UNDECODED:
                 continue
-            apis[entry.api_key if entry.dialect == KAFKA else entry.api_name] += 1
-            yield entry
-            # One that is lazy yet the story has taken for whole, without decoding it.
-            if not isinstance(entry, LazyEntry) and (entry.error is not None or entry.deviations):
+            if isinstance(entry, UnreadableRange):
+                self._unread += 1
+            elif isinstance(entry, FrameEntry) and (entry.error is not None or entry.deviations):
                 self._unread += _missed(entry)
                 self._deviating += _deviates(entry)
 
-    def _entries(self) -> Iterator[_Found]:
-        """All captures' entries in the order of time, each opened when its first is due."""
+    def _batches(self) -> Iterator[list[_Found]]:
+        """All captures' entries in the order of time, in lists. Each capture is opened when its first entry
+        is due."""
         if len(self._captures) == 1:
             yield from self._of(self._captures[0][1])
             return
@@ -233,10 +242,10 @@ class TimelineInputs:
             while due and (not heap or due[-1][0] <= heap[0][0]):
                 start, names = due.pop()
                 number += 1
-                self._push(heap, self._of(names), start, number)
+                self._push(heap, chain.from_iterable(self._of(names)), start, number)
             if heap:
                 time, order, entry, entries = heapq.heappop(heap)
-                yield entry
+                yield [entry]
                 self._push(heap, entries, time, order)
 
     @staticmethod
@@ -251,7 +260,7 @@ class TimelineInputs:
             # An entry without a time, or one out of order, stays after the one before it.
             heapq.heappush(heap, (max(entry.time_ns or 0, time), order, entry, entries))
 
-    def _of(self, names: tuple[str, ...]) -> Iterator[_Found]:
+    def _of(self, names: tuple[str, ...]) -> Iterator[list[_Found]]:
         """The entries of one capture, or of the files of a rotated one."""
         options, name = self._options, names[0]
         try:
@@ -260,7 +269,7 @@ class TimelineInputs:
                     stream, name, input=options.input, strict=options.strict, ports=frozenset(options.port),
                     dialect=self._dialect, alternative=self._alternative, lazy=True,
                 )  # fmt: skip
-                yield from capture.entries_and_ends()
+                yield from capture.batches()
             for text in capture_hints(capture):
                 self._tell(0, f"{shown(name)}: {text}")
         except Failure as trouble:
@@ -292,6 +301,10 @@ class TimelineInputs:
             self._tell(2, str(failure(name, error)))
         else:
             self._tell(1, f"{shown(name)}: {error.reason}")
+
+
+def _api(entry: FrameEntry) -> int | str | None:
+    return entry.api_key if entry.dialect == KAFKA else entry.api_name
 
 
 def _missed(entry: FrameEntry) -> bool:

@@ -127,6 +127,15 @@ class Timeline:
         self._last = Seen(None, "", 0)
         self._beats = SteadyBeats()
 
+    def feed_all(self, entries: Iterable[Entry | ConnectionSign]) -> list[GroupEvent]:
+        """The events of some entries."""
+        all_events: list[GroupEvent] = []
+        feed = self.feed
+        for entry in entries:
+            if events := feed(entry):
+                all_events += events
+        return all_events
+
     def feed(self, entry: Entry | ConnectionSign) -> Iterable[GroupEvent]:
         """The events of one entry. They must be drawn before the next entry is fed.
 
