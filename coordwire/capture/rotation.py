@@ -206,11 +206,11 @@ def rejoined_batches(batches: Iterable[list[A]], *, strict: bool = False) -> Ite
             yield [*_rejoined(batch, waiting, strict)]
             continue
         lazy = cast(list[FrameEntry], batch)
-        asked = {id(entry): entry for entry in lazy if entry.request is None}
+        requests = {id(entry): entry for entry in lazy if entry.request is None}
         for answer in lazy:
-            if (request := answer.request) is not None and asked.pop(id(request), None) is None:
+            if (request := answer.request) is not None and requests.pop(id(request), None) is None:
                 waiting.pop((request.flow, cast(int, answer.correlation_id)))
-        for entry in asked.values():
+        for entry in requests.values():
             waiting.add((entry.flow, cast(int, entry.correlation_id)), entry)
         yield batch
 

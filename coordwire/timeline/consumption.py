@@ -9,7 +9,7 @@ memory is bounded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from coordwire.timeline.events import Idle, TopicPartition
@@ -44,15 +44,13 @@ class Consumption:
         before = self._of.get(member_id, frozenset())
         if partitions is before:
             return
-        for partition in sorted(
-            before - partitions
-        ):  # the limits below must not choose by the order of a set
+        for partition in self._in_order(before - partitions):
             self._consumers[partition] -= 1
             if not self._consumers[partition]:
                 del self._consumers[partition]
                 if time_ns is not None and len(self._idle) < MOST_GAPS:
                     self._idle[partition] = time_ns
-        for partition in sorted(partitions - before):
+        for partition in self._in_order(partitions - before):
             self._consumers[partition] = self._consumers.get(partition, 0) + 1
             since_ns = self._idle.pop(partition, None)
             if since_ns is not None and time_ns is not None and len(self._gaps) < MOST_GAPS:
@@ -61,6 +59,11 @@ class Consumption:
             self._of[member_id] = partitions
         else:
             self._of.pop(member_id, None)
+
+    def _in_order(self, partitions: Owned) -> Iterable[TopicPartition]:
+        """The limits of gaps must not choose by the order of a set."""
+        most = MOST_GAPS - len(partitions)
+        return partitions if len(self._idle) < most and len(self._gaps) < most else sorted(partitions)
 
     def keeps(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
         """Take the partitions away from a member that aren't among these."""

@@ -393,11 +393,7 @@ def partitions_moved(
 ) -> Iterator[Moved]:
     """The partitions that changed hands between two assignments, by members' ids; sorted."""
     owners, heirs = _owners(before), _owners(after)
-    for partition in sorted(
-        partition
-        for partition in owners.keys() | heirs.keys()
-        if owners.get(partition) != heirs.get(partition)
-    ):
+    for partition in sorted({partition for partition, _ in owners.items() ^ heirs.items()}):
         yield tuple.__new__(Moved, (*partition, owners.get(partition), heirs.get(partition)))
 
 

@@ -9,10 +9,12 @@ next.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
+from coordwire._speedups.rows import row_maker
 from coordwire.enums import ErrorCode
 from coordwire.timeline.consumption import Consumption
 from coordwire.timeline.events import (
@@ -39,6 +41,13 @@ from coordwire.timeline.sightings import MemberName, Seen, remember
 __all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
 
 M = TypeVar("M", Moved, Idle)
+
+_member_joined, _member_left = row_maker(MemberJoined), row_maker(MemberLeft)
+_rebalance_began, _rebalance_ended = row_maker(RebalanceBegan), row_maker(RebalanceEnded)
+_new = tuple.__new__  # a named tuple's own goes through a function
+
+MOST_KEPT = 100
+"""Of so many partitions the order is kept for the next time."""
 
 MOST_LATE = 100
 """In a larger group, the members that a rebalance waits for are not looked for."""
@@ -168,12 +177,11 @@ class Group:
         if self._asked_ns:  # the answer that lets it in may come late
             member.asked_ns = max(member.asked_ns, self._asked_ns.pop(member.member_id, 0))
         self.assign(member, member.assigned)
-        self.report(
-            MemberJoined, place, kind=self.kind, member_id=member.member_id, client_id=member.client_id,
-            host=member.host, instance_id=member.instance_id, topics=member.topics,
-            protocols=member.protocols, session_timeout_ms=member.session_timeout_ms, reason=member.reason,
-            rejoined=rejoined,
-        )  # fmt: skip
+        self.pending.append(_member_joined(
+            self.group, *place, self.kind, member.member_id, member.client_id, member.host,
+            member.instance_id, member.topics, member.protocols, member.session_timeout_ms, member.reason,
+            rejoined,
+        ))  # fmt: skip
 
     def remove(
         self,
@@ -195,10 +203,9 @@ class Group:
             member.away = True
         client_id = member.client_id if member else None
         instance_id = member.instance_id if member else None
-        self.report(
-            MemberLeft, place, member_id=member_id, client_id=client_id, instance_id=instance_id,
-            how=departure, reason=reason, inferred=inferred,
-        )  # fmt: skip
+        self.pending.append(_member_left(
+            self.group, *place, member_id, client_id, instance_id, departure, reason, inferred, None
+        ))  # fmt: skip
 
     def goes(
         self,
@@ -262,11 +269,10 @@ class Group:
         if not rebalance.reported:
             rebalance.reported = True
             trigger = rebalance.trigger
-            self.report(
-                RebalanceBegan, rebalance.began, kind=self.kind, cause=trigger.cause,
-                member_id=trigger.member_id, inferred=trigger.inferred, detail=trigger.detail,
-                client_id=trigger.client_id,
-            )  # fmt: skip
+            self.pending.append(_rebalance_began(
+                self.group, *rebalance.began, self.kind, trigger.cause, trigger.member_id, trigger.inferred,
+                trigger.detail, trigger.client_id,
+            ))  # fmt: skip
 
     def end(self, outcome: Outcome, place: Seen) -> None:
         """Close the rebalance under way, if there is one."""
@@ -275,13 +281,13 @@ class Group:
             return
         self._report_began(rebalance)
         after = self.assigned() if outcome != "superseded" or self.kind == "classic" else {}
-        moved: list[Moved] = []
+        moved: Iterable[Moved] = ()
         idle: tuple[Idle, ...] = ()
         if outcome in ("steady", "empty"):
-            moved = [self._as_named(move) for move in partitions_moved(self.settled, after)]
+            moved = self._as_named(partitions_moved(self.settled, after))
             self.settled = after
         if outcome != "superseded":  # else it goes on in the next
-            idle = tuple(self._as_named(gap) for gap in self.consumption.take_gaps())
+            idle = tuple(self._as_named(self.consumption.take_gaps()))
         began_ns, joined_ns = rebalance.began.time_ns, rebalance.joined_ns
         place = _not_before(began_ns, place)
         if joined_ns is not None and began_ns is not None:
@@ -292,17 +298,18 @@ class Group:
         joined = tuple(name for name in rebalance.joined if not self.has_gone(name))
         members = rebalance.members or joined or tuple(after)
         length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
-        self.report(
-            RebalanceEnded, place, kind=self.kind, outcome=outcome, **rebalance.trigger._asdict(),
-            began_ns=began_ns, joined_ns=joined_ns, ended_ns=place.time_ns, length_ns=length,
-            generation_before=rebalance.generation_before, generation=rebalance.generation,
-            protocol=rebalance.protocol, leader=rebalance.leader, members=members,
-            last_to_join=rebalance.last_to_join,
-            assignments=tuple(Assignment(member_id, self._named(after[member_id])) for member_id in after),
-            moved=tuple(moved), idle=idle,
-            waiting_for=self.late(rebalance) if outcome in ("superseded", "unfinished") else (),
-            standby=() if outcome == "superseded" else tuple(self._standby()),
-        )  # fmt: skip
+        trigger = rebalance.trigger
+        assignments = [
+            _new(Assignment, (name, self._named(partitions))) for name, partitions in after.items()
+        ]
+        self.pending.append(_rebalance_ended(
+            self.group, *place, self.kind, outcome, trigger.cause, trigger.member_id, trigger.inferred,
+            trigger.detail, began_ns, joined_ns, place.time_ns, length, rebalance.generation_before,
+            rebalance.generation, rebalance.protocol, rebalance.leader, members, rebalance.last_to_join,
+            tuple(assignments), tuple(moved), idle, trigger.client_id,
+            self.late(rebalance) if outcome in ("superseded", "unfinished") else (),
+            () if outcome == "superseded" else tuple(self._standby()),
+        ))  # fmt: skip
 
     def _standby(self) -> Iterator[Assignment]:
         """The standby tasks of a streams group's members."""
@@ -324,14 +331,17 @@ class Group:
             name: member.assigned for name, member in self._assigned.items() if member.assigned is not None
         }
 
-    def _as_named(self, row: M) -> M:
-        """The same with the topic's name."""
-        return row if self.name_of is str else row._replace(topic=self.name_of(row.topic))
+    def _as_named(self, rows: Iterable[M]) -> Iterable[M]:
+        """The same with the topics' names."""
+        return rows if self.name_of is str else [row._replace(topic=self.name_of(row.topic)) for row in rows]
 
     def _named(self, owned: Owned) -> tuple[TopicPartition, ...]:
         if self.name_of is str:
-            return tuple(sorted(owned))
+            return _sorted(owned) if len(owned) <= MOST_KEPT else tuple(sorted(owned))
         return tuple(sorted(TopicPartition(self.name_of(topic), number) for topic, number in owned))
+
+
+_sorted: Callable[[Owned], tuple[TopicPartition, ...]] = lru_cache(1024)(lambda owned: tuple(sorted(owned)))
 
 
 def _not_before(time_ns: int | None, place: Seen) -> Seen:

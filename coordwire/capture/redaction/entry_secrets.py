@@ -24,6 +24,7 @@ from typing import Any
 
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.frame_decoding import UNDECODED
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import LEAST
 from coordwire.codec.walk import FieldSelection, fields_of
@@ -159,15 +160,16 @@ def is_accounted_for(entry: FrameEntry) -> bool:
     """Whether a message accounts for the bytes of a frame: it was read to its end, perhaps with deviations
     that a strict reading refuses, and what of it no field holds is shorter than a secret. A message that has
     secrets must be as it should be; texts of others have no zero, as bytes have that are read as a text.
-    A body's text, where it is known, shows both for most APIs."""
-    if len(entry.body) <= LONGEST_BODY and _is_told_by_text(entry.api_key):
+    For most APIs the text of its body shows both, where it is known or nothing is decoded yet."""
+    has_text = entry.text is not None or type(entry) in UNDECODED
+    if has_text and len(entry.body) <= LONGEST_BODY and _is_told_by_text(entry.api_key):
         text = (entry.text or body_text(entry))[0]
         if text is not None and ZERO not in text:
             return True
     if entry.message is None:
         return False
     deviations = entry.deviations if entry.error is None else _tolerated(entry)
-    if deviations is None or not _are_stray_bytes(deviations):
+    if deviations is None or (deviations and not _are_stray_bytes(deviations)):
         return False
     if _has_secrets(entry):
         return not deviations
@@ -229,7 +231,32 @@ def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
 
 def _has_zero(value: Any) -> bool:
     """Whether a text in a message has a zero."""
-    return any("\0" in (text or "") for text in _TEXTS.values(value))
+    return _has_zero_within(value, value._layout_.cls)
+
+
+def _has_zero_within(value: Any, cls: Any) -> bool:
+    texts, texts_inside = _texts_of(cls)
+    for name, is_array in texts:
+        text = getattr(value, name)
+        if text and ("\0" in "".join([part or "" for part in text]) if is_array else "\0" in text):
+            return True
+    for name, is_array, struct in texts_inside:
+        content = getattr(value, name)
+        for part in content or () if is_array else (content,):
+            if part is not None and _has_zero_within(part, struct):
+                return True
+    return False
+
+
+@cache
+def _texts_of(cls: Any) -> tuple[list[tuple[str, bool]], list[tuple[str, bool, Any]]]:
+    """The texts of a class of messages or structs, and the structs in it that have any: each by its name, and
+    whether it is an array."""
+    fields = _TEXTS.fields(cls)
+    return (
+        [(field.name, bool(field.array)) for field in fields if field.struct is None],
+        [(field.name, bool(field.array), field.struct) for field in fields if field.struct is not None],
+    )
 
 
 def _has_secrets(entry: FrameEntry) -> bool:

@@ -91,6 +91,11 @@ class Survey:
         self.most_kept: int | None = MOST_KEPT
         self.counts = self._none()
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether the filter selects times."""
+        return self._time is not None
+
     def _none(self) -> SurveyCounts:
         return SurveyCounts(values={kind: Counter() for kind in self._kinds}, most_kept=self.most_kept)
 

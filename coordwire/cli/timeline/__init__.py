@@ -115,7 +115,12 @@ def run(options: argparse.Namespace) -> int:
     groups = Names(options.group, _find(options))
     time_range = times.TimeRange(options.since, options.until)
     survey = _survey(options)
-    for event in reading.events():
+    events = reading.events()
+    if not (groups or survey.is_timed or options.errors or options.rebalances):
+        for event in events:
+            survey.saw(event, True)
+            output.write(event)
+    for event in events:
         of_group = not groups or groups(event.group)
         is_wanted = of_group and event.time_ns in time_range
         is_listed = (not options.errors or _went_wrong(event)) and (

@@ -219,9 +219,15 @@ def _error_text(code: int) -> str:
     return f'{code},"error":"{ErrorCode(code).name}"'
 
 
-@lru_cache(MOST_PARTITIONS)
-def _partition_text(partition: TopicPartition) -> str:
-    return _object_text(TopicPartition)(partition)
+class _PartitionTexts(dict[TopicPartition, str]):
+    def __missing__(self, partition: TopicPartition) -> str:
+        if len(self) >= MOST_PARTITIONS:
+            self.clear()
+        partition_text = self[partition] = _object_text(TopicPartition)(partition)
+        return partition_text
+
+
+_partition_text = _PartitionTexts().__getitem__
 
 
 def _value_text(value: Any) -> str:

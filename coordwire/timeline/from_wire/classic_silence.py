@@ -8,7 +8,7 @@ counts as timed out if it was silent for as long as any session lasts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from coordwire.timeline.events import Leaving
 from coordwire.timeline.from_wire.classic_timers import Awaited, Departures, Replayed, replayed
@@ -48,12 +48,41 @@ class SilentMembers:
         """A generation is formed. departures: who must have been out by then."""
         self.formed, self.formed_ns, self.gone_by = rebalance, place.time_ns, departures
 
+    def departures(
+        self,
+        joins: Collection[tuple[int, str]],
+        absent: dict[str, int],
+        until_ns: int,
+        waited: tuple[int, int] = (0, 0),
+    ) -> Departures:
+        """Who is out by then. The timers are replayed only if one may end by then."""
+        if not self.gone_by and not absent and not self._may_end(joins, until_ns):
+            return {}
+        return self.replayed(joins, absent, until_ns, waited).departures
+
+    def _may_end(self, joins: Collection[tuple[int, str]], until_ns: int) -> bool:
+        """Whether a session or a phase may end by then. One that runs has its end; another begins with a
+        JoinGroup or with the generation, at the earliest, and lasts as long as the shortest timeout."""
+        began_ns = [time_ns for time_ns, _ in joins]
+        if self.formed is not None and self.formed.joined_ns is not None:
+            began_ns.append(self.formed.joined_ns)
+        shortest_ms = (until_ns - min(began_ns, default=until_ns + 1)) // MS
+        quiet_until_ns = self._clocks.quiet_until_ns
+        for member in self._members.values():
+            over_ns = None if member.parked else quiet_until_ns(member)
+            if over_ns is not None and over_ns <= until_ns:
+                return True
+            for timeout_ms in (member.session_timeout_ms, member.rebalance_timeout_ms):
+                if timeout_ms and timeout_ms <= shortest_ms:
+                    return True
+        return False
+
     def replayed(
         self,
         joins: Iterable[tuple[int, str]],
         absent: dict[str, int],
         until_ns: int,
-        waited: tuple[int, int],
+        waited: tuple[int, int] = (0, 0),
     ) -> Replayed:
         """The effects of the coordinator's timers until then. joins, waited: see `classic_timers.replayed`;
         absent: until when the join phase under way waited for members that are out, and didn't join."""

@@ -24,7 +24,7 @@ from collections import OrderedDict
 from coordwire.timeline.events import Leaving
 from coordwire.timeline.from_wire.classic_requests import PendingJoins, is_heir
 from coordwire.timeline.from_wire.classic_silence import MOST_REPLAYED, MS, NEAR_NS, SilentMembers
-from coordwire.timeline.from_wire.classic_timers import Departures, Replayed
+from coordwire.timeline.from_wire.classic_timers import Departures
 from coordwire.timeline.from_wire.member_death import Sessions
 from coordwire.timeline.from_wire.written_generation import WrittenGeneration
 from coordwire.timeline.group import Group
@@ -151,7 +151,9 @@ class ClassicState(Group):
 
     def _departures(self, until_ns: int | None) -> Departures:
         """The members that are out by then because of their silence, each with the time and the way."""
-        return self._replayed(until_ns).departures
+        if until_ns is None:
+            return {}
+        return self._silence.departures(*self._joins_until(until_ns), until_ns)
 
     def _departures_formed(self, request_place: Seen, place: Seen) -> Departures:
         """The same when a generation was formed, as this first answer to a JoinGroup shows. Sessions may run
@@ -159,16 +161,16 @@ class ClassicState(Group):
         if request_place.time_ns is None or place.time_ns is None:
             return {}
         waited = request_place.time_ns, place.time_ns - NEAR_NS
-        departures = self._replayed(place.time_ns + NEAR_NS, waited).departures
+        until_ns = place.time_ns + NEAR_NS
+        departures = self._silence.departures(*self._joins_until(until_ns), until_ns, waited)
         return {
             name: (min(when_ns, place.time_ns), departure)
             for name, (when_ns, departure) in departures.items()
         }
 
-    def _replayed(self, until_ns: int | None, waited: tuple[int, int] = (0, 0)) -> Replayed:
-        """The effects of the coordinator's timers until then. waited: see `classic_timers.replayed`."""
-        if until_ns is None:
-            return Replayed({}, None)
+    def _joins_until(self, until_ns: int) -> tuple[list[tuple[int, str]], dict[str, int]]:
+        """The JoinGroups by then of a join phase that is not over, and until when that waited for members
+        that are out: see `SilentMembers.replayed`."""
         rebalance = self.rebalance
         joins: list[tuple[int, str]] = []
         absent: dict[str, int] = {}
@@ -181,7 +183,7 @@ class ClassicState(Group):
             joins = [join for join in joins if join[0] >= available_ns]  # what was before, a move has lost
         elif self._causes and len(self._causes) <= MOST_REPLAYED:
             joins = self._unanswered(until_ns)
-        return self._silence.replayed(joins, absent, until_ns, waited)
+        return joins, absent
 
     def _nameless(self, since_ns: int, until_ns: int) -> list[tuple[int, str]]:
         """Static members that wait for their answers, which have their ids, or whose place they take."""
@@ -208,7 +210,10 @@ class ClassicState(Group):
 
     def _form_unseen(self, place: Seen) -> None:
         """A generation that its timers formed, with members whose JoinGroups were answered unseen."""
-        departures, formed_ns = self._replayed(place.time_ns)
+        if place.time_ns is None:
+            return
+        joins, absent = self._joins_until(place.time_ns)
+        departures, formed_ns = self._silence.replayed(joins, absent, place.time_ns)
         rebalance = self.rebalance
         for member in self.members.values() if formed_ns is not None else ():
             if member.parked and member.member_id not in departures:

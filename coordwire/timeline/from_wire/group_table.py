@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import Kind
@@ -84,21 +84,7 @@ class GroupTable:
 
     def known(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
         """The classic or consumer group of this id, if one was seen."""
-        group = self.every.get((group_id, "classic"))
-        assert group is None or isinstance(group, ClassicGroup | ConsumerGroup)
-        return group
-
-    def asks(self, group_id: str, kind: Kind, member_id: str, place: Seen, *, renews: bool = True) -> None:
-        """A member sent a request."""
-        group = self.every.get((group_id, kept_as(kind)))
-        if group is not None and member_id:
-            group.asks(member_id, place, renews=renews)
-
-    def asks_to_leave(self, group_id: str, kind: Kind, member_id: str, epoch: int, place: Seen) -> None:
-        """A member of a group whose coordinator assigns sent its last heartbeat."""
-        group = self.every.get((group_id, kept_as(kind)))
-        if isinstance(group, ModernGroup):
-            group.asks_to_leave(member_id, epoch, place)
+        return cast("ClassicGroup | ConsumerGroup | None", self.every.get((group_id, "classic")))
 
     def asks_offsets(self, client_id: str | None, request: Any) -> None:
         """OffsetFetch was answered, for all or for some partitions of groups."""

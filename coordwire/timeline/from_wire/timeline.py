@@ -11,19 +11,19 @@ it must have happened.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, cast
 
 from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
-from coordwire.capture.frame_decoding import LazyEntry
+from coordwire.capture.frame_decoding import UNDECODED, LazyEntry
 from coordwire.capture.framing import MID_STREAM
 from coordwire.capture.redaction.entry_secrets import is_accounted_for
 from coordwire.capture.tcp.reassembly import ENDED as LOST_AT_END
 from coordwire.capture.tcp.reassembly import FULL, MISSED
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import UnreadableRange
-from coordwire.timeline.events import CaptureHole, ErrorMet, GroupEvent
+from coordwire.timeline.events import CaptureHole, ErrorMet, GroupEvent, Kind
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.cluster_answers import OTHER_APIS, OtherAnswers
 from coordwire.timeline.from_wire.commits import Commits
@@ -54,6 +54,8 @@ from coordwire.versions import ApiKey
 
 __all__ = ["USED_APIS", "DialectGroups", "Timeline", "TimelineDialect", "timeline"]
 
+_Handler = Callable[[FrameEntry], Iterable[GroupEvent]]
+
 MOST_UNANSWERED = 10_000
 
 _HEARTBEAT, _FETCH, _SHARE_FETCH = int(ApiKey.HEARTBEAT), int(ApiKey.FETCH), int(ApiKey.SHARE_FETCH)
@@ -64,6 +66,9 @@ _GROUPS: dict[int, type[AnyGroup]] = {
     int(ApiKey.CONSUMER_GROUP_HEARTBEAT): ConsumerGroup,
 }
 """By a heartbeat's API, the class of a group that is about."""
+
+_KEPT_AS: dict[int, Kind] = {key: kept_as(MODERN.get(key, "classic")) for key in ABOUT_A_GROUP}
+"""By an API, the kind that its groups are kept as."""
 
 NEVER_CAPTURED = frozenset((LOST_AT_END, FULL, MISSED))
 """Why bytes are unreadable that were on the wire, and are not in the capture."""
@@ -114,7 +119,6 @@ class Timeline:
 
     def __init__(self, *, ends: bool = False, dialect: TimelineDialect | None = None) -> None:
         self._ends = ConnectionEnds() if ends else None
-        self._completed = COSTLY | ENDED if ends else COSTLY
         self._names = TopicsById()
         self._timeouts = KnownTimeouts()
         self._groups = GroupTable(self._names, self._timeouts, self._ends)
@@ -126,6 +130,15 @@ class Timeline:
         self._waiting: OrderedDict[Seen, Asked | Beat] = OrderedDict()
         self._last = Seen(None, "", 0)
         self._beats = SteadyBeats()
+        self._requests: dict[int | None, _Handler] = {
+            **dict.fromkeys(ABOUT_A_GROUP, self._group_request),
+            **dict.fromkeys(BEATS, self._beat_request),
+        }
+        self._answers: dict[int | None, _Handler] = {
+            **dict.fromkeys(ABOUT_A_GROUP, self._group_answer),
+            **dict.fromkeys(BEATS, self._beat_answer),
+            **dict.fromkeys(COMMITS, self._commit_answer),
+        }
 
     def feed_all(self, entries: Iterable[Entry | ConnectionSign]) -> list[GroupEvent]:
         """The events of some entries."""
@@ -137,87 +150,64 @@ class Timeline:
         return all_events
 
     def feed(self, entry: Entry | ConnectionSign) -> Iterable[GroupEvent]:
-        """The events of one entry. They must be drawn before the next entry is fed.
+        """The events of one entry. They must be drawn before the next entry is fed."""
+        if type(entry) not in UNDECODED:
+            if not isinstance(entry, FrameEntry):
+                return self._sign(entry)
+            if entry.dialect != KAFKA:
+                return self._events(self._read(entry))
+        frame = cast(FrameEntry, entry)
+        handlers = self._requests if frame.request is None else self._answers
+        return (handlers.get(frame.api_key) or self._of_no_group)(frame)
 
-        Most frames are heartbeats of groups that nothing happens to, and requests; they take the short way.
-        """
-        if not isinstance(entry, FrameEntry):
-            if self._ends is not None and isinstance(entry, ConnectionEnd):
-                outage = self._ends.ends(entry)
-                if outage is not None:
-                    self._coordinators.leaves(outage, self._last.number)
-            elif self._ends is not None and isinstance(entry, AnswerHeld):
-                self._asked_unseen(entry.flow, Seen(entry.time_ns, entry.capture, 0, entry.packet))
-            elif isinstance(entry, UnreadableRange) and entry.flow and entry.reason != MID_STREAM:
-                self._groups.holes.count += 1
-                if entry.reason in NEVER_CAPTURED:
-                    return self._hole(entry)
-            return ()
-        key = entry.api_key
-        events: Iterable[GroupEvent] | None = None
-        if key in BEATS:
-            events = self._steady(entry) if entry.dialect == KAFKA else None
-        elif key in COMMITS:
-            events = self._stored(entry)
-        elif key not in ABOUT_A_GROUP:
-            events = self._of_no_group(entry)
-        if events is not None:
-            return events
-        if isinstance(entry, LazyEntry):
-            entry.decode()
-        if entry.dialect != KAFKA or entry.error is not None:
-            return self._events(self._read(entry))
-        if not is_accounted_for(entry):  # its names may be a secret
-            if key not in ABOUT_A_GROUP and (entry.request is None or key not in OTHER_APIS):
-                self._last = place_of(entry)  # as where its text shows that it is whole
-            return self._events(self._unreadable(entry))
-        message: Any = entry.message
-        if message is None or key in JOINING:
-            return self._events(self._read(entry))
-        if entry.direction == "request":
-            place = self._last = place_of(entry)
-            if key in ABOUT_A_GROUP:
-                if key in BEATS:
-                    kind = kept_as(MODERN.get(key or 0, "classic"))
-                    self._beats.learn_request(entry, message, kind)
-                self._asks(entry, message, place)
-            return ()
-        request_entry = entry.request
-        if (
-            key not in BEATS
-            or request_entry is None
-            or request_entry.message is None
-            or request_entry.error
-            or message.error_code
-        ):
-            return self._events(self._read(entry))
-        self._beats.learn_answer(request_entry, entry, message)
-        place = self._last = place_of(entry)
-        asked_place = place_of(request_entry)
-        self._waiting.pop(asked_place, None)
-        group = self._beat(entry, request_entry, message, place, asked_place)
-        return self._events(group.drain()) if group is not None and group.pending else ()
+    def _sign(self, entry: UnreadableRange | ConnectionSign) -> Iterable[GroupEvent]:
+        """The events of all but frames."""
+        if self._ends is not None and isinstance(entry, ConnectionEnd):
+            outage = self._ends.ends(entry)
+            if outage is not None:
+                self._coordinators.leaves(outage, self._last.number)
+        elif self._ends is not None and isinstance(entry, AnswerHeld):
+            self._asked_unseen(entry.flow, Seen(entry.time_ns, entry.capture, 0, entry.packet))
+        elif isinstance(entry, UnreadableRange) and entry.flow and entry.reason != MID_STREAM:
+            self._groups.holes.count += 1
+            if entry.reason in NEVER_CAPTURED:
+                return self._hole(entry)
+        return ()
 
-    def _steady(self, entry: FrameEntry) -> Iterable[GroupEvent] | None:
-        """The events of a heartbeat, or of its answer, whose bytes are known; None where it must be read."""
-        request_entry = entry.request
-        if request_entry is None:
-            if entry.direction == "response" or (beat := self._beats.find(entry)) is None:
-                return None
-            place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
-            waiting = self._waiting
-            waiting[place] = beat
-            if len(waiting) > MOST_UNANSWERED:
-                remember(waiting, place, beat, MOST_UNANSWERED)
-            if (group := self._groups.at(beat.group_key)) is not None:
-                group.asks(beat.name.member_id, place)
-            if self._ends is not None:
-                requests = beat.requests
-                if requests is not None and requests.is_kept and requests.flow is entry.flow:
-                    requests.add(place)
-                else:
-                    beat.requests = self._ends.speaks(beat.name, beat.group_key[1], entry.flow, place)
-            return ()
+    def _message_of(self, entry: FrameEntry) -> Any:
+        """The message of a frame that was read whole; None of any other, whose names may be a secret."""
+        if type(entry) in UNDECODED:
+            cast(LazyEntry, entry).decode()
+        if entry.error is not None or not is_accounted_for(entry):
+            return None
+        return entry.message
+
+    # --- heartbeats and commits that repeat ---
+
+    def _beat_request(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """A heartbeat. Most are of groups that nothing happens to, and are known by their bytes."""
+        body = entry.body
+        beat = self._beats.known.get(body[:4] + body[8:])
+        if beat is None:
+            return self._group_request(entry)
+        place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
+        waiting = self._waiting
+        waiting[place] = beat
+        if len(waiting) > MOST_UNANSWERED:
+            del waiting[next(iter(waiting))]
+        if (group := self._groups.at(beat.group_key)) is not None:
+            group.asks(beat.name.member_id, place)
+        if self._ends is not None:
+            requests = beat.requests
+            if requests is not None and requests.is_kept and requests.flow is entry.flow:
+                requests.add(place)
+            else:
+                beat.requests = self._ends.speaks(beat.name, beat.group_key[1], entry.flow, place)
+        return ()
+
+    def _beat_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """The answer to a heartbeat, if it gives nothing new."""
+        request_entry = cast(FrameEntry, entry.request)
         asked_at: Any = (
             request_entry.time_ns,
             request_entry.capture,
@@ -227,10 +217,10 @@ class Timeline:
         waits = self._waiting.get(asked_at)
         beat = waits if type(waits) is Beat and request_entry.body else self._beats.find(request_entry)
         if beat is None or beat.answer is None or beat.answer != entry.body[4:]:
-            return None
+            return self._group_answer(entry)
         group = self._groups.at(beat.group_key)
         if type(group) is not _GROUPS[beat.key] or (member := group.members.get(beat.name.member_id)) is None:
-            return None
+            return self._group_answer(entry)
         place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
         self._waiting.pop(asked_at, None)
         if beat.flow is not request_entry.flow:
@@ -243,16 +233,11 @@ class Timeline:
             group = self._groups.current(group, beat.name.member_id, place)
         return self._events(group.drain()) if group.pending else ()
 
-    def _stored(self, entry: FrameEntry) -> list[GroupEvent] | None:
-        """The events of a commit's answer without any error code; None for all else."""
-        request_entry = entry.request
-        if (
-            request_entry is None
-            or request_entry.error is not None
-            or request_entry.message is None
-            or not has_no_codes(entry)
-        ):
-            return None
+    def _commit_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """A commit's answer, which isn't read where it is known to have no error code."""
+        request_entry = cast(FrameEntry, entry.request)
+        if request_entry.message is None or request_entry.error is not None or not has_no_codes(entry):
+            return self._group_answer(entry)
         place = self._last = place_of(entry)
         self._waiting.pop(place_of(request_entry), None)
         events, group = self._commit(entry, request_entry, place, (), 0)
@@ -260,33 +245,40 @@ class Timeline:
             events += self._events(group.drain())
         return events
 
-    def _of_no_group(self, entry: FrameEntry) -> Iterable[GroupEvent] | None:
-        """The events of a frame that is about no group, where few of its kind need be decoded for them; None
-        where it must be read."""
+    # --- frames about no group ---
+
+    def _of_no_group(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """The events of a frame that is about no group; few of its kind need be decoded for them."""
         key, request_entry = entry.api_key, entry.request
-        if entry.dialect != KAFKA:
-            return None
         if key is None and self._ends is not None and entry.direction == "response":
             broker, _, client = entry.flow.partition(" > ")
             self._asked_unseen(f"{client} > {broker}", place_of(entry))
         if entry.direction == "request":
             if self._ends is not None and key in (_FETCH, _SHARE_FETCH):
                 self._ends.fetches(entry)
-            if not _is_sound(entry):
-                return None
-            self._last = place_of(entry)
-            return ()
-        if request_entry is None or not _is_sound(request_entry):
-            return None
-        if key == _FETCH and entry.error is None and entry.message is not None:
-            self._opens(request_entry)
-            place = self._last = place_of(entry)
-            return self._commits.ends(entry.message, place)
-        if key in OTHER_APIS or not _is_sound(entry):
-            return None
-        self._opens(request_entry)
-        self._last = place_of(entry)
-        return ()
+            if _is_sound(entry):
+                self._last = place_of(entry)
+                return ()
+        elif request_entry is not None and _is_sound(request_entry):
+            if key == _FETCH and entry.error is None and entry.message is not None:
+                self._opens(request_entry)
+                place = self._last = place_of(entry)
+                return self._commits.ends(entry.message, place)
+            if key not in OTHER_APIS and _is_sound(entry):
+                self._opens(request_entry)
+                self._last = place_of(entry)
+                return ()
+        return self._read_of_no_group(entry)
+
+    def _read_of_no_group(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """The events of such a frame that must be read."""
+        if type(entry) in UNDECODED:
+            cast(LazyEntry, entry).decode()
+        if entry.error is None and not is_accounted_for(entry):
+            if entry.request is None or entry.api_key not in OTHER_APIS:
+                self._last = place_of(entry)  # as where its text shows that it is whole
+            return self._events(self._unreadable(entry))
+        return self._events(self._read(entry))
 
     def _hole(self, entry: UnreadableRange) -> Iterable[GroupEvent]:
         """The events of bytes that the capture lacks: one for each group that the connection is about."""
@@ -328,17 +320,15 @@ class Timeline:
     def _events(self, events: Iterable[GroupEvent]) -> list[GroupEvent]:
         """The events, and what they cost."""
         completed: list[GroupEvent] = []
-        for event in events or ():
-            if type(event) in self._completed:
-                completed += self._tell(event)
+        for event in events:
+            kind = type(event)
+            if self._ends is not None and kind in ENDED:
+                event = self._ends.see(event)
+            if kind in COSTLY:
+                completed += self._commits.costs.see(event)
             else:
                 completed.append(event)
         return completed
-
-    def _tell(self, event: GroupEvent) -> Iterator[GroupEvent]:
-        if self._ends is not None:
-            event = self._ends.see(event)
-        yield from self._commits.costs.see(event)
 
     def _read(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         message, request_entry = entry.message, entry.request
@@ -351,13 +341,15 @@ class Timeline:
             if self._dialect_groups is None:
                 self._dialect_groups = self._dialect.groups()
             return self._dialect_groups.feed(entry, place)
-        if entry.direction == "request":
-            return self._request(entry, message, place)
-        if request_entry is not None and request_entry.message is not None and not request_entry.error:
-            return self._response(entry, request_entry, request_entry.message, message, place)
-        if request_entry is not None and request_entry.released:
-            return self._unreadable(entry)  # without its request it says little more
-        return ()
+        if request_entry is None:
+            return ()
+        if request_entry.message is None or request_entry.error is not None:
+            # Without its request it says little more.
+            return self._unreadable(entry) if request_entry.released else ()
+        self._opens(request_entry)
+        if entry.api_key not in OTHER_APIS:
+            return ()
+        return self._other_answers.feed(entry, request_entry.message, message, place)
 
     def finish(self) -> Iterator[GroupEvent]:
         """The events that only the end of the input shows."""
@@ -395,76 +387,85 @@ class Timeline:
 
     # --- requests ---
 
-    def _request(self, entry: FrameEntry, message: Any, place: Seen) -> Iterable[GroupEvent]:
-        key = entry.api_key
-        if key not in ABOUT_A_GROUP:
+    def _group_request(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """A request about a group."""
+        message = self._message_of(entry)
+        if message is None:
+            return self._events(self._unreadable(entry))
+        place = self._last = place_of(entry)
+        key = cast(int, entry.api_key)
+        if key in BEATS:
+            self._beats.learn_request(entry, message, _KEPT_AS[key])
+        self._asks(entry, key, message, place)
+        if key not in JOINING:
             return ()
-        self._asks(entry, message, place)
+        group = self._groups.of_classic(message.group_id, place if key == _JOIN else None)
         if key == _LEAVE:
-            self._groups.of_classic(message.group_id).leave_request(message, place)
-        elif key in (_JOIN, _SYNC):
-            joins = place if key == _JOIN else None
-            group = self._groups.of_classic(message.group_id, joins)
-            if joins is not None:
-                group.join_request(entry, message, place, host_of(entry))
-            else:
-                group.sync_request(message, place)
-            return group.drain()
-        return ()
+            group.leave_request(message, place)
+            return ()
+        if key == _JOIN:
+            group.join_request(entry, message, place, host_of(entry))
+        else:
+            group.sync_request(message, place)
+        return self._events(group.drain()) if group.pending else ()
 
-    def _asks(self, entry: FrameEntry, message: Any, place: Seen) -> None:
+    def _asks(self, entry: FrameEntry, key: int, message: Any, place: Seen) -> None:
         """A member's request waits for its answer."""
-        key = entry.api_key
-        assert key is not None
         group_id, member_id = message.group_id, message.member_id
         if self._ends is not None:
             self._ends.opens(entry)
             if member_id:
-                kind = kept_as(MODERN.get(key, "classic"))
-                self._ends.speaks(MemberName(group_id, member_id), kind, entry.flow, place)
+                name = _new(MemberName, (group_id, member_id))
+                self._ends.speaks(name, _KEPT_AS[key], entry.flow, place)
         remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
-        epoch = getattr(message, "member_epoch", 0)
-        if epoch < 0:
-            self._groups.asks_to_leave(group_id, MODERN[key], member_id, epoch, place)
-        renews = key not in COMMITS and epoch >= 0
-        self._groups.asks(group_id, MODERN.get(key, "classic"), member_id, place, renews=renews)
+        epoch = message.member_epoch if key in MODERN else 0
+        group = self._groups.at((group_id, _KEPT_AS[key]))
+        if group is None:
+            return
+        if epoch < 0 and isinstance(group, ModernGroup):
+            group.asks_to_leave(member_id, epoch, place)
+        if member_id:
+            group.asks(member_id, place, renews=key not in COMMITS and epoch >= 0)
 
     # --- responses ---
 
-    def _response(
-        self, entry: FrameEntry, request_entry: FrameEntry, request: Any, message: Any, place: Seen
-    ) -> Iterable[GroupEvent]:
-        key = entry.api_key
-        if key not in ABOUT_A_GROUP:
-            self._opens(request_entry)
-            return self._other_answers.feed(entry, request, message, place) if key in OTHER_APIS else ()
-        asked_place = place_of(request_entry)
+    def _group_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        """An answer about a group."""
+        message, request_entry = self._message_of(entry), cast(FrameEntry, entry.request)
+        if message is None:
+            return self._events(self._unreadable(entry))
+        request: Any = request_entry.message
+        if request is None or request_entry.error is not None:
+            return self._events(self._read(entry))
+        key = cast(int, entry.api_key)
+        place, asked_place = place_of(entry), place_of(request_entry)
+        self._last = place
         self._waiting.pop(asked_place, None)
-        self._learn_answer(request_entry, request, message)
-        events: list[GroupEvent] = [*errors_of(entry, request, message, place)]
+        if self._ends is not None and not request.member_id and getattr(message, "member_id", None):
+            name = _new(MemberName, (request.group_id, message.member_id))  # which the answer gives it
+            self._ends.speaks(name, _KEPT_AS[key], request_entry.flow, asked_place)
+        events: list[GroupEvent] = []
         group: AnyGroup | None
-        if key in BEATS:
-            group = self._beat(entry, request_entry, message, place, asked_place)
-        elif key in CLASSIC:
-            group = self._of_classic(entry, request_entry, request, message, place, asked_place)
-        else:
+        if key in COMMITS:
             codes = (part.error_code for topic in message.topics for part in topic.partitions)
             code = next(filter(None, codes), 0)
+            events += errors_of(entry, request, message, place)
             commit_events, group = self._commit(entry, request_entry, place, message.topics, code)
             events += commit_events
+        else:
+            if message.error_code or key == _LEAVE:
+                events += errors_of(entry, request, message, place)
+            if key in JOINING:
+                group = self._of_classic(entry, request_entry, request, message, place, asked_place)
+            else:
+                if not message.error_code:
+                    self._beats.learn_answer(request_entry, entry, message)
+                group = self._beat(entry, request_entry, message, place, asked_place)
         if group is not None and group.pending:
             events += group.drain()
-        return events
-
-    def _learn_answer(self, request_entry: FrameEntry, request: Any, message: Any) -> None:
-        """A member may be given its id by an answer."""
-        member_id = getattr(message, "member_id", None)
-        if self._ends is not None and member_id and not request.member_id:
-            name = MemberName(request.group_id, member_id)
-            kind = kept_as(MODERN.get(request_entry.api_key or 0, "classic"))
-            self._ends.speaks(name, kind, request_entry.flow, place_of(request_entry))
+        return self._events(events) if events else ()
 
     def _hears(self, group: Group, request_entry: FrameEntry, code: int, place: Seen) -> bool:
         """Whether an answer about a group is its coordinator's."""
@@ -478,7 +479,6 @@ class Timeline:
         """A heartbeat, answered: the group that it is about as it goes on, if it is of this kind."""
         request: Any = request_entry.message
         group: AnyGroup | None
-        self._learn_answer(request_entry, request, message)
         code = message.error_code
         if entry.api_key == _HEARTBEAT:
             group = self._groups.of_classic(request.group_id)
