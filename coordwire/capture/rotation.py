@@ -17,7 +17,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, BinaryIO, TypeVar, cast, overload
+from typing import Any, BinaryIO, TypeVar, overload
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.formats.compressed import fault_of
@@ -205,13 +205,17 @@ def rejoined_batches(batches: Iterable[list[A]], *, strict: bool = False) -> Ite
         if not UNDECODED.issuperset(map(type, batch)):
             yield [*_rejoined(batch, waiting, strict)]
             continue
-        lazy = cast(list[FrameEntry], batch)
+        lazy: list[Any] = batch
         requests = {id(entry): entry for entry in lazy if entry.request is None}
         for answer in lazy:
             if (request := answer.request) is not None and requests.pop(id(request), None) is None:
-                waiting.pop((request.flow, cast(int, answer.correlation_id)))
+                waiting.pop((request.flow, answer.correlation_id))
+                if request.released:  # a copy of one that may be in the list too
+                    requests = {
+                        key: entry for key, entry in requests.items() if entry.number != request.number
+                    }
         for entry in requests.values():
-            waiting.add((entry.flow, cast(int, entry.correlation_id)), entry)
+            waiting.add((entry.flow, entry.correlation_id), entry)
         yield batch
 
 

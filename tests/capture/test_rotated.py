@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import ConnectionEnd, ConnectionSign, Entry, FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotation import rejoined
+from coordwire.capture.rotation import rejoined, rejoined_batches
 
 CAPTURES = Path(__file__).parent.parent / "data" / "captures"
 HEAD = 24
@@ -67,3 +68,49 @@ def test_an_answer_to_a_request_of_the_capture_before() -> None:
     _, result = rejoined([request, alone])
     assert result is alone
     assert (alone.api_key, alone.message, alone.request) == (11, reply.message, request)
+
+
+def matched(found: Iterable[Entry | ConnectionSign]) -> list[object]:
+    """Each entry by its number and the request that it answers."""
+    return [
+        (entry.number, entry.api_key, entry.request and (entry.request.number, entry.request.packet))
+        if isinstance(entry, FrameEntry)
+        else entry
+        for entry in found
+    ]
+
+
+@pytest.mark.parametrize("name", ["kpy__tansu__group-range", "aio__tansu__txn"])
+@pytest.mark.parametrize("fraction", [0.3, 0.5, 0.8])
+def test_entries_in_lists_are_matched_as_one_by_one(name: str, fraction: float) -> None:
+    """Of a capture that was cut, and lacks packets, in the lists in which it is read and in others."""
+    data = (CAPTURES / f"{name}.pcap").read_bytes()
+    every = packets(data)
+    place = int(len(every) * fraction)
+    parts = [every[:place], [packet for at, packet in enumerate(every[place:]) if at % 50 != 7]]
+
+    def batches(*, lazy: bool) -> Iterator[list[Entry | ConnectionSign]]:
+        for part in parts:
+            yield from Capture(io.BytesIO(data[:HEAD] + b"".join(part)), "part", lazy=lazy).batches()
+
+    single = matched(rejoined(chain.from_iterable(batches(lazy=False))))
+    assert len(single) > 10
+    for lazy in (False, True):
+        assert matched(chain.from_iterable(rejoined_batches(batches(lazy=lazy)))) == single
+        flat = list(chain.from_iterable(batches(lazy=lazy)))
+        for size in (2, 30, len(flat)):
+            flat = list(chain.from_iterable(batches(lazy=lazy)))
+            lists = [flat[at : at + size] for at in range(0, len(flat), size)]
+            assert matched(chain.from_iterable(rejoined_batches(lists))) == single
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_lists_have_the_entries_and_the_signs_between_them(lazy: bool) -> None:
+    data = (CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()
+    damaged = data[:HEAD] + b"".join(packet for at, packet in enumerate(packets(data)) if at % 90 != 7)
+    alone = list(Capture(io.BytesIO(damaged), "x", lazy=lazy).entries())
+    both = list(chain.from_iterable(Capture(io.BytesIO(damaged), "x", lazy=lazy).batches()))
+    assert matched(entry for entry in both if isinstance(entry, Entry)) == matched(alone)
+    ends = [entry for entry in both if isinstance(entry, ConnectionEnd)]
+    assert [end.time_ns for end in ends] == sorted(end.time_ns for end in ends)
+    assert len(ends) > 2

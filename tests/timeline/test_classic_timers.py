@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from coordwire.timeline.from_wire.classic_silence import MS, SilentMembers
 from coordwire.timeline.from_wire.classic_timers import MOST_GENERATIONS, Awaited, Departures, replayed
+from coordwire.timeline.members import Member
+from coordwire.timeline.rebalance import Rebalance, Trigger
+from coordwire.timeline.session_clocks import SessionClocks
+from coordwire.timeline.sightings import Seen
 
 SESSION, PATIENCE = 10, 5
 
@@ -78,3 +85,32 @@ def test_the_replay_of_generations_is_bounded(patience: int) -> None:
     members = {str(number): Awaited(10**9, 10**9, patience, static=True) for number in range(50)}
     joins = tuple((2 * patience * number, f"new{number}") for number in range(count))
     assert gone(members, joins=joins, formed=None, until=10**6) is not None
+
+
+def test_timers_are_replayed_wherever_one_may_end() -> None:
+    """Who is out without a replay, where none seems to be needed, is who is out by the replay."""
+    rng = random.Random(1)
+    replayed_ones = 0
+    for _ in range(3000):
+        members = {
+            name: Member(
+                name, instance_id=rng.choice([None, None, name]), last_seen_ns=rng.randrange(40) * MS,
+                session_timeout_ms=rng.choice([None, 0, 10, 30]), parked=rng.random() < 0.4,
+                rebalance_timeout_ms=rng.choice([None, 5, 20, 60]), asked_ns=rng.randrange(40) * MS,
+            )
+            for name in "abc"[: rng.randrange(1, 4)]
+        }  # fmt: skip
+        silence = SilentMembers(members, SessionClocks(rng.randrange(20) * MS))
+        if rng.random() < 0.7:
+            silence.formed = Rebalance(Seen(0, "", 1), Trigger("unknown"), None)
+            silence.formed.joined_ns = rng.choice([None, rng.randrange(60) * MS])
+            silence.formed.syncing |= set(rng.choice(["", "a", "abc"]))
+        if rng.random() < 0.1:
+            silence.gone_by = {"a": (rng.randrange(40) * MS, "session_timeout")}
+        joins = [(rng.randrange(70) * MS, rng.choice(["", "a", "b", "x"])) for _ in range(rng.randrange(4))]
+        absent = {"y": rng.randrange(50) * MS} if rng.random() < 0.1 else {}
+        until_ns = rng.randrange(80) * MS
+        slow = silence.replayed(joins, absent, until_ns).departures
+        assert silence.departures(joins, absent, until_ns) == slow
+        replayed_ones += bool(slow)
+    assert 500 < replayed_ones < 2500

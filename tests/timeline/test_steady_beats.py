@@ -6,7 +6,7 @@ import io
 import lzma
 import random
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,10 @@ def read(data: bytes, *, lazy: bool = True) -> list[Entry]:
 
 
 def story(data: bytes, *, lazy: bool = True) -> list[GroupEvent]:
-    return list(timeline(Capture(io.BytesIO(data), "x", lazy=lazy).entries_and_ends(), ends=True))
+    """Of the entries in the lists in which they are read."""
+    whole = Timeline(ends=True)
+    batches = Capture(io.BytesIO(data), "x", lazy=lazy).batches()
+    return [*chain.from_iterable(map(whole.feed_all, batches)), *whole.finish()]
 
 
 def slow_story(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[GroupEvent]:
@@ -40,8 +43,8 @@ def slow_story(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[GroupEvent]
     with monkeypatch.context() as patch:
         patch.setattr(steady_beats, "LONGEST", -1)
         patch.setattr(wire_timeline, "LONG", -1)
-        patch.setattr(Timeline, "_stored", lambda self, entry: None)
-        return story(data, lazy=False)
+        patch.setattr(wire_timeline, "has_no_codes", lambda entry: False)
+        return list(timeline(Capture(io.BytesIO(data), "x").entries_and_ends(), ends=True))
 
 
 @pytest.mark.parametrize("path", [*CAPTURES, *DAMAGED], ids=lambda path: path.stem)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from coordwire.timeline.consumer_data import id_text
 from coordwire.timeline.events import Kind
@@ -84,7 +84,8 @@ class GroupTable:
 
     def known(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
         """The classic or consumer group of this id, if one was seen."""
-        return cast("ClassicGroup | ConsumerGroup | None", self.every.get((group_id, "classic")))
+        group: ClassicGroup | ConsumerGroup | None = self.every.get((group_id, "classic"))  # type: ignore[assignment]
+        return group
 
     def asks_offsets(self, client_id: str | None, request: Any) -> None:
         """OffsetFetch was answered, for all or for some partitions of groups."""

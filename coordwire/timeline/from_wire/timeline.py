@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
@@ -141,11 +141,17 @@ class Timeline:
         }
 
     def feed_all(self, entries: Iterable[Entry | ConnectionSign]) -> list[GroupEvent]:
-        """The events of some entries."""
+        """The events of some entries, as `feed` gives them one by one."""
         all_events: list[GroupEvent] = []
-        feed = self.feed
+        of_request, of_answer, of_no_group = self._requests.get, self._answers.get, self._of_no_group
         for entry in entries:
-            if events := feed(entry):
+            if type(entry) in UNDECODED:  # a call less than `feed`
+                frame: Any = entry
+                find = of_request if frame.request is None else of_answer
+                events = (find(frame.api_key) or of_no_group)(frame)
+            else:
+                events = self.feed(entry)
+            if events:
                 all_events += events
         return all_events
 
@@ -156,7 +162,7 @@ class Timeline:
                 return self._sign(entry)
             if entry.dialect != KAFKA:
                 return self._events(self._read(entry))
-        frame = cast(FrameEntry, entry)
+        frame: Any = entry
         handlers = self._requests if frame.request is None else self._answers
         return (handlers.get(frame.api_key) or self._of_no_group)(frame)
 
@@ -176,8 +182,8 @@ class Timeline:
 
     def _message_of(self, entry: FrameEntry) -> Any:
         """The message of a frame that was read whole; None of any other, whose names may be a secret."""
-        if type(entry) in UNDECODED:
-            cast(LazyEntry, entry).decode()
+        if isinstance(entry, LazyEntry):
+            entry.decode()
         if entry.error is not None or not is_accounted_for(entry):
             return None
         return entry.message
@@ -207,7 +213,7 @@ class Timeline:
 
     def _beat_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """The answer to a heartbeat, if it gives nothing new."""
-        request_entry = cast(FrameEntry, entry.request)
+        request_entry: Any = entry.request
         asked_at: Any = (
             request_entry.time_ns,
             request_entry.capture,
@@ -235,7 +241,7 @@ class Timeline:
 
     def _commit_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """A commit's answer, which isn't read where it is known to have no error code."""
-        request_entry = cast(FrameEntry, entry.request)
+        request_entry: Any = entry.request
         if request_entry.message is None or request_entry.error is not None or not has_no_codes(entry):
             return self._group_answer(entry)
         place = self._last = place_of(entry)
@@ -272,8 +278,8 @@ class Timeline:
 
     def _read_of_no_group(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """The events of such a frame that must be read."""
-        if type(entry) in UNDECODED:
-            cast(LazyEntry, entry).decode()
+        if isinstance(entry, LazyEntry):
+            entry.decode()
         if entry.error is None and not is_accounted_for(entry):
             if entry.request is None or entry.api_key not in OTHER_APIS:
                 self._last = place_of(entry)  # as where its text shows that it is whole
@@ -393,7 +399,7 @@ class Timeline:
         if message is None:
             return self._events(self._unreadable(entry))
         place = self._last = place_of(entry)
-        key = cast(int, entry.api_key)
+        key: Any = entry.api_key
         if key in BEATS:
             self._beats.learn_request(entry, message, _KEPT_AS[key])
         self._asks(entry, key, message, place)
@@ -433,13 +439,14 @@ class Timeline:
 
     def _group_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """An answer about a group."""
-        message, request_entry = self._message_of(entry), cast(FrameEntry, entry.request)
+        message: Any = self._message_of(entry)
+        request_entry: Any = entry.request
         if message is None:
             return self._events(self._unreadable(entry))
         request: Any = request_entry.message
         if request is None or request_entry.error is not None:
             return self._events(self._read(entry))
-        key = cast(int, entry.api_key)
+        key: Any = entry.api_key
         place, asked_place = place_of(entry), place_of(request_entry)
         self._last = place
         self._waiting.pop(asked_place, None)
