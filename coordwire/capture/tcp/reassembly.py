@@ -29,7 +29,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from coordwire.capture.flows import (
     CaptureCounts,
@@ -169,6 +169,14 @@ FULL = "never captured, and too much data waits after it"
 ENDED = "never captured before the flow ended"
 
 
+@overload
+def reassemble(
+    segments: Iterable[TcpSegment | UnreadableRange], table: FlowTable | None = None
+) -> Iterator[Event]: ...
+@overload
+def reassemble(
+    segments: Iterable[TcpSegment | UnreadableRange | list[Chunk]], table: FlowTable | None = None
+) -> Iterator[Event | list[Chunk]]: ...
 def reassemble(
     segments: Iterable[TcpSegment | UnreadableRange | list[Chunk]],
     table: FlowTable | None = None,
