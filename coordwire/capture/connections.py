@@ -239,11 +239,11 @@ class Connections:
                 return None
             if share is None or share.takes(len(data)):
                 return (entry,)
-            if share.hear is not None and not route.is_client and entry.api_key in share.hear_keys:
-                share.hear(entry)
+            if share.share_answer is not None and not route.is_client and entry.api_key in share.shared_keys:
+                share.share_answer(entry)
             return ()
         request = conversation.request_of(_ID(chunk.data)[0]) if len(data) >= PREFIX else None
-        if share is None or request is None or request.api_key in share.hear_keys:
+        if share is None or request is None or request.api_key in share.shared_keys:
             return None
         share.takes(len(data))  # its answer is counted, though no entry is made of it
         conversation.pass_answer(request)
@@ -463,10 +463,10 @@ class Connections:
         share = self.share
         if share is None or share.takes(len(body.data)):
             return conversation.response(body, name)
-        if share.hear is not None and len(body.data) >= PREFIX:
+        if share.share_answer is not None and len(body.data) >= PREFIX:
             request = conversation.request_of(_SIZE(body.data)[0])
-            if request is not None and request.api_key in share.hear_keys:
-                share.hear(conversation.response(body, name))
+            if request is not None and request.api_key in share.shared_keys:
+                share.share_answer(conversation.response(body, name))
                 return None
         conversation.pass_response(body, name)
         return None

@@ -43,7 +43,7 @@ def frame_walk(
         route, FrameSplitter, Conversation, PendingRequests, AwaitedRequest, FrameEntry, type(summary), Share,
         Chunk, LazyEntry, StrictLazyEntry,
     )  # fmt: skip
-    eager = conversation.EAGER_ANSWERS if share is None else conversation.EAGER_ANSWERS | share.hear_keys
+    eager = conversation.EAGER_ANSWERS if share is None else conversation.EAGER_ANSWERS | share.shared_keys
     numbers = conversation.LATEST, REDUCED, GUESS, FRAME
     walk: FrameWalk = native.FrameWalk(
         kinds, Conversation._forget, KAFKA, routes, summary, share,

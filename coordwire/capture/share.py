@@ -29,11 +29,13 @@ class Share:
 
     index: from 0. is_next: whether the next frame is in it. stories: whether the reader of the first share
     makes the stories of groups too, for which it reads all frames: its share is then empty, if there are
-    others. in_order: where unreadable ranges are. hear: called with the answers to requests of the APIs
-    `hear_keys` that are in other shares; None where they aren't needed.
+    others. in_order: where unreadable ranges are. share_answer: called with the answers to requests of the
+    APIs `shared_keys` that are in other shares; None where they aren't needed.
     """
 
-    __slots__ = ("_remaining", "_turn", "_turns", "hear", "hear_keys", "in_order", "index", "is_next")
+    __slots__ = (
+        "_remaining", "_turn", "_turns", "in_order", "index", "is_next", "share_answer", "shared_keys"
+    )  # fmt: skip
 
     def __init__(self, index: int, count: int, *, stories: bool = False, in_order: bool = False) -> None:
         if not 0 <= index < count:
@@ -44,8 +46,8 @@ class Share:
         self._remaining = STRIPE
         self.is_next = self._turns[0] == index
         self.in_order = in_order
-        self.hear: Callable[[FrameEntry], object] | None = None
-        self.hear_keys: frozenset[int] = frozenset()
+        self.share_answer: Callable[[FrameEntry], object] | None = None
+        self.shared_keys: frozenset[int] = frozenset()
 
     @property
     def turn(self) -> int:
@@ -75,7 +77,7 @@ def shared(entries: Iterable[Entry], share: Share, *, dealt: bool) -> Iterator[E
         if isinstance(entry, FrameEntry):
             if dealt or share.takes(entry.size):
                 yield entry
-            elif share.hear is not None and entry.api_key in share.hear_keys:
-                share.hear(entry)
+            elif share.share_answer is not None and entry.api_key in share.shared_keys:
+                share.share_answer(entry)
         elif share.has_ranges:
             yield entry

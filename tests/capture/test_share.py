@@ -80,8 +80,8 @@ def test_shares_are_the_whole(path: Path) -> None:
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_a_share_hears_answers_of_others(lazy: bool) -> None:
-    """Each answer of the APIs that were named is in the share or heard, in order; and so are ranges."""
+def test_answers_are_shared(lazy: bool) -> None:
+    """Each answer of the APIs that were named is in the share or given to it, in order; and so are ranges."""
     keys = frozenset((3, 12, 18))
     whole = next(path for path in CAPTURES if "group-range" in path.name).read_bytes()
     for data in (whole, damaged(whole, random.Random(3))):
@@ -94,7 +94,7 @@ def test_a_share_hears_answers_of_others(lazy: bool) -> None:
         ranges = []
         for index in range(3):
             share, answers = Share(index, 3, in_order=True), list[tuple[object, ...]]()
-            share.hear, share.hear_keys = lambda entry, to=answers: to.append(said(entry)), keys
+            share.share_answer, share.shared_keys = lambda entry, to=answers: to.append(said(entry)), keys
             for one in Capture(io.BytesIO(data), "x", share=share, lazy=lazy).entries():
                 if isinstance(one, UnreadableRange):
                     ranges.append(one)

@@ -435,7 +435,7 @@ class ShareTurns:
         self.output, self._topics = output, topics
         self._plain_line = getattr(output, "plain_line", None) or _no_line
         if learns:
-            self.share.hear, self.share.hear_keys = topics.learn, TELLING
+            self.share.share_answer, self.share.shared_keys = topics.learn, TELLING
         if self._has_turn:
             self._deferred.release()
         else:
