@@ -92,7 +92,7 @@ def test_an_error_of_offset_fetch_means_no_offset() -> None:
     for error in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS"):
         assert restart(error).reason == "FallingOffset: books has committed 1 of orders-0, after 3"
         skipped = restart(error, auto_offset_reset="latest")
-        assert skipped.reason.startswith("until: expected books to have committed all records")
+        assert skipped.reason.startswith("caught_up: books has not committed all records")
     for reset in ("earliest", "latest"):
         assert restart("", auto_offset_reset=reset).failure is None
 
@@ -114,7 +114,7 @@ def test_a_fetch_that_fails_as_its_partitions_go() -> None:
     simulation = Simulation(test=test, faults=parse_plan("20s freeze book for 45s"), settings=settings)
     outcome = simulation.run(0)
     if VERSION < (0, 11):
-        assert outcome.reason.startswith("until: expected books to have committed all records")
+        assert outcome.reason.startswith("caught_up: books has not committed all records")
     else:
         assert outcome.failure is None, outcome.reason
 
