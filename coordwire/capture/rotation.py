@@ -156,6 +156,9 @@ class _Requests:
         self._waiting = PendingRequests()
         self._known: OrderedDict[Key, AwaitedRequest] = OrderedDict()
 
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
     def get(self, key: Key) -> FrameEntry | None:
         request = self._known.get(key)
         return None if request is None else request.entry
@@ -199,7 +202,7 @@ def rejoined(
 
 def rejoined_batches(batches: Iterable[list[A]], *, strict: bool = False) -> Iterator[Sequence[A | Entry]]:
     """The same for entries in lists. Of lazy entries that are in one list with their requests nothing is
-    noted; each of the others costs an operation of a dict."""
+    noted, and while no request waits nothing is looked up."""
     waiting = _Requests()
     for batch in batches:
         if not UNDECODED.issuperset(map(type, batch)):
@@ -208,9 +211,11 @@ def rejoined_batches(batches: Iterable[list[A]], *, strict: bool = False) -> Ite
         lazy: list[Any] = batch
         requests = {id(entry): entry for entry in lazy if entry.request is None}
         for answer in lazy:
-            if (request := answer.request) is not None and requests.pop(id(request), None) is None:
-                waiting.pop((request.flow, answer.correlation_id))
-                if request.released:  # a copy of one that may be in the list too
+            if (request := answer.request) is not None:
+                is_known = requests.pop(id(request), None) is not None
+                if waiting:  # perhaps for an earlier request under the same id
+                    waiting.pop((request.flow, answer.correlation_id))
+                if not is_known and request.released:  # a copy of one that may be in the list too
                     requests = {
                         key: entry for key, entry in requests.items() if entry.number != request.number
                     }

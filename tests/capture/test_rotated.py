@@ -7,10 +7,12 @@ import struct
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coordwire.capture.entries import ConnectionEnd, ConnectionSign, Entry, FrameEntry
+from coordwire.capture.frame_decoding import UNDECODED
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import rejoined, rejoined_batches
 
@@ -114,3 +116,26 @@ def test_lists_have_the_entries_and_the_signs_between_them(lazy: bool) -> None:
     ends = [entry for entry in both if isinstance(entry, ConnectionEnd)]
     assert [end.time_ns for end in ends] == sorted(end.time_ns for end in ends)
     assert len(ends) > 2
+
+
+def test_a_request_that_came_again_leaves_no_earlier_one_to_wait() -> None:
+    """Of two requests under one correlation id the answer to the later one ends the waiting of both."""
+    data = (CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()
+
+    def frames(*, lazy: bool) -> list[Any]:
+        found = Capture(io.BytesIO(data), "x", lazy=lazy).entries()
+        return [entry for entry in found if isinstance(entry, FrameEntry)]
+
+    def answer(*, lazy: bool) -> Any:
+        return next(frame for frame in frames(lazy=lazy) if frame.api_key == 12 and frame.request is not None)
+
+    def later(*, lists: bool) -> object:
+        first, second, orphan = answer(lazy=True).request, answer(lazy=True), answer(lazy=False)
+        orphan.request = None
+        batches = [[first], [second.request, second], [orphan]]
+        assert {type(entry) for batch in batches[:2] for entry in batch} <= UNDECODED
+        matched = rejoined_batches(batches) if lists else [[*rejoined(chain.from_iterable(batches))]]
+        return [*chain.from_iterable(matched)][-1].request
+
+    assert later(lists=False) is None
+    assert later(lists=True) is None
