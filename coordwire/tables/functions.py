@@ -34,9 +34,8 @@ __all__ = [
 
 import inspect
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from coordwire.capture.jsonlines import encode
@@ -52,7 +51,7 @@ from coordwire.logs import TOPICS, Log, find_record
 from coordwire.messages import SyncGroupResponse, find_message
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.records import Record
-from coordwire.tables.columns import ARROW_NAMES, OFFSETS, RECORDS
+from coordwire.tables.columns import ARROW_NAMES, OFFSETS, RECORDS, arrow_type
 from coordwire.tables.readers.coordinator_logs import record_values, time_of
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, coordinator_record
 
@@ -111,61 +110,6 @@ def _structs(rows: Iterator[ColumnValues], result: Mapping[str, str]) -> pyarrow
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, fields, strict=True)]
     mask = pa.array([row is None for row in row_list], type=pa.bool_())
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
-
-
-# --- types ---
-
-_SIMPLE = {
-    "string": ("string", "VARCHAR"), "binary": ("binary", "BLOB"), "boolean": ("bool_", "BOOLEAN"),
-    "int": ("int32", "INTEGER"), "bigint": ("int64", "BIGINT"),
-}  # fmt: skip
-
-
-def _outer(kind: str) -> tuple[str, list[tuple[str, str]]]:
-    """A type's own name and what it is made of: an element, or fields by their names."""
-    name, _, parts_text = kind.partition("<")
-    parts_text, depth, pieces = parts_text.removesuffix(">"), 0, [""]
-    for letter in parts_text:
-        depth += (letter == "<") - (letter == ">")
-        if letter == "," and not depth:
-            pieces.append("")
-        else:
-            pieces[-1] += letter
-    if name == "struct":
-        return name, [(field, of) for field, _, of in (piece.partition(":") for piece in pieces)]
-    return name, [("element", parts_text)] if parts_text else []
-
-
-@cache
-def arrow_type(kind: str) -> pyarrow.DataType:
-    """The Arrow type of a type in Spark's DDL."""
-    import pyarrow as pa
-
-    name, parts = _outer(kind)
-    fields = [pa.field(field, arrow_type(of)) for field, of in parts]
-    match name:
-        case "array":
-            return pa.list_(fields[0])
-        case "struct":
-            return pa.struct(fields)
-        case "timestamp":
-            return pa.timestamp("us", tz="UTC")
-    simple_type: pyarrow.DataType = getattr(pa, _SIMPLE[name][0])()
-    return simple_type
-
-
-def _duckdb_type(kind: str) -> str:
-    """DuckDB's name of a type in Spark's DDL."""
-    name, parts = _outer(kind)
-    match name:
-        case "array":
-            return f"{_duckdb_type(parts[0][1])}[]"
-        case "struct":
-            fields = ", ".join(f'"{field}" {_duckdb_type(of)}' for field, of in parts)
-            return f"STRUCT({fields})"
-        case "timestamp":
-            return "TIMESTAMPTZ"
-    return _SIMPLE[name][1]
 
 
 def struct_type(result: Mapping[str, str]) -> str:
@@ -451,11 +395,18 @@ FUNCTIONS = {
 
 def register(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Make the functions known to a connection of DuckDB, with all arguments; returns their names."""
+    import pyarrow as pa
+
+    def types(kinds: Iterable[str]) -> list[Any]:
+        """DuckDB's types for those of Spark's DDL."""
+        empty = [pa.array([], arrow_type(kind)) for kind in kinds]
+        return connection.from_arrow(pa.table(empty, [str(number) for number in range(len(empty))])).types
+
     create: Any = connection.create_function
     for function in FUNCTIONS.values():
         create(
-            function.name, _plain(function), [_duckdb_type(kind) for kind in function.arguments.values()],
-            _duckdb_type(struct_type(function.result)), type="arrow", null_handling="special",
+            function.name, _plain(function), types(function.arguments.values()),
+            *types([struct_type(function.result)]), type="arrow", null_handling="special",
         )  # fmt: skip
     return list(FUNCTIONS)
 

@@ -19,7 +19,7 @@ from coordwire.logs import TOPICS
 from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import Record, batches
 from coordwire.tables import functions
-from coordwire.tables.columns import OFFSETS
+from coordwire.tables.columns import OFFSETS, arrow_type
 from coordwire.tables.readers.coordinator_logs import record_values
 from coordwire.timeline.from_log.coordinator_log import coordinator_record
 from tests.broker_sample import broker_sample
@@ -164,7 +164,7 @@ def test_no_bytes_raise(values: list[bytes | None], data: st.DataObject) -> None
             *(column if kind == "binary" else others[name] for name, kind in function.arguments.items())
         )
         assert len(decoded) == len(values) or not values
-        assert decoded.type == functions.arrow_type(functions.struct_type(function.result))
+        assert decoded.type == arrow_type(functions.struct_type(function.result))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -243,7 +243,7 @@ def test_a_run_that_ends_at_any_step(s3: LocalS3, tmp_path: Path, last: int) -> 
 
         return mock.patch.object(Store, name, method)
 
-    with ending("create"), ending("move"), ending("delete"), pytest.raises(pipeline_steps.Crash):
+    with ending("put"), ending("move"), ending("delete"), pytest.raises(pipeline_steps.Crash):
         pipeline_steps.run(tmp_path, out, tables=["records"])
     for name in s3.keys("steps"):
         if "_manifest/runs/" in name:  # in a store a dead run's lock is the user's to remove

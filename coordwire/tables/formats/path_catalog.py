@@ -38,6 +38,20 @@ METADATA = "metadata"
 _VERSION = re.compile(r"v(\d+)\.(?:gz\.)?metadata\.json")
 
 
+class _NewFile(io.BytesIO):
+    """A file of metadata, which is written when it is closed."""
+
+    def __init__(self, output: Output, name: str) -> None:
+        super().__init__()
+        self._output = output
+        self._name = name
+
+    def close(self) -> None:
+        if not self.closed:
+            self._output.write(self._name, self.getvalue())
+        super().close()
+
+
 class _FolderFile(InputFile, OutputFile):
     """A file of the folder, for pyiceberg."""
 
@@ -59,10 +73,7 @@ class _FolderFile(InputFile, OutputFile):
         return cast(InputStream, self._output.open(self._name))
 
     def create(self, overwrite: bool = False) -> OutputStream:
-        stream = self._output.open_new(self._name)
-        if isinstance(stream, io.RawIOBase):
-            stream = io.BufferedWriter(stream)
-        return cast(OutputStream, stream)
+        return cast(OutputStream, _NewFile(self._output, self._name))
 
     def to_input_file(self) -> InputFile:
         return self

@@ -5,7 +5,7 @@ opens every folder on the way by its descriptor and with O_NOFOLLOW, so that wha
 there meanwhile, no operation leaves the root; `StoreFolder` does the same in a store
 (`coordwire.tables.stores`), which has no links. Both take names below the root only.
 Rules: a root that is a symbolic link itself is the user's choice; one below it is refused (`LinkError`); a
-small file appears under its name when it is complete; `create` and `move` overwrite nothing.
+file that is written whole appears under its name when it is complete; `create` and `move` overwrite nothing.
 """
 
 from __future__ import annotations
@@ -49,12 +49,10 @@ class Output(Protocol):
     """What the pipeline does with its folder. Names are relative, their components divided by slashes.
 
     place: as the user named it; root: its path; uri: as Spark reads it, which takes it for a glob; local:
-    whether it is on the local disk; puts_whole: whether a file of any size appears whole or not at all by
-    `write`, in one request.
+    whether it is on the local disk.
     """
 
     local: bool
-    puts_whole: bool
     place: str
     root: str
     uri: str
@@ -70,20 +68,14 @@ class Output(Protocol):
     def read(self, name: str) -> bytes | None:
         """A small file; None if it is not there."""
 
-    def write(self, name: str, data: bytes) -> None:
-        """A small file, whole or not at all; replaces what is there."""
+    def write(self, name: str, data: bytes | memoryview) -> None:
+        """A file, whole or not at all; replaces what is there."""
 
-    def create(self, name: str, data: bytes) -> bool:
+    def create(self, name: str, data: bytes | memoryview) -> bool:
         """The same where no file of this name is there; False if there is one."""
-
-    def open_new(self, name: str) -> BinaryIO:
-        """A new file to write."""
 
     def open(self, name: str) -> BinaryIO:
         """A file to read, with `seek`."""
-
-    def move(self, name: str, to: str) -> None:
-        """Give a file another name, which must be free."""
 
     def stat(self, name: str) -> Stat | None:
         """A regular file's size and stamp; None for what is not there or is of another kind."""
@@ -129,7 +121,6 @@ class LocalFolder(Output):
     """A folder of the local disk, or of what is mounted there."""
 
     local = True
-    puts_whole = False
 
     def __init__(self, root: str, place: str = "") -> None:
         self.root = root
@@ -193,11 +184,12 @@ class LocalFolder(Output):
             return None
 
     def open_new(self, name: str) -> BinaryIO:
+        """A new file to write."""
         with self.at(name, create=True) as (folder, last):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             return os.fdopen(os.open(last, flags, 0o666, dir_fd=folder), "wb", buffering=0)
 
-    def _hidden(self, name: str, data: bytes) -> str:
+    def _hidden(self, name: str, data: bytes | memoryview) -> str:
         hidden = f"{WRITING}/{posixpath.basename(name)}.{token_hex(16)}{PART}"
         try:
             with self.open_new(hidden) as file:
@@ -212,7 +204,7 @@ class LocalFolder(Output):
             raise
         return hidden
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes | memoryview) -> None:
         hidden = self._hidden(name, data)
         try:
             with self.at(hidden) as (source, old), self.at(name, create=True) as (target, new):
@@ -222,7 +214,7 @@ class LocalFolder(Output):
                 self.delete(hidden)
             raise
 
-    def create(self, name: str, data: bytes) -> bool:
+    def create(self, name: str, data: bytes | memoryview) -> bool:
         hidden = self._hidden(name, data)
         try:
             self.move(hidden, name)
@@ -232,6 +224,7 @@ class LocalFolder(Output):
         return True
 
     def move(self, name: str, to: str) -> None:
+        """Give a file another name, which must be free."""
         with self.at(name) as (source, old), self.at(to, create=True) as (target, new):
             try:
                 os.link(old, new, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
@@ -323,8 +316,8 @@ class StoreFolder(Output):
     """A folder in a store: of objects, HDFS, or what fsspec knows.
 
     A put of one object is atomic there; where files are written in place, one is written under another name
-    and then moved. `create` and `move` look first whether the name is taken: stores give nothing better to
-    all alike. Names that two writers could share are given to one of them only.
+    and then moved. `create` looks first whether the name is taken: stores give nothing better to all alike.
+    Names that two writers could share are given to one of them only.
     """
 
     local = False
@@ -334,7 +327,6 @@ class StoreFolder(Output):
         self.root = root.rstrip("/")
         self.place = place
         self.uri = _GLOB.sub(r"\\\1", place.rstrip("/"))
-        self.puts_whole = store.puts
 
     def _path(self, name: str) -> str:
         return f"{self.root}/{'/'.join(checked(name))}"
@@ -347,29 +339,22 @@ class StoreFolder(Output):
             return None
         return data
 
-    def write(self, name: str, data: bytes) -> None:
-        hidden = f"{WRITING}/{posixpath.basename(name)}.{token_hex(16)}{PART}"
-        with self.open_new(name if self.store.puts else hidden) as stream:
-            stream.write(data)
-        if not self.store.puts:
-            self.store.move(self._path(hidden), self._path(name))
+    def write(self, name: str, data: bytes | memoryview) -> None:
+        if self.store.puts:
+            self.store.put(self._path(name), data)
+            return
+        hidden = self._path(f"{WRITING}/{posixpath.basename(name)}.{token_hex(16)}{PART}")
+        self.store.put(hidden, data)
+        self.store.move(hidden, self._path(name))
 
-    def create(self, name: str, data: bytes) -> bool:
+    def create(self, name: str, data: bytes | memoryview) -> bool:
         if self.stat(name) is not None:
             return False
         self.write(name, data)
         return True
 
-    def open_new(self, name: str) -> BinaryIO:
-        return self.store.create(self._path(name))
-
     def open(self, name: str) -> BinaryIO:
         return cast(BinaryIO, self.store.open(self._path(name)))
-
-    def move(self, name: str, to: str) -> None:
-        if self.stat(to) is not None:
-            raise FileExistsError(errno.EEXIST, "File exists", to)
-        self.store.move(self._path(name), self._path(to))
 
     def stat(self, name: str) -> Stat | None:
         from pyarrow import fs

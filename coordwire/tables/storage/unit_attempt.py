@@ -2,13 +2,13 @@
 
 Strategy: an attempt has a random token, a folder of its own below `_manifest/attempts` for what isn't
 published, and the token in the names of its files, so that attempts never meet in one file: retries and
-speculation may run side by side, here or on other machines. Each file is read back when it is closed; small
-ones are held in memory where a store puts objects whole. `publish` writes down the files' names, sizes and
-checksums (`commit.json`), moves or puts them into their places, and claims the task by one file with the
-notes of its units, of which there can be one. An attempt that finds its task claimed takes its own files
-back. What a store is asked so is the same for one unit and for many, but for the files of their rows. Rules:
-a file is written down before it appears in a table's folder; a note names only files that were read back; an
-attempt of a run that is over publishes nothing; what is left after a kill is removed by the next run
+speculation may run side by side, here or on other machines. Each file is read back when it is closed; what is
+for a store is in a spool until then, a local file without a name. `publish` writes down the files' names,
+sizes and checksums (`commit.json`), moves or puts them into their places, and claims the task by one file
+with the notes of its units, of which there can be one. An attempt that finds its task claimed takes its own
+files back. What a store is asked so is the same for one unit and for many, but for the files of their rows.
+Rules: a file is written down before it appears in a table's folder; a note names only files that were read
+back; an attempt of a run that is over publishes nothing; what is left after a kill is removed by the next run
 (`clear`), which uses `commit.json` and names that only an attempt's folder can have.
 """
 
@@ -16,19 +16,22 @@ from __future__ import annotations
 
 __all__ = ["Attempt", "RunOver", "Sink", "clear", "digest", "is_ours", "remove_ours"]
 
+import io
 import json
 import mmap
 import os
-from collections.abc import Callable, Collection, Iterator
+import shutil
+from collections.abc import Collection, Iterator
 from contextlib import suppress
-from functools import partial
-from io import BytesIO
+from functools import cached_property
 from secrets import token_hex
+from tempfile import SpooledTemporaryFile, TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from crc32c import crc32c
 
 from coordwire.errors import CoordwireError
+from coordwire.tables.storage.folders import LocalFolder
 from coordwire.tables.storage.manifest_file import Proof, as_proofs, read_notes
 from coordwire.tables.storage.names import (
     ATTEMPTS,
@@ -49,23 +52,22 @@ NO_RUN = "0" * 32
 
 BLOCK = 1 << 20
 
-HELD = 16 << 20
-"""Bytes of an attempt's files that are held in memory where a store puts objects whole: a file that fits is
-put into its place at once, in place of a part that is read back, copied and removed."""
+HELD = 256 << 10
+"""Bytes of each open file that are held in memory for a store; up to 64 files are open."""
 
 
 class RunOver(CoordwireError):
     """The run that an attempt belongs to has ended, or another one has taken its place."""
 
 
-class Sink:
-    """A file being written, for pyarrow; counts its bytes and their checksum."""
+class Sink(io.RawIOBase):
+    """A file being written, for pyarrow; counts its bytes and their checksum. stream: what gets them."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._dropped = False
+        super().__init__()
+        self.stream = stream
         self.size = self.crc = 0
-        self.closed = False
+        self._dropped = False
 
     def write(self, data: Any) -> int:
         view = memoryview(data).cast("B")
@@ -74,71 +76,25 @@ class Sink:
             self.crc = crc32c(view, self.crc)
             self.size += size
             while view:
-                view = view[self._stream.write(view) or 0 :]
+                view = view[self.stream.write(view) or 0 :]
         return size
-
-    def flush(self) -> None:
-        if not self.closed:
-            self._stream.flush()
 
     def tell(self) -> int:
         return self.size
 
-    def readable(self) -> bool:
-        return False
-
     def writable(self) -> bool:
         return True
 
-    def seekable(self) -> bool:
-        return False
-
     def close(self) -> None:
         if not self.closed:
-            self.closed = True
-            self._stream.close()
+            super().close()
+            self.stream.close()
 
     def drop(self) -> None:
         """Write nothing more: the file is going to be removed."""
         self._dropped = True
         with suppress(OSError):
             self.close()
-
-
-class MemoryFile:
-    """A new file whose bytes are held as far as there is room; with more than that it is opened and written.
-
-    open_new: opens it. content: what is held; None once it was opened.
-    """
-
-    def __init__(self, open_new: Callable[[], BinaryIO], room: int) -> None:
-        self._open_new = open_new
-        self._room = room
-        self._buffer = bytearray()
-        self._stream: BinaryIO | None = None
-
-    @property
-    def content(self) -> bytes | None:
-        return bytes(self._buffer) if self._stream is None else None
-
-    def write(self, data: memoryview) -> int:
-        if self._stream is None and len(self._buffer) + len(data) <= self._room:
-            self._buffer += data
-            return len(data)
-        if self._stream is None:
-            self._stream, view = self._open_new(), memoryview(self._buffer)
-            while view:
-                view = view[self._stream.write(view) or 0 :]
-            self._buffer = bytearray()
-        return self._stream.write(data)
-
-    def flush(self) -> None:
-        if self._stream is not None:
-            self._stream.flush()
-
-    def close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
 
 
 class Attempt:
@@ -150,54 +106,46 @@ class Attempt:
         self.token = token_hex(16)
         self.place = f"{ATTEMPTS}/{run or NO_RUN}-{task}-{self.token}"
         self._notes_name = f"{NOTES}/{task}.json"
-        self._parts: dict[str, tuple[str, int, int]] = {}
-        self._sinks: dict[str, Sink] = {}
-        self._memory_files: dict[str, MemoryFile] = {}
-        self._room = HELD if output.puts_whole else 0
-        self._number = 0
+        self._parts: dict[str, tuple[str, Sink]] = {}
+        self._folder = output if isinstance(output, LocalFolder) else None
+        self._starts: dict[str, int] = {}  # of files that are in the spool
+
+    @cached_property
+    def _spool(self) -> BinaryIO:
+        """The complete files for a store, one after the other; it goes with the attempt."""
+        return cast(BinaryIO, TemporaryFile())
 
     def open(self, unit: str, table: str, folder: str) -> tuple[str, Sink]:
         """A new file of a unit's rows of a table, and the name that it is going to have."""
-        name = data_name(table, folder, unit, self.token, self._number)
-        part = f"{self.place}/{self._number:04}.part"
-        self._number += 1
-        self._parts[name] = (part, 0, 0)
-        open_new = partial(self.output.open_new, part)
-        if self._room:
-            self._memory_files[name] = MemoryFile(open_new, self._room)
-        sink = self._sinks[name] = Sink(
-            cast(BinaryIO, self._memory_files[name]) if self._room else open_new()
-        )
-        return name, sink
+        number = len(self._parts)
+        name = data_name(table, folder, unit, self.token, number)
+        part = f"{self.place}/{number:04}.part"
+        if self._folder is None:
+            stream = cast(BinaryIO, SpooledTemporaryFile(HELD))  # noqa: SIM115 - the sink closes it
+        else:
+            stream = self._folder.open_new(part)
+        self._parts[name] = part, Sink(stream)
+        return name, self._parts[name][1]
 
     def finish(self, name: str, rows: int) -> None:
         """Close a file and read it back. Raises `CoordwireError` if it is not what was written."""
-        sink = self._sinks.pop(name)
+        part, sink = self._parts[name]
+        if self._folder is None:
+            _check_rows(sink.stream, part, rows)
+            sink.stream.seek(0)
+            self._starts[name] = self._spool.tell()
+            shutil.copyfileobj(sink.stream, self._spool, BLOCK)
+            sink.close()
+            return
         sink.close()
-        part, _, _ = self._parts[name]
-        self._parts[name] = (part, sink.size, sink.crc)
-        content = self._memory_files[name].content if name in self._memory_files else None
-        if content is None:
-            self._memory_files.pop(name, None)
-            self._read_back(part, sink, rows)
-        else:
-            self._room = max(0, self._room - sink.size)
-            _check_rows(BytesIO(content), part, rows)
-
-    def _read_back(self, part: str, sink: Sink, rows: int) -> None:
-        with self.output.open(part) as stream:
-            # A store checks what is put there; reading a local file again costs next to nothing.
-            proof = _mapped_digest(stream) if self.output.local else [self._size(part), sink.crc]
-            if proof != [sink.size, sink.crc]:
+        with self._folder.open(part) as stream:
+            size, crc = _mapped_digest(stream)
+            if (size, crc) != (sink.size, sink.crc):
                 raise CoordwireError(
-                    f"{part}: {proof[0]} bytes were read back, {sink.size} different ones were written"
+                    f"{part}: {size} bytes were read back, {sink.size} different ones were written"
                 )
             stream.seek(0)
             _check_rows(stream, part, rows)
-
-    def _size(self, part: str) -> int:
-        status = self.output.stat(part)
-        return -1 if status is None else status.size
 
     def publish(self, notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Put the files into their places and write the notes of the units, each with its `files`; returns
@@ -216,21 +164,32 @@ class Attempt:
 
     def _written_down(self) -> dict[str, Proof]:
         """The files that are about to be put into their places; `commit.json` has them first."""
-        files = {name: [size, crc] for name, (_, size, crc) in sorted(self._parts.items())}
+        files = {name: [sink.size, sink.crc] for name, (_, sink) in sorted(self._parts.items())}
         if files:
             self.output.write(f"{self.place}/commit.json", json.dumps({"files": files}).encode())
         return files
 
     def _move(self, files: dict[str, Proof]) -> dict[str, Proof]:
+        if self._folder is None:
+            for name in files:
+                self._put(name)
+            return files  # no other attempt has the token in its name, and a store checks what is put there
         proofs = {}
         for name, proof in files.items():
-            if (memory_file := self._memory_files.pop(name, None)) is None:
-                self.output.move(self._parts[name][0], name)
-                proofs[name] = [*proof, *self._stamp(name, proof[0])]
-            else:  # no other attempt has the token in its name; its content is small enough to identify it
-                self.output.write(name, memory_file.content or b"")
-                proofs[name] = proof
+            self._folder.move(self._parts[name][0], name)
+            proofs[name] = [*proof, *self._stamp(name, proof[0])]
         return proofs
+
+    def _put(self, name: str) -> None:
+        """Write a file of the spool under its name."""
+        self._spool.flush()
+        start, size = self._starts[name], self._parts[name][1].size
+        with (
+            mmap.mmap(self._spool.fileno(), 0, access=mmap.ACCESS_READ) as data,
+            memoryview(data) as view,
+            view[start : start + size] as content,
+        ):
+            self.output.write(name, content)
 
     def _claim(self, files: dict[str, Proof], notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         try:
@@ -275,13 +234,11 @@ class Attempt:
 
     def discard(self) -> None:
         """Remove what isn't published."""
-        for sink in self._sinks.values():
+        for part, sink in self._parts.values():
             sink.drop()
-        for name, (part, _, _) in self._parts.items():
-            if name not in self._memory_files or self._memory_files[name].content is None:
+            if self._folder is not None:
                 with suppress(OSError, CoordwireError):
-                    self.output.delete(part)
-        self._memory_files.clear()
+                    self._folder.delete(part)
         self._leave()
 
     def _leave(self) -> None:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordwire.errors import CoordwireError
 
@@ -139,12 +139,13 @@ class Store:
             data: bytes = file.read_at(size, at)
             return data
 
-    def create(self, path: str) -> BinaryIO:
-        """A file to write."""
+    def put(self, path: str, data: bytes | memoryview) -> None:
+        """Write a file."""
         with self._explained(path):
             if not self.puts:
                 self.system.create_dir(path.rpartition("/")[0], recursive=True)
-            return cast(BinaryIO, _Writing(self, path))
+            with self.system.open_output_stream(path) as stream:
+                stream.write(data)
 
     def move(self, path: str, to: str) -> None:
         with self._explained(to):
@@ -197,33 +198,6 @@ class Store:
             if type(error).__module__ != "pyarrow.lib":  # ArrowException, as for what Azure's client raises
                 raise
             raise as_store_error(error, self.uri(path)) from error
-
-
-class _Writing:
-    """A file that is being written to a store; its errors are explained."""
-
-    def __init__(self, store: Store, path: str) -> None:
-        self._store = store
-        self._path = path
-        self._stream = store.system.open_output_stream(path)
-
-    def write(self, data: Any) -> int:
-        with self._store._explained(self._path):
-            return int(self._stream.write(data))
-
-    def flush(self) -> None:
-        with self._store._explained(self._path):
-            self._stream.flush()
-
-    def close(self) -> None:
-        with self._store._explained(self._path):
-            self._stream.close()
-
-    def __enter__(self) -> _Writing:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _metadata(file: Any) -> dict[str, bytes]:
