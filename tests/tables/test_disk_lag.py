@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 from coordwire.logs import LogRecord, encode_log_record, find_record
 from coordwire.records import Record, batches, encode_batch
 from coordwire.tables.options import Options
-from coordwire.tables.readers import disk_lag
+from coordwire.tables.readers import disk_lag, segment_reader
 from coordwire.tables.readers.sources import SOURCES, SourceDefinition, plan, read
 from coordwire.tables.readers.splits import CopiedSegment, LogCopy
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, read_records
@@ -148,6 +148,7 @@ def test_the_end_is_found_by_its_last_bytes(
 ) -> None:
     data = pipeline_steps.segment(range(3000))
     monkeypatch.setattr(disk_lag, "TAIL", 1000)
+    monkeypatch.setattr(segment_reader, "LEAD", 1000)
     path = put(tmp_path, "orders-0", data)
     index = path.with_suffix(".index")
     if indexed:
@@ -169,7 +170,7 @@ def test_the_end_is_found_by_its_last_bytes(
         reader._quick = None
         return reader
 
-    monkeypatch.setattr(disk_lag, "batches", counting)
+    monkeypatch.setattr(segment_reader, "batches", counting)
     end = disk_lag.log_end(copy)
     assert (end.offset, end.timestamp_ms) == (3000, START + 2999)
     if indexed:

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 __all__ = ["OFFSETS_TOPIC", "lag_inputs", "lag_parts", "lag_rows", "log_end", "read_lag"]
 
-from bisect import bisect_right
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordwire.capture.jsonlines import text
 from coordwire.codec import Message
-from coordwire.errors import CorruptBatch, UnreadableRange
-from coordwire.records import RecordBatch, batches
-from coordwire.segments.indexes import OffsetIndex
+from coordwire.errors import UnreadableRange
+from coordwire.records import RecordBatch
 from coordwire.segments.names import file_name
 from coordwire.segments.remote_storage import remote_name
 from coordwire.tables.columns import LAG, arrow_schema
@@ -30,7 +30,9 @@ from coordwire.tables.options import Options
 from coordwire.tables.readers.file_origins import Origins
 from coordwire.tables.readers.files import File, open_bytes
 from coordwire.tables.readers.rows import Bad, Builder
+from coordwire.tables.readers.segment_reader import SegmentReader
 from coordwire.tables.readers.splits import CopiedSegment, LagInputs, LogCopy, Part
+from coordwire.tables.stores import is_uri
 from coordwire.timeline.from_log.compaction import latest
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, read_records
 
@@ -179,42 +181,21 @@ def log_end(copy: LogCopy) -> End:
     """The end of a copy, as far as it is readable; at least the offset in the name of its last file."""
     file = copy.files[-1]
     try:
-        data = open_bytes(file.path) if file.size else memoryview(b"")
+        size = file.size if is_uri(file.path) else os.stat(file.path).st_size  # it may have grown
+        last = _last(file, max(0, size - TAIL), size) or _last(file, 0, size)
     except OSError:
-        return End(file.offset, -1)
-    last = _last(data, _lead(data, file.offset_index)) or _last(data, 0)
+        last = None
     if last is None:
         return End(file.offset, -1)
     return End(max(last.last_offset + 1, file.offset), last.max_timestamp)
 
 
-def _last(data: memoryview, lead: int) -> RecordBatch | None:
-    """The last batch with a right checksum. lead: the position of a batch to begin at; 0 reads the whole
-    file."""
-    reader = batches(data, on_error="report", check_records=False)
-    if lead:
-        reader.position = lead
-        reader.advance(len(data) - TAIL)
+def _last(file: CopiedSegment, start: int, size: int) -> RecordBatch | None:
+    """The last batch with a right checksum that begins at `start` or after it."""
     last = None
-    for item in reader:
-        if not isinstance(item, UnreadableRange):
-            last = item
+    part = Part("segment", file.path, size, start, size, index=file.offset_index)
+    with closing(SegmentReader(part, Options())) as reader:
+        for item in reader.items():
+            if not isinstance(item, Bad):
+                last = item
     return last
-
-
-def _lead(data: memoryview, index: str | None) -> int:
-    """A batch's place well before the end, from the index; 0 if there is none to trust."""
-    if index is None or len(data) <= 2 * TAIL:
-        return 0
-    try:
-        entries = OffsetIndex(open_bytes(index), 0)
-        number = bisect_right(entries, len(data) - 2 * TAIL, key=lambda entry: entry.position)
-        position = entries[number - 1].position if number else 0
-        reader = batches(data)
-        reader.position = position if 0 <= position < len(data) else 0
-        batch = next(reader, None)
-        if batch is not None:
-            batch.check()
-    except (OSError, CorruptBatch):
-        return 0
-    return position if batch is not None else 0
