@@ -3,11 +3,11 @@
 Strategy: the object's place in memory is a sparse temporary file, mapped; `need` and `touch` fetch what they
 are given into it. Bodies are read ahead, in windows that double from 256 KB to 8 MB while reading continues
 where it was, or of 8 MB at once where all that follows is wanted (`read_all`); headers that are there already
-do not cut a window in two. Headers are fetched one by one where batches are few, several at once where an
-index says where they are or scouts find them, and with all that is between them where batches are small: a
-request costs what some hundred kilobytes do, and a part makes no more than `IN_TURN` or `AT_ONCE` of them for
-headers. A scout (`headers_from`) looks for the first header in the bytes at its start, then goes from header
-to header by their lengths until the end of its stretch. `FetchingSearch` asks for whatever the search for
+do not cut a window in two. Headers are fetched one by one where batches are few, several at once by scouts,
+and with all that is between them where batches are small: a request costs what some hundred kilobytes do, and
+a part makes no more than `IN_TURN` or `AT_ONCE` of them for headers. A scout (`headers_from`) begins at a
+header that an index has, or looks for one in the bytes at its start, then goes from header to header by their
+lengths until the end of its stretch. `FetchingSearch` asks for whatever the search for
 batches looks at, so that verdicts are those about the whole file. Rules: nothing is given on before `confirm`
 has seen that the object is still the one that was listed and opened; bytes that weren't asked for are zeros
 and must not be looked at; what an index or a scout says is fetched and no more: a value that looks like a
@@ -106,11 +106,11 @@ SMALLEST = 4096
 ALONE = 4
 """Headers that are fetched one by one, since a body was read, before several are fetched at once."""
 
-THREADS, TOGETHER = 8, (16, 128)
-"""Threads that fetch headers, and how many headers they are given, at first and at most."""
+THREADS = 8
+"""Scouts at a time, each a thread."""
 
-SCOUTED, STRETCH = 1024, 256
-"""Headers for which scouts are sent ahead, at least, and how many each of them looks for."""
+SCOUTED, STRETCH = 64, 256
+"""Headers for which scouts are sent ahead, at least, and how many each of them looks for at most."""
 
 SMALL = 16 << 20
 """Bytes of the largest index that is read; Kafka's have 10 MB at most."""
@@ -144,7 +144,6 @@ class Ranges:
         self._places: Sequence[int] = ()
         self._known_to = self._missed = self._hit = 0
         self._last, self._mean, self._alone = -1, 0.0, 0
-        self._together = TOGETHER[0]
 
     def batches(self, *, check_records: bool = False) -> Batches[Any]:
         """As `coordwire.records.batches` with reports, over what is fetched for it."""
@@ -204,11 +203,11 @@ class Ranges:
         self._missed += start < self._known_to
         self._alone += 1
         if self.reads_bodies:
-            self._alone, self._together = 0, TOGETHER[0]
+            self._alone = 0
             self.need(start, end)
         elif self._mean and self._mean < self._sparse():
             self.need(start, end, 4 * LEAST)
-        elif self._alone <= ALONE or not (self._fetch_known(start) or self._scout(start)):
+        elif self._alone <= ALONE or not self._scout(start):
             self._fetch(start, min(start + HEAD, len(self.view)))
 
     def _sparse(self) -> float:
@@ -216,43 +215,29 @@ class Ranges:
         helped = self._store.puts and self._missed <= 16 + self._hit // 4
         return max(SMALLEST, self._span / (AT_ONCE if helped else IN_TURN))
 
-    def _fetch_known(self, start: int) -> bool:
-        """Fetch the next headers that the index knows of, side by side; whether that is worth it."""
-        places = self._places
-        first = bisect_left(places, start)
-        known = [at for at in places[first : first + self._together] if at < self.limit]
-        known = [at for at, before in zip(known, [start - SMALLEST, *known], strict=False)
-                 if at - before >= SMALLEST]  # fmt: skip
-        if start < self._known_to or len(known) < 4 or not self._store.puts:
-            return False
-        positions = sorted({start, *known})
-        todo = [(at, min(at + HEAD, len(self.view))) for at in positions
-                if self._first_missing(at, min(at + HEAD, len(self.view))) is not None]  # fmt: skip
-        with ThreadPoolExecutor(THREADS, "coordwire-headers") as threads:
-            pieces = list(threads.map(lambda bounds: self._read(*bounds), todo))
-        for (at, _), data in zip(todo, pieces, strict=True):
-            self._keep(at, data)
-        self._known_to = positions[-1] + 1
-        self._together = min(2 * self._together, TOGETHER[1])
-        return True
-
     def _scout(self, start: int) -> bool:
         """Fetch the headers that come next, by scouts that begin at several places; whether any were sent."""
         end, mean = self.limit, self._mean
         if start < self._known_to or not self._store.puts or not mean or end - start < SCOUTED * mean:
             return False
-        step = int(STRETCH * mean)
-        starts = range(start, min(start + THREADS * step, end), step)
+        step = int(min(STRETCH * mean, (end - start) // THREADS + 1))
+        middle = int(1.25 * mean) + HEADER.size
+        tasks = [(start, 0)]  # where each begins, and in how many bytes its first header is looked for
+        for at in range(start + step, min(start + THREADS * step, end), step):
+            known = bisect_left(self._places, at)
+            place = self._places[known] if known < len(self._places) else end
+            tasks.append((place, 0) if place < min(at + step, end) else (at, middle))
+        stop = min(start + THREADS * step, end)
+        ends = [*(at for at, _ in tasks[1:]), stop]
 
-        def scout(at: int) -> list[tuple[int, bytes]]:
-            near = 0 if at == start else int(1.25 * mean) + HEADER.size
-            return headers_from(self._read, at, min(at + step, end), len(self.view), near)
+        def scout(task: tuple[int, int], until: int) -> list[tuple[int, bytes]]:
+            return headers_from(self._read, task[0], until, len(self.view), task[1])
 
         with ThreadPoolExecutor(THREADS, "coordwire-headers") as threads:
-            for pieces in list(threads.map(scout, starts)):
+            for pieces in list(threads.map(scout, tasks, ends)):
                 for at, data in pieces:
                     self._keep(at, data)
-        self._known_to = min(starts[-1] + step, end)
+        self._known_to = stop
         return True
 
     # --- what is there ---
