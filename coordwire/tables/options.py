@@ -35,7 +35,7 @@ __all__ = ["Options", "parse_options"]
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
@@ -47,44 +47,7 @@ from coordwire.logs import TOPICS
 MEBI = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options above, by their names in snake_case. Times are milliseconds; ends are exclusive.
-
-    partitions: ranges, both ends inclusive; None for all.
-    """
-
-    paths: tuple[str, ...] = ()
-    mode: str = "permissive"
-    topics: tuple[str, ...] | None = None
-    partitions: tuple[tuple[int, int], ...] | None = None
-    starting_offset: int | None = None
-    ending_offset: int | None = None
-    starting_timestamp: int | None = None
-    ending_timestamp: int | None = None
-    split_size: int = 128 * MEBI
-    batch_size: int = 8 * MEBI
-    checksums: bool = False
-    strict: bool = False
-    show_secrets: bool = False
-    dialect: str = Dialect.KAFKA
-    join_rotated: bool = True
-    log: str | None = None
-    recursive: bool = True
-    max_files_per_trigger: int | None = None
-    growing: bool = False
-
-    @property
-    def failfast(self) -> bool:
-        return self.mode == "failfast"
-
-    def wants(self, topic: str | None, partition: int | None) -> bool:
-        """Whether a file of this topic and partition is to be read."""
-        if self.topics is not None and not any(fnmatchcase(topic or "", glob) for glob in self.topics):
-            return False
-        if self.partitions is None:
-            return True
-        return partition is not None and any(low <= partition <= high for low, high in self.partitions)
+# --- values from texts ---
 
 
 def _flag(text: str) -> bool:
@@ -143,27 +106,56 @@ def milliseconds(text: str) -> int:
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    "mode": _mode,
-    "topics": _names,
-    "partitions": _ranges,
-    "starting_offset": int,
-    "ending_offset": int,
-    "starting_timestamp": milliseconds,
-    "ending_timestamp": milliseconds,
-    "split_size": _size,
-    "batch_size": _size,
-    "checksums": _flag,
-    "strict": _flag,
-    "show_secrets": _flag,
-    "dialect": _dialect,
-    "join_rotated": _flag,
-    "log": _log,
-    "recursive": _flag,
-    "max_files_per_trigger": _size,
-    "growing": _flag,
-}
-_NAMES = {field.name.replace("_", ""): field.name for field in fields(Options) if field.name != "paths"}
+def _option(parse: Callable[[str], Any], default: Any = None) -> Any:
+    """A field whose value is parsed from a text."""
+    return field(default=default, metadata={"parse": parse})
+
+
+# --- the options ---
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options above, by their names in snake_case. Times are milliseconds; ends are exclusive.
+
+    partitions: ranges, both ends inclusive; None for all.
+    """
+
+    paths: tuple[str, ...] = ()
+    mode: str = _option(_mode, "permissive")
+    topics: tuple[str, ...] | None = _option(_names)
+    partitions: tuple[tuple[int, int], ...] | None = _option(_ranges)
+    starting_offset: int | None = _option(int)
+    ending_offset: int | None = _option(int)
+    starting_timestamp: int | None = _option(milliseconds)
+    ending_timestamp: int | None = _option(milliseconds)
+    split_size: int = _option(_size, 128 * MEBI)
+    batch_size: int = _option(_size, 8 * MEBI)
+    checksums: bool = _option(_flag, False)
+    strict: bool = _option(_flag, False)
+    show_secrets: bool = _option(_flag, False)
+    dialect: str = _option(_dialect, Dialect.KAFKA)
+    join_rotated: bool = _option(_flag, True)
+    log: str | None = _option(_log)
+    recursive: bool = _option(_flag, True)
+    max_files_per_trigger: int | None = _option(_size)
+    growing: bool = _option(_flag, False)
+
+    @property
+    def failfast(self) -> bool:
+        return self.mode == "failfast"
+
+    def wants(self, topic: str | None, partition: int | None) -> bool:
+        """Whether a file of this topic and partition is to be read."""
+        if self.topics is not None and not any(fnmatchcase(topic or "", glob) for glob in self.topics):
+            return False
+        if self.partitions is None:
+            return True
+        return partition is not None and any(low <= partition <= high for low, high in self.partitions)
+
+
+_FIELDS = {option.name.replace("_", ""): option for option in fields(Options) if option.metadata}
+"""By their names as an option's is compared: case does not matter."""
 
 
 def parse_options(texts: Mapping[str, str]) -> Options:
@@ -173,13 +165,12 @@ def parse_options(texts: Mapping[str, str]) -> Options:
     for name, text in texts.items():
         if name.lower() in ("path", "paths"):
             continue
-        field = _NAMES.get(name.lower().replace("_", ""))
-        if field is None:
-            raise CoordwireError(
-                f"no such option: {name}; there are {', '.join(map(_camel, sorted(_PARSERS)))}"
-            )
+        option = _FIELDS.get(name.lower().replace("_", ""))
+        if option is None:
+            names = sorted(option.name for option in _FIELDS.values())
+            raise CoordwireError(f"no such option: {name}; there are {', '.join(map(_camel, names))}")
         try:
-            values[field] = _PARSERS[field](text)
+            values[option.name] = option.metadata["parse"](text)
         except ValueError as error:
             raise CoordwireError(f"option {name} = {text!r}: {error}") from None
     return Options(**values)
