@@ -170,14 +170,15 @@ class Attempt:
         return files
 
     def _move(self, files: dict[str, Proof]) -> dict[str, Proof]:
-        if self._folder is None:
-            for name in files:
-                self._put(name)
-            return files  # no other attempt has the token in its name, and a store checks what is put there
         proofs = {}
         for name, proof in files.items():
-            self._folder.move(self._parts[name][0], name)
-            proofs[name] = [*proof, *self._stamp(name, proof[0])]
+            if self._folder is None:
+                self._put(name)
+            else:
+                self._folder.move(self._parts[name][0], name)
+            # No other attempt has the token in its name; in a store a small one is identified by its content.
+            has_stamp = self._folder is not None or proof[0] > BLOCK
+            proofs[name] = [*proof, *self._stamp(name, proof[0])] if has_stamp else proof
         return proofs
 
     def _put(self, name: str) -> None:
