@@ -26,7 +26,7 @@ from coordwire.timeline.events import (
 from coordwire.timeline.evidence import Evidence, MemberClaim
 from coordwire.timeline.from_wire.coordinators import BrokerEnds
 from coordwire.timeline.group import Group, Outage
-from coordwire.timeline.sightings import MemberName, Seen, remember
+from coordwire.timeline.sightings import MemberName, Seen
 
 __all__ = ["ENDED", "ConnectionEnds", "LastRequests"]
 
@@ -40,7 +40,7 @@ ENDED = frozenset((MemberJoined, MemberLeft, RebalanceEnded))
 """The events that `ConnectionEnds.see` learns from, or says more of."""
 
 _SILENT = ("session_timeout", "removed", "not_rejoined")
-_Client = tuple[str, str]
+ClientOrigin = tuple[str, str]
 """An address without its port, and a client id."""
 GroupKey = tuple[str, Kind]
 """A group's id and the kind that it is kept as."""
@@ -71,21 +71,52 @@ class LastRequests:
 class _Connection:
     """One connection. end: the first of it; fetched_ns: when the last Fetch was sent on it."""
 
-    client: _Client
+    client: ClientOrigin
     end: ConnectionEnd | None = None
     fetched_ns: int = 0
 
 
 @dataclass(slots=True)
 class _In:
-    """A member that is in. alone: whether no other had its client's name and address; had: whether it was
-    assigned anything."""
+    """A member that is in. had: whether it was assigned anything."""
 
-    client: _Client
+    client: ClientOrigin
     joined_ns: int
     instance: tuple[str, str] | None
-    alone: bool = True
     had: bool = False
+
+
+@dataclass(slots=True)
+class SharedClients:
+    """Which of the members that are in have a client of their own: no other member of any group has had it
+    since they joined."""
+
+    _clients: dict[MemberName, ClientOrigin] = field(default_factory=dict)
+    _members: dict[ClientOrigin, set[MemberName]] = field(default_factory=dict)
+    _alone: set[MemberName] = field(default_factory=set)
+
+    def joins(self, name: MemberName, client: ClientOrigin) -> None:
+        """A member that wasn't in is in."""
+        names = self._members.setdefault(client, set())
+        if not names:
+            self._alone.add(name)
+        elif len(names) == 1:
+            self._alone -= names
+        names.add(name)
+        self._clients[name] = client
+
+    def leaves(self, name: MemberName) -> None:
+        """A member that was in is out."""
+        client = self._clients.pop(name)
+        self._alone.discard(name)
+        names = self._members[client]
+        names.discard(name)
+        if not names:
+            del self._members[client]
+
+    def is_alone(self, name: MemberName) -> bool:
+        """Whether a member is in, and has its client to itself."""
+        return name in self._alone
 
 
 @dataclass(slots=True)
@@ -94,9 +125,9 @@ class ConnectionEnds:
 
     _last_requests: OrderedDict[MemberName, LastRequests] = field(default_factory=OrderedDict)
     _known: OrderedDict[str, _Connection] = field(default_factory=OrderedDict)
-    _of: dict[_Client, dict[str, _Connection]] = field(default_factory=dict)
+    _of: dict[ClientOrigin, dict[str, _Connection]] = field(default_factory=dict)
     _in: OrderedDict[MemberName, _In] = field(default_factory=OrderedDict)
-    _members: dict[_Client, set[MemberName]] = field(default_factory=dict)
+    _shared: SharedClients = field(default_factory=SharedClients)
     _instances: dict[tuple[str, str], MemberName] = field(default_factory=dict)
     _brokers: BrokerEnds = field(default_factory=BrokerEnds)
     _speakers: dict[str, dict[GroupKey, MemberName]] = field(default_factory=dict)
@@ -196,11 +227,15 @@ class ConnectionEnds:
         elif isinstance(event, MemberLeft) and event.how != "left_for_now":
             name = MemberName(event.group, event.member_id)
             if event.inferred and event.how in _SILENT:
-                event = replace(event, ending=self._ending(event, name))
+                event = self._ended(event, name)
             self._leaves(name)
             if (requests := self._last_requests.pop(name, None)) is not None:
                 requests.is_kept = False
         return event
+
+    def _ended(self, event: MemberLeft, name: MemberName) -> MemberLeft:
+        """The event of a member that left without a request, with the ends of its connections."""
+        return replace(event, ending=self._ending(event, name, is_alone=self._shared.is_alone(name)))
 
     def _joins(self, event: MemberJoined) -> None:
         name = MemberName(event.group, event.member_id)
@@ -211,12 +246,8 @@ class ConnectionEnds:
         if instance in self._instances:
             self._leaves(self._instances[instance])
         client = _address(event.host), event.client_id or ""
-        member_ids = self._members.setdefault(client, set())
-        if len(member_ids) == 1:  # of several none is alone any more
-            for other_id in member_ids:
-                self._in[other_id].alone = False
-        remember(self._in, name, _In(client, event.time_ns or 0, instance, not member_ids), MOST_MEMBERS + 1)
-        member_ids.add(name)
+        self._shared.joins(name, client)
+        self._in[name] = _In(client, event.time_ns or 0, instance)
         if instance is not None:
             self._instances[instance] = name
         if len(self._in) > MOST_MEMBERS:
@@ -226,14 +257,11 @@ class ConnectionEnds:
         member = self._in.pop(name, None)
         if member is None:
             return
-        member_ids = self._members[member.client]
-        member_ids.discard(name)
-        if not member_ids:
-            del self._members[member.client]
+        self._shared.leaves(name)
         if member.instance is not None and self._instances.get(member.instance) == name:
             del self._instances[member.instance]
 
-    def _ending(self, event: MemberLeft, name: MemberName) -> MemberEnding | None:
+    def _ending(self, event: MemberLeft, name: MemberName, *, is_alone: bool) -> MemberEnding | None:
         requests = self._last_requests.get(name)
         own = None if requests is None else self._known.get(requests.flow)
         if own is None or requests is None:
@@ -242,12 +270,13 @@ class ConnectionEnds:
         last = claim.latest(Evidence(name, requests.last), Evidence(name, requests.earlier))
         if last is None:
             return None  # it is out since before what is known of it
-        member = self._in.get(name)
-        alone = member is not None and member.alone and member.client == own.client
-        all_of_it = list(self._of[own.client].values()) if alone else [own]
+        all_of_it: list[_Connection] = [own]
         fetched = None
-        if alone and member is not None and member.had:
-            fetched = any(connection.fetched_ns >= member.joined_ns for connection in all_of_it)
+        member = self._in.get(name) if is_alone else None
+        if member is not None and member.client == own.client:
+            all_of_it = list(self._of[own.client].values())
+            if member.had:
+                fetched = any(connection.fetched_ns >= member.joined_ns for connection in all_of_it)
         last_sent = claim.time_ns(last), claim.packet(last)
         if own.end is None or not claim.admits(_evidence(name, own.end)):
             return MemberEnding("open", None, (), *last_sent, fetched)

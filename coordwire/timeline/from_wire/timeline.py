@@ -118,7 +118,7 @@ class Timeline:
     """As `timeline`, entry by entry."""
 
     def __init__(self, *, ends: bool = False, dialect: TimelineDialect | None = None) -> None:
-        self._ends = ConnectionEnds() if ends else None
+        self._ends = self._new_ends() if ends else None
         self._names = TopicsById()
         self._timeouts = KnownTimeouts()
         self._groups = GroupTable(self._names, self._timeouts, self._ends)
@@ -128,7 +128,7 @@ class Timeline:
         self._dialect_groups: DialectGroups | None = None
         self._other_answers = OtherAnswers(self._names, self._timeouts, self._groups, self._commits)
         self._waiting: OrderedDict[Seen, Asked | Beat] = OrderedDict()
-        self._last = Seen(None, "", 0)
+        self._last_frame: FrameEntry | None = None
         self._beats = SteadyBeats()
         self._requests: dict[int | None, _Handler] = {
             **dict.fromkeys(ABOUT_A_GROUP, self._group_request),
@@ -140,6 +140,9 @@ class Timeline:
             **dict.fromkeys(COMMITS, self._commit_answer),
         }
 
+    def _new_ends(self) -> ConnectionEnds:
+        return ConnectionEnds()
+
     def feed_all(self, entries: Iterable[Entry | ConnectionSign]) -> list[GroupEvent]:
         """The events of some entries, as `feed` gives them one by one."""
         all_events: list[GroupEvent] = []
@@ -147,6 +150,7 @@ class Timeline:
         for entry in entries:
             if type(entry) in UNDECODED:  # a call less than `feed`
                 frame: Any = entry
+                self._last_frame = frame
                 find = of_request if frame.request is None else of_answer
                 events = (find(frame.api_key) or of_no_group)(frame)
             else:
@@ -160,11 +164,18 @@ class Timeline:
         if type(entry) not in UNDECODED:
             if not isinstance(entry, FrameEntry):
                 return self._sign(entry)
+            self._last_frame = entry
             if entry.dialect != KAFKA:
                 return self._events(self._read(entry))
         frame: Any = entry
+        self._last_frame = frame
         handlers = self._requests if frame.request is None else self._answers
         return (handlers.get(frame.api_key) or self._of_no_group)(frame)
+
+    @property
+    def _last(self) -> Seen:
+        """Where the last frame was seen, whatever it is."""
+        return Seen(None, "", 0) if self._last_frame is None else place_of(self._last_frame)
 
     def _sign(self, entry: UnreadableRange | ConnectionSign) -> Iterable[GroupEvent]:
         """The events of all but frames."""
@@ -196,7 +207,7 @@ class Timeline:
         beat = self._beats.known.get(body[:4] + body[8:])
         if beat is None:
             return self._group_request(entry)
-        place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
+        place = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
         waiting = self._waiting
         waiting[place] = beat
         if len(waiting) > MOST_UNANSWERED:
@@ -227,7 +238,7 @@ class Timeline:
         group = self._groups.at(beat.group_key)
         if type(group) is not _GROUPS[beat.key] or (member := group.members.get(beat.name.member_id)) is None:
             return self._group_answer(entry)
-        place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
+        place = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
         self._waiting.pop(asked_at, None)
         if beat.flow is not request_entry.flow:
             beat.flow = request_entry.flow
@@ -244,7 +255,7 @@ class Timeline:
         request_entry: Any = entry.request
         if request_entry.message is None or request_entry.error is not None or not has_no_codes(entry):
             return self._group_answer(entry)
-        place = self._last = place_of(entry)
+        place = place_of(entry)
         self._waiting.pop(place_of(request_entry), None)
         events, group = self._commit(entry, request_entry, place, (), 0)
         if group is not None and group.pending:
@@ -263,16 +274,13 @@ class Timeline:
             if self._ends is not None and key in (_FETCH, _SHARE_FETCH):
                 self._ends.fetches(entry)
             if _is_sound(entry):
-                self._last = place_of(entry)
                 return ()
         elif request_entry is not None and _is_sound(request_entry):
             if key == _FETCH and entry.error is None and entry.message is not None:
                 self._opens(request_entry)
-                place = self._last = place_of(entry)
-                return self._commits.ends(entry.message, place)
+                return self._commits.ends(entry.message, place_of(entry))
             if key not in OTHER_APIS and _is_sound(entry):
                 self._opens(request_entry)
-                self._last = place_of(entry)
                 return ()
         return self._read_of_no_group(entry)
 
@@ -281,8 +289,6 @@ class Timeline:
         if isinstance(entry, LazyEntry):
             entry.decode()
         if entry.error is None and not is_accounted_for(entry):
-            if entry.request is None or entry.api_key not in OTHER_APIS:
-                self._last = place_of(entry)  # as where its text shows that it is whole
             return self._events(self._unreadable(entry))
         return self._events(self._read(entry))
 
@@ -340,7 +346,7 @@ class Timeline:
         message, request_entry = entry.message, entry.request
         if entry.error is not None or message is None:
             return self._unreadable(entry)
-        place = self._last = place_of(entry)
+        place = place_of(entry)
         if entry.dialect != KAFKA:
             if self._dialect is None:
                 return ()
@@ -359,17 +365,23 @@ class Timeline:
 
     def finish(self) -> Iterator[GroupEvent]:
         """The events that only the end of the input shows."""
+        for *_, events in self._last_events():
+            yield from events
+
+    def _last_events(self) -> Iterator[tuple[int, Seen | Group | None, Iterable[GroupEvent]]]:
+        """These events, with what they are about: a request that waits, or a group; and in which of the steps
+        that come one after the other."""
         for place, request in self._waiting.items():
-            yield unanswered(place, request)
+            yield 0, place, (unanswered(place, request),)
         self._waiting.clear()
         for group in self._coordinators.finish():
-            yield from self._events(group.drain())
+            yield 1, group, self._events(group.drain())
         for group in self._groups:
             group.finish(self._last if group.outage is None else group.outage.place)
-            yield from self._events(group.drain())
+            yield 2, group, self._events(group.drain())
         if self._dialect_groups is not None:
-            yield from self._dialect_groups.finish(self._last)
-        yield from self._commits.costs.finish()
+            yield 3, None, self._dialect_groups.finish(self._last)
+        yield 4, None, self._commits.costs.finish()
 
     def _unreadable(self, entry: FrameEntry) -> Iterator[GroupEvent]:
         """A frame that wasn't decoded whole: it answers its request, whatever it says."""
@@ -398,7 +410,7 @@ class Timeline:
         message = self._message_of(entry)
         if message is None:
             return self._events(self._unreadable(entry))
-        place = self._last = place_of(entry)
+        place = place_of(entry)
         key: Any = entry.api_key
         if key in BEATS:
             self._beats.learn_request(entry, message, _KEPT_AS[key])
@@ -448,7 +460,6 @@ class Timeline:
             return self._events(self._read(entry))
         key: Any = entry.api_key
         place, asked_place = place_of(entry), place_of(request_entry)
-        self._last = place
         self._waiting.pop(asked_place, None)
         if self._ends is not None and not request.member_id and getattr(message, "member_id", None):
             name = _new(MemberName, (request.group_id, message.member_id))  # which the answer gives it
