@@ -14,7 +14,9 @@ from coordwire.capture.jsonlines import line
 from coordwire.capture.plain_lines import PlainJsonLines
 from coordwire.capture.reader import Capture
 from coordwire.cli.decode.line import LineFormat
+from coordwire.cli.decode.tree import TreeFormat
 from coordwire.cli.selection.names import TopicNames
+from coordwire.cli.terminal import plain_text
 from coordwire.errors import DecodeError, UnreadableRange
 from fuzz._run import main
 from fuzz.seeds import CAPTURES, framed
@@ -64,7 +66,11 @@ def check_lines(entries: list[Entry], *, show_secrets: bool) -> None:
     """Compare the lines of plain frames with those of the slow path."""
     plain_line = PlainJsonLines(show_secrets=show_secrets).line
     fast, slow = (LineFormat(show_secrets=show_secrets, names=TopicNames()) for _ in range(2))
+    trees = TreeFormat(show_secrets=show_secrets, deep=False)
     for entry in entries:
+        if isinstance(entry, FrameEntry):
+            fields = trees._texts.line(entry, 6)
+            assert fields in (None, "".join(map(plain_text, trees._frame(entry))))
         assert plain_line(entry, 6) in (None, line(entry, 6, show_secrets=show_secrets))
         text = None if fast.plain_line is None else fast.plain_line(entry, 6)
         with redirect_stdout(io.StringIO()) as expected:

@@ -1,6 +1,6 @@
 """What the extension offers; see module.c."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from mmap import mmap
 from typing import Any, TypeAlias, TypeVar
@@ -198,12 +198,16 @@ class FrameWalk:
     ) -> FrameWalk: ...
     def take(self, chunk: tuple[Any, ...], limit: int, /) -> Any: ...
 
-ApiRow: TypeAlias = tuple[Transcriber, Transcriber, bool, bool, str, str]
+FieldLineRow: TypeAlias = tuple[bytes, Mapping[int, str] | None, tuple[FieldLineRow, ...] | None]
+"""A field of a tree: its label, the texts of its numbers if they have names, the rows of its struct."""
+
+ApiRow: TypeAlias = tuple[Transcriber, Transcriber, bool, bool, str, str, tuple[FieldLineRow, ...] | None]
 PlaceRow: TypeAlias = tuple[object, str, str, str, str]
 
 class PlainLines:
     number_width: int
     latency_width: int
+    tree_width: int
     def __new__(
         cls,
         classes: tuple[type, type, type],
@@ -221,6 +225,7 @@ class PlainLines:
         /,
     ) -> PlainLines: ...
     def line(self, entry: object, digits: int, /) -> str | None: ...
+    def block(self, request: object, answer: object, digits: int, /) -> str | None: ...
 
 class SlotMaker:
     def __new__(cls, made: type, names: tuple[str, ...], /) -> SlotMaker: ...

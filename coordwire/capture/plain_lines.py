@@ -26,6 +26,9 @@ from coordwire.capture.frame_decoding import LazyEntry, StrictLazyEntry
 from coordwire.capture.jsonlines import encode, error_form
 from coordwire.capture.jsonlines import text as name_text
 from coordwire.capture.redaction.entry_secrets import is_always_harmless, is_shown_whole
+from coordwire.codec.fields import VersionLayout
+from coordwire.codec.walk import layout_of
+from coordwire.messages import find_message
 from coordwire.versions import api_name, omits_client
 
 if TYPE_CHECKING:
@@ -70,6 +73,10 @@ class PlainLines(ABC):
     def api_text(self, entry: FrameEntry) -> tuple[str, str]:
         """The text of an entry's API in its version; and how a body's text begins that names its subject."""
 
+    def field_rows(self, layout: VersionLayout) -> tuple[_native.FieldLineRow, ...] | None:
+        """What the lines of a message's fields need, where a frame's text has them too."""
+        return None
+
     @abstractmethod
     def place_texts(self, entry: FrameEntry) -> tuple[str, str] | None:
         """The texts of the direction of an entry's connection; None if such entries are not plain."""
@@ -111,7 +118,8 @@ class PlainLines(ABC):
         transcribers = find_transcribers(entry.direction, key, version, version)
         if transcribers is None or omits_client(key, version):
             return None
-        return *transcribers, is_always_harmless(key, entry.direction), *self.api_text(entry)
+        fields = self.field_rows(layout_of(find_message(key, entry.direction), version))
+        return *transcribers, is_always_harmless(key, entry.direction), *self.api_text(entry), fields
 
 
 def _add(table: dict[int, V], key: int, row: V, most: int) -> None:

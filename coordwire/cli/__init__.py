@@ -25,8 +25,7 @@ Shared by commands:
     listening.py          what the commands that listen share; cluster_options.py: those that connect
     coordinator_logs.py   reads the logs of coordinators
     selection/            which entries the user asks for
-    message_lines.py      a message as lines; plain_message_lines.py: the same as text, without styles;
-                          record_sets.py: the record sets in it
+    message_lines.py      a message as lines; record_sets.py: the record sets in it
     embedded_json.py      messages inside bytes, as JSON
     annotated_hex.py      a frame as annotated hex
     capture_hints.py      why a capture shows no frames

@@ -1,4 +1,5 @@
-/* `PlainLines`: the lines of plain frames, as JSON or for reading, put together from their texts.
+/* `PlainLines`: the lines of plain frames, as JSON or for reading, put together from their texts; or a line with
+   those of the fields below it, as a tree has them.
 
    Strategy: a line is a row of texts and numbers. What an API in a version, one direction of a connection, a second
    and a subject add to it is in Python's tables; what isn't there yet Python adds (`learn`), and the line is begun
@@ -6,61 +7,18 @@
    it. Rules: whatever is out of the ordinary is declined, and nothing but that text is changed for it: the slow path
    writes its line. Whatever may run Python comes before the look-ups whose results are borrowed. */
 
-#include "../messages/transcribe.h"
-#include "../slots.h"
+#include "plain_lines.h"
 
 #include <structmember.h>
 
-enum {
-    CAPTURE, NUMBER, FLOW, TIME_NS, BODY, API_KEY, API_VERSION, BODY_VERSION, CORRELATION_ID, CLIENT_ID, REQUEST,
-    PACKET, FIRST_PACKET, CONNECTION, TEXT, SLOTS
-};
 static const char *const slot_names[SLOTS] = {
     "capture", "number", "flow", "time_ns", "body", "api_key", "api_version", "body_version", "correlation_id",
     "client_id", "request", "packet", "first_packet", "connection", "text",
 };
 
-/* The rows of the tables, and a body's text. beginning: how a body begins that names its subject. */
-enum { API_TRANSCRIBER, API_HEADER, API_IS_NAMED, API_IS_HARMLESS, API_TEXT, API_BEGINNING, API_SIZE };
-enum { PLACE_CONNECTION, PLACE_FLOW, PLACE_CAPTURE, PLACE_BEFORE, PLACE_TEXT, PLACE_SIZE };
-enum { SECOND_TEXT, SECOND_END, SECOND_SIZE };
-enum { BODY_JSON, BODY_FACTS, BODY_SIZE };
-
 enum { CLIENT_LENGTH = 8, CLIENT_TEXT = 10 }; /* where a request has its client id */
 
-#define SECOND 1000000000LL
-#define MOST_LATENCY (1LL << 53) /* up to here it is exact in a float64 */
-#define MOST_DIGITS 1000000000000000LL /* below this, all digits of a latency are those of its float64 */
-
-typedef struct {
-    PyObject_HEAD
-    PyTypeObject *entry, *lazy, *strict_lazy, *transcriber;
-    PyObject *apis, *places, *seconds, *subjects; /* subjects: NULL for JSON */
-    PyObject *learn, *body_text, *is_shown_whole, *errors, *subject; /* is_shown_whole: NULL to show all */
-    int number_width, latency_width;
-    Py_ssize_t slots[SLOTS];
-} PlainLines;
-
 enum Outcome { FAILED = -1, DECLINED, UNKNOWN, WRITTEN };
-
-/* What is read of an entry. Owned, where it is not NULL: request (of an answer), api, body, client, errors, subject. */
-typedef struct {
-    PyObject *entry, *request, *api, *body, *client, *errors, *subject;
-    PyObject *place, *second; /* borrowed */
-    int64_t key, version, facts, time_ns, packet, latency;
-    bool has_latency;
-    int digits;
-} Frame;
-
-static PyObject *value_of(const PlainLines *lines, PyObject *entry, int index)
-{
-    return slot_value(entry, lines->slots[index]);
-}
-
-static bool number_of(const PlainLines *lines, PyObject *entry, int index, int64_t *number)
-{
-    return slot_number(entry, lines->slots[index], number);
-}
 
 static bool is_row(PyObject *row, Py_ssize_t size)
 {
@@ -209,7 +167,7 @@ static enum Outcome find_api(const PlainLines *lines, Frame *frame)
 /* What runs Python for an answer with error codes. */
 static enum Outcome find_errors(const PlainLines *lines, Frame *frame)
 {
-    if (!(frame->facts & HAS_CODES) || frame->request == NULL)
+    if (!(frame->facts & HAS_CODES) || frame->request == NULL || lines->tree_width)
         return WRITTEN;
     PyObject *arguments[] = {frame->entry, frame->body};
     frame->errors = PyObject_Vectorcall(lines->errors, arguments, 2, NULL);
@@ -242,134 +200,9 @@ static enum Outcome find_place(const PlainLines *lines, Frame *frame)
     return WRITTEN;
 }
 
-/* --- pieces --- */
+/* --- what each kind of line has besides --- */
 
-static bool put_bytes(JsonText *line, const char *bytes, size_t size)
-{
-    if (!make_room(line, size))
-        return false;
-    put_plain(line, bytes, size);
-    return true;
-}
-
-#define PUT(line, literal) put_bytes(line, literal, sizeof(literal) - 1)
-
-/* The UTF-8 of a text, borrowed; NULL where it has none. */
-static const char *utf8_of(PyObject *text, Py_ssize_t *size)
-{
-    const char *bytes = PyUnicode_CheckExact(text) ? PyUnicode_AsUTF8AndSize(text, size) : NULL;
-    if (bytes == NULL)
-        PyErr_Clear();
-    return bytes;
-}
-
-static bool put_text(JsonText *line, PyObject *text)
-{
-    Py_ssize_t size;
-    const char *bytes = utf8_of(text, &size);
-    return bytes != NULL && put_bytes(line, bytes, (size_t)size);
-}
-
-/* A text or None in JSON. */
-static bool put_quoted(JsonText *line, PyObject *text)
-{
-    if (text == Py_None)
-        return PUT(line, "null");
-    Py_ssize_t size;
-    const char *bytes = utf8_of(text, &size);
-    return bytes != NULL && put_string(line, (const uint8_t *)bytes, (size_t)size);
-}
-
-static bool put_whole(JsonText *line, int64_t number)
-{
-    if (!make_room(line, NUMBER_ROOM))
-        return false;
-    put_number(line, number);
-    return true;
-}
-
-static bool put_slot(const PlainLines *lines, JsonText *line, PyObject *entry, int index)
-{
-    int64_t number;
-    return number_of(lines, entry, index, &number) && put_whole(line, number);
-}
-
-/* The first `digits` of a number of so many. */
-static void put_digits(JsonText *line, int64_t number, int64_t first, int digits)
-{
-    for (; digits; digits--, first /= 10)
-        put_char(line, (char)('0' + number / first % 10));
-}
-
-static bool put_time(const Frame *frame, JsonText *line)
-{
-    if (!put_text(line, PyTuple_GET_ITEM(frame->second, SECOND_TEXT)) || !make_room(line, 10))
-        return false;
-    if (frame->digits)
-        put_char(line, '.');
-    put_digits(line, frame->time_ns % SECOND, SECOND / 10, frame->digits);
-    return put_text(line, PyTuple_GET_ITEM(frame->second, SECOND_END));
-}
-
-static bool put_blanks(JsonText *line, Py_ssize_t count)
-{
-    if (count < 0 || !make_room(line, (size_t)count))
-        return false;
-    memset(line->data + line->size, ' ', (size_t)count);
-    line->size += (size_t)count;
-    return true;
-}
-
-/* --- JSON --- */
-
-/* A latency in milliseconds, as Python has the float. */
-static bool put_milliseconds(JsonText *line, int64_t latency)
-{
-    const int64_t size = latency < 0 ? -latency : latency;
-    if (size >= MOST_DIGITS || (size && size < 100)) { /* with an exponent, or not all digits */
-        const double number = (double)latency / 1e6;
-        uint64_t bits;
-        memcpy(&bits, &number, sizeof bits);
-        return size < MOST_LATENCY && put_float(line, bits);
-    }
-    if (!make_room(line, NUMBER_ROOM + 8))
-        return false;
-    if (latency < 0)
-        put_char(line, '-');
-    put_number(line, size / 1000000);
-    put_char(line, '.');
-    put_digits(line, size % 1000000, 100000, 6);
-    for (int zeros = 0; zeros < 5 && line->data[line->size - 1] == '0'; zeros++)
-        line->size--;
-    return true;
-}
-
-static bool put_request(const PlainLines *lines, JsonText *line, PyObject *request)
-{
-    if (!PUT(line, "\",\"direction\":\"response\",\"request\":") || !put_slot(lines, line, request, NUMBER))
-        return false;
-    return value_of(lines, request, PACKET) == Py_None
-           || (PUT(line, ",\"requestPacket\":") && put_slot(lines, line, request, PACKET));
-}
-
-static bool put_json(const PlainLines *lines, const Frame *frame, JsonText *line)
-{
-    PyObject *entry = frame->entry, *bytes = value_of(lines, entry, BODY);
-    return bytes != NULL && PyBytes_CheckExact(bytes) && put_text(line, PyTuple_GET_ITEM(frame->place, PLACE_BEFORE))
-           && put_slot(lines, line, entry, NUMBER) && PUT(line, ",\"packet\":") && put_whole(line, frame->packet)
-           && PUT(line, ",\"firstPacket\":") && put_slot(lines, line, entry, FIRST_PACKET)
-           && put_text(line, PyTuple_GET_ITEM(frame->place, PLACE_TEXT)) && put_time(frame, line)
-           && (frame->request == NULL ? PUT(line, "\",\"direction\":\"request\"")
-                                      : put_request(lines, line, frame->request))
-           && put_text(line, PyTuple_GET_ITEM(frame->api, API_TEXT)) && put_slot(lines, line, entry, CORRELATION_ID)
-           && PUT(line, ",\"clientId\":") && put_quoted(line, frame->client) && PUT(line, ",\"size\":")
-           && put_whole(line, PyBytes_GET_SIZE(bytes))
-           && (!frame->has_latency || (PUT(line, ",\"latencyMs\":") && put_milliseconds(line, frame->latency)))
-           && PUT(line, ",\"body\":") && put_text(line, frame->body) && PUT(line, ",\"error\":null")
-           && (frame->errors == NULL || put_text(line, frame->errors)) && PUT(line, "}\n");
-}
-
-/* What JSON has besides: the client, and nothing that has to be said of the body. */
+/* Of JSON: the client, and nothing that has to be said of the body. */
 static enum Outcome find_client(const PlainLines *lines, Frame *frame)
 {
     PyObject *client = value_of(lines, frame->entry, CLIENT_ID);
@@ -379,8 +212,6 @@ static enum Outcome find_client(const PlainLines *lines, Frame *frame)
     frame->client = Py_NewRef(client);
     return WRITTEN;
 }
-
-/* --- lines for reading --- */
 
 /* What a line is about: what its body, or that of its request, names first; or what Python finds. */
 static enum Outcome find_subject(const PlainLines *lines, Frame *frame)
@@ -409,47 +240,35 @@ static enum Outcome find_subject(const PlainLines *lines, Frame *frame)
     return frame->subject == NULL ? FAILED : WRITTEN;
 }
 
-/* A latency with three decimals, right in its column. */
-static bool put_latency(const PlainLines *lines, JsonText *line, int64_t latency)
+/* The client of a request; declined where its text is not as it is. */
+static enum Outcome find_shown_client(const PlainLines *lines, Frame *frame)
 {
-    const int64_t digits = (latency + 500) / 1000, milliseconds = digits / 1000;
-    if (latency < 0 || latency % 1000 == 500 || milliseconds >= 1000000 || !make_room(line, NUMBER_ROOM + 20))
-        return false; /* how a half is rounded depends on the float64 */
-    JsonText text;
-    begin_text(&text);
-    put_number(&text, milliseconds >= 1000 ? milliseconds / 1000 : milliseconds);
-    if (milliseconds >= 1000) {
-        put_char(&text, ',');
-        put_digits(&text, milliseconds % 1000, 100, 3);
-    }
-    put_char(&text, '.');
-    put_digits(&text, digits % 1000, 100, 3);
-    put_plain(&text, " ms", 3);
-    return put_blanks(line, lines->latency_width - (Py_ssize_t)text.size) && put_bytes(line, text.data, text.size);
-}
-
-static bool put_line(const PlainLines *lines, const Frame *frame, JsonText *line)
-{
-    JsonText number;
-    begin_text(&number);
-    put_number(&number, frame->packet);
-    if (!put_time(frame, line) || !PUT(line, "  ")
-        || !put_blanks(line, lines->number_width - (Py_ssize_t)number.size)
-        || !put_bytes(line, number.data, number.size) || !put_text(line, PyTuple_GET_ITEM(frame->place, PLACE_TEXT))
-        || !put_text(line, PyTuple_GET_ITEM(frame->api, API_TEXT)) || !put_text(line, frame->subject)
-        || (frame->has_latency && !put_latency(lines, line, frame->latency))
-        || (frame->errors != NULL && !put_text(line, frame->errors)))
-        return false;
-    while (line->size && line->data[line->size - 1] == ' ')
-        line->size--;
-    return PUT(line, "\n");
+    PyObject *client = value_of(lines, frame->entry, CLIENT_ID);
+    if (client == NULL || PyTuple_GET_ITEM(frame->api, API_FIELDS) == Py_None
+        || !is_transcriber(lines, PyTuple_GET_ITEM(frame->api, API_TRANSCRIBER))
+        || !is_transcriber(lines, PyTuple_GET_ITEM(frame->api, API_HEADER))
+        || value_of(lines, frame->entry, BODY_VERSION) != value_of(lines, frame->entry, API_VERSION))
+        return DECLINED;
+    if (frame->request != NULL || client == Py_None)
+        return WRITTEN;
+    if (!PyUnicode_CheckExact(client) || !PyUnicode_IS_COMPACT_ASCII(client)
+        || PyUnicode_GET_LENGTH(client) > lines->tree_width)
+        return DECLINED;
+    const Py_UCS1 *const text = PyUnicode_1BYTE_DATA(client);
+    for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(client); i++)
+        if (text[i] < ' ' || text[i] > '~')
+            return DECLINED;
+    frame->client = Py_NewRef(client);
+    return WRITTEN;
 }
 
 /* --- a line --- */
 
 static enum Outcome put(const PlainLines *lines, Frame *frame, JsonText *line)
 {
-    enum Outcome (*find)(const PlainLines *, Frame *) = lines->subjects == NULL ? find_client : find_subject;
+    enum Outcome (*find)(const PlainLines *, Frame *) = lines->tree_width         ? find_shown_client
+                                                        : lines->subjects == NULL ? find_client
+                                                                                  : find_subject;
     enum Outcome outcome = find_api(lines, frame);
     if (outcome == WRITTEN)
         outcome = read_body(lines, frame);
@@ -463,27 +282,62 @@ static enum Outcome put(const PlainLines *lines, Frame *frame, JsonText *line)
         outcome = find_place(lines, frame);
     if (outcome != WRITTEN)
         return outcome;
+    if (lines->tree_width)
+        return put_tree(lines, frame, line) ? WRITTEN : DECLINED;
     return (lines->subjects == NULL ? put_json : put_line)(lines, frame, line) ? WRITTEN : DECLINED;
 }
 
-static enum Outcome make(const PlainLines *lines, PyObject *entry, int digits, PyObject **text)
+static enum Outcome add_once(const PlainLines *lines, Frame *frame, JsonText *line)
 {
-    Frame frame = {.entry = entry, .digits = digits};
-    JsonText line;
-    begin_text(&line);
-    enum Outcome outcome = put(lines, &frame, &line);
-    if (outcome == WRITTEN) {
-        *text = PyUnicode_DecodeUTF8(line.data, (Py_ssize_t)line.size, NULL);
-        outcome = *text == NULL ? FAILED : WRITTEN;
-    }
-    end_text(&line);
-    Py_XDECREF(frame.request);
-    Py_XDECREF(frame.api);
-    Py_XDECREF(frame.body);
-    Py_XDECREF(frame.client);
-    Py_XDECREF(frame.errors);
-    Py_XDECREF(frame.subject);
+    const size_t start = line->size;
+    const enum Outcome outcome = put(lines, frame, line);
+    if (outcome != WRITTEN)
+        line->size = start;
+    Py_CLEAR(frame->request);
+    Py_CLEAR(frame->api);
+    Py_CLEAR(frame->body);
+    Py_CLEAR(frame->client);
+    Py_CLEAR(frame->errors);
+    Py_CLEAR(frame->subject);
     return outcome;
+}
+
+/* Write an entry's line; once more after Python has added what was not there. */
+static enum Outcome add(const PlainLines *lines, PyObject *entry, PyObject *answer, int digits, JsonText *line)
+{
+    Frame frame = {.entry = entry, .answer = answer, .digits = digits};
+    if (!PyObject_TypeCheck(entry, lines->entry) || (answer != NULL && !PyObject_TypeCheck(answer, lines->entry)))
+        return DECLINED;
+    enum Outcome outcome = add_once(lines, &frame, line);
+    if (outcome != UNKNOWN)
+        return outcome;
+    PyObject *learned = PyObject_CallOneArg(lines->learn, entry);
+    if (learned == NULL)
+        return FAILED;
+    Py_DECREF(learned);
+    frame = (Frame){.entry = entry, .answer = answer, .digits = digits};
+    return add_once(lines, &frame, line);
+}
+
+/* A number of decimals; -1 with an exception. */
+static int digits_of(PyObject *argument)
+{
+    const long digits = PyLong_AsLong(argument);
+    if (digits >= 0 && digits <= 9)
+        return (int)digits;
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "expected a number of decimals up to 9");
+    return -1;
+}
+
+/* End a text that was written or not, as a call returns it. */
+static PyObject *finish(JsonText *line, enum Outcome outcome)
+{
+    PyObject *text = outcome == FAILED    ? NULL
+                     : outcome == WRITTEN ? PyUnicode_DecodeUTF8(line->data, (Py_ssize_t)line->size, NULL)
+                                          : Py_NewRef(Py_None);
+    end_text(line);
+    return text;
 }
 
 PyDoc_STRVAR(line_doc, "line(entry, digits) -> str | None\n\n"
@@ -491,27 +345,41 @@ PyDoc_STRVAR(line_doc, "line(entry, digits) -> str | None\n\n"
 
 static PyObject *plain_lines_line(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
-    const PlainLines *lines = (PlainLines *)self;
-    const long digits = count == 2 ? PyLong_AsLong(arguments[1]) : -1;
-    if (digits < 0 || digits > 9) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "expected an entry and a number of decimals up to 9");
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "expected an entry and a number of decimals");
         return NULL;
     }
-    PyObject *text = NULL;
-    enum Outcome outcome = PyObject_TypeCheck(arguments[0], lines->entry) ? UNKNOWN : DECLINED;
-    for (int turn = 0; outcome == UNKNOWN && turn < 2; turn++) {
-        outcome = make(lines, arguments[0], (int)digits, &text);
-        if (outcome != UNKNOWN || turn)
-            break;
-        PyObject *learned = PyObject_CallOneArg(lines->learn, arguments[0]);
-        if (learned == NULL)
-            return NULL;
-        Py_DECREF(learned);
+    const int digits = digits_of(arguments[1]);
+    if (digits < 0)
+        return NULL;
+    JsonText line;
+    begin_text(&line);
+    return finish(&line, add((PlainLines *)self, arguments[0], NULL, digits, &line));
+}
+
+PyDoc_STRVAR(block_doc, "block(request, answer, digits) -> str | None\n\n"
+                        "The block of a tree that has a plain request and its plain answer; None for all others.");
+
+static PyObject *plain_lines_block(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    const PlainLines *lines = (PlainLines *)self;
+    if (count != 3 || !lines->tree_width) {
+        PyErr_SetString(PyExc_TypeError, "expected a request, its answer and a number of decimals, for a tree");
+        return NULL;
     }
-    if (outcome == WRITTEN || outcome == FAILED)
-        return text;
-    Py_RETURN_NONE;
+    const int digits = digits_of(arguments[2]);
+    if (digits < 0)
+        return NULL;
+    JsonText line;
+    begin_text(&line);
+    enum Outcome outcome = add(lines, arguments[0], arguments[1], digits, &line);
+    if (outcome == WRITTEN)
+        outcome = add(lines, arguments[1], NULL, digits, &line);
+    if (outcome == WRITTEN)
+        outcome = make_room(&line, 1) ? WRITTEN : DECLINED;
+    if (outcome == WRITTEN)
+        put_char(&line, '\n');
+    return finish(&line, outcome);
 }
 
 /* --- its life --- */
@@ -563,11 +431,13 @@ OWNS(PlainLines, entry, subject)
 static PyMemberDef plain_lines_members[] = {
     {"number_width", T_INT, offsetof(PlainLines, number_width), 0, "Characters of a packet's number."},
     {"latency_width", T_INT, offsetof(PlainLines, latency_width), 0, "Characters of a latency."},
+    {"tree_width", T_INT, offsetof(PlainLines, tree_width), 0, "Characters of a line of a tree; 0 but for trees."},
     {NULL},
 };
 
 static PyMethodDef plain_lines_methods[] = {
     {"line", (PyCFunction)(void (*)(void))plain_lines_line, METH_FASTCALL, line_doc},
+    {"block", (PyCFunction)(void (*)(void))plain_lines_block, METH_FASTCALL, block_doc},
     {NULL, NULL, 0, NULL},
 };
 

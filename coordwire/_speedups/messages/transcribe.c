@@ -29,22 +29,6 @@ static bool book(Walk *walk, int64_t count, int64_t cost)
     return budgets->elements >= 0 && budgets->memory >= 0;
 }
 
-/* A length or count, -1 for null. */
-static const uint8_t *length_of(uint8_t flags, int wide, const uint8_t *at, const uint8_t *end, int64_t *length)
-{
-    if (flags & COMPACT) {
-        uint32_t value;
-        if (!read_uvarint(&at, end, &value))
-            return NULL;
-        *length = (int64_t)value - 1;
-        return at;
-    }
-    if (end - at < wide)
-        return NULL;
-    *length = wide == 2 ? (int16_t)load16(at) : (int32_t)load32(at);
-    return *length < -1 ? NULL : at + wide;
-}
-
 static bool put_null(Walk *walk, uint8_t flags)
 {
     if (!(flags & NULLABLE) || !make_room(&walk->text, 4))
@@ -254,26 +238,34 @@ static const uint8_t *put_struct(Walk *walk, const Transcriber *transcriber, con
     return at;
 }
 
+/* Begin a walk, which end_text() ends. */
+static void begin_walk(Walk *walk, const Transcriber *transcriber, const uint8_t *at, const uint8_t *end)
+{
+    walk->engine = transcriber->program->engine;
+    walk->end = end;
+    walk->size = end - at;
+    walk->charged = false;
+    walk->found = 0;
+    begin_text(&walk->text);
+}
+
+const uint8_t *skip_header(const Transcriber *header, const uint8_t *at, const uint8_t *end)
+{
+    Walk walk;
+    begin_walk(&walk, header, at, end);
+    at = walk.engine->current == NULL ? NULL : put_struct(&walk, header, at); /* else the module is going */
+    end_text(&walk.text);
+    return at;
+}
+
 PyObject *transcribe(const Transcriber *transcriber, const Transcriber *header, const uint8_t *at,
                      const uint8_t *end, int *found)
 {
     Walk walk;
-    walk.engine = transcriber->program->engine;
-    if (walk.engine->current == NULL) /* the module is going */
+    if (header != NULL && (at = skip_header(header, at, end)) == NULL)
         return NULL;
-    walk.end = end;
-    walk.size = end - at;
-    walk.charged = false;
-    walk.found = 0;
-    begin_text(&walk.text);
-    if (header != NULL) {
-        at = put_struct(&walk, header, at);
-        walk.text.size = 0;
-        walk.size = at == NULL ? 0 : end - at;
-        walk.charged = false;
-    }
-    if (at != NULL)
-        at = put_struct(&walk, transcriber, at);
+    begin_walk(&walk, transcriber, at, end);
+    at = walk.engine->current == NULL ? NULL : put_struct(&walk, transcriber, at);
     PyObject *text = NULL;
     if (at == end) {
         text = PyUnicode_New((Py_ssize_t)walk.text.size, 127);

@@ -34,6 +34,25 @@ struct Transcriber {
     TextOp ops[]; /* those of the program that are on the wire */
 };
 
+/* A length or count, -1 for null. */
+static inline const uint8_t *length_of(uint8_t flags, int wide, const uint8_t *at, const uint8_t *end, int64_t *length)
+{
+    if (flags & COMPACT) {
+        uint32_t value;
+        if (!read_uvarint(&at, end, &value))
+            return NULL;
+        *length = (int64_t)value - 1;
+        return at;
+    }
+    if (end - at < wide)
+        return NULL;
+    *length = wide == 2 ? (int16_t)load16(at) : (int32_t)load32(at);
+    return *length < -1 ? NULL : at + wide;
+}
+
+/* transcribe.c: where the message begins after a header; NULL where that is refused or memory is short. */
+const uint8_t *skip_header(const Transcriber *header, const uint8_t *at, const uint8_t *end);
+
 /* transcribe.c: the text of a message that fills the bytes after a header; NULL without an exception where it is
    refused or memory is short. `header`: NULL for none. */
 PyObject *transcribe(const Transcriber *transcriber, const Transcriber *header, const uint8_t *at,

@@ -3,22 +3,23 @@
 Strategy: a request waits until its response comes and is written with it; what stays unanswered is written
 when too much waits, or at the end. `message_lines` lays a message out; here are the blocks around it, and
 rich, which knows the terminal. Where there are no styles, the text of a plain frame (its body's text is known
-and nothing of it is withheld) is put together from texts that are kept, since many frames have the same body.
-Rules: a plain frame's text is that of `_frame`, which serves for all else; what waits is bounded, and lines
-are written as they are laid out; text from the wire reaches the terminal with its control characters escaped;
+and nothing of it is withheld) is put together by the native half from the frame's bytes. Rules: a plain
+frame's text is that of `_frame`, which serves for all else; what waits is bounded, and all other lines are
+written as they are laid out; text from the wire reaches the terminal with its control characters escaped;
 secrets and refusals are in their fields' places.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from coordwire.capture.body_text import body_text, known_client
+from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.flows import format_time
+from coordwire.capture.plain_lines import PlainLines
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction.entry_secrets import (
     NOTHING,
@@ -29,19 +30,20 @@ from coordwire.capture.redaction.entry_secrets import (
 )
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import sasl
-from coordwire.cli.plain_message_lines import PlainMessageLines
 from coordwire.cli.terminal import SLOW_NS, Pieces, columns, is_plain, line_writer, packets, plain_text
+from coordwire.codec.fields import VersionLayout
 from coordwire.connection.dialect import KAFKA
 from coordwire.embedded import open_embedded
 from coordwire.errors import UnreadableRange, counted
+
+if TYPE_CHECKING:
+    from coordwire._speedups import _native
 
 WAITING = 1000
 WAITING_BYTES = 32 << 20
 SAMPLE = 32
 MOST_DEVIATIONS = 100
 """Deviations of one frame that are shown."""
-MOST_BODIES, LONGEST_BODY = 4_000, 500
-"""Bodies whose lines are kept, and the longest of their texts."""
 LONGEST_KEPT = 32 << 10
 """Bytes of the frames of a block whose text is kept, to be written again, at most."""
 
@@ -61,9 +63,7 @@ class TreeFormat:
         self._waiting_bytes = 0
         self._written: set[int] = set()
         self._block_texts: dict[tuple[int, ...], str] | None = None
-        self._bodies: dict[tuple[str, int | None, int | None, str], str] = {}
-        self._clients: dict[str, str] = {}
-        self._plain_lines = PlainMessageLines(self._width)
+        self._texts = PlainFrameTexts(self._width, show_secrets=show_secrets)
 
     @property
     def state(self) -> tuple[dict[int, tuple[FrameEntry, int]], int, set[int]]:
@@ -121,75 +121,56 @@ class TreeFormat:
     # --- blocks ---
 
     def _block(self, request: FrameEntry | None, response: FrameEntry | None, digits: int) -> None:
+        texts = self._block_texts
+        if self._is_plain and texts is None:
+            self._plain_block(request, response, digits, sys.stdout)
+            return
         entries = [entry for entry in (request, response) if entry is not None]
-        if not self._is_plain:
+        if not self._is_plain or texts is None:
             self._print(self._lines(request, response, self._head_rule(entries, digits)))
-        elif self._block_texts is None or sum(len(entry.body) for entry in entries) > LONGEST_KEPT:
-            self._plain_block(request, response, self._head_rule(entries, digits), sys.stdout)
+        elif sum(len(entry.body) for entry in entries) > LONGEST_KEPT:
+            self._plain_block(request, response, digits, sys.stdout)
         else:
             key = *(entry.number for entry in entries), entries[0].released
-            text = self._block_texts.get(key)
+            text = texts.get(key)
             if text is None:
                 out = StringIO()
-                self._plain_block(request, response, self._head_rule(entries, digits), out)
-                text = self._block_texts[key] = out.getvalue()
+                self._plain_block(request, response, digits, out)
+                text = texts[key] = out.getvalue()
             sys.stdout.write(text)
 
     def _head_rule(self, entries: Sequence[FrameEntry], digits: int) -> Pieces:
         return self._rule(entries[0], digits, " ".join([f"#{entry.number}" for entry in entries]))
 
     def _plain_block(
-        self, request: FrameEntry | None, response: FrameEntry | None, rule: Pieces, out: TextIO
+        self, request: FrameEntry | None, response: FrameEntry | None, digits: int, out: TextIO
     ) -> None:
         """`_block` without styles."""
         write = out.write
-        write(plain_text(rule))
+        if request is not None and response is not None:
+            text = self._texts.block(request, response, digits)
+            if text is not None:
+                write(text)
+                return
+        write(
+            plain_text(self._head_rule([entry for entry in (request, response) if entry is not None], digits))
+        )
         if request is not None:
-            self._plain_frame(request, out)
+            self._plain_frame(request, digits, out)
             if response is None and not request.token:
                 write("  no response shown\n")
         if response is not None:
-            self._plain_frame(response, out)
+            self._plain_frame(response, digits, out)
             if request is None and (original := response.request) is not None:
                 write(f"  answers #{original.number}{packets(original)}, shown before\n")
         write("\n")
 
-    def _plain_frame(self, entry: FrameEntry, out: TextIO) -> None:
-        text = (entry.text or body_text(entry))[0]
-        if text is None or not (self._show_secrets or is_shown_whole(entry, text)):
+    def _plain_frame(self, entry: FrameEntry, digits: int, out: TextIO) -> None:
+        text = self._texts.line(entry, digits)
+        if text is None:
             out.writelines(map(plain_text, self._frame(entry)))
-            return
-        head = f"{'→' if entry.request is None else '←'} {entry.api_name} v{entry.api_version}"
-        if entry.body_version != entry.api_version:
-            head += f" (body v{entry.body_version})"
-        head += f"  id {entry.correlation_id}"
-        if entry.request is None and (client := known_client(entry)) is not None:
-            head += self._clients.get(client) or self._add_client(client)
-        latency = entry.latency_ns
-        latency_part = "" if latency is None else f"  {latency_text(latency)}"
-        out.write(f"{head}  {len(entry.body):,} B{latency_part}{packets(entry)}\n")
-        key = entry.direction, entry.api_key, entry.body_version, text
-        body = self._bodies.get(key)
-        if body is not None:
-            out.write(body)
-            return
-        assert entry.message is not None
-        assert entry.body_version is not None
-        lines = self._plain_lines.lines(entry.message, entry.body_version)
-        if len(text) > LONGEST_BODY:
-            out.writelines(lines)
-            return
-        if len(self._bodies) >= MOST_BODIES:
-            self._bodies.clear()
-        body = self._bodies[key] = "".join(lines)
-        out.write(body)
-
-    def _add_client(self, client: str) -> str:
-        text = f"  {message_lines.quoted(client, self._width)}"
-        if len(self._clients) >= MOST_BODIES:
-            self._clients.clear()
-        self._clients[client] = text
-        return text
+        else:
+            out.write(text)
 
     def _lines(
         self, request: FrameEntry | None, response: FrameEntry | None, rule: Pieces
@@ -205,8 +186,7 @@ class TreeFormat:
                 yield [(f"  answers #{original.number}{packets(original)}, shown before", "note")]
 
     def _rule(self, entry: Entry, digits: int, number: str) -> Pieces:
-        time = format_time(entry.time_ns, digits) if entry.time_ns is not None else ""
-        time = time.replace("T", " ").removesuffix("Z")
+        time = _spaced(format_time(entry.time_ns, digits)) if entry.time_ns is not None else ""
         if isinstance(entry, UnreadableRange):
             stream = entry.tcp_stream
         else:
@@ -297,6 +277,46 @@ class TreeFormat:
         """Write a block, and an empty line after it."""
         self._write(lines)
         self._write([[]])
+
+
+class PlainFrameTexts(PlainLines):
+    """The texts of plain frames: the line of a frame with those of its fields."""
+
+    def __init__(self, width: int, *, show_secrets: bool) -> None:
+        super().__init__(show_secrets=show_secrets)
+        self.block: Callable[[FrameEntry, FrameEntry, int], str | None] = _no_block
+        if self.native is not None:
+            self.native.tree_width = width
+            self.block = self.native.block
+
+    def api_text(self, entry: FrameEntry) -> tuple[str, str]:
+        return f"{'→' if entry.request is None else '←'} {entry.api_name} v{entry.api_version}  id ", ""
+
+    def field_rows(self, layout: VersionLayout) -> tuple[_native.FieldLineRow, ...]:
+        return message_lines.field_rows(layout)
+
+    def place_texts(self, entry: FrameEntry) -> tuple[str, str] | None:
+        connection = entry.connection
+        return (
+            None if connection is None else (f"  tcp.stream {connection.stream}  ", f" {shown(entry.flow)}")
+        )
+
+    def second_texts(self, seconds: int) -> tuple[str, str] | None:
+        time = format_time(seconds * 1_000_000_000, 0)
+        return None if time.startswith("@") else (_spaced(time), "")
+
+    def error_text(self, entry: FrameEntry) -> str:
+        return ""
+
+
+def _no_block(request: FrameEntry, answer: FrameEntry, digits: int) -> str | None:
+    """No text."""
+    return None
+
+
+def _spaced(time: str) -> str:
+    """A time as a rule has it."""
+    return time.replace("T", " ").removesuffix("Z")
 
 
 def _unanswered(entry: FrameEntry) -> bool:
