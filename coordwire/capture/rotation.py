@@ -201,27 +201,50 @@ def rejoined(
 
 
 def rejoined_batches(batches: Iterable[list[A]], *, strict: bool = False) -> Iterator[Sequence[A | Entry]]:
-    """The same for entries in lists. Of lazy entries that are in one list with their requests nothing is
-    noted, and while no request waits nothing is looked up."""
+    """The same for entries in lists. Of requests that are answered in their own list nothing is noted, and
+    while no request waits nothing is looked up."""
     waiting = _Requests()
     for batch in batches:
-        if not UNDECODED.issuperset(map(type, batch)):
+        are_lazy = UNDECODED.issuperset(map(type, batch))
+        frames: Sequence[Any] | None = batch if are_lazy else _matched_frames(batch)
+        if frames is None:
             yield [*_rejoined(batch, waiting, strict)]
             continue
-        lazy: list[Any] = batch
-        requests = {id(entry): entry for entry in lazy if entry.request is None}
-        for answer in lazy:
-            if (request := answer.request) is not None:
-                is_known = requests.pop(id(request), None) is not None
+        unanswered: dict[Key, FrameEntry] = {}
+        for entry in frames:
+            if (request := entry.request) is None:
+                key = entry.flow, entry.correlation_id
+                unanswered.pop(key, None)  # the later one comes last
+                unanswered[key] = entry
+            else:
+                key = request.flow, entry.correlation_id
+                unanswered.pop(key, None)
                 if waiting:  # perhaps for an earlier request under the same id
-                    waiting.pop((request.flow, answer.correlation_id))
-                if not is_known and request.released:  # a copy of one that may be in the list too
-                    requests = {
-                        key: entry for key, entry in requests.items() if entry.number != request.number
-                    }
-        for entry in requests.values():
-            waiting.add((entry.flow, entry.correlation_id), entry)
+                    waiting.pop(key)
+        for key, entry in unanswered.items():
+            waiting.add(key, entry)
         yield batch
+
+
+def _matched_frames(batch: Iterable[Entry | ConnectionSign]) -> list[FrameEntry] | None:
+    """The frames in a list that `_rejoined` would match, if it gives out the list as it is: each answer has
+    its request, and all bytes were read."""
+    frames: list[FrameEntry] = []
+    for entry in batch:
+        if type(entry) in UNDECODED:
+            frames.append(entry)  # type: ignore[arg-type]
+        elif isinstance(entry, UnreadableRange):
+            return None
+        elif isinstance(entry, FrameEntry):
+            if not entry.flow or entry.correlation_id is None or entry.dialect != KAFKA:
+                continue
+            if entry.request is None:
+                if entry.direction == "response":
+                    return None
+                if entry.api_key is None or entry.api_version is None:
+                    continue
+            frames.append(entry)
+    return frames
 
 
 def _rejoined(batch: Iterable[A], waiting: _Requests, strict: bool) -> Iterator[A | Entry]:

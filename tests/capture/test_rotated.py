@@ -129,13 +129,15 @@ def test_a_request_that_came_again_leaves_no_earlier_one_to_wait() -> None:
     def answer(*, lazy: bool) -> Any:
         return next(frame for frame in frames(lazy=lazy) if frame.api_key == 12 and frame.request is not None)
 
-    def later(*, lists: bool) -> object:
+    def later(*, lists: bool, together: bool) -> object:
         first, second, orphan = answer(lazy=True).request, answer(lazy=True), answer(lazy=False)
         orphan.request = None
-        batches = [[first], [second.request, second], [orphan]]
-        assert {type(entry) for batch in batches[:2] for entry in batch} <= UNDECODED
+        answered = [second.request, second]
+        batches = [[first, *answered], [orphan]] if together else [[first], answered, [orphan]]
+        assert {type(entry) for batch in batches[:-1] for entry in batch} <= UNDECODED
         matched = rejoined_batches(batches) if lists else [[*rejoined(chain.from_iterable(batches))]]
         return [*chain.from_iterable(matched)][-1].request
 
-    assert later(lists=False) is None
-    assert later(lists=True) is None
+    for together in (False, True):
+        assert later(lists=False, together=together) is None
+        assert later(lists=True, together=together) is None
