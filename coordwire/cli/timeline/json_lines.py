@@ -17,7 +17,7 @@ from operator import attrgetter
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from coordwire.capture.flows import format_time
+from coordwire.capture.flows import format_time, second_texts
 from coordwire.capture.jsonlines import encode, text
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.enums import ErrorCode
@@ -131,7 +131,12 @@ def _time(time_ns: int | None) -> str | None:
 
 @lru_cache(MOST_TIMES)  # the events of a frame have its time, and a rebalance has those of its partitions
 def _time_text(time_ns: int) -> str:
-    return f'"{_time(time_ns)}"'
+    """`_time` in quotes."""
+    seconds, fraction = divmod(time_ns, 1_000_000_000)
+    beginning, end = second_texts(seconds)
+    if fraction % 1000:
+        return f'"{beginning}.{fraction:09d}{end}"'
+    return f'"{beginning}.{fraction // 1000:06d}{end}"'
 
 
 def _ms(ns: int) -> float:
@@ -231,14 +236,26 @@ _partition_text = _PartitionTexts().__getitem__
 
 
 def _value_text(value: Any) -> str:
-    """Tuples with names as objects, others as lists."""
+    """Tuples with names as objects, others as lists of items of one type."""
     kind: Any = type(value)
-    if kind is tuple:
-        item_text = _partition_text if value and type(value[0]) is TopicPartition else _value_text
-        return f"[{','.join(map(item_text, value))}]"
+    if kind is not tuple:
+        return _writer_of(kind)(value)
+    if not value:
+        return "[]"
+    kind = type(value[0])
+    return f"[{','.join(map(_writer_of(kind), value))}]"
+
+
+@cache
+def _writer_of(kind: Any) -> _Text:
+    """What writes a value of a type."""
+    if kind is str:
+        return quoted
     if kind is TopicPartition:
-        return _partition_text(value)
-    return _object_text(kind)(value) if isinstance(value, tuple) else encode(value)
+        return _partition_text
+    if kind is tuple:
+        return _value_text
+    return _object_text(kind) if issubclass(kind, tuple) else encode
 
 
 _WRITERS: dict[str, Any] = {
