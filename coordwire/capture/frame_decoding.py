@@ -21,7 +21,13 @@ from coordwire.capture.printable import without_numbers
 from coordwire.codec import Message
 from coordwire.connection.dialect import KAFKA, Direction
 from coordwire.errors import DecodeError, Deviation
-from coordwire.frames import is_unsupported_version, read_request, read_response
+from coordwire.frames import (
+    is_unsupported_version,
+    read_request,
+    read_response,
+    request_framer,
+    response_framer,
+)
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import API_VERSIONS, header_version
 
@@ -197,10 +203,26 @@ for _name in LATE:
 
 
 def _fill_in(entry: FrameEntry, *, strict: bool) -> None:
+    """What the native engine reads it to, at once; else as any other frame's."""
+    request: Any = entry.request
+    frame: Any = None
+    if request is None:
+        if request_framer is not None:
+            frame = request_framer.read(entry.body, False)
+    elif response_framer is not None:
+        frame = response_framer.read(entry.body, False, request.api_key, request.api_version)
+    if frame is not None:
+        entry.header, entry.message = frame.header, frame.message
+        entry.error, entry.deviations = None, frame.deviations
+        if request is None:
+            entry.client_id = frame.header.client_id
+        else:
+            entry.client_id, entry.mechanism = request.client_id, request.mechanism
+        return
     entry.client_id = entry.header = entry.message = entry.error = None
     entry.deviations = []
-    if entry.request is not None:
-        read_answer(entry, entry.request, strict=strict)
+    if request is not None:
+        read_answer(entry, request, strict=strict)
     else:
         read_asked(entry, strict=strict)
 

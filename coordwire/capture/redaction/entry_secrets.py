@@ -18,6 +18,7 @@ of them may be Kafka's; it is withheld too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -171,9 +172,11 @@ def is_accounted_for(entry: FrameEntry) -> bool:
     deviations = entry.deviations if entry.error is None else _tolerated(entry)
     if deviations is None or (deviations and not _are_stray_bytes(deviations)):
         return False
-    if _has_secrets(entry):
+    if entry.dialect != KAFKA or _is_told_by_text(entry.api_key):
+        return not _has_zero(entry.message)
+    if entry.api_key in _keys():
         return not deviations
-    is_like = entry.dialect == KAFKA and entry.direction == "request" and entry.api_key in _LIKE_SECRETS
+    is_like = entry.direction == "request"
     return not _has_zero(entry.message) and (not is_like or _is_itself(entry.message))
 
 
@@ -231,32 +234,27 @@ def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
 
 def _has_zero(value: Any) -> bool:
     """Whether a text in a message has a zero."""
-    return _has_zero_within(value, value._layout_.cls)
-
-
-def _has_zero_within(value: Any, cls: Any) -> bool:
-    texts, texts_inside = _texts_of(cls)
-    for name, is_array in texts:
-        text = getattr(value, name)
-        if text and ("\0" in "".join([part or "" for part in text]) if is_array else "\0" in text):
-            return True
-    for name, is_array, struct in texts_inside:
-        content = getattr(value, name)
-        for part in content or () if is_array else (content,):
-            if part is not None and _has_zero_within(part, struct):
-                return True
-    return False
+    return "\0" in _texts_of(value._layout_.cls)(value)
 
 
 @cache
-def _texts_of(cls: Any) -> tuple[list[tuple[str, bool]], list[tuple[str, bool, Any]]]:
-    """The texts of a class of messages or structs, and the structs in it that have any: each by its name, and
-    whether it is an array."""
-    fields = _TEXTS.fields(cls)
-    return (
-        [(field.name, bool(field.array)) for field in fields if field.struct is None],
-        [(field.name, bool(field.array), field.struct) for field in fields if field.struct is not None],
-    )
+def _texts_of(cls: Any) -> Callable[[Any], str]:
+    """What gives the texts of a message, or of a struct in one, as one text; a null has none of zeros."""
+    fields: Any = _TEXTS.fields(cls)
+    inner = {
+        f"texts_of_{field.name}": _texts_of(field.struct) for field in fields if field.struct is not None
+    }
+    own = "".join(f"{{value.{field.name}}}" for field in fields if field.struct is None and not field.array)
+    parts = [f'f"{own}"']
+    for field in fields:
+        value, texts = f"value.{field.name}", f"texts_of_{field.name}"
+        if field.array:
+            part = "part or ''" if field.struct is None else f"{texts}(part) if part is not None else ''"
+            parts.append(f"''.join([{part} for part in {value} or ()])")
+        elif field.struct is not None:
+            parts.append(f"({texts}({value}) if {value} is not None else '')")
+    function: Callable[[Any], str] = eval("lambda value: " + " + ".join(parts), inner)
+    return function
 
 
 def _has_secrets(entry: FrameEntry) -> bool:
