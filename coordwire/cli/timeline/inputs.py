@@ -15,10 +15,10 @@ import heapq
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, groupby
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.capture.entries import ConnectionSign, Entry, FrameEntry
 from coordwire.capture.frame_decoding import UNDECODED
@@ -29,7 +29,6 @@ from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined_b
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.cli import Failure
 from coordwire.cli.capture_hints import capture_hints
-from coordwire.cli.coordinator_logs import read_log
 from coordwire.cli.inputs import content_kind, failure, files_below, note, open_file, opened
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
@@ -37,11 +36,12 @@ from coordwire.connection.dialect import KAFKA
 from coordwire.designs.dialects import dialect_options, find_dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem
-from coordwire.timeline.from_log.events import log_timeline, topic_names
 from coordwire.timeline.from_log.files import LogFile, find_files
 from coordwire.timeline.from_wire.timeline import USED_APIS, Timeline
 from coordwire.versions import api_name
+
+if TYPE_CHECKING:
+    from coordwire.timeline.from_log.coordinator_log import LogItem
 
 _Found = Entry | ConnectionSign
 MOST_APIS = 8
@@ -165,19 +165,29 @@ class TimelineInputs:
 
     def events(self) -> Iterator[GroupEvent]:
         """The events of the captures and of the logs, by time."""
-        sources = [self._captured()] if self._captures else []
-        names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
-        group_logs = [file for file in self._logs if file.log in (None, "consumer_offsets")]
-        by_partition = groupby(group_logs, key=lambda file: (os.path.dirname(file.path), file.partition))
-        sources += [log_timeline(self._items(list(files)), names) for _, files in by_partition]
+        sources: list[Iterable[GroupEvent]] = [self._captured()] if self._captures else []
+        if self._logs:
+            sources += self._logged()
         if len(sources) == 1:
             yield from sources[0]
         else:
             yield from heapq.merge(*sources, key=lambda event: event.time_ns or 0)
 
-    # --- logs ---
+    # --- logs: what reads them is imported where there is one ---
+
+    def _logged(self) -> list[Iterable[GroupEvent]]:
+        """The events of each partition of the coordinators' logs."""
+        from coordwire.timeline.from_log.events import log_timeline, topic_names
+
+        names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
+        group_logs = [file for file in self._logs if file.log in (None, "consumer_offsets")]
+        by_partition = groupby(group_logs, key=lambda file: (os.path.dirname(file.path), file.partition))
+        return [log_timeline(self._items(list(files)), names) for _, files in by_partition]
 
     def _items(self, files: list[LogFile]) -> Iterator[LogItem]:
+        from coordwire.cli.coordinator_logs import read_log
+        from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord
+
         for file in files:
             known = total = 0
             try:
