@@ -8,9 +8,7 @@ memory is bounded.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable
 
 from coordwire.timeline.events import Idle, TopicPartition
 from coordwire.timeline.members import Owned
@@ -21,13 +19,8 @@ MOST_GAPS = 10_000
 """So many gaps are kept between two rebalances."""
 
 
+_NOTHING: Owned = frozenset()
 _new = tuple.__new__  # a named tuple's own goes through a function
-
-
-class _Gap(NamedTuple):
-    partition: TopicPartition
-    since_ns: int
-    until_ns: int
 
 
 class Consumption:
@@ -35,35 +28,61 @@ class Consumption:
 
     def __init__(self) -> None:
         self._of: dict[str, Owned] = {}
-        self._consumers: dict[TopicPartition, int] = {}
+        self._consumed: set[TopicPartition] = set()
+        self._spare_consumers: dict[TopicPartition, int] = {}  # of those that have several: all but one
         self._idle: dict[TopicPartition, int] = {}
-        self._gaps: list[_Gap] = []
+        self._gaps: list[Idle] = []
 
     def has(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
         """Set the partitions that a member consumes from now on."""
-        before = self._of.get(member_id, frozenset())
+        before = self._of.get(member_id, _NOTHING)
         if partitions is before:
             return
-        for partition in self._in_order(before - partitions):
-            self._consumers[partition] -= 1
-            if not self._consumers[partition]:
-                del self._consumers[partition]
-                if time_ns is not None and len(self._idle) < MOST_GAPS:
-                    self._idle[partition] = time_ns
-        for partition in self._in_order(partitions - before):
-            self._consumers[partition] = self._consumers.get(partition, 0) + 1
-            since_ns = self._idle.pop(partition, None)
-            if since_ns is not None and time_ns is not None and len(self._gaps) < MOST_GAPS:
-                self._gaps.append(_new(_Gap, (partition, since_ns, max(time_ns, since_ns))))
+        if before:
+            self._give_up(before - partitions if partitions else before, time_ns)
         if partitions:
+            self._take_up(partitions - before if before else partitions, time_ns)
             self._of[member_id] = partitions
         else:
             self._of.pop(member_id, None)
 
-    def _in_order(self, partitions: Owned) -> Iterable[TopicPartition]:
-        """The limits of gaps must not choose by the order of a set."""
-        most = MOST_GAPS - len(partitions)
-        return partitions if len(self._idle) < most and len(self._gaps) < most else sorted(partitions)
+    def _give_up(self, partitions: Owned, time_ns: int | None) -> None:
+        """One consumer less; the limit of gaps must not choose by the order of a set."""
+        if self._spare_consumers:
+            partitions = frozenset(filter(self._is_last, partitions))
+        self._consumed -= partitions
+        if time_ns is None:
+            return
+        if len(self._idle) + len(partitions) <= MOST_GAPS:
+            self._idle.update(dict.fromkeys(partitions, time_ns))
+        else:
+            self._idle.update(dict.fromkeys(sorted(partitions)[: MOST_GAPS - len(self._idle)], time_ns))
+
+    def _is_last(self, partition: TopicPartition) -> bool:
+        """Whether a consumer that gives up a partition was its only one."""
+        spare = self._spare_consumers.get(partition)
+        if spare is None:
+            return True
+        if spare > 1:
+            self._spare_consumers[partition] = spare - 1
+        else:
+            del self._spare_consumers[partition]
+        return False
+
+    def _take_up(self, partitions: Owned, time_ns: int | None) -> None:
+        """One consumer more."""
+        if not self._consumed.isdisjoint(partitions):
+            for partition in self._consumed & partitions:
+                self._spare_consumers[partition] = self._spare_consumers.get(partition, 0) + 1
+        self._consumed |= partitions
+        idle, gaps = self._idle, self._gaps
+        if not idle:
+            return
+        for partition in partitions if len(gaps) + len(partitions) <= MOST_GAPS else sorted(partitions):
+            since_ns = idle.pop(partition, None)
+            if since_ns is not None and time_ns is not None and len(gaps) < MOST_GAPS:
+                until_ns = time_ns if time_ns > since_ns else since_ns
+                gaps.append(_new(Idle, (*partition, since_ns, until_ns)))
 
     def keeps(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
         """Take the partitions away from a member that aren't among these."""
@@ -91,9 +110,7 @@ class Consumption:
     def take_gaps(self) -> tuple[Idle, ...]:
         """The gaps that closed since the last call, by partition."""
         gaps, self._gaps = self._gaps, []
-        return tuple(
-            _new(Idle, (*partition, since_ns, until_ns)) for partition, since_ns, until_ns in sorted(gaps)
-        )
+        return tuple(sorted(gaps))
 
     def renamed(self, topic: Callable[[str], str]) -> Consumption:
         """A copy with other names of topics; several topics may get the same name."""
@@ -102,11 +119,11 @@ class Consumption:
             return TopicPartition(topic(partition.topic), partition.partition)
 
         new = Consumption()
-        new._of = {member: frozenset(map(name, partitions)) for member, partitions in self._of.items()}
-        new._consumers = Counter(partition for partitions in new._of.values() for partition in partitions)
+        for member_id, partitions in self._of.items():
+            new.has(member_id, frozenset(map(name, partitions)), None)
         for partition, since_ns in self._idle.items():
             name_now = name(partition)
-            if name_now not in new._consumers:
+            if name_now not in new._consumed:
                 new._idle[name_now] = max(since_ns, new._idle.get(name_now, since_ns))
-        new._gaps = [gap._replace(partition=name(gap.partition)) for gap in self._gaps]
+        new._gaps = [gap._replace(topic=topic(gap.topic)) for gap in self._gaps]
         return new

@@ -393,7 +393,9 @@ def partitions_moved(
 ) -> Iterator[Moved]:
     """The partitions that changed hands between two assignments, by members' ids; sorted."""
     owners, heirs = _owners(before), _owners(after)
-    for partition in sorted({partition for partition, _ in owners.items() ^ heirs.items()}):
+    partitions = [partition for partition, heir in heirs.items() if owners.get(partition) != heir]
+    partitions += owners.keys() - heirs.keys()
+    for partition in sorted(partitions):
         yield tuple.__new__(Moved, (*partition, owners.get(partition), heirs.get(partition)))
 
 

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from coordwire._speedups.rows import row_maker
@@ -41,6 +42,8 @@ from coordwire.timeline.sightings import MemberName, Seen, remember
 __all__ = ["FOLLOWS", "MOST_LATE", "MOVED", "UNAVAILABLE", "Group", "Holes", "Outage"]
 
 M = TypeVar("M", Moved, Idle)
+
+_serial = attrgetter("serial")
 
 _member_joined, _member_left = row_maker(MemberJoined), row_maker(MemberLeft)
 _rebalance_began, _rebalance_ended = row_maker(RebalanceBegan), row_maker(RebalanceEnded)
@@ -354,7 +357,3 @@ def _not_before(time_ns: int | None, place: Seen) -> Seen:
 def _unseen(name: MemberName) -> int | None:
     """Nothing is known of connections."""
     return None
-
-
-def _serial(member: Member) -> int:
-    return member.serial

@@ -72,6 +72,11 @@ class Lag:
             groups.move_to_end(group)
             yield from self._measure(group, partition, place, at_once=False)
 
+    @property
+    def has_ends(self) -> bool:
+        """Whether the end of any partition is known, without which no lag is."""
+        return bool(self._ends)
+
     def known(self, group: str, partition: TopicPartition) -> int | None:
         """How many records a group has left to read in a partition, as far as both ends of it are known; 0
         where what it committed is beyond the end."""

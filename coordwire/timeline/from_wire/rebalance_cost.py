@@ -60,6 +60,8 @@ class Costs:
             self._measure(event)
 
     def _measure(self, event: RebalanceEnded) -> None:
+        if not self._lag.has_ends:
+            return
         before = {}
         for gap in event.idle[:MOST_PARTITIONS]:
             partition = TopicPartition(gap.topic, gap.partition)
