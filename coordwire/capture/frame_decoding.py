@@ -136,10 +136,11 @@ class LazyEntry(FrameEntry):
 
     __slots__ = ()
 
-    def decode(self) -> None:
-        """Decode it; it is a plain `FrameEntry` from here on."""
+    def decode(self) -> bool:
+        """Decode it; it is a plain `FrameEntry` from here on. Whether it was read whole and no text of its
+        message has a zero, as far as that is known at once."""
         self.__class__ = FrameEntry  # type: ignore[assignment]
-        _fill_in(self, strict=False)
+        return _fill_in(self, strict=False)
 
     def __repr__(self) -> str:
         self.decode()
@@ -165,9 +166,9 @@ class StrictLazyEntry(LazyEntry):
 
     __slots__ = ()
 
-    def decode(self) -> None:
+    def decode(self) -> bool:
         self.__class__ = FrameEntry  # type: ignore[assignment]
-        _fill_in(self, strict=True)
+        return _fill_in(self, strict=True)
 
 
 UNDECODED = frozenset((LazyEntry, StrictLazyEntry))
@@ -202,29 +203,30 @@ for _name in LATE:
     setattr(LazyEntry, _name, _Late(_name))
 
 
-def _fill_in(entry: FrameEntry, *, strict: bool) -> None:
-    """What the native engine reads it to, at once; else as any other frame's."""
+def _fill_in(entry: FrameEntry, *, strict: bool) -> bool:
+    """`LazyEntry.decode`: what the native engine reads is filled in at once, else as any other frame is."""
     request: Any = entry.request
-    frame: Any = None
+    parts = None
     if request is None:
         if request_framer is not None:
-            frame = request_framer.read(entry.body, False)
+            parts = request_framer.parts(entry.body)
     elif response_framer is not None:
-        frame = response_framer.read(entry.body, False, request.api_key, request.api_version)
-    if frame is not None:
-        entry.header, entry.message = frame.header, frame.message
-        entry.error, entry.deviations = None, frame.deviations
+        parts = response_framer.parts(entry.body, request.api_key, request.api_version)
+    if parts is not None:
+        entry.header, entry.message, has_zero = parts
+        entry.error, entry.deviations = None, []
         if request is None:
-            entry.client_id = frame.header.client_id
+            entry.client_id = parts[0].client_id
         else:
             entry.client_id, entry.mechanism = request.client_id, request.mechanism
-        return
+        return not has_zero
     entry.client_id = entry.header = entry.message = entry.error = None
     entry.deviations = []
     if request is not None:
         read_answer(entry, request, strict=strict)
     else:
         read_asked(entry, strict=strict)
+    return False
 
 
 _new = FrameEntry.__new__

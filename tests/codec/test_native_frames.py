@@ -14,9 +14,11 @@ from coordwire import ApiKey, CoordwireError, frames, limits
 from coordwire._speedups import native
 from coordwire.codec import Message
 from coordwire.codec.program import message_program
+from coordwire.codec.walk import walk
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader
 from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordwire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from tests.conformance.engines import MESSAGES
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
@@ -73,6 +75,41 @@ def _calls(
         partial(frames.decode_response, api_key=key, version=version),
         partial(frames.read_response, api_key=key, version=version),
     )
+
+
+def _parts(raw: bytes, key: Any, version: Any) -> tuple[Any, Any, bool] | None:
+    """The parts of a request or a response, as a lazy entry is filled with."""
+    if key is None:
+        assert frames.request_framer is not None
+        return frames.request_framer.parts(raw)
+    assert frames.response_framer is not None
+    return frames.response_framer.parts(raw, key, version)
+
+
+def test_parts_are_those_of_the_frame_and_say_whether_a_text_has_a_zero() -> None:
+    chance = random.Random(7)
+    texts = ("", "a", "a\0", "\0", "\u00fc\0\u00fc", "x" * 200, "x" * 200 + "\0", None)
+    for _ in range(300):
+        text, other = chance.choice(texts[:-1]), chance.choice(texts)
+        offer = JoinGroupRequestProtocol(name=chance.choice(texts[:-1]) or "", metadata=b"\0\0")
+        request = JoinGroupRequest(
+            group_id=text or "", group_instance_id=other, protocols=[offer], reason=other
+        )
+        reply = HeartbeatResponse(throttle_time_ms=1 << 24, tags={1: b"\0"})
+        for version, message in ((9, request), (5, request), (4, reply)):
+            is_request = message is request
+            if is_request:
+                raw = frames.encode_request(request, version=version, correlation_id=0, client_id="a\0")[4:]
+                frame: Any = frames.read_request(raw)
+            else:
+                raw = frames.encode_response(reply, version=version, correlation_id=0)[4:]
+                frame = frames.read_response(raw, 12, version)
+            known = (None, None) if is_request else (12, version)
+            zero = any(isinstance(place.value, str) and "\0" in place.value for place in walk(frame.message))
+            assert _parts(raw, *known) == (frame.header, frame.message, zero)
+            assert _parts(raw[:-1], *known) is None
+            assert _parts(raw + b"\0", *known) is None
+            assert _parts(cast(bytes, bytearray(raw)), *known) is None
 
 
 def test_bytes_that_were_changed(in_python: InPython) -> None:
@@ -177,7 +214,7 @@ def test_framers_that_are_wrong_are_refused() -> None:
         with pytest.raises((TypeError, AttributeError)):
             native.Framer(*arguments)
     framer = native.Framer(frames.RequestFrame, header, True, route)
-    for call in (framer.read, framer.write):
+    for call in (framer.read, framer.write, partial(framer.parts, b"", 12)):
         with pytest.raises(TypeError):
             call(b"")
 

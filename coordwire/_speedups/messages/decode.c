@@ -48,6 +48,13 @@ static NOINLINE PyObject *default_value(Reader *reader, const Op *op)
 
 /* --- values without parts --- */
 
+static inline PyObject *read_string(Reader *reader, const uint8_t *at, size_t size)
+{
+    if (reader->has_zero != NULL && size && memchr(at, 0, size) != NULL)
+        *reader->has_zero = true;
+    return read_text(&reader->engine->interned, at, size);
+}
+
 /* A length or count, -1 for null; `wide` bytes where it isn't compact, of which the first is there. */
 static inline const uint8_t *read_length(uint8_t flags, int wide, const uint8_t *at, const uint8_t *end,
                                          int64_t *length)
@@ -81,7 +88,7 @@ static NOINLINE const uint8_t *read_sized(Reader *reader, uint8_t kind, uint8_t 
     if (kind == BYTES)
         *value = PyBytes_FromStringAndSize((const char *)at, (Py_ssize_t)length);
     else if (kind == LONG_STRING || length <= MAX_STRING)
-        *value = read_text(&reader->engine->interned, at, (size_t)length);
+        *value = read_string(reader, at, (size_t)length);
     else
         return NULL;
     return *value == NULL ? NULL : at + length;
@@ -347,7 +354,7 @@ start:
                     return NULL;
                 break;
             }
-            if ((*slot = read_text(&engine->interned, at + 1, size - 1)) == NULL)
+            if ((*slot = read_string(reader, at + 1, size - 1)) == NULL)
                 return NULL;
             at += size;
             break;
@@ -409,7 +416,7 @@ start:
 }
 
 PyObject *engine_decode(const Program *program, const uint8_t *start, const uint8_t *end, const Budgets *budgets,
-                        const uint8_t **stop)
+                        const uint8_t **stop, bool *has_zero)
 {
     Engine *engine = program->engine;
     if (engine->current == NULL) /* the module is going */
@@ -420,6 +427,7 @@ PyObject *engine_decode(const Program *program, const uint8_t *start, const uint
     reader.made = reader.next = reader.few;
     reader.limit = reader.few + MADE;
     reader.size = end - start;
+    reader.has_zero = has_zero;
     reader.charged = budgets != NULL;
     if (budgets != NULL)
         reader.budgets = *budgets;

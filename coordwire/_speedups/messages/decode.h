@@ -18,6 +18,7 @@ typedef struct Reader {
     Engine *engine;
     PyObject **made, **next, **limit; /* next: where the next one goes; limit: where `made` ends */
     int64_t size;    /* of the whole */
+    bool *has_zero;  /* whether a text has a zero; NULL where that is not asked */
     bool charged;    /* whether the budgets are known: the context is asked when they are first needed */
     Budgets budgets; /* what is left of them */
     PyObject *few[MADE];

@@ -157,7 +157,7 @@ static PyObject *decode_from(Caller *caller, PyObject *data, Py_ssize_t start, P
     if (program == NULL || start < 0 || start > size)
         return NULL;
     const uint8_t *first = (const uint8_t *)PyBytes_AS_STRING(data), *stop;
-    PyObject *message = engine_decode(program, first + start, first + size, NULL, &stop);
+    PyObject *message = engine_decode(program, first + start, first + size, NULL, &stop, NULL);
     if (message != NULL && stop == first + size)
         return message;
     Py_XDECREF(message);

@@ -150,9 +150,9 @@ static inline bool is_barred(const Program *program, uint32_t tag)
 }
 
 /* decode.c: the message from `start` on, and where it ends; NULL without an exception where it is refused.
-   `budgets`: NULL for the context's. */
+   `budgets`: NULL for the context's. `has_zero`: set if a text has a zero; NULL where that is not asked. */
 PyObject *engine_decode(const Program *program, const uint8_t *start, const uint8_t *end, const Budgets *budgets,
-                        const uint8_t **stop);
+                        const uint8_t **stop, bool *has_zero);
 
 /* budgets.c: the context's budgets for `size` bytes; false if they are out of the engine's range. */
 bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets);

@@ -81,34 +81,74 @@ static PyObject *make_frame(Framer *framer, PyObject *header, PyObject *message,
     return frame;
 }
 
-/* The frame whose parts are at `at`, up to `end`; None if it isn't served. The key and version are a response's. */
-static PyObject *read_parts(Framer *framer, const uint8_t *at, const uint8_t *end, PyObject *const *args)
+/* What a frame consists of; `key` and `version` are a response's before it is read. */
+typedef struct Parts {
+    PyObject *header, *message;
+    long long key, version;
+} Parts;
+
+/* The parts at `at`, up to `end`: 1 if they are read, 0 if the frame isn't served, -1 with an exception.
+   `has_zero`: set if a text of the message has a zero; NULL where that is not asked. */
+static int read_parts(Framer *framer, const uint8_t *at, const uint8_t *end, PyObject *const *args, bool *has_zero,
+                      Parts *parts)
 {
-    long long key = 0, version = 0;
+    parts->key = parts->version = 0;
     if (framer->request) {
         if (end - at < 4)
-            Py_RETURN_NONE;
-        key = (int16_t)load16(at);
-        version = (int16_t)load16(at + 2);
-    } else if (!PyLong_CheckExact(args[0]) || !PyLong_CheckExact(args[1]) || !as_integer(args[0], &key)
-               || !as_integer(args[1], &version))
-        Py_RETURN_NONE;
+            return 0;
+        parts->key = (int16_t)load16(at);
+        parts->version = (int16_t)load16(at + 2);
+    } else if (!PyLong_CheckExact(args[0]) || !PyLong_CheckExact(args[1]) || !as_integer(args[0], &parts->key)
+               || !as_integer(args[1], &parts->version))
+        return 0;
     Route route;
-    int known = find_route(framer, key, version, &route);
+    int known = find_route(framer, parts->key, parts->version, &route);
     if (known < 1)
-        return known ? NULL : Py_NewRef(Py_None);
+        return known;
     const Budgets budgets = {HEADER_ELEMENTS, HEADER_MEMORY};
     const uint8_t *stop;
-    PyObject *header = engine_decode(route.header, at, end, &budgets, &stop);
-    if (header == NULL)
-        Py_RETURN_NONE;
-    PyObject *message = engine_decode(route.message, stop, end, NULL, &stop);
-    if (message == NULL || stop != end) {
-        Py_DECREF(header);
-        Py_XDECREF(message);
-        Py_RETURN_NONE;
+    parts->header = engine_decode(route.header, at, end, &budgets, &stop, NULL);
+    if (parts->header == NULL)
+        return 0;
+    parts->message = engine_decode(route.message, stop, end, NULL, &stop, has_zero);
+    if (parts->message != NULL && stop == end)
+        return 1;
+    Py_DECREF(parts->header);
+    Py_XDECREF(parts->message);
+    return 0;
+}
+
+/* The frame whose parts are at `at`, up to `end`; None if it isn't served. The key and version are a response's. */
+static PyObject *read_frame(Framer *framer, const uint8_t *at, const uint8_t *end, PyObject *const *args)
+{
+    Parts parts;
+    int known = read_parts(framer, at, end, args, NULL, &parts);
+    if (known < 1)
+        return known ? NULL : Py_NewRef(Py_None);
+    return make_frame(framer, parts.header, parts.message, parts.key, parts.version, end - at);
+}
+
+PyDoc_STRVAR(parts_doc,
+             "parts($self, data, api_key=0, version=0, /)\n--\n\n"
+             "The header and the message of the frame that bytes without a size prefix hold, and whether a text of\n"
+             "the message has a zero; None if it isn't served. The key and version are a response's.");
+
+static PyObject *framer_parts(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    Framer *framer = (Framer *)self;
+    if (count != (framer->request ? 1 : 3)) {
+        PyErr_SetString(PyExc_TypeError, "parts() takes data, and of responses api_key and version");
+        return NULL;
     }
-    return make_frame(framer, header, message, key, version, end - at);
+    if (!PyBytes_CheckExact(args[0]))
+        Py_RETURN_NONE;
+    const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(args[0]);
+    bool has_zero = false;
+    Parts parts;
+    int known = read_parts(framer, at, at + PyBytes_GET_SIZE(args[0]), args + 1, &has_zero, &parts);
+    if (known < 1)
+        return known ? NULL : Py_NewRef(Py_None);
+    return Py_BuildValue("NNO", parts.header, parts.message, has_zero ? Py_True : Py_False);
 }
 
 PyDoc_STRVAR(read_doc,
@@ -132,7 +172,7 @@ static PyObject *framer_read(PyObject *self, PyObject *const *args, Py_ssize_t c
             Py_RETURN_NONE;
         at += PREFIX;
     }
-    return read_parts(framer, at, end, args + 2);
+    return read_frame(framer, at, end, args + 2);
 }
 
 Py_ssize_t frame_size(const Framer *framer, PyObject *data, long long position)
@@ -152,7 +192,7 @@ PyObject *frame_at(Framer *framer, PyObject *data, long long position, PyObject 
     if (size < 0)
         Py_RETURN_NONE;
     const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(data) + position + PREFIX;
-    return read_parts(framer, at, at + size, parts);
+    return read_frame(framer, at, at + size, parts);
 }
 
 PyDoc_STRVAR(read_next_doc,
@@ -256,6 +296,7 @@ OWNS(Framer, cls, module)
 static PyMethodDef framer_methods[] = {
     {"read", (PyCFunction)(void (*)(void))framer_read, METH_FASTCALL, read_doc},
     {"read_next", (PyCFunction)(void (*)(void))framer_read_next, METH_FASTCALL, read_next_doc},
+    {"parts", (PyCFunction)(void (*)(void))framer_parts, METH_FASTCALL, parts_doc},
     {"write", (PyCFunction)(void (*)(void))framer_write, METH_FASTCALL, write_doc},
     {NULL, NULL, 0, NULL},
 };

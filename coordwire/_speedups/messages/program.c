@@ -279,7 +279,7 @@ static PyObject *program_decode(PyObject *self, PyObject *const *args, Py_ssize_
     PyObject *message = NULL;
     const uint8_t *first = data.buf, *stop = first;
     if (start >= 0 && start <= data.len)
-        message = engine_decode((Program *)self, first + start, first + data.len, &budgets, &stop);
+        message = engine_decode((Program *)self, first + start, first + data.len, &budgets, &stop, NULL);
     Py_ssize_t end = stop - first;
     PyBuffer_Release(&data);
     if (message == NULL)

@@ -163,7 +163,7 @@ def is_accounted_for(entry: FrameEntry) -> bool:
     secrets must be as it should be; texts of others have no zero, as bytes have that are read as a text.
     For most APIs the text of its body shows both, where it is known or nothing is decoded yet."""
     has_text = entry.text is not None or type(entry) in UNDECODED
-    if has_text and len(entry.body) <= LONGEST_BODY and _is_told_by_text(entry.api_key):
+    if has_text and len(entry.body) <= LONGEST_BODY and is_told_by_texts(entry.api_key):
         text = (entry.text or body_text(entry))[0]
         if text is not None and ZERO not in text:
             return True
@@ -172,7 +172,7 @@ def is_accounted_for(entry: FrameEntry) -> bool:
     deviations = entry.deviations if entry.error is None else _tolerated(entry)
     if deviations is None or (deviations and not _are_stray_bytes(deviations)):
         return False
-    if entry.dialect != KAFKA or _is_told_by_text(entry.api_key):
+    if entry.dialect != KAFKA or is_told_by_texts(entry.api_key):
         return not _has_zero(entry.message)
     if entry.api_key in _keys():
         return not deviations
@@ -181,8 +181,8 @@ def is_accounted_for(entry: FrameEntry) -> bool:
 
 
 @cache
-def _is_told_by_text(key: int | None) -> bool:
-    """Whether a text without zeros accounts for the bytes of an API's frames."""
+def is_told_by_texts(key: int | None) -> bool:
+    """Whether texts without zeros account for the bytes of an API's frames that are read whole."""
     return key not in _keys() and key not in _LIKE_SECRETS
 
 

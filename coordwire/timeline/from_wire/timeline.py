@@ -18,7 +18,7 @@ from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
 from coordwire.capture.frame_decoding import UNDECODED, LazyEntry
 from coordwire.capture.framing import MID_STREAM
-from coordwire.capture.redaction.entry_secrets import is_accounted_for
+from coordwire.capture.redaction.entry_secrets import is_accounted_for, is_told_by_texts
 from coordwire.capture.tcp.reassembly import ENDED as LOST_AT_END
 from coordwire.capture.tcp.reassembly import FULL, MISSED
 from coordwire.connection.dialect import KAFKA
@@ -193,8 +193,8 @@ class Timeline:
 
     def _message_of(self, entry: FrameEntry) -> Any:
         """The message of a frame that was read whole; None of any other, whose names may be a secret."""
-        if isinstance(entry, LazyEntry):
-            entry.decode()
+        if isinstance(entry, LazyEntry) and entry.decode() and is_told_by_texts(entry.api_key):
+            return entry.message
         if entry.error is not None or not is_accounted_for(entry):
             return None
         return entry.message
