@@ -54,9 +54,9 @@ class Consumption:
         if time_ns is None:
             return
         if len(self._idle) + len(partitions) <= MOST_GAPS:
-            self._idle.update(dict.fromkeys(partitions, time_ns))
+            self._idle |= dict.fromkeys(partitions, time_ns)
         else:
-            self._idle.update(dict.fromkeys(sorted(partitions)[: MOST_GAPS - len(self._idle)], time_ns))
+            self._idle |= dict.fromkeys(sorted(partitions)[: MOST_GAPS - len(self._idle)], time_ns)
 
     def _is_last(self, partition: TopicPartition) -> bool:
         """Whether a consumer that gives up a partition was its only one."""
