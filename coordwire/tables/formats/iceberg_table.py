@@ -13,7 +13,6 @@ __all__ = ["IcebergTableFiles"]
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from functools import cached_property
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.exceptions import CommitFailedException, ValidationException
@@ -29,24 +28,11 @@ from pyiceberg.table import FileScanTask, Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
-from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DoubleType,
-    IcebergType,
-    IntegerType,
-    ListType,
-    LongType,
-    NestedField,
-    StringType,
-    StructType,
-    TimestamptzType,
-)
+from pyiceberg.types import IcebergType, ListType, StructType
 
 from coordwire import __version__
 from coordwire.errors import CoordwireError
-from coordwire.tables.columns import HEADERS, table_schema
+from coordwire.tables.columns import arrow_schema, table_schema
 from coordwire.tables.formats import Conflict, differing
 from coordwire.tables.formats.file_statistics import footers
 from coordwire.tables.formats.path_catalog import METADATA, PathCatalog
@@ -58,20 +44,6 @@ if TYPE_CHECKING:
 OWNER, NUMBER = "coordwire.table-id", "coordwire.commit"
 _PARTITION_ID = 1000
 """The first id of a partition's field, by Iceberg's convention."""
-
-_TYPES: dict[str, IcebergType] = {
-    "string": StringType(),
-    "binary": BinaryType(),
-    "boolean": BooleanType(),
-    "tinyint": IntegerType(),
-    "smallint": IntegerType(),
-    "int": IntegerType(),
-    "bigint": LongType(),
-    "double": DoubleType(),
-    "date": DateType(),
-    "timestamp": TimestamptzType(),
-}
-"""By Spark's names; Iceberg has no smaller integers."""
 
 
 class IcebergTableFiles:
@@ -147,12 +119,15 @@ class IcebergTableFiles:
 
     @cached_property
     def _schema(self) -> Schema:
-        columns = table_schema(self._table)
-        ids = count(len(columns) + 1)
-        return Schema(*(
-            NestedField(number, column.name, _type(column.type, ids), required=False)
-            for number, column in enumerate(columns, 1)
-        ))  # fmt: skip
+        """The columns, as pyiceberg adds them to a table without any, with the ids of a new table."""
+
+        def new_table(schema: Schema) -> Table:
+            return self._catalog.new_table(self._table, schema, UNPARTITIONED_PARTITION_SPEC, {})
+
+        transaction = new_table(Schema()).transaction()
+        with transaction.update_schema() as update:
+            update.union_by_name(arrow_schema(table_schema(self._table)))
+        return new_table(transaction.table_metadata.schema()).schema()
 
     def _add_columns(self, transaction: Transaction) -> None:
         present = {
@@ -204,19 +179,6 @@ class IcebergTableFiles:
 
 def _days(day: str | None) -> int | None:
     return None if day is None else (date.fromisoformat(day) - date(1970, 1, 1)).days
-
-
-def _type(name: str, ids: Iterator[int]) -> IcebergType:
-    if name == HEADERS:
-        element, key, value = next(ids), next(ids), next(ids)
-        pair = StructType(
-            NestedField(key, "key", StringType(), required=False),
-            NestedField(value, "value", BinaryType(), required=False),
-        )
-        return ListType(element, pair, element_required=False)
-    if name == "array<string>":
-        return ListType(next(ids), StringType(), element_required=False)
-    return _TYPES[name]
 
 
 def _type_name(kind: IcebergType) -> str:

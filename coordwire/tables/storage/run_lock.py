@@ -184,9 +184,9 @@ def why_dead(stated: dict[str, Any], process: dict[str, Any], locked: bool) -> s
     if stated.get("boot") and stated["boot"] == process["boot"]:
         if stated.get("namespace") == process["namespace"] and isinstance(stated.get("pid"), int):
             started = process_start(stated["pid"])
-            if started is None and not _runs(stated["pid"]):
+            if started is None:
                 return "its process is gone"
-            if started is not None and stated.get("started") not in (None, started):
+            if stated.get("started") not in (None, started):
                 return "its process number is another process's now"
         return "the lock that it held is free" if locked and stated.get("flock") is True else None
     known = ("host", "machine")
@@ -200,26 +200,14 @@ def why_dead(stated: dict[str, Any], process: dict[str, Any], locked: bool) -> s
 
 
 def process_start(pid: int) -> int | None:
-    """When a process was started, in clock ticks since the machine was; None if it is gone or unknown."""
+    """When a process was started, in clock ticks since the machine was; None if it is gone, or without /proc,
+    where no boot is known either."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
         state, *fields = stat.rpartition(b")")[2].split()
         return None if state in (b"Z", b"X") else int(fields[18])
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _runs(pid: int) -> bool:
-    """Whether there is a process of this number that is not merely waiting to be reaped."""
-    if Path("/proc/self/stat").exists():
-        return False  # `process_start` has found none
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
 
 
 def _text(path: str) -> str:
