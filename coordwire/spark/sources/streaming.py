@@ -58,21 +58,38 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-class _Reader(DataSourceStreamReader):
-    """What the stream readers of all versions of PySpark have in common."""
+class _FolderReader(DataSourceStreamReader):
+    """Files that are there whole. PySpark 4.0 and 4.1 don't say where a stream is: it is where its last batch
+    ended. After a restart that isn't known at first; the offset then names all files, and `partitions`, which
+    is given both ends, leaves out what was read.
+    """
 
     def __init__(self, name: str, options: Options, schema: StructType) -> None:
+        if options.max_files_per_trigger is not None and not BOUNDED_STREAMS:
+            raise CoordwireError("the option maxFilesPerTrigger of a stream needs PySpark 4.2 or later")
         self.source_name = name
         self.options = options
         self.schema = schema
+        self._start = initial_offset()
+        self._remembered: ReadFiles = {}
         self._listing: list[File] | None = None
         checked_columns(SOURCES[name], schema)
 
     def initialOffset(self) -> dict[str, Any]:
         return initial_offset()
 
+    def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:
+        files = self._files() if self._listing is None else self._listing
+        kinds = SOURCES[self.source_name].readers
+        if start is None:
+            return next_offset(self._start, files, kinds, remembered=self._remembered)
+        most = limit.max_files if isinstance(limit, limits.ReadMaxFiles) else None
+        return next_offset(start, files, kinds, most=most)
+
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         source, options = SOURCES[self.source_name], self.options
+        if not BOUNDED_STREAMS:
+            self._start, self._remembered = end, read_between(start, end)
         arrivals = arrivals_between(start, end)
         changed = tuple(
             Bad(arrival.file.path, 0, arrival.file.size, arrival.change)
@@ -99,13 +116,11 @@ class _Reader(DataSourceStreamReader):
             columns = checked_columns(source, self.schema)
             yield conform(quarantine_batch(items, columns), arrow_schema_of(self.schema))
 
-    def _files(self) -> Iterable[File]:
-        if self._listing is not None:
-            return self._listing
+    def _files(self) -> list[File]:
         return find_files(self.options.paths, recursive=self.options.recursive)
 
 
-class FolderReader(_Reader, SupportsTriggerAvailableNow):
+class FolderReader(_FolderReader, SupportsTriggerAvailableNow):
     """For PySpark 4.2 and later."""
 
     def getDefaultReadLimit(self) -> Any:
@@ -113,41 +128,11 @@ class FolderReader(_Reader, SupportsTriggerAvailableNow):
         return limits.ReadAllAvailable() if most is None else limits.ReadMaxFiles(most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._listing = list(self._files())
-
-    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
-        most = limit.max_files if isinstance(limit, limits.ReadMaxFiles) else None
-        return next_offset(start, self._files(), SOURCES[self.source_name].readers, most=most)
-
-
-class _EarlierFolderReader(_Reader):
-    """For PySpark 4.0 and 4.1, which don't say where a stream is: it is where its last batch ended.
-
-    After a restart that isn't known at first; the offset then names all files, and `partitions`, which is
-    given both ends, leaves out what was read.
-    """
-
-    def __init__(self, name: str, options: Options, schema: StructType) -> None:
-        super().__init__(name, options, schema)
-        if options.max_files_per_trigger is not None:
-            raise CoordwireError("the option maxFilesPerTrigger of a stream needs PySpark 4.2 or later")
-        self._start = initial_offset()
-        self._remembered: ReadFiles = {}
-
-    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
-        return next_offset(
-            self._start, self._files(), SOURCES[self.source_name].readers, remembered=self._remembered
-        )
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        partitions = super().partitions(start, end)
-        self._start, self._remembered = end, read_between(start, end)
-        return partitions
+        self._listing = self._files()
 
 
 class _GrowingReader(DataSourceStreamReader):
-    """Captures that are still written, in all versions of PySpark: before 4.2 its own last batch is where it
-    is, and `partitions`, which is given both ends, leaves out what was read before a restart."""
+    """Captures that are still written; where a stream is, as above."""
 
     def __init__(self, name: str, options: Options, schema: StructType) -> None:
         source = SOURCES[name]
@@ -211,7 +196,7 @@ def stream_reader(name: str, options: Options, schema: StructType) -> DataSource
     """The reader that suits this PySpark. Raises `CoordwireError` for an option that it can't have."""
     if options.growing:
         return (_BoundedGrowingReader if BOUNDED_STREAMS else _GrowingReader)(name, options, schema)
-    return (FolderReader if BOUNDED_STREAMS else _EarlierFolderReader)(name, options, schema)
+    return (FolderReader if BOUNDED_STREAMS else _FolderReader)(name, options, schema)
 
 
 def _remaining(groups: Iterable[tuple[Part, ...]], arrival: Arrival) -> Iterator[tuple[Part, ...]]:
