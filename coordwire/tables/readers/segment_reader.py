@@ -16,9 +16,7 @@ from __future__ import annotations
 __all__ = [
     "LocalSegment",
     "SegmentBytes",
-    "SegmentPlaces",
     "SegmentReader",
-    "has_offsets",
     "open_segment",
     "resume_position",
     "unwanted",
@@ -26,8 +24,9 @@ __all__ = [
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from coordwire.errors import CorruptBatch, LimitExceeded
@@ -88,131 +87,12 @@ def open_segment(part: Part) -> SegmentBytes:
     return LocalSegment(part.path, part.size)
 
 
-# --- positions by the index ---
-
-
-LEAD = 1 << 20
-"""Bytes before a part's start at which the walk to its first batch begins, where an index says how."""
-
-
-class SegmentPlaces:
-    """The positions in a part's file that its index has. file: the result of `open_segment`."""
-
-    def __init__(self, part: Part, options: Options, file: SegmentBytes) -> None:
-        self.part = part
-        self.options = options
-        self.file = file
-        self.view = file.view
-        self._index: OffsetIndex | None = None
-
-    def index(self) -> OffsetIndex:
-        """The index beside the file; empty if there is none that can be read."""
-        if self._index is None:
-            name, data = self.part.path.rpartition("/")[2], None
-            parsed = file_name(name) or remote_name(name)
-            if self.part.index is not None:
-                try:
-                    data = _read_index(self.part.index)
-                except OSError:
-                    data = None
-            base = parsed.offset if parsed is not None and parsed.offset is not None else 0
-            self._index = OffsetIndex(data or b"", base)
-        return self._index
-
-    def known(self) -> list[int]:
-        """The positions of batches by the index; none for a local file, where looking is free."""
-        return sorted({entry.position for entry in self.index()}) if is_uri(self.part.path) else []
-
-    def bounds(self) -> tuple[int, int]:
-        """The bytes between which the offsets of the options are: the whole file, unless the index narrows
-        it.
-
-        An entry is trusted if the header of a batch is there, and another one where it ends, and its offset
-        shows that nothing is missed. That depends on the file alone, so that any split gives the same rows.
-        """
-        options = self.options
-        index: Sequence[OffsetPosition] = self.index() if has_offsets(options) else ()
-        low, high = 0, len(self.view)
-        if options.starting_offset is not None and index:
-            at = bisect_right(index, options.starting_offset, key=lambda entry: entry.offset)
-            batch = self._head_at(index[at - 1].position) if at else None
-            if batch is not None and batch.base_offset <= options.starting_offset:
-                low = batch.position
-        if options.ending_offset is not None and index:
-            at = bisect_left(index, options.ending_offset, key=lambda entry: entry.offset) + 1
-            batch = self._head_at(index[at].position) if at < len(index) else None
-            if batch is not None and batch.base_offset >= options.ending_offset and batch.position > low:
-                high = batch.position
-        return low, high
-
-    def lead(self) -> int:
-        """A batch's place from the index, well before the part's start; 0 if there is none to trust."""
-        start = self.part.start - LEAD
-        if start <= 0:
-            return 0
-        index = self.index()
-        number = bisect_right(index, start, key=lambda entry: entry.position)
-        position = index[number - 1].position if number else 0
-        return 0 if self._batch_at(position) is None else position
-
-    def _head_at(self, position: int) -> RecordBatch | None:
-        """The batch whose header is there, if another follows it."""
-        if not 0 <= position < len(self.view):
-            return None
-        reader = self.file.batches()
-        reader.position = position
-        return reader.head()
-
-    def _batch_at(self, position: int) -> RecordBatch | None:
-        """The batch that is there, if its checksum is right."""
-        if not 0 <= position < len(self.view):
-            return None
-        self.file.have(position, position + HEADER.size)
-        try:
-            size = batch_size(self.view, position, lambda _: False)
-            if not size:
-                return None
-            self.file.have(position, position + size)
-            batch = open_batch(self.view[position : position + size], position)
-            batch.check()
-        except (CorruptBatch, LimitExceeded):
-            return None
-        return batch
-
-
-def _read_index(path: str) -> memoryview | bytes | None:
-    """A small file beside the segment; None for one that is too large. Raises `OSError`."""
-    return read_small(path) if is_uri(path) else open_bytes(path)
-
-
-def has_offsets(options: Options) -> bool:
-    """Whether a range of offsets is asked for."""
-    return options.starting_offset is not None or options.ending_offset is not None
-
-
-def resume_position(part: Part, read: int) -> int:
-    """Where the first batch begins that was incomplete when the file had `read` bytes. Raises `OSError`."""
-    if is_kafka_07(part.path):
-        return end_of_whole_messages(part.path, read)
-    local = not is_uri(part.path)
-    tail = replace(part, start=read, size=read if local else part.size)  # an object is read at its own size
-    with closing(open_segment(tail)) as file:
-        walk = file.batches()
-        walk.position = SegmentPlaces(tail, Options(), file).lead()
-        if local:
-            walk.advance(read)
-            return walk.position
-        for item in walk.heads(read):
-            size = item.length if isinstance(item, UnreadableRange) else item.size
-            if item.position + size > read:
-                return int(item.position)
-        return walk.position
-
-
 # --- the walk ---
 
 
 CUT_SHORT = "the file ends inside a batch"
+LEAD = 1 << 20
+"""Bytes before a part's start at which the walk to its first batch begins, where an index says how."""
 
 
 class SegmentReader:
@@ -223,7 +103,6 @@ class SegmentReader:
         self.options = options
         self.file = open_segment(part)
         self.view = self.file.view
-        self._places = SegmentPlaces(part, options, self.file)
         self._judge = self.file.batches(check_records=True)
 
     def close(self) -> None:
@@ -284,7 +163,7 @@ class SegmentReader:
         for.
         """
         part = self.part
-        low, high = self._places.bounds()
+        low, high = self.bounds()
         start, end = max(part.start, low), min(part.end, high)
         if start >= end:
             return None, start, end
@@ -293,9 +172,9 @@ class SegmentReader:
         if reads_bodies or (reads_ranges and self._is_narrowed(low, high)):
             self.file.read_all()
         else:
-            self.file.expect(self._places.known())
+            self.file.expect(self.known())
         reader = self.file.batches()
-        reader.position = max(low, self._places.lead())
+        reader.position = max(low, self.lead())
         reader.advance(start)
         return reader, start, end
 
@@ -329,9 +208,83 @@ class SegmentReader:
             raise CorruptBatch(str(bad_range), start)
         return bad_range
 
+    # --- positions by the index ---
+
+    @cached_property
+    def index(self) -> OffsetIndex:
+        """The index beside the file; empty if there is none that can be read."""
+        path, name, data = self.part.index, self.part.path.rpartition("/")[2], None
+        parsed = file_name(name) or remote_name(name)
+        if path is not None:
+            with suppress(OSError):
+                data = read_small(path) if is_uri(path) else open_bytes(path)
+        return OffsetIndex(data or b"", (parsed and parsed.offset) or 0)
+
+    def known(self) -> list[int]:
+        """The positions of batches by the index; none for a local file, where looking is free."""
+        return sorted({entry.position for entry in self.index}) if is_uri(self.part.path) else []
+
+    def bounds(self) -> tuple[int, int]:
+        """The bytes between which the offsets of the options are: the whole file, unless the index narrows
+        it.
+
+        An entry is trusted if the header of a batch is there, and another one where it ends, and its offset
+        shows that nothing is missed. That depends on the file alone, so that any split gives the same rows.
+        """
+        options = self.options
+        has_offsets = options.starting_offset is not None or options.ending_offset is not None
+        index: Sequence[OffsetPosition] = self.index if has_offsets else ()
+        low, high = 0, len(self.view)
+        if options.starting_offset is not None and index:
+            at = bisect_right(index, options.starting_offset, key=lambda entry: entry.offset)
+            batch = self._head_at(index[at - 1].position) if at else None
+            if batch is not None and batch.base_offset <= options.starting_offset:
+                low = batch.position
+        if options.ending_offset is not None and index:
+            at = bisect_left(index, options.ending_offset, key=lambda entry: entry.offset) + 1
+            batch = self._head_at(index[at].position) if at < len(index) else None
+            if batch is not None and batch.base_offset >= options.ending_offset and batch.position > low:
+                high = batch.position
+        return low, high
+
+    def lead(self) -> int:
+        """A batch's place from the index, well before the part's start; 0 if there is none to trust."""
+        start = self.part.start - LEAD
+        if start <= 0:
+            return 0
+        index = self.index
+        number = bisect_right(index, start, key=lambda entry: entry.position)
+        position = index[number - 1].position if number else 0
+        return 0 if self._batch_at(position) is None else position
+
+    def _head_at(self, position: int) -> RecordBatch | None:
+        """The batch whose header is there, if another follows it."""
+        if not 0 <= position < len(self.view):
+            return None
+        reader = self.file.batches()
+        reader.position = position
+        return reader.head()
+
+    def _batch_at(self, position: int) -> RecordBatch | None:
+        """The batch that is there, if its checksum is right."""
+        if not 0 <= position < len(self.view):
+            return None
+        self.file.have(position, position + HEADER.size)
+        try:
+            size = batch_size(self.view, position, lambda _: False)
+            if not size:
+                return None
+            self.file.have(position, position + size)
+            batch = open_batch(self.view[position : position + size], position)
+            batch.check()
+        except (CorruptBatch, LimitExceeded):
+            return None
+        return batch
+
 
 def _is_ranged(options: Options) -> bool:
-    return has_offsets(options) or options.starting_timestamp is not None
+    limits = options.starting_offset, options.ending_offset, options.starting_timestamp
+    return any(limit is not None for limit in limits)
 
 
 def unwanted(batch: RecordBatch, options: Options) -> bool:
@@ -343,3 +296,22 @@ def unwanted(batch: RecordBatch, options: Options) -> bool:
     if options.ending_offset is not None and batch.base_offset >= options.ending_offset:
         return True
     return options.starting_timestamp is not None and batch.max_timestamp < options.starting_timestamp
+
+
+def resume_position(part: Part, read: int) -> int:
+    """Where the first batch begins that was incomplete when the file had `read` bytes. Raises `OSError`."""
+    if is_kafka_07(part.path):
+        return end_of_whole_messages(part.path, read)
+    local = not is_uri(part.path)
+    tail = replace(part, start=read, size=read if local else part.size)  # an object is read at its own size
+    with closing(SegmentReader(tail, Options())) as reader:
+        walk = reader.file.batches()
+        walk.position = reader.lead()
+        if local:
+            walk.advance(read)
+            return walk.position
+        for item in walk.heads(read):
+            size = item.length if isinstance(item, UnreadableRange) else item.size
+            if item.position + size > read:
+                return int(item.position)
+        return walk.position
