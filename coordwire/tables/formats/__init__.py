@@ -17,6 +17,7 @@ from __future__ import annotations
 
 __all__ = ["FORMATS", "PARQUET", "Conflict", "VersionedTable", "check_format", "open_table"]
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
@@ -96,11 +97,7 @@ def check_format(name: str, place: str = "") -> None:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    numbers = []
-    for part in text.split(".")[:3]:
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        numbers.append(int(digits or 0))
-    return tuple(numbers)
+    return tuple(int(re.sub(r"\D.*", "", part) or 0) for part in text.split(".")[:3])
 
 
 def open_table(format_name: str, output: Output, table: str, table_id: str) -> VersionedTable:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyarrow.parquet import FileMetaData
+    from pyarrow.parquet import ColumnChunkMetaData, FileMetaData
 
     from coordwire.tables.storage.folders import Output
 
@@ -41,37 +41,35 @@ def footers(output: Output, names: Iterable[str]) -> Iterator[tuple[str, FileMet
 
 def delta_statistics(metadata: FileMetaData) -> str:
     """The statistics of a file as Delta has them: its rows, and the bounds and nulls of its flat columns."""
-    bounds: dict[str, tuple[Any, Any]] = {}
-    nulls: dict[str, int] = {}
-    unknown: set[str] = set()
+    columns: dict[str, list[ColumnChunkMetaData]] = {}
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
         for number in range(row_group.num_columns):
             column = row_group.column(number)
-            name = column.path_in_schema
-            if "." in name:  # of a list or struct
-                continue
-            statistics = column.statistics
-            if statistics is None or not statistics.has_null_count:
-                unknown.add(name)
-                continue
-            nulls[name] = nulls.get(name, 0) + statistics.null_count
-            if statistics.null_count == column.num_values and not statistics.has_min_max:
-                continue  # only nulls
-            if statistics.has_min_max:
-                low, high = statistics.min, statistics.max
-                old = bounds.get(name, (low, high))
-                bounds[name] = min(low, old[0]), max(high, old[1])
-            else:
-                unknown.add(name)
-    least, most = {}, {}
-    for name, pair in bounds.items():
-        if name not in unknown and (limits := _as_json(*pair)) is not None:
+            if "." not in column.path_in_schema:  # else it is in a list or struct
+                columns.setdefault(column.path_in_schema, []).append(column)
+    least, most, counts = {}, {}, {}
+    for name, chunks in columns.items():
+        if not all(map(_has_statistics, chunks)):
+            continue
+        statistics = [chunk.statistics for chunk in chunks]
+        counts[name] = sum(part.null_count for part in statistics)
+        bounded = [part for part in statistics if part.has_min_max]
+        low = min((part.min for part in bounded), default=None)
+        high = max((part.max for part in bounded), default=None)
+        if (limits := _as_json(low, high)) is not None:
             least[name], most[name] = limits
-    counts = {name: count for name, count in nulls.items() if name not in unknown}
     return json.dumps(
         {"numRecords": metadata.num_rows, "minValues": least, "maxValues": most, "nullCount": counts}
     )
+
+
+def _has_statistics(chunk: ColumnChunkMetaData) -> bool:
+    """Whether the nulls of a column are counted, and its bounds are there if it has any other value."""
+    known = chunk.statistics
+    if known is None or not known.has_null_count:
+        return False
+    return bool(known.has_min_max or known.null_count == chunk.num_values)
 
 
 def _as_json(low: Any, high: Any) -> tuple[Any, Any] | None:

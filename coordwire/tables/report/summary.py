@@ -112,7 +112,8 @@ class TableRows:
         import pyarrow as pa
         import pyarrow.dataset as ds
 
-        names, first = columns.split(), _First(order.split(), most)
+        names, count = columns.split(), 0
+        tables: list[pyarrow.Table] = []
         condition = ds.scalar(True)
         for column in known:
             condition &= ds.field(column).is_valid()
@@ -122,10 +123,14 @@ class TableRows:
         schema = pa.schema([arrow_schema(TABLES[name]).field(column) for column in read])
         for file in self._files.get(name, ()):
             for batch in read_rows(self._output, file, schema, condition):
-                first.add(pa.Table.from_batches([batch]))
-        rows = first.take()
-        if rows is None:
+                tables.append(pa.Table.from_batches([batch]))
+                count += batch.num_rows
+                if count > 4 * most and len(tables) > 1:
+                    tables = [_first(tables, order.split(), most)]
+                    count = tables[0].num_rows
+        if not tables:
             return []
+        rows = _first(tables, order.split(), most)
         cells = zip(*(_values(rows.column(column)) for column in names), strict=True)
         return [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in cells]
 
@@ -140,34 +145,16 @@ def _values(column: pyarrow.ChunkedArray) -> list[Any]:
     return values
 
 
-class _First:
-    """Keeps the first of all rows that are added, in the order of these columns."""
+def _first(tables: Sequence[pyarrow.Table], order: Sequence[str], most: int) -> pyarrow.Table:
+    """The first rows of these tables, in the order of these columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    def __init__(self, order: Sequence[str], most: int) -> None:
-        self._order = order
-        self._most = most
-        self._tables: list[pyarrow.Table] = []
-        self._count = 0
-
-    def add(self, table: pyarrow.Table) -> None:
-        self._tables.append(table)
-        self._count += table.num_rows
-        if self._count > 4 * self._most and len(self._tables) > 1:
-            self._tables = [self._sorted()]
-            self._count = self._tables[0].num_rows
-
-    def take(self) -> pyarrow.Table | None:
-        return self._sorted() if self._tables else None
-
-    def _sorted(self) -> pyarrow.Table:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        table = pa.concat_tables(self._tables)
-        keys = {}
-        for column in self._order:
-            values = table.column(column)
-            keys[f"{column} is known"] = pc.is_valid(values)  # null first, in every version of pyarrow
-            keys[column] = values
-        order = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys])
-        return table.take(order[: self._most])
+    table = pa.concat_tables(tables)
+    keys = {}
+    for column in order:
+        values = table.column(column)
+        keys[f"{column} is known"] = pc.is_valid(values)  # null first, in every version of pyarrow
+        keys[column] = values
+    indices = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys])
+    return table.take(indices[:most])

@@ -71,7 +71,7 @@ class Lock:
             if reason is None:
                 living.append((name, stated))
                 continue
-            with _all_published(self.output):
+            with _locked(self.output, fcntl.LOCK_EX):
                 self.output.delete(name)
             self.notices.append(
                 f"{_owner(stated)} ended without finishing ({reason}); this run goes on where it was"
@@ -99,7 +99,7 @@ class Lock:
 
     def fence(self) -> None:
         """Let no attempt of this run publish any more; returns when none is publishing."""
-        with _all_published(self.output):
+        with _locked(self.output, fcntl.LOCK_EX):
             self._stated["phase"] = ENDING
             try:
                 self._write()
@@ -111,7 +111,7 @@ class Lock:
         try:
             with suppress(OSError):  # a lock that stays is known to be dead
                 if self._stated:
-                    with _all_published(self.output):
+                    with _locked(self.output, fcntl.LOCK_EX):
                         self.output.delete(self._name)
         finally:
             self._stated = {}
@@ -132,14 +132,8 @@ def published(output: Output, run: str | None) -> Iterator[bool]:
 
 
 @contextmanager
-def _all_published(output: Output) -> Iterator[None]:
-    """A context in which no attempt publishes."""
-    with _locked(output, fcntl.LOCK_EX):
-        yield
-
-
-@contextmanager
 def _locked(output: Output, operation: int) -> Iterator[None]:
+    """A context in which attempts publish (`LOCK_SH`), or none does (`LOCK_EX`)."""
     file, _ = _flock(output, COMMIT, operation)
     try:
         yield
