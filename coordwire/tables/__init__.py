@@ -4,7 +4,7 @@
     options.py     the options of readers
     functions.py   columns of bytes to columns of values, in any engine with Arrow
     views.py       queries that count once what captures and logs both have
-    stores/        object stores, by the URIs that name them
+    stores.py      object stores, by the URIs that name them
     readers/       files to Arrow batches
     storage/       the pipeline's output folder: its files, manifest, lock and attempts
     formats/       the tables' own logs: Delta and Iceberg
