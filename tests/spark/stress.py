@@ -34,9 +34,8 @@ from coordwire.spark.session import java_home, session
 from coordwire.tables import pipeline
 from coordwire.tables.columns import TABLES
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline.engine import Engine
+from coordwire.tables.pipeline.engine import Engine, LocalEngine
 from coordwire.tables.pipeline.ledger import Ledger
-from coordwire.tables.pipeline.local_engine import LocalEngine
 from coordwire.tables.storage.folders import open_output
 from tests.tables import pipeline_steps
 from tests.tables.made_segments import partition, segment

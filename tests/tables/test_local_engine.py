@@ -29,7 +29,7 @@ from coordwire.errors import CoordwireError
 from coordwire.records import batches
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
-from coordwire.tables.pipeline import local_engine, plan
+from coordwire.tables.pipeline import engine, plan
 from coordwire.tables.pipeline.ledger import Ledger
 from coordwire.tables.pipeline.units import Job, Unit
 from coordwire.tables.readers.files import find_files
@@ -164,7 +164,7 @@ class Poison(Unit):
 def test_a_task_that_kills_every_worker_fails_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_engine, "TRIES", 2)
+    monkeypatch.setattr(engine, "TRIES", 2)
     unit = Poison("poison", Part("segment", "/in/a.log", 1, 0, 1))
     with pytest.raises(CoordwireError) as info:
         pipeline.LocalEngine(2).run_units([unit], Job(str(tmp_path), Options(), ("records",)), None)

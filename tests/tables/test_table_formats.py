@@ -363,7 +363,7 @@ def compact(place: Path, table_format: str) -> None:
 
         DeltaTable(place).optimize.compact()
         return
-    from coordwire.tables.formats.path_catalog import PathCatalog
+    from coordwire.tables.formats.iceberg_table import PathCatalog
 
     table = PathCatalog(open_output(str(place.parent)), lambda _: None).find_table(place.name)
     assert table is not None
@@ -452,7 +452,7 @@ def test_a_place_that_iceberg_cannot_name() -> None:
 def test_a_commit_at_the_same_moment_is_made_on_top_of_the_others(logs: Path, tmp_path: Path) -> None:
     """Another writer has the version that this one was about to create, once it has read the table."""
     pytest.importorskip("pyiceberg", reason="pyiceberg isn't installed: pip install 'coordwire[iceberg]'")
-    from coordwire.tables.formats.path_catalog import PathCatalog
+    from coordwire.tables.formats.iceberg_table import PathCatalog
 
     out, meet = tmp_path / "out", iter([True])
     run(logs, out, "iceberg")

@@ -17,7 +17,7 @@ def spark_workers(root: int | None = None) -> list[int]:
 def local_workers(root: int | None = None) -> list[int]:
     """The workers of the local engine below a process, this one by default."""
     result = _below(os.getpid() if root is None else root, _parents())
-    return [pid for pid in result if b"coordwire.tables.pipeline.local_engine import serve" in _command(pid)]
+    return [pid for pid in result if b"coordwire.tables.pipeline.engine import serve" in _command(pid)]
 
 
 def descendants(root: int | None = None) -> dict[int, bytes]:

@@ -7,7 +7,7 @@ is imported only for its format; one transaction a run for a table; a file that 
 in its place for those who read an older version, until the format's own cleaning removes it.
 
 delta_table.py      a table in Delta, and how delta-rs uses a store
-iceberg_table.py    a table in Iceberg, and path_catalog.py, where it is found
+iceberg_table.py    a table in Iceberg, and the catalog that finds it
 file_statistics.py  what the footer of a Parquet file says, for the formats' logs
 table_commits.py    the tables of a folder, each brought up to the last commit that the manifest has, also
                     after a compaction

@@ -3,16 +3,14 @@
 job.py            inputs -> units of work -> a job -> manifest and report
 inputs.py         the files of a run, the units of work that they make, and the table of files
 units.py          one unit of work to rows
-engine.py         what runs units; coordwire.spark has Spark's engines
-local_engine.py   processes of this machine
+engine.py         what runs units: processes of this machine; coordwire.spark has Spark's engines
 ledger.py         which units are complete, and which files are the pipeline's
 pruning.py        which files are gone, whose rows a run removes
 """
 
-from coordwire.tables.pipeline.engine import Engine
+from coordwire.tables.pipeline.engine import Engine, LocalEngine
 from coordwire.tables.pipeline.inputs import inputs_of, plan
 from coordwire.tables.pipeline.job import check, run
-from coordwire.tables.pipeline.local_engine import LocalEngine
 from coordwire.tables.report.summary import PipelineSummary
 from coordwire.tables.storage.names import REPORT
 
