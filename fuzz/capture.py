@@ -72,7 +72,7 @@ def check_lines(entries: list[Entry], *, show_secrets: bool) -> None:
             fields = trees._texts.line(entry, 6)
             assert fields in (None, "".join(map(plain_text, trees._frame(entry))))
         assert plain_line(entry, 6) in (None, line(entry, 6, show_secrets=show_secrets))
-        text = None if fast.plain_line is None else fast.plain_line(entry, 6)
+        text = None if fast.plain is None else fast.plain.line(entry, 6)
         with redirect_stdout(io.StringIO()) as expected:
             slow.write(entry, 6)
         with redirect_stdout(io.StringIO()) as actual:

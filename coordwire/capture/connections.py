@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
-from coordwire.capture.client_search import UNDECIDED, Backlog, Finder, find_protocol, is_tls
+from coordwire.capture.client_search import OPENING, UNDECIDED, Backlog, Finder, find_protocol, is_tls
 from coordwire.capture.conversation import AnyConversation
 from coordwire.capture.entries import AnswerHeld, ConnectionEnd, ConnectionSign, Entry, FrameEntry
 from coordwire.capture.flows import (
@@ -164,17 +164,18 @@ class Connections:
     ) -> Iterator[list[Entry | ConnectionSign]]:
         """The same, the entries of chunks that were read at once in one list, with the signs that `ended` has
         put into another meanwhile, each before the entry that follows it."""
-        take = None if self._walk is None else self._walk.take
+        take_run = None if self._walk is None else self._walk.take_run
         for event in events:
             batch: list[Entry | ConnectionSign] = []
             if isinstance(event, (list, Chunk)):
-                limit = current().frame
-                for chunk in event if isinstance(event, list) else (event,):
-                    walked = None if take is None else take(chunk, limit)
-                    if walked is None:
-                        _add(batch, self._of_chunk(chunk), signs)
-                    elif walked is not True:
-                        batch.append(walked)
+                chunks, at, limit = event if isinstance(event, list) else [event], 0, current().frame
+                while True:
+                    if take_run is not None:
+                        at = take_run(chunks, at, limit, batch)
+                    if at == len(chunks):
+                        break
+                    _add(batch, self._of_chunk(chunks[at]), signs)
+                    at += 1
             else:
                 _add(batch, self._of_event(event), signs)
             if batch:
@@ -191,7 +192,18 @@ class Connections:
             return self._frame(route, route.cutter, chunk)
         return self._read(route.link, chunk)
 
-    def _of_undecided(self, chunk: Chunk) -> Iterator[Entry]:
+    def _of_undecided(self, chunk: Chunk) -> Iterable[Entry]:
+        """The entries of a chunk whose direction has no route yet."""
+        link = self._link(chunk.flow)
+        if not link.cutters and not link.ignored and not self._is_opened_by(link, chunk):
+            return self._of_held_back(chunk)
+        self._decided(chunk.flow)
+        walked = None if self._walk is None else self._walk.take(chunk, current().frame)
+        if walked is None:
+            return self._of_chunk(chunk)
+        return () if walked is True else (walked,)
+
+    def _of_held_back(self, chunk: Chunk) -> Iterator[Entry]:
         yield from self._data(chunk)
         self._decided(chunk.flow)
 
@@ -297,7 +309,9 @@ class Connections:
         if self.ports:
             return self._decide_by_port(link, flow)
         if link.opened and link.client:
-            return self._decide_by_opening(link, link.client)
+            is_open = self._find_opened(link, link.backlog.head(link.client))
+            link.ignored = is_open is False
+            return bool(is_open)
         match = finder.search()
         if match is None:
             return False
@@ -306,21 +320,31 @@ class Connections:
         link.client = flow.source if sender == "client" else flow.destination
         return True
 
-    def _decide_by_opening(self, link: _Link, client: NetworkAddress) -> bool:
-        """Which protocol a client's first bytes are in. Kafka's, the first of those that may be, is asked
-        last: of its frames few bytes are known, of another's opening all."""
-        head = link.backlog.head(client)
+    def _find_opened(self, link: _Link, head: bytes) -> bool | None:
+        """Which protocol a client's first bytes are in; False for none, None where more of them decide that.
+        Kafka's, the first of those that may be, is asked last: of its frames few bytes are known, of
+        another's opening all."""
         if len(head) < link.conversation.head:
-            return False
+            return None
         for conversation in reversed(link.backlog.conversations):
             opens = conversation.opens(head)
             if opens is None:
-                return False
+                return None
             if opens:
                 link.conversation = conversation.resolve()
                 return True
-        link.ignored = True
         return False
+
+    def _is_opened_by(self, link: _Link, chunk: Chunk) -> bool:
+        """Whether a client's first chunk alone decides its connection, as most do: nothing is held back."""
+        if self.ports or not link.opened or link.client != chunk.flow.source or link.backlog.events:
+            return False
+        if not self._find_opened(link, chunk.data[:OPENING]):
+            return False
+        link.backlog.conversations = (link.conversation,)
+        self.summary.connections += 1
+        self._begin(link, chunk.flow)
+        return True
 
     def _decide_by_port(self, link: _Link, flow: Flow, *, closed: bool = False) -> bool:
         """Take a connection to a named port for the dialect that was asked for, or for another whose opening
@@ -378,17 +402,21 @@ class Connections:
                 tcp_stream=flow.stream,
             )  # fmt: skip
 
-    def _release(self, link: _Link, number: int) -> Iterator[Entry]:
-        """Read the events that were held back."""
+    def _begin(self, link: _Link, flow: Flow) -> None:
+        """Begin to read a connection."""
         self.summary.kafka += 1
-        events = self._let_go(link, number)
-        flow, conversation = events[0].flow, link.conversation
+        conversation = link.conversation
         assert link.client is not None
         broker = flow.destination if flow.source == link.client else flow.source
         conversation.connection = TcpConnection(flow.stream, link.client, broker)
         for source in (flow.source, flow.destination):
             fits = conversation.fits_request if source == link.client else conversation.fits_response
             link.cutters[source] = FrameSplitter(fits, in_step=link.opened, head=conversation.head)
+
+    def _release(self, link: _Link, number: int) -> Iterator[Entry]:
+        """Read the events that were held back."""
+        events = self._let_go(link, number)
+        self._begin(link, events[0].flow)
         if self.ports and any(is_tls(event.data) for event in events if isinstance(event, Chunk)):
             link.encrypted = True
             self.summary.tls[next((end.port for end in link.cutters if end != link.client), 0)] += 1

@@ -15,7 +15,7 @@ __all__ = ["PlainJsonLines", "PlainLines"]
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from json.encoder import encode_basestring_ascii as quoted
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from coordwire._speedups import native
 from coordwire.capture.answer_errors import KnownAnswers, answer_errors
@@ -51,6 +51,8 @@ class PlainLines(ABC):
     about, by their names; None where lines have none.
 
     line: a plain frame's line; None for every other entry. Its second argument: decimals of its time.
+    run: the lines of entries in a list from an index on, and the index of the first entry that has none, or
+    whose API is among the last argument. The text ends where it is long, too.
     """
 
     def __init__(self, *, show_secrets: bool, subjects: dict[str, str] | None = None) -> None:
@@ -60,6 +62,7 @@ class PlainLines(ABC):
         self._errors = KnownAnswers(self.error_text)
         self.native: _native.PlainLines | None = None
         self.line: Callable[[Entry, int], str | None] = _no_line
+        self.run: Callable[[list[Any], int, int, frozenset[int]], tuple[str, int]] | None = None
         if native is not None:
             self.native = native.PlainLines(
                 (FrameEntry, LazyEntry, StrictLazyEntry),
@@ -67,7 +70,7 @@ class PlainLines(ABC):
                 self._learn, body_text, None if show_secrets else is_shown_whole, self._errors.of,
                 self.subject_text,
             )  # fmt: skip
-            self.line = self.native.line
+            self.line, self.run = self.native.line, self.native.run
 
     @abstractmethod
     def api_text(self, entry: FrameEntry) -> tuple[str, str]:

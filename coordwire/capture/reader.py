@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import AnyConversation, CaptureDialect, Conversation
@@ -102,6 +102,10 @@ class Capture:
 
     def entries(self) -> Iterator[Entry]:
         """Everything in the input, in order. Raises `Malformed` where a forced format isn't the input's."""
+        return cast(Iterator[Entry], chain.from_iterable(self.batches(ends=False)))
+
+    def _one_by_one(self) -> Iterator[Entry]:
+        """The entries, none before it is asked for."""
         share = self.share
         if share is None:
             yield from self._entries()
@@ -115,12 +119,14 @@ class Capture:
         requests. `coordwire.timeline.timeline` can use it."""
         return chain.from_iterable(self.batches())
 
-    def batches(self) -> Iterator[list[Entry | ConnectionSign]]:
-        """The same in lists: what was read at once. None waits for more of the input."""
+    def batches(self, *, ends: bool = True) -> Iterator[list[Entry | ConnectionSign]]:
+        """The same in lists: what was read at once. None waits for more of the input. ends: whether to give
+        more than entries."""
         signs: list[ConnectionSign] = []
-        self._ended = signs.append
+        if ends:
+            self._ended = signs.append
         if self.format not in ("pcap", "pcapng") or self.share is not None:
-            for entry in self.entries():
+            for entry in self._one_by_one():
                 yield [*signs, entry]
                 signs.clear()
             yield [*signs]

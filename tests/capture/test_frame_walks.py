@@ -59,6 +59,11 @@ class Watched:
         self.taken += found is not None
         return found
 
+    def take_run(self, chunks: list[Any], at: int, limit: int, entries: list[Any]) -> Any:
+        after = self._walk.take_run(chunks, at, limit, entries)
+        self.taken += after - at
+        return after
+
 
 def read(data: bytes, share: Share | None, *, strict: bool) -> Read:
     capture = Capture(io.BytesIO(data), "x", lazy=True, share=share, strict=strict)
@@ -89,6 +94,19 @@ def test_captures(path: Path) -> None:
     counts = (0, 1, 3) if len(data) < 60_000 else (3,)
     check(data, counts=counts)
     check(damaged(data, random.Random(path.name)), counts=counts[-1:])
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_a_first_chunk_opens_a_connection_as_chunks_that_are_held_back_do(path: Path) -> None:
+    data = path.read_bytes()
+    for content in (data, damaged(data, random.Random(path.name)), data[:24] + data[24:][len(data) // 3 :]):
+        results = []
+        for is_held in (False, True):
+            with pytest.MonkeyPatch.context() as patch:
+                if is_held:
+                    patch.setattr(Connections, "_is_opened_by", lambda *arguments: False)
+                results.append(read(content, None, strict=False))
+        assert results[0] == results[1]
 
 
 def rows(seed: int) -> Iterator[tuple[int, int, bool, bytes]]:

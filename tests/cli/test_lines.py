@@ -272,11 +272,11 @@ def test_a_plain_subject_is_the_one_that_is_looked_for(path: Path) -> None:
 def written(data: bytes, *, lazy: bool, show_secrets: bool, is_plain: bool) -> tuple[str, int]:
     """All lines of a capture, and how many were put together from texts."""
     output = LineFormat(show_secrets=show_secrets, names=TopicNames())
-    assert output.plain_line is not None
+    assert output.plain is not None
     count = 0
     with redirect_stdout(io.StringIO()) as out:
         for entry in read(data, lazy=lazy):
-            line = output.plain_line(entry, 6) if is_plain else None
+            line = output.plain.line(entry, 6) if is_plain else None
             count += line is not None
             if line is None:
                 output.write(entry, 6)

@@ -343,44 +343,80 @@ static enum Taken take_frame(const FrameWalk *walk, const Frame *frame, PyObject
     return outcome;
 }
 
+/* A chunk of any flow; its entry as in take_frame(). limit: bytes of a frame, at most. */
+static enum Taken take_chunk(const FrameWalk *walk, PyObject *chunk, int64_t limit, PyObject **entry)
+{
+    *entry = NULL;
+    if (!Py_IS_TYPE(chunk, walk->kinds[CHUNK]) || PyTuple_GET_SIZE(chunk) != 5) {
+        PyErr_SetString(PyExc_TypeError, "expected a chunk");
+        return FAILED;
+    }
+    PyObject *flow = PyTuple_GET_ITEM(chunk, 0), *id = PyLong_FromVoidPtr(flow);
+    PyObject *route = id == NULL ? NULL : PyDict_GetItemWithError(walk->routes, id);
+    Py_XDECREF(id);
+    if (route == NULL)
+        return PyErr_Occurred() ? FAILED : DECLINED;
+    if (!Py_IS_TYPE(route, walk->kinds[ROUTE]) || PyTuple_GET_SIZE(route) != ROUTE_SIZE
+        || PyTuple_GET_ITEM(route, ROUTE_FLOW) != flow)
+        return DECLINED;
+    if (PyTuple_GET_ITEM(route, ROUTE_CUTTER) == Py_None)
+        return DONE;
+    Py_INCREF(route);
+    Frame frame;
+    enum Taken outcome = DECLINED;
+    if (read_chunk(walk, chunk, route, limit, &frame))
+        outcome = take_frame(walk, &frame, entry);
+    Py_DECREF(route);
+    return outcome;
+}
+
+/* A number of bytes as an argument; -1 with an exception. */
+static int64_t limit_of(PyObject *argument)
+{
+    const int64_t limit = PyLong_AsLongLong(argument);
+    if (limit != -1 || !PyErr_Occurred())
+        return limit < 0 ? 0 : limit;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+        return -1;
+    PyErr_Clear();
+    return INT64_MAX;
+}
+
 PyObject *frame_walk_take(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
-    FrameWalk *walk = (FrameWalk *)self;
-    if (count != 2 || !Py_IS_TYPE(arguments[0], walk->kinds[CHUNK]) || PyTuple_GET_SIZE(arguments[0]) != 5) {
+    if (count != 2) {
         PyErr_SetString(PyExc_TypeError, "expected a chunk and a number of bytes");
         return NULL;
     }
-    int64_t limit = PyLong_AsLongLong(arguments[1]);
-    if (limit == -1 && PyErr_Occurred()) {
-        if (!PyErr_ExceptionMatches(PyExc_OverflowError))
-            return NULL;
-        PyErr_Clear();
-        limit = INT64_MAX;
-    }
-    PyObject *flow = PyTuple_GET_ITEM(arguments[0], 0), *id = PyLong_FromVoidPtr(flow);
-    PyObject *route = id == NULL ? NULL : PyDict_GetItemWithError(walk->routes, id);
-    Py_XDECREF(id);
-    if (route == NULL) {
-        if (PyErr_Occurred())
-            return NULL;
-        Py_RETURN_NONE;
-    }
-    if (!Py_IS_TYPE(route, walk->kinds[ROUTE]) || PyTuple_GET_SIZE(route) != ROUTE_SIZE
-        || PyTuple_GET_ITEM(route, ROUTE_FLOW) != flow)
-        Py_RETURN_NONE;
-    if (PyTuple_GET_ITEM(route, ROUTE_CUTTER) == Py_None)
-        Py_RETURN_TRUE;
-    Py_INCREF(route);
-    Frame frame;
+    const int64_t limit = limit_of(arguments[1]);
     PyObject *entry = NULL;
-    enum Taken outcome = DECLINED;
-    if (read_chunk(walk, arguments[0], route, limit, &frame))
-        outcome = take_frame(walk, &frame, &entry);
-    Py_DECREF(route);
-    switch (outcome) {
+    switch (limit < 0 ? FAILED : take_chunk((FrameWalk *)self, arguments[0], limit, &entry)) {
     case GIVEN: return entry;
     case DONE: Py_RETURN_TRUE;
     case DECLINED: Py_RETURN_NONE;
     default: return NULL;
     }
+}
+
+PyObject *frame_walk_take_run(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 4 || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[3])) {
+        PyErr_SetString(PyExc_TypeError, "expected chunks, an index, a number of bytes and a list for entries");
+        return NULL;
+    }
+    Py_ssize_t at = PyLong_AsSsize_t(arguments[1]);
+    const int64_t limit = at < 0 ? -1 : limit_of(arguments[2]);
+    enum Taken outcome = limit < 0 ? FAILED : DONE;
+    while (outcome > DECLINED && at < PyList_GET_SIZE(arguments[0])) { /* which the collector may change */
+        PyObject *chunk = Py_NewRef(PyList_GET_ITEM(arguments[0], at)), *entry = NULL;
+        outcome = take_chunk((FrameWalk *)self, chunk, limit, &entry);
+        if (outcome == GIVEN && PyList_Append(arguments[3], entry) < 0)
+            outcome = FAILED;
+        at += outcome > DECLINED;
+        Py_DECREF(chunk);
+        Py_XDECREF(entry);
+    }
+    if (outcome == FAILED && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "expected an index and a number of bytes that can be");
+    return outcome == FAILED ? NULL : PyLong_FromSsize_t(at);
 }

@@ -106,8 +106,13 @@ static PyObject *frame_walk_new(PyTypeObject *type, PyObject *arguments, PyObjec
 
 OWNS(FrameWalk, kinds, zero)
 
+PyDoc_STRVAR(take_run_doc, "take_run(chunks, at, limit, entries) -> int\n\n"
+                           "Take the chunks from an index on, and add their entries to a list; the index of the first\n"
+                           "chunk that is declined, or after the last one.");
+
 static PyMethodDef frame_walk_methods[] = {
     {"take", (PyCFunction)(void (*)(void))frame_walk_take, METH_FASTCALL, take_doc},
+    {"take_run", (PyCFunction)(void (*)(void))frame_walk_take_run, METH_FASTCALL, take_run_doc},
     {NULL, NULL, 0, NULL},
 };
 

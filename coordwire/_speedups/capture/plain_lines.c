@@ -16,6 +16,7 @@ static const char *const slot_names[SLOTS] = {
     "client_id", "request", "packet", "first_packet", "connection", "text",
 };
 
+enum { LONG_RUN = 64 << 10 }; /* a text that ends a run of lines */
 enum { CLIENT_LENGTH = 8, CLIENT_TEXT = 10 }; /* where a request has its client id */
 
 enum Outcome { FAILED = -1, DECLINED, UNKNOWN, WRITTEN };
@@ -357,6 +358,36 @@ static PyObject *plain_lines_line(PyObject *self, PyObject *const *arguments, Py
     return finish(&line, add((PlainLines *)self, arguments[0], NULL, digits, &line));
 }
 
+PyDoc_STRVAR(run_doc, "run(entries, at, digits, stops) -> (str, int)\n\n"
+                      "The lines of the entries from an index on, and the index of the first one that is not plain,\n"
+                      "whose API is among the stops, or before which the text is long enough.");
+
+static PyObject *plain_lines_run(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    const PlainLines *lines = (PlainLines *)self;
+    if (count != 4 || !PyList_CheckExact(arguments[0]) || !PyFrozenSet_CheckExact(arguments[3])) {
+        PyErr_SetString(PyExc_TypeError, "expected entries, an index, a number of decimals and API keys");
+        return NULL;
+    }
+    Py_ssize_t at = PyLong_AsSsize_t(arguments[1]);
+    const int digits = at == -1 && PyErr_Occurred() ? -1 : digits_of(arguments[2]);
+    if (digits < 0)
+        return NULL;
+    JsonText line;
+    begin_text(&line);
+    enum Outcome outcome = at < 0 ? DECLINED : WRITTEN;
+    while (outcome == WRITTEN && at < PyList_GET_SIZE(arguments[0]) && line.size < LONG_RUN) {
+        PyObject *entry = Py_NewRef(PyList_GET_ITEM(arguments[0], at));
+        PyObject *key = PyObject_TypeCheck(entry, lines->entry) ? value_of(lines, entry, API_KEY) : NULL;
+        const int is_stop = key == NULL || !PyLong_CheckExact(key) ? 1 : PySet_Contains(arguments[3], key);
+        outcome = is_stop < 0 ? FAILED : is_stop ? DECLINED : add(lines, entry, NULL, digits, &line);
+        Py_DECREF(entry);
+        at += outcome == WRITTEN;
+    }
+    PyObject *text = finish(&line, outcome == FAILED ? FAILED : WRITTEN);
+    return text == NULL ? NULL : Py_BuildValue("Nn", text, at);
+}
+
 PyDoc_STRVAR(block_doc, "block(request, answer, digits) -> str | None\n\n"
                         "The block of a tree that has a plain request and its plain answer; None for all others.");
 
@@ -437,6 +468,7 @@ static PyMemberDef plain_lines_members[] = {
 
 static PyMethodDef plain_lines_methods[] = {
     {"line", (PyCFunction)(void (*)(void))plain_lines_line, METH_FASTCALL, line_doc},
+    {"run", (PyCFunction)(void (*)(void))plain_lines_run, METH_FASTCALL, run_doc},
     {"block", (PyCFunction)(void (*)(void))plain_lines_block, METH_FASTCALL, block_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -52,6 +52,9 @@ _LIKE_SECRETS = _ACLS | {_LEAVE_GROUP}
 """Requests as which another with a secret reads to its end, once its API has changed: LeaveGroup (the bytes
 of a SaslAuthenticate as an empty group and a member), those of ACLs (configs as principals and hosts)."""
 
+_GROUP = '{"groupId":"'
+"""The beginning of a LeaveGroup's text."""
+
 _PARTS_OF_ACLS = {"resource_type": 7, "pattern_type": 4, "operation": 15, "permission_type": 3}
 """The greatest number of each part of an ACL or of a filter of ACLs; the least that Kafka takes is 1."""
 
@@ -105,12 +108,12 @@ def size_withheld(entry: FrameEntry | UnreadableRange) -> str:
 
 def is_harmless(entry: FrameEntry) -> bool:
     """Whether a frame that is like any other (its body's text is known) holds no secret, whatever it says:
-    its API has none, and it isn't of the metadata log."""
+    its API has none, and it isn't of the metadata log. A LeaveGroup has to name its group."""
     key, request = entry.api_key, entry.request
     if key in _keys() or not _has_plain_text(entry):
         return False
     if request is None:
-        return key not in _LIKE_SECRETS
+        return key not in _LIKE_SECRETS or (key == _LEAVE_GROUP and _names_group(entry))
     if not _has_plain_text(request) and not _is_trusted(request):
         return False
     if key != secret_fields.FETCH:
@@ -140,6 +143,12 @@ def is_always_harmless(key: int | None, direction: Direction) -> bool:
         and key != secret_fields.FETCH
         and (direction == "response" or key not in _LIKE_SECRETS)
     )
+
+
+def _names_group(entry: FrameEntry) -> bool:
+    """Whether the text of a LeaveGroup begins with a group, as `_is_itself` has it."""
+    text = body_text(entry)[0]
+    return text is not None and text.startswith(_GROUP) and not text.startswith('"', len(_GROUP))
 
 
 def _has_plain_text(entry: FrameEntry) -> bool:

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -33,6 +34,8 @@ from coordwire.designs.dialects import dialect_options
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
 
 if TYPE_CHECKING:
+    from coordwire.capture.flows import CaptureCounts
+    from coordwire.capture.plain_lines import PlainLines
     from coordwire.cli.decode.jobs import ShareTurns
 
 SEGMENT = "segment"
@@ -400,9 +403,13 @@ def _entries_to(
     names_topics = search.uses_names
     misses = selection.misses(filter_)
     is_open = search.is_open
-    plain_line = getattr(output, "plain_line", None)
+    plain: PlainLines | None = getattr(output, "plain", None)
+    plain_line = None if plain is None else plain.line
     put = sys.stdout.write
-    entries = cast(Iterator[Entry], _entries(name, capture, ends=observe is not None))
+    batches = cast(Iterator[list[Entry]], _batches(name, capture, ends=observe is not None))
+    entries: Iterator[Entry] = chain.from_iterable(batches)
+    if plain is not None and plain.run is not None and is_open and misses is None and turns is None:
+        entries = _without_runs(batches, plain.run, counts, TELLING if names_topics else frozenset())
     if turns is not None:
         entries, learn, write = turns.entries(entries), turns.learn, turns.write
         plain_line = plain_line and turns.plain_line
@@ -432,6 +439,25 @@ def _entries_to(
     passed_over = filter_.passed_over + selection.passed_over
     selection.passed_over = 0
     return _Outcome(status, list(capture_hints(capture)), passed_over, lone_responses)
+
+
+def _without_runs(
+    batches: Iterator[list[Entry]],
+    run: Callable[[list[Entry], int, int, frozenset[int]], tuple[str, int]],
+    counts: CaptureCounts,
+    stops: frozenset[int],
+) -> Iterator[Entry]:
+    """The entries that are not in runs of plain lines, which are written between them."""
+    put = sys.stdout.write
+    for batch in batches:
+        at = 0
+        while at < len(batch):
+            text, at = run(batch, at, counts.digits, stops)
+            if text:
+                put(text)
+            if at < len(batch):
+                yield batch[at]
+                at += 1
 
 
 def _concluded(name: str, outcome: _Outcome, options: argparse.Namespace) -> int:
@@ -500,11 +526,11 @@ def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
         raise Failure(str(error)) from None
 
 
-def _entries(name: str, capture: Capture, *, ends: bool) -> Iterator[Entry | ConnectionSign]:
-    """The entries, and where connections end, if ends. Errors of reading become `Failure`, so that they
-    differ from errors of writing."""
+def _batches(name: str, capture: Capture, *, ends: bool) -> Iterator[list[Entry | ConnectionSign]]:
+    """The entries in lists, and where connections end, if ends. Errors of reading become `Failure`, so that
+    they differ from errors of writing."""
     try:
-        yield from capture.entries_and_ends() if ends else capture.entries()
+        yield from capture.batches(ends=ends)
     except DecodeError as error:
         raise Failure(f"{shown(name)}: {error.reason}") from None
     except OSError as error:

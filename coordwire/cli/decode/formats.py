@@ -23,8 +23,8 @@ NAMING = ("line", "tsv", "csv")
 
 class DecodeFormat(Protocol):
     """Writes the entries of captures. One with a method `observe` is shown all of them, before filters, and
-    where connections end. One with a `plain_line` writes only what that gives no text of: it takes an entry
-    and decimals, and gives what goes to standard output for it, or None. One whose output depends on the
+    where connections end. One with `plain` lines (`coordwire.capture.plain_lines`) writes only entries that
+    have none. One whose output depends on the
     entries before has a `state`, for pickle, and perhaps `keep`: entries that are written in one state may be
     written again in another."""
 
@@ -90,7 +90,7 @@ class DecodeJsonFormat:
         from coordwire.capture.plain_lines import PlainJsonLines
 
         self._line = line
-        self.plain_line = None if deep else PlainJsonLines(show_secrets=show_secrets).line
+        self.plain = None if deep else PlainJsonLines(show_secrets=show_secrets)
         self._show_secrets = show_secrets
         self._opened = _opened if deep else None
         self._write = sys.stdout.write

@@ -433,7 +433,8 @@ class ShareTurns:
         sys.stdout.flush()
         self._deferred.drop()
         self.output, self._topics = output, topics
-        self._plain_line = getattr(output, "plain_line", None) or _no_line
+        plain = getattr(output, "plain", None)
+        self._plain_line = _no_line if plain is None else plain.line
         if learns:
             self.share.share_answer, self.share.shared_keys = topics.learn, TELLING
         if self._has_turn:

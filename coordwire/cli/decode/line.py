@@ -61,7 +61,7 @@ class LineFormat:
         self._ends: dict[tuple[int, str], tuple[TcpConnection, Pieces]] = {}
         self._plain = PlainTextLines(self._ends_of, self._padded, self._on_first_day, names, show_secrets)
         self._plain.set_widths(self._widths)
-        self.plain_line = self._plain.line if is_plain(self._write) else None
+        self.plain = self._plain if is_plain(self._write) else None
 
     @property
     def state(self) -> tuple[dict[str, int], str | None]:
