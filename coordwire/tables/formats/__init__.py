@@ -8,17 +8,17 @@ in its place for those who read an older version, until the format's own cleanin
 
 delta_table.py      a table in Delta, and how delta-rs uses a store
 iceberg_table.py    a table in Iceberg, and the catalog that finds it
-file_statistics.py  what the footer of a Parquet file says, for the formats' logs
 table_commits.py    the tables of a folder, each brought up to the last commit that the manifest has, also
                     after a compaction
 """
 
 from __future__ import annotations
 
-__all__ = ["FORMATS", "PARQUET", "Conflict", "VersionedTable", "check_format", "open_table"]
+__all__ = ["FORMATS", "PARQUET", "Conflict", "VersionedTable", "check_format", "footers", "open_table"]
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,6 +26,8 @@ from coordwire.errors import CoordwireError
 from coordwire.tables.stores import canonical, is_uri
 
 if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
+
     from coordwire.tables.storage.folders import Output
 
 PARQUET = "parquet"
@@ -119,3 +121,19 @@ def differing(present: Mapping[str, str], expected: Mapping[str, str]) -> Sequen
         for name, kind in expected.items()
         if name in present and present[name] != kind
     ]
+
+
+READERS = 8
+"""Footers that are read at a time, since a store answers slowly."""
+
+
+def footers(output: Output, names: Iterable[str]) -> Iterator[tuple[str, FileMetaData]]:
+    """What the footer of each file says."""
+    import pyarrow.parquet
+
+    def read(name: str) -> tuple[str, FileMetaData]:
+        with output.open(name) as stream:
+            return name, pyarrow.parquet.read_metadata(stream)
+
+    with ThreadPoolExecutor(READERS) as pool:
+        yield from pool.map(read, names)

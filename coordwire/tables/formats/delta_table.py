@@ -17,11 +17,13 @@ key is a key, character by character, which a URL has escaped.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -38,12 +40,13 @@ from deltalake.transaction import (
 from coordwire import __version__
 from coordwire.errors import CoordwireError
 from coordwire.tables.columns import arrow_schema, table_schema
-from coordwire.tables.formats import Conflict, differing
-from coordwire.tables.formats.file_statistics import delta_statistics, footers
+from coordwire.tables.formats import Conflict, differing, footers
 from coordwire.tables.storage.names import partition_date
 from coordwire.tables.stores import canonical, endpoint, store_of
 
 if TYPE_CHECKING:
+    from pyarrow.parquet import ColumnChunkMetaData, FileMetaData
+
     from coordwire.tables.storage.folders import Output
 
 __all__ = ["DeltaTableFiles"]
@@ -195,3 +198,69 @@ class DeltaTableFiles:
 
 def _now() -> int:
     return int(time.time() * 1000)
+
+
+# --- what footers say, for the log ---
+
+
+LONGEST_BOUND = 64
+"""Characters of a text that is a bound; Parquet's writer cuts none."""
+
+LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+def delta_statistics(metadata: FileMetaData) -> str:
+    """The statistics of a file as Delta has them: its rows, and the bounds and nulls of its flat columns.
+
+    Bounds are an aid to readers, which leave out files by them: where one might be inexact (long texts, times
+    that no calendar has) there is none.
+    """
+    columns: dict[str, list[ColumnChunkMetaData]] = {}
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for number in range(row_group.num_columns):
+            column = row_group.column(number)
+            if "." not in column.path_in_schema:  # else it is in a list or struct
+                columns.setdefault(column.path_in_schema, []).append(column)
+    least, most, counts = {}, {}, {}
+    for name, chunks in columns.items():
+        if not all(map(_has_statistics, chunks)):
+            continue
+        statistics = [chunk.statistics for chunk in chunks]
+        counts[name] = sum(part.null_count for part in statistics)
+        bounded = [part for part in statistics if part.has_min_max]
+        low = min((part.min for part in bounded), default=None)
+        high = max((part.max for part in bounded), default=None)
+        if (limits := _as_json(low, high)) is not None:
+            least[name], most[name] = limits
+    return json.dumps(
+        {"numRecords": metadata.num_rows, "minValues": least, "maxValues": most, "nullCount": counts}
+    )
+
+
+def _has_statistics(chunk: ColumnChunkMetaData) -> bool:
+    """Whether the nulls of a column are counted, and its bounds are there if it has any other value."""
+    known = chunk.statistics
+    if known is None or not known.has_null_count:
+        return False
+    return bool(known.has_min_max or known.null_count == chunk.num_values)
+
+
+def _as_json(low: Any, high: Any) -> tuple[Any, Any] | None:
+    """Bounds as Delta writes them, times in whole milliseconds; None for what has none."""
+    if isinstance(low, bool | bytes):
+        return None
+    if isinstance(low, int):
+        return low, high
+    if isinstance(low, str):
+        return (low, high) if max(len(low), len(high)) <= LONGEST_BOUND else None
+    if isinstance(low, datetime):
+        if high > LAST:
+            return None
+        return _milliseconds(low), _milliseconds(high + timedelta(milliseconds=1))
+    return None
+
+
+def _milliseconds(time: datetime) -> str:
+    time = time.astimezone(UTC)
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03}Z".rjust(24, "0")

@@ -46,8 +46,7 @@ from pyiceberg.types import IcebergType, ListType, StructType
 from coordwire import __version__
 from coordwire.errors import CoordwireError
 from coordwire.tables.columns import arrow_schema, table_schema
-from coordwire.tables.formats import Conflict, differing
-from coordwire.tables.formats.file_statistics import footers
+from coordwire.tables.formats import Conflict, differing, footers
 from coordwire.tables.storage.names import partition_date
 from coordwire.tables.stores import canonical, is_uri
 
