@@ -60,7 +60,7 @@ _VERSION = re.compile(r"v(\d+)\.(?:gz\.)?metadata\.json")
 
 
 class _NewFile(io.BytesIO):
-    """A file of metadata, which is written when it is closed."""
+    """A file of metadata, which is written when it is closed, and replaces none."""
 
     def __init__(self, output: Output, name: str) -> None:
         super().__init__()
@@ -68,9 +68,12 @@ class _NewFile(io.BytesIO):
         self._name = name
 
     def close(self) -> None:
-        if not self.closed:
-            self._output.write(self._name, self.getvalue())
+        if self.closed:
+            return
+        data = self.getvalue()
         super().close()
+        if not self._output.create(self._name, data):
+            raise FileExistsError(f"there is a file {self._output.path(self._name)}")
 
 
 class _FolderFile(InputFile, OutputFile):
