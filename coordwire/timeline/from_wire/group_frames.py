@@ -6,6 +6,7 @@ Rules: only facts of one frame, or of an answer and its request; other modules a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from coordwire._speedups.rows import row_maker
@@ -44,6 +45,9 @@ BEATS = frozenset(map(int, (ApiKey.HEARTBEAT, *MODERN)))
 Asked = tuple[str, int, str | None, str | None]
 """A request about a group: the group, the API, the member's and the client's id."""
 
+_ONE_CODE = BEATS | {int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP)}
+"""The APIs of which an answer has one error code."""
+
 _MEMBER_ID_REQUIRED = int(ErrorCode.MEMBER_ID_REQUIRED)
 _LEAVE = int(ApiKey.LEAVE_GROUP)
 _error_met = row_maker(ErrorMet)
@@ -56,7 +60,12 @@ def place_of(entry: FrameEntry) -> Seen:
 
 def host_of(entry: FrameEntry) -> str | None:
     """The client's address, by its request's flow."""
-    return entry.flow.partition(" > ")[0] or None
+    return _client_of(entry.flow)
+
+
+@lru_cache(4096)
+def _client_of(flow: str) -> str | None:
+    return flow.partition(" > ")[0] or None
 
 
 def unanswered(place: Seen, request: Asked | Beat, *, unreadable: bool = False) -> Unanswered:
@@ -71,7 +80,7 @@ def unanswered(place: Seen, request: Asked | Beat, *, unreadable: bool = False) 
 def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterable[ErrorMet]:
     """The error codes of an answer about a group."""
     code = getattr(message, "error_code", 0)
-    if not code and (entry.api_key in BEATS or entry.api_key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)):
+    if entry.api_key in _ONE_CODE and (not code or code == _MEMBER_ID_REQUIRED):
         return ()
     member_id = request.member_id or None
     errors: list[tuple[int, str | None, str | None]] = []

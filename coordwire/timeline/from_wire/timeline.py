@@ -231,8 +231,7 @@ class Timeline:
             request_entry.number,
             request_entry.packet,
         )  # equal to its place
-        waits = self._waiting.get(asked_at)
-        beat = waits if type(waits) is Beat and request_entry.body else self._beats.find(request_entry)
+        beat = self._beat_of(self._waiting.get(asked_at), request_entry)
         if beat is None or beat.answer is None or beat.answer != entry.body[4:]:
             return self._group_answer(entry)
         group = self._groups.at(beat.group_key)
@@ -249,6 +248,10 @@ class Timeline:
             group.goes_on(member, beat.answered_epoch, beat.interval_ms, place, _new(Seen, asked_at))
             group = self._groups.current(group, beat.name.member_id, place)
         return self._events(group.drain()) if group.pending else ()
+
+    def _beat_of(self, waits: Asked | Beat | None, request_entry: FrameEntry) -> Beat | None:
+        """The heartbeat that a request is. waits: what is noted of it until its answer is seen."""
+        return waits if type(waits) is Beat and request_entry.body else self._beats.find(request_entry)
 
     def _commit_answer(self, entry: FrameEntry) -> Iterable[GroupEvent]:
         """A commit's answer, which isn't read where it is known to have no error code."""
@@ -332,10 +335,11 @@ class Timeline:
     def _events(self, events: Iterable[GroupEvent]) -> list[GroupEvent]:
         """The events, and what they cost."""
         completed: list[GroupEvent] = []
+        ends = self._ends
         for event in events:
             kind = type(event)
-            if self._ends is not None and kind in ENDED:
-                event = self._ends.see(event)
+            if ends is not None and kind in ENDED:
+                event = ends.see(event)
             if kind in COSTLY:
                 completed += self._commits.costs.see(event)
             else:
@@ -412,9 +416,8 @@ class Timeline:
             return self._events(self._unreadable(entry))
         place = place_of(entry)
         key: Any = entry.api_key
-        if key in BEATS:
-            self._beats.learn_request(entry, message, _KEPT_AS[key])
-        self._asks(entry, key, message, place)
+        beat = self._beats.learn_request(entry, message, _KEPT_AS[key]) if key in BEATS else None
+        self._asks(entry, key, message, place, beat)
         if key not in JOINING:
             return ()
         group = self._groups.of_classic(message.group_id, place if key == _JOIN else None)
@@ -427,15 +430,16 @@ class Timeline:
             group.sync_request(message, place)
         return self._events(group.drain()) if group.pending else ()
 
-    def _asks(self, entry: FrameEntry, key: int, message: Any, place: Seen) -> None:
-        """A member's request waits for its answer."""
+    def _asks(self, entry: FrameEntry, key: int, message: Any, place: Seen, beat: Beat | None) -> None:
+        """A member's request waits for its answer. beat: the heartbeat that it is, if that may repeat."""
         group_id, member_id = message.group_id, message.member_id
         if self._ends is not None:
             self._ends.opens(entry)
             if member_id:
                 name = _new(MemberName, (group_id, member_id))
                 self._ends.speaks(name, _KEPT_AS[key], entry.flow, place)
-        remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
+        asked: Asked | Beat = beat or (group_id, key, member_id or None, entry.client_id)
+        remember(self._waiting, place, asked, MOST_UNANSWERED)
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
         epoch = message.member_epoch if key in MODERN else 0
@@ -460,7 +464,7 @@ class Timeline:
             return self._events(self._read(entry))
         key: Any = entry.api_key
         place, asked_place = place_of(entry), place_of(request_entry)
-        self._waiting.pop(asked_place, None)
+        waits = self._waiting.pop(asked_place, None)
         if self._ends is not None and not request.member_id and getattr(message, "member_id", None):
             name = _new(MemberName, (request.group_id, message.member_id))  # which the answer gives it
             self._ends.speaks(name, _KEPT_AS[key], request_entry.flow, asked_place)
@@ -479,7 +483,7 @@ class Timeline:
                 group = self._of_classic(entry, request_entry, request, message, place, asked_place)
             else:
                 if not message.error_code:
-                    self._beats.learn_answer(request_entry, entry, message)
+                    self._beats.learn_answer(self._beat_of(waits, request_entry), entry, message)
                 group = self._beat(entry, request_entry, message, place, asked_place)
         if group is not None and group.pending:
             events += group.drain()
