@@ -45,9 +45,6 @@ BEATS = frozenset(map(int, (ApiKey.HEARTBEAT, *MODERN)))
 Asked = tuple[str, int, str | None, str | None]
 """A request about a group: the group, the API, the member's and the client's id."""
 
-_ONE_CODE = BEATS | {int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP)}
-"""The APIs of which an answer has one error code."""
-
 _MEMBER_ID_REQUIRED = int(ErrorCode.MEMBER_ID_REQUIRED)
 _LEAVE = int(ApiKey.LEAVE_GROUP)
 _error_met = row_maker(ErrorMet)
@@ -80,8 +77,6 @@ def unanswered(place: Seen, request: Asked | Beat, *, unreadable: bool = False) 
 def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterable[ErrorMet]:
     """The error codes of an answer about a group."""
     code = getattr(message, "error_code", 0)
-    if entry.api_key in _ONE_CODE and (not code or code == _MEMBER_ID_REQUIRED):
-        return ()
     member_id = request.member_id or None
     errors: list[tuple[int, str | None, str | None]] = []
     if code and code != _MEMBER_ID_REQUIRED:
@@ -95,6 +90,8 @@ def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Ite
     if entry.api_key in COMMITS:
         codes = dict.fromkeys(member.error_code for topic in message.topics for member in topic.partitions)
         errors += [(code, member_id, None) for code in codes if code]
+    if not errors:
+        return ()
     head = request.group_id, *place, entry.api_name or ""
     return [
         _error_met(*head, code, member_id, entry.client_id, None, None, text)

@@ -9,7 +9,7 @@ don't count; memory is bounded.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from coordwire.timeline.events import (
@@ -53,12 +53,12 @@ class Costs:
     def see(self, event: GroupEvent) -> list[GroupEvent]:
         """An event of a group, and the costs that are known by then."""
         if isinstance(event, RebalanceBegan):
-            return [*self._report(event.group), event]
-        if not isinstance(event, RebalanceEnded) or not event.idle:
-            return [event]
-        costs = self._report(event.group)
-        self._measure(event)
-        return [event, *costs]
+            return [*self._reported(event.group), event]
+        if isinstance(event, RebalanceEnded) and event.idle:
+            costs = self._reported(event.group)
+            self._measure(event)
+            return [event, *costs]
+        return [event]
 
     def _measure(self, event: RebalanceEnded) -> None:
         if not self._lag.has_ends:
@@ -91,16 +91,18 @@ class Costs:
         for group in list(self._open):
             yield from self._report(group)
 
-    def _report(self, group: str) -> Sequence[GroupEvent]:
-        cost = self._forget(group) if group in self._open else None
-        if cost is None or not cost.after:
-            return ()
-        return (RebalanceCost(
-            group=group, **cost.place._asdict(), generation=cost.generation,
-            partitions=len(cost.after),
-            lag_before=sum(cost.before[partition] for partition in cost.after),
-            lag_after=sum(cost.after.values()),
-        ),)  # fmt: skip
+    def _reported(self, group: str) -> list[GroupEvent]:
+        return [*self._report(group)] if group in self._open else []
+
+    def _report(self, group: str) -> Iterator[GroupEvent]:
+        cost = self._forget(group)
+        if cost is not None and cost.after:
+            yield RebalanceCost(
+                group=group, **cost.place._asdict(), generation=cost.generation,
+                partitions=len(cost.after),
+                lag_before=sum(cost.before[partition] for partition in cost.after),
+                lag_after=sum(cost.after.values()),
+            )  # fmt: skip
 
     def _forget(self, group: str) -> _Open | None:
         cost = self._open.pop(group, None)

@@ -434,12 +434,9 @@ class Timeline:
         """A member's request waits for its answer. beat: the heartbeat that it is, if that may repeat."""
         group_id, member_id = message.group_id, message.member_id
         if self._ends is not None:
-            self._ends.opens(entry)
-            if member_id:
-                name = _new(MemberName, (group_id, member_id))
-                self._ends.speaks(name, _KEPT_AS[key], entry.flow, place)
-        asked: Asked | Beat = beat or (group_id, key, member_id or None, entry.client_id)
-        remember(self._waiting, place, asked, MOST_UNANSWERED)
+            self._ends.asks(entry, group_id, member_id, _KEPT_AS[key], place)
+        request: Asked | Beat = beat or (group_id, key, member_id or None, entry.client_id)
+        remember(self._waiting, place, request, MOST_UNANSWERED)
         if key in JOINING:
             return  # their members' sessions stop, or go on as they were
         epoch = message.member_epoch if key in MODERN else 0
